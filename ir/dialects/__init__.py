@@ -1,0 +1,1 @@
+"""One file a dialect; every op is declared in one class."""

@@ -1,0 +1,184 @@
+"""Types of every level: scalars, tiles and views of cuda_tile, placed tensors, vectors, pointers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ir.core import Attribute, Type
+
+
+@dataclass(frozen=True, slots=True)
+class IntType(Type):
+    """A signless integer of `width` bits."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"i{self.width}"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatType(Type):
+    """A floating-point format, named as MLIR and Tile IR do; `width` is its storage in bits."""
+
+    name: str
+    width: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+I1, I4, I8, I16, I32, I64 = (IntType(w) for w in (1, 4, 8, 16, 32, 64))
+F16, BF16, F32, F64 = FloatType("f16", 16), FloatType("bf16", 16), FloatType("f32", 32), FloatType("f64", 64)
+TF32 = FloatType("tf32", 32)
+F8E4M3FN, F8E5M2 = FloatType("f8E4M3FN", 8), FloatType("f8E5M2", 8)
+F8E8M0FNU, F4E2M1FN = FloatType("f8E8M0FNU", 8), FloatType("f4E2M1FN", 4)
+SCALARS: dict[str, IntType | FloatType] = {
+    str(t): t for t in (I1, I4, I8, I16, I32, I64, F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexType(Type):
+    """MLIR's index, used only for printing generic scf forms."""
+
+    def __str__(self) -> str:
+        return "index"
+
+
+@dataclass(frozen=True, slots=True)
+class PointerType(Type):
+    """cuda_tile.ptr: a global-memory address of a numeric element."""
+
+    pointee: IntType | FloatType
+
+    def __str__(self) -> str:
+        return f"ptr<{self.pointee}>"
+
+    @property
+    def width(self) -> int:
+        """Bits of an address."""
+        return 64
+
+
+Element = IntType | FloatType | PointerType
+
+
+@dataclass(frozen=True, slots=True)
+class TileType(Type):
+    """cuda_tile.tile: static power-of-two dimensions; rank 0 is a scalar."""
+
+    shape: tuple[int, ...]
+    element: Element
+
+    def __str__(self) -> str:
+        return f"tile<{''.join(f'{d}x' for d in self.shape)}{self.element}>"
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorViewType(Type):
+    """cuda_tile.tensor_view: a strided array in global memory; None is a dynamic size or stride (in elements)."""
+
+    shape: tuple[int | None, ...]
+    element: IntType | FloatType
+    strides: tuple[int | None, ...]
+
+    def __str__(self) -> str:
+        dims = "".join(f"{'?' if d is None else d}x" for d in self.shape)
+        strides = ",".join("?" if s is None else str(s) for s in self.strides)
+        return f"tensor_view<{dims}{self.element}, strides=[{strides}]>"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionViewType(Type):
+    """cuda_tile.partition_view: a tensor view cut into tiles; tile dim i runs along view dim `dim_map[i]`.
+
+    `padding` is None (unspecified) or one of zero, neg_zero, nan, pos_inf, neg_inf: what a load gives out of bounds.
+    """
+
+    tile: tuple[int, ...]
+    view: TensorViewType
+    dim_map: tuple[int, ...]
+    padding: str | None = None
+
+    def __str__(self) -> str:
+        tile = "x".join(map(str, self.tile))
+        pad = f", padding_value = {self.padding}" if self.padding else ""
+        identity = self.dim_map == tuple(range(len(self.dim_map)))
+        dims = "" if identity else f", dim_map=[{', '.join(map(str, self.dim_map))}]"
+        return f"partition_view<tile=({tile}){pad}, {self.view}{dims}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenType(Type):
+    """A memory-ordering token: a value without run-time content."""
+
+    def __str__(self) -> str:
+        return "token"
+
+
+TOKEN = TokenType()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType(Type):
+    """Parameters and results of a function."""
+
+    params: tuple[Type, ...]
+    results: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.params))}) -> ({', '.join(map(str, self.results))})"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(Type):
+    """tensor of nv_tileaa (layout None) and nv_tileas (placed: `layout` says which thread and register holds what)."""
+
+    shape: tuple[int, ...]
+    element: Type
+    layout: Attribute | None = None
+
+    def __str__(self) -> str:
+        layout = f", {self.layout}" if self.layout is not None else ""
+        return f"tensor<{''.join(f'{d}x' for d in self.shape)}{self.element}{layout}>"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType(Type):
+    """MLIR vector: a static array of scalars held in registers."""
+
+    shape: tuple[int, ...]
+    element: IntType | FloatType
+
+    def __str__(self) -> str:
+        return f"vector<{''.join(f'{d}x' for d in self.shape)}{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class LLVMPointerType(Type):
+    """!llvm.ptr<space>: 1 global (64-bit), 3 shared (32-bit), 0 generic."""
+
+    space: int = 0
+
+    def __str__(self) -> str:
+        return f"!llvm.ptr<{self.space}>" if self.space else "!llvm.ptr"
+
+
+GLOBAL_PTR, SHARED_PTR = LLVMPointerType(1), LLVMPointerType(3)
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(Type):
+    """!llvm.struct: several values returned by one instruction."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"!llvm.struct<({', '.join(map(str, self.elements))})>"
