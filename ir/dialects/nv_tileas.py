@@ -1,0 +1,326 @@
+"""nv_tileas: the placed and scheduled program. Every tensor type carries a layout; copies name their mechanism.
+
+Elementwise arithmetic is arith/math on placed tensors, loops are scf; this file holds what those dialects lack.
+Source of names: the four seed documents (TileAS passes). Deviation: memory tokens are spent when the placed program
+is built (they have become program order and `barrier`), so no op here takes or gives one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ir.core import (
+    CONTROL,
+    READ,
+    WRITE,
+    Attr,
+    Attribute,
+    Op,
+    Operand,
+    OptionalOperand,
+    RegionField,
+    Result,
+    Type,
+    Variadic,
+    VariadicResult,
+    flag,
+    op,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferType(Type):
+    """A ring of `stages` shared-memory buffers, each holding a tile in a shared layout."""
+
+    stages: int
+    shape: tuple[int, ...]
+    element: Type
+    layout: Attribute
+
+    def __str__(self) -> str:
+        dims = "".join(f"{d}x" for d in (self.stages, *self.shape))
+        return f"!nv_tileas.smem<{dims}{self.element}, {self.layout}>"
+
+
+@op("nv_tileas.func")
+class Func(Op):
+    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA."""
+
+    sym_name = Attr(str)
+    target = Attr(str)
+    warps = Attr(int)
+    body = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.return")
+class Return(Op):
+    """End of the kernel."""
+
+    effect = CONTROL
+
+
+@op("nv_tileas.get_program_id")
+class ProgramId(Op):
+    """Tile-block coordinate along `axis` (0, 1, 2): i32."""
+
+    axis = Attr(int)
+    result = Result()
+
+
+@op("nv_tileas.get_num_programs")
+class NumPrograms(Op):
+    """Grid extent along `axis`: i32."""
+
+    axis = Attr(int)
+    result = Result()
+
+
+@op("nv_tileas.constant")
+class Constant(Op):
+    """A placed tile literal; `value` is a DenseElements attribute of the tile's shape."""
+
+    value = Attr[Any](object)
+    result = Result()
+
+
+@op("nv_tileas.iota")
+class Iota(Op):
+    """0, 1, 2, ... along a 1-D tile."""
+
+    result = Result()
+
+
+@op("nv_tileas.broadcast")
+class Broadcast(Op):
+    """Dimensions of size 1 expand; no instruction where the layouts allow it. A scalar source is a splat."""
+
+    source = Operand()
+    result = Result()
+
+
+@op("nv_tileas.reshape")
+class Reshape(Op):
+    """The same elements in row-major order under another shape: never an instruction."""
+
+    source = Operand()
+    result = Result()
+
+
+@op("nv_tileas.permute")
+class Permute(Op):
+    """Dimensions exchanged; a renaming of registers."""
+
+    source = Operand()
+    permutation = Attr[Any](object)
+    result = Result()
+
+
+@op("nv_tileas.addptr")
+class AddPtr(Op):
+    """pointer + offset * element_bytes, elementwise on placed tensors or scalars."""
+
+    ptr = Operand()
+    offset = Operand()
+    element_bytes = Attr(int)
+    result = Result()
+
+
+@op("nv_tileas.make_memref")
+class MakeMemref(Op):
+    """A strided array in global memory: base, dynamic sizes, dynamic strides (elements)."""
+
+    base = Operand()
+    sizes = Variadic()
+    strides = Variadic()
+    result = Result()
+
+
+@op("nv_tileas.partition")
+class Partition(Op):
+    """A grid of tiles over a memref."""
+
+    source = Operand()
+    result = Result()
+
+
+@op("nv_tileas.index_space_shape")
+class IndexSpaceShape(Op):
+    """Number of tiles along each dimension of a partition."""
+
+    source = Operand()
+    results_ = VariadicResult()
+
+
+@op("nv_tileas.tensor_shape")
+class TensorShape(Op):
+    """Size along each dimension of a memref."""
+
+    source = Operand()
+    results_ = VariadicResult()
+
+
+@op("nv_tileas.tiled_load")
+class TiledLoad(Op):
+    """One tile of a partition straight into registers, `bytes` an access."""
+
+    view = Operand()
+    index = Variadic()
+    bytes = Attr(int)
+    result = Result()
+
+    effect = READ
+
+
+@op("nv_tileas.tiled_store")
+class TiledStore(Op):
+    """Registers to one tile of a partition, `bytes` an access; never writes out of bounds."""
+
+    value = Operand()
+    view = Operand()
+    index = Variadic()
+    bytes = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.gather")
+class Gather(Op):
+    """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`."""
+
+    ptr = Operand()
+    mask = OptionalOperand()
+    other = OptionalOperand()
+    width = Attr(int)
+    result = Result()
+
+    effect = READ
+
+
+@op("nv_tileas.scatter")
+class Scatter(Op):
+    """Store through a tile of pointers, `width` consecutive elements an access."""
+
+    ptr = Operand()
+    value = Operand()
+    mask = OptionalOperand()
+    width = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.tiled_copy")
+class TiledCopy(Op):
+    """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
+
+    The result is a tensor in a shared layout; `bytes` is the width of one access.
+    """
+
+    view = Operand()
+    index = Variadic()
+    bytes = Attr(int)
+    asynchronous = flag()
+    result = Result()
+
+    effect = READ
+
+
+@op("nv_tileas.alloc_tensor")
+class AllocTensor(Op):
+    """A ring of shared buffers at byte `offset` of the CTA's dynamic shared memory."""
+
+    offset = Attr(int)
+    result = Result()
+
+
+@op("nv_tileas.buffer_view")
+class BufferView(Op):
+    """The tile in stage `stage` (i32) of a ring."""
+
+    buffer = Operand()
+    stage = OptionalOperand()
+    result = Result()
+
+
+@op("nv_tileas.async.tiled_copy")
+class AsyncTiledCopy(Op):
+    """Copy one tile of a partition into stage `stage` of a ring; nothing when `enable` (i1) is false.
+
+    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores.
+    """
+
+    buffer = Operand()
+    stage = OptionalOperand()
+    enable = OptionalOperand()
+    view = Operand()
+    index = Variadic()
+    bytes = Attr(int)
+    asynchronous = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.commit")
+class AsyncCommit(Op):
+    """Close the current group of asynchronous copies."""
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.wait")
+class AsyncWait(Op):
+    """Wait until at most `pending` groups of this thread are in flight."""
+
+    pending = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.barrier")
+class Barrier(Op):
+    """All threads of the CTA; orders shared and global memory among them."""
+
+    effect = WRITE
+
+
+@op("nv_tileas.shared_load")
+class SharedLoad(Op):
+    """A tile in shared memory into registers, by `atom` (ldmatrix, ldmatrix.trans or ld.shared)."""
+
+    source = Operand()
+    atom = Attr(str)
+    result = Result()
+
+    effect = READ
+
+
+@op("nv_tileas.convert_layout")
+class ConvertLayout(Op):
+    """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory."""
+
+    source = Operand()
+    result = Result()
+
+
+@op("nv_tileas.dot")
+class Dot(Op):
+    """a @ b + c by the named atom; operands placed as the atom's fragments."""
+
+    a = Operand()
+    b = Operand()
+    c = Operand()
+    atom = Attr(str)
+    result = Result()
+
+
+@op("nv_tileas.reduce")
+class Reduce(Op):
+    """One dimension folded by the combiner region (two scalars in, one out): registers, then lanes, then warps."""
+
+    source = Operand()
+    dim = Attr(int)
+    identity = Attr[Any](object)
+    result = Result()
+    combiner = RegionField()
