@@ -1,0 +1,343 @@
+"""arith: integer and float arithmetic on scalars and on packed 16-bit pairs (vector<2xf16>, vector<2xbf16>).
+
+Names and semantics are those of MLIR's arith dialect, except `mulsi_wide` and `mului_wide` (ours: i32 x i32 -> i64).
+Float ops carry `rounding` (rn, rz, rm, rp, approx, full) and `ftz`, which PTX has and MLIR has not.
+"""
+
+from __future__ import annotations
+
+from ir.core import Attr, Op, Operand, Result, flag, op, same_type_as
+from ir.types import I1, I32, I64, FloatType, IntType, Type, VectorType
+
+INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+FLOAT_PREDICATES = (
+    "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
+)  # fmt: skip
+ROUNDINGS = ("rn", "rz", "rm", "rp", "approx", "full")
+
+
+def element_of(type: Type) -> Type:
+    """The scalar type under a vector, or the type itself."""
+    return type.element if isinstance(type, VectorType) else type
+
+
+def is_integer(type: Type) -> bool:
+    """An integer, or a vector of integers."""
+    return isinstance(element_of(type), IntType)
+
+
+def is_float(type: Type) -> bool:
+    """A float, or a vector of floats."""
+    return isinstance(element_of(type), FloatType)
+
+
+@op("arith.constant")
+class Constant(Op):
+    """A number of the result's type; on a packed pair both halves hold it. Integers may be given signed."""
+
+    value: Attr[int | float] = Attr(float)
+    result = Result()
+
+
+class IntBinary(Op):
+    """Shape shared by two-operand integer ops."""
+
+    lhs = Operand(is_integer)
+    rhs = Operand(is_integer)
+    result = same_type_as("lhs")
+
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
+
+
+class FloatBinary(Op):
+    """Shape shared by two-operand float ops."""
+
+    lhs = Operand(is_float)
+    rhs = Operand(is_float)
+    rounding = Attr(str, "rn")
+    ftz = flag()
+    result = same_type_as("lhs")
+
+    def verify(self) -> None:
+        """Both operands have one type and the rounding mode is known."""
+        self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
+        self.expect(self.rounding in ROUNDINGS, "unknown rounding {}", self.rounding)
+
+
+class Cast(Op):
+    """Shape shared by conversions; the result type is given at creation."""
+
+    value = Operand()
+    result = Result()
+
+
+@op("arith.addi")
+class AddI(IntBinary):
+    """Sum modulo 2^width."""
+
+
+@op("arith.subi")
+class SubI(IntBinary):
+    """Difference modulo 2^width."""
+
+
+@op("arith.muli")
+class MulI(IntBinary):
+    """Product modulo 2^width."""
+
+
+@op("arith.divsi")
+class DivSI(IntBinary):
+    """Signed quotient, rounded towards zero."""
+
+
+@op("arith.divui")
+class DivUI(IntBinary):
+    """Unsigned quotient, rounded down."""
+
+
+@op("arith.remsi")
+class RemSI(IntBinary):
+    """Signed remainder with the sign of the dividend."""
+
+
+@op("arith.remui")
+class RemUI(IntBinary):
+    """Unsigned remainder."""
+
+
+@op("arith.floordivsi")
+class FloorDivSI(IntBinary):
+    """Signed quotient, rounded to minus infinity."""
+
+
+@op("arith.ceildivsi")
+class CeilDivSI(IntBinary):
+    """Signed quotient, rounded to plus infinity."""
+
+
+@op("arith.ceildivui")
+class CeilDivUI(IntBinary):
+    """Unsigned quotient, rounded up."""
+
+
+@op("arith.shli")
+class ShLI(IntBinary):
+    """Shift left; an amount of at least the width gives no defined value."""
+
+
+@op("arith.shrsi")
+class ShRSI(IntBinary):
+    """Arithmetic shift right."""
+
+
+@op("arith.shrui")
+class ShRUI(IntBinary):
+    """Logical shift right."""
+
+
+@op("arith.andi")
+class AndI(IntBinary):
+    """Bitwise and."""
+
+
+@op("arith.ori")
+class OrI(IntBinary):
+    """Bitwise or."""
+
+
+@op("arith.xori")
+class XOrI(IntBinary):
+    """Bitwise exclusive or."""
+
+
+@op("arith.maxsi")
+class MaxSI(IntBinary):
+    """Signed maximum."""
+
+
+@op("arith.maxui")
+class MaxUI(IntBinary):
+    """Unsigned maximum."""
+
+
+@op("arith.minsi")
+class MinSI(IntBinary):
+    """Signed minimum."""
+
+
+@op("arith.minui")
+class MinUI(IntBinary):
+    """Unsigned minimum."""
+
+
+class WideMultiply(Op):
+    """Shape shared by the widening products."""
+
+    lhs = Operand(lambda t: t == I32)
+    rhs = Operand(lambda t: t == I32)
+    result = Result(lambda t: t == I64)
+
+
+@op("arith.mulsi_wide")
+class MulSIWide(WideMultiply):
+    """Signed i32 x i32 -> i64 (ours)."""
+
+
+@op("arith.mului_wide")
+class MulUIWide(WideMultiply):
+    """Unsigned i32 x i32 -> i64 (ours)."""
+
+
+@op("arith.cmpi")
+class CmpI(Op):
+    """Integer comparison; `predicate` is one of INT_PREDICATES."""
+
+    lhs = Operand(is_integer)
+    rhs = Operand(is_integer)
+    predicate = Attr(str)
+    result = Result(lambda t: t == I1)
+
+    def verify(self) -> None:
+        """One operand type, a known predicate."""
+        self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
+        self.expect(self.predicate in INT_PREDICATES, "unknown predicate {}", self.predicate)
+
+
+@op("arith.select")
+class Select(Op):
+    """`true_value` where the condition holds, else `false_value`."""
+
+    condition = Operand(lambda t: t == I1)
+    true_value = Operand()
+    false_value = Operand()
+    result = same_type_as("true_value")
+
+
+@op("arith.extsi")
+class ExtSI(Cast):
+    """Sign extension."""
+
+
+@op("arith.extui")
+class ExtUI(Cast):
+    """Zero extension; i1 gives 0 or 1."""
+
+
+@op("arith.trunci")
+class TruncI(Cast):
+    """The low bits."""
+
+
+@op("arith.index_cast")
+class IndexCast(Cast):
+    """Sign extension or truncation between integer widths."""
+
+
+@op("arith.addf")
+class AddF(FloatBinary):
+    """Sum."""
+
+
+@op("arith.subf")
+class SubF(FloatBinary):
+    """Difference."""
+
+
+@op("arith.mulf")
+class MulF(FloatBinary):
+    """Product."""
+
+
+@op("arith.divf")
+class DivF(FloatBinary):
+    """Quotient; rounding `full` (2 ulp) and `approx` (2 ulp, limited range) are PTX's faster forms."""
+
+
+@op("arith.negf")
+class NegF(Op):
+    """Sign flip."""
+
+    operand = Operand(is_float)
+    ftz = flag()
+    result = same_type_as("operand")
+
+
+@op("arith.maximumf")
+class MaximumF(FloatBinary):
+    """Maximum; NaN if either operand is NaN; -0 < +0."""
+
+
+@op("arith.maxnumf")
+class MaxNumF(FloatBinary):
+    """Maximum; the other operand if one is NaN."""
+
+
+@op("arith.minimumf")
+class MinimumF(FloatBinary):
+    """Minimum; NaN if either operand is NaN; -0 < +0."""
+
+
+@op("arith.minnumf")
+class MinNumF(FloatBinary):
+    """Minimum; the other operand if one is NaN."""
+
+
+@op("arith.cmpf")
+class CmpF(Op):
+    """Float comparison; `predicate` is one of FLOAT_PREDICATES (o: false on NaN, u: true on NaN)."""
+
+    lhs = Operand(is_float)
+    rhs = Operand(is_float)
+    predicate = Attr(str)
+    ftz = flag()
+    result = Result(lambda t: t == I1)
+
+    def verify(self) -> None:
+        """One operand type, a known predicate."""
+        self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
+        self.expect(self.predicate in FLOAT_PREDICATES, "unknown predicate {}", self.predicate)
+
+
+class FloatCast(Cast):
+    """A conversion with a rounding mode."""
+
+    rounding = Attr(str, "rn")
+    ftz = flag()
+
+
+@op("arith.extf")
+class ExtF(FloatCast):
+    """To a wider float; exact."""
+
+
+@op("arith.truncf")
+class TruncF(FloatCast):
+    """To a narrower float, tf32 among them. rn to nearest even; tf32 also takes `rna` (ties away)."""
+
+
+@op("arith.sitofp")
+class SIToFP(FloatCast):
+    """Signed integer to float."""
+
+
+@op("arith.uitofp")
+class UIToFP(FloatCast):
+    """Unsigned integer to float."""
+
+
+@op("arith.fptosi")
+class FPToSI(FloatCast):
+    """Float to signed integer towards zero."""
+
+
+@op("arith.fptoui")
+class FPToUI(FloatCast):
+    """Float to unsigned integer towards zero."""
+
+
+@op("arith.bitcast")
+class Bitcast(Cast):
+    """The same bits under another type of the same width."""

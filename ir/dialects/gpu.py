@@ -1,0 +1,106 @@
+"""gpu: the kernel function, thread coordinates, barriers and shuffles of per-thread code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Result, op, same_type_as
+from ir.types import I32, SHARED_PTR
+
+DIMENSIONS = ("x", "y", "z")
+SHUFFLE_MODES = ("xor", "up", "down", "idx")
+
+
+@op("gpu.func")
+class GpuFunc(Op):
+    """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats).
+
+    `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
+    """
+
+    sym_name = Attr(str)
+    target = Attr(str)
+    block: Attr[tuple[int, ...]] = Attr(tuple)
+    dynamic_smem = Attr(int, 0)
+    body = RegionField()
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """Three block dimensions and a final gpu.return."""
+        self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
+        self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
+
+
+@op("gpu.return")
+class Return(Op):
+    """Ends the thread."""
+
+    effect = CONTROL
+
+
+class Coordinate(Op):
+    """Shape shared by the coordinate reads; `dimension` is x, y or z."""
+
+    dimension = Attr(str, "x")
+    result = Result(lambda t: t == I32)
+
+    def verify(self) -> None:
+        """A known dimension."""
+        self.expect(self.dimension in DIMENSIONS, "dimension must be x, y or z, is {}", self.dimension)
+
+
+@op("gpu.thread_id")
+class ThreadId(Coordinate):
+    """Index of the thread in its block."""
+
+
+@op("gpu.block_id")
+class BlockId(Coordinate):
+    """Index of the block in the grid."""
+
+
+@op("gpu.grid_dim")
+class GridDim(Coordinate):
+    """Number of blocks in the grid."""
+
+
+@op("gpu.barrier")
+class Barrier(Op):
+    """All threads of the block meet; shared and global memory is consistent among them afterwards."""
+
+    effect = WRITE
+
+
+@op("gpu.shuffle")
+class Shuffle(Op):
+    """The value that another lane of the warp holds: lane ^ offset (xor), lane - offset (up), lane + offset, offset.
+
+    All 32 lanes take part. Out-of-range sources give the lane's own value (up, down), as PTX shfl.sync does.
+    """
+
+    value = Operand()
+    offset = Operand(lambda t: t == I32)
+    mode = Attr(str)
+    result = same_type_as("value")
+    effect = WRITE  # convergent: keeps its place among effects
+
+    def verify(self) -> None:
+        """A known mode."""
+        self.expect(self.mode in SHUFFLE_MODES, "mode must be one of {}, is {}", SHUFFLE_MODES, self.mode)
+
+
+@op("gpu.dynamic_shared_memory")
+class DynamicSharedMemory(Op):
+    """Base of the block's dynamic shared memory, 1024-byte aligned."""
+
+    result = Result(lambda t: t == SHARED_PTR)
+
+
+def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
+    """The attributes that survive every later level of the function."""
+    return {
+        "sym_name": func.sym_name,
+        "target": func.target,
+        "block": func.block,
+        "dynamic_smem": func.dynamic_smem,
+    }

@@ -1,0 +1,94 @@
+"""math: float functions on scalars and packed 16-bit pairs; names as in MLIR's math dialect.
+
+`rounding` "rn" asks for an accurate result (f32 exp within 2 ulp), "approx" for the hardware approximation.
+"""
+
+from __future__ import annotations
+
+from ir.core import Attr, Op, Operand, flag, op, same_type_as
+from ir.dialects.arith import is_float
+
+
+class FloatUnary(Op):
+    """Shape shared by one-operand functions."""
+
+    operand = Operand(is_float)
+    rounding = Attr(str, "rn")
+    ftz = flag()
+    result = same_type_as("operand")
+
+
+@op("math.fma")
+class Fma(Op):
+    """a * b + c with one rounding."""
+
+    a = Operand(is_float)
+    b = Operand(is_float)
+    c = Operand(is_float)
+    rounding = Attr(str, "rn")
+    ftz = flag()
+    result = same_type_as("a")
+
+    def verify(self) -> None:
+        """All operands have one type."""
+        self.expect(self.a.type == self.b.type == self.c.type, "operands differ")
+
+
+@op("math.exp")
+class Exp(FloatUnary):
+    """e^x; approx is ex2.approx(x * log2 e)."""
+
+
+@op("math.exp2")
+class Exp2(FloatUnary):
+    """2^x."""
+
+
+@op("math.log")
+class Log(FloatUnary):
+    """Natural logarithm."""
+
+
+@op("math.log2")
+class Log2(FloatUnary):
+    """Base-2 logarithm."""
+
+
+@op("math.sqrt")
+class Sqrt(FloatUnary):
+    """Square root."""
+
+
+@op("math.rsqrt")
+class Rsqrt(FloatUnary):
+    """1 / sqrt(x)."""
+
+
+@op("math.absf")
+class AbsF(FloatUnary):
+    """Magnitude."""
+
+
+@op("math.tanh")
+class Tanh(FloatUnary):
+    """Hyperbolic tangent."""
+
+
+@op("math.sin")
+class Sin(FloatUnary):
+    """Sine of radians."""
+
+
+@op("math.cos")
+class Cos(FloatUnary):
+    """Cosine of radians."""
+
+
+@op("math.floor")
+class Floor(FloatUnary):
+    """Largest integer not above x."""
+
+
+@op("math.ceil")
+class Ceil(FloatUnary):
+    """Smallest integer not below x."""

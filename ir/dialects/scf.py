@@ -1,0 +1,61 @@
+"""scf: structured loops and branches of per-thread code."""
+
+from __future__ import annotations
+
+from ir.core import CONTROL, Op, Operand, RegionField, Variadic, VariadicResult, flag, op
+from ir.types import I1, IntType
+
+
+@op("scf.for")
+class For(Op):
+    """for iv in [lower, upper) by step, carrying `init`; body arguments are iv and the carried values.
+
+    Bounds are i32 or i64 and compared signed unless `unsigned`. The body ends in scf.yield of the next carried values.
+    """
+
+    lower = Operand()
+    upper = Operand()
+    step = Operand()
+    init = Variadic()
+    unsigned = flag()
+    body = RegionField()
+    out = VariadicResult()
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """Bounds of one integer type; carried values, body arguments, yields and results agree."""
+        kinds = [v.type for v in (self.lower, self.upper, self.step)]
+        self.expect(isinstance(kinds[0], IntType) and kinds[0].width in (32, 64), "bounds must be i32 or i64")
+        self.expect(len(set(kinds)) == 1, "bounds and step must have one type")
+        carried = [v.type for v in self.init]
+        block = self.body.block
+        self.expect([a.type for a in block.args] == [kinds[0], *carried], "body arguments must be iv and init")
+        self.expect([r.type for r in self.results] == carried, "results must have the types of init")
+        end = block.terminator
+        self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == carried, "bad scf.yield")
+
+
+@op("scf.if")
+class If(Op):
+    """Runs `then` where the condition holds, else `otherwise`; both end in scf.yield of the results."""
+
+    condition = Operand(lambda t: t == I1)
+    then = RegionField()
+    otherwise = RegionField()
+    out = VariadicResult()
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """Both regions yield values of the result types."""
+        wanted = [r.type for r in self.results]
+        for region in self.regions:
+            end = region.block.terminator
+            self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == wanted, "bad scf.yield")
+
+
+@op("scf.yield")
+class Yield(Op):
+    """Ends a region with its values."""
+
+    values = Variadic()
+    effect = CONTROL
