@@ -161,6 +161,11 @@ class Field:
 TypeCheck = Callable[[Type], bool]
 
 
+def meaning(check: TypeCheck) -> str:
+    """What a type check asks for, in words, where it says so by an attribute `meaning`."""
+    return getattr(check, "meaning", "of another type")
+
+
 class OperandGroup(Field):
     """A run of operands; its place among the op's segments is fixed when the class is made."""
 
@@ -235,6 +240,11 @@ class Attr(Field, Generic[T]):
 def flag(since: Version = (13, 1)) -> Attr[bool]:
     """A Boolean attribute that is absent when false."""
     return Attr(bool, False, since)
+
+
+def optional(kind: type[T], since: Version = (13, 1), doc: str = "") -> Attr[T | None]:
+    """An attribute that may be absent; it then reads as None."""
+    return cast("Attr[T | None]", Attr(kind, None, since, doc))
 
 
 class Result(Field):
@@ -465,7 +475,8 @@ def verify(root: Op) -> None:
             each.expect(not isinstance(group, OptionalOperand) or size <= 1, "operand '{}' is given twice", group.name)
             if group.check is not None:
                 for value in group._slice(each):  # pyright: ignore[reportPrivateUsage]
-                    each.expect(group.check(value.type), "operand '{}' cannot have type {}", group.name, value.type)
+                    if not group.check(value.type):
+                        each.fail("operand '{}' must be {}, is {}", group.name, meaning(group.check), value.type)
         for attr in info.attributes:
             each.expect(not attr.required or attr.name in each.attributes, "attribute '{}' is missing", attr.name)
         if not info.variadic_results:
@@ -475,5 +486,6 @@ def verify(root: Op) -> None:
             if result.like:
                 like = getattr(each, result.like).type
                 each.expect(value.type == like, "result must have the type of '{}', {}", result.like, like)
-            each.expect(result.check is None or result.check(value.type), "result cannot have type {}", value.type)
+            if result.check is not None and not result.check(value.type):
+                each.fail("result '{}' must be {}, is {}", result.name, meaning(result.check), value.type)
         each.verify()

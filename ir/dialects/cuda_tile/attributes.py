@@ -1,0 +1,274 @@
+"""Attributes of cuda_tile: enumerations with their bytecode codes, promises of `assume`, literals, hints, placement.
+
+The integer of every enumeration member is its bytecode code (CUDA Tile IR 13.4, attribute encodings).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ir.core import Attribute, Type
+from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, F64, TF32, IntType, PointerType
+
+Array = npt.NDArray[Any]
+
+
+class TextEnum(enum.IntEnum):
+    """An enumeration whose text spelling is the lower-case member name."""
+
+    @property
+    def text(self) -> str:
+        """How the text form spells this member."""
+        return self.name.lower()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Rounding(TextEnum):
+    """How a float result is rounded; APPROX and FULL are the faster f32 forms, the last two round to integers."""
+
+    NEAREST_EVEN = 0
+    ZERO = 1
+    NEGATIVE_INF = 2
+    POSITIVE_INF = 3
+    APPROX = 4
+    FULL = 5
+    NEAREST_INT_TO_ZERO = 6
+    NEAREST_AWAY = 7
+
+
+class Overflow(TextEnum):
+    """The promise that an integer operation does not wrap; undefined behaviour if it does."""
+
+    NONE = 0
+    NO_SIGNED_WRAP = 1
+    NO_UNSIGNED_WRAP = 2
+    NO_WRAP = 3
+
+
+class Signedness(TextEnum):
+    """How the bits of signless integers are read."""
+
+    UNSIGNED = 0
+    SIGNED = 1
+
+
+class Predicate(TextEnum):
+    """What a comparison asks."""
+
+    EQUAL = 0
+    NOT_EQUAL = 1
+    LESS_THAN = 2
+    LESS_THAN_OR_EQUAL = 3
+    GREATER_THAN = 4
+    GREATER_THAN_OR_EQUAL = 5
+
+
+class Ordering(TextEnum):
+    """What a float comparison answers when an operand is NaN: UNORDERED true, ORDERED false."""
+
+    UNORDERED = 0
+    ORDERED = 1
+
+
+class MemoryOrder(TextEnum):
+    """Memory ordering of an access; WEAK has no scope, the others need one."""
+
+    WEAK = 0
+    RELAXED = 1
+    ACQUIRE = 2
+    RELEASE = 3
+    ACQ_REL = 4
+
+
+class Scope(TextEnum):
+    """Who observes a non-weak access: the tile block, the device or the system."""
+
+    TL_BLK = 0
+    DEVICE = 1
+    SYS = 2
+
+
+class Padding(TextEnum):
+    """What a view load gives out of bounds; `PartitionViewType.padding` holds the text."""
+
+    ZERO = 0
+    NEG_ZERO = 1
+    NAN = 2
+    POS_INF = 3
+    NEG_INF = 4
+
+
+class AtomicMode(TextEnum):
+    """The update of a read-modify-write."""
+
+    AND = 0
+    OR = 1
+    XOR = 2
+    ADD = 3
+    ADDF = 4
+    MAX = 5
+    MIN = 6
+    UMAX = 7
+    UMIN = 8
+    XCHG = 9
+
+
+class Placement(enum.Enum):
+    """How an operation takes part in the choice of layouts."""
+
+    ELEMENTWISE = "elementwise"  # same shape in and out, computed in any layout
+    UNIFORM = "uniform"  # no tile data: views, tokens, block ids
+    SHAPE = "shape"  # moves or makes elements without arithmetic
+    ANCHOR = "anchor"  # wants particular layouts: memory, mma, reductions
+    SKELETON = "skeleton"  # stays in the effect skeleton: loops, branches, stores
+
+
+ELEMENTWISE, UNIFORM, SHAPE, ANCHOR, SKELETON = (
+    Placement.ELEMENTWISE, Placement.UNIFORM, Placement.SHAPE, Placement.ANCHOR, Placement.SKELETON,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DivBy(Attribute):
+    """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
+    elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers).
+    """
+
+    divisor: int
+    every: int | None = None
+    along: int | None = None
+
+    def __str__(self) -> str:
+        group = f", every {self.every} along {self.along}" if self.every is not None else ""
+        return f"div_by<{self.divisor}{group}>"
+
+
+@dataclass(frozen=True, slots=True)
+class SameElements(Attribute):
+    """Promise: along dimension i, elements are equal in groups of `values[i]`."""
+
+    values: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"same_elements<[{', '.join(map(str, self.values))}]>"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded(Attribute):
+    """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
+
+    lower: int | None
+    upper: int | None
+
+    def __str__(self) -> str:
+        lower, upper = ("?" if b is None else str(b) for b in (self.lower, self.upper))
+        return f"bounded<{lower}, {upper}>"
+
+
+AssumePredicate = DivBy | SameElements | Bounded
+
+HintValue = int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizationHints(Attribute):
+    """Hints by architecture ("sm_90", "default"), in the order given; an entry of the target wins over default."""
+
+    entries: tuple[tuple[str, tuple[tuple[str, HintValue], ...]], ...]
+
+    def for_target(self, target: str) -> dict[str, HintValue]:
+        """The hints that hold for `target`, whose feature suffix ("sm_90a") is not part of the key."""
+        found: dict[str, HintValue] = {}
+        for wanted in ("default", target.rstrip("af")):
+            for arch, hints in self.entries:
+                if arch == wanted:
+                    found.update(hints)
+        return found
+
+    def __str__(self) -> str:
+        return f"<{', '.join(f'{arch} = {{{_hint_list(hints)}}}' for arch, hints in self.entries)}>"
+
+
+def _hint_list(hints: tuple[tuple[str, HintValue], ...]) -> str:
+    return ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in hints)
+
+
+_DTYPES: dict[Type, np.dtype[Any]] = {
+    IntType(1): np.dtype(np.bool_),
+    IntType(4): np.dtype(ml_dtypes.int4),
+    IntType(8): np.dtype(np.int8),
+    IntType(16): np.dtype(np.int16),
+    IntType(32): np.dtype(np.int32),
+    IntType(64): np.dtype(np.int64),
+    F16: np.dtype(np.float16),
+    BF16: np.dtype(ml_dtypes.bfloat16),
+    F32: np.dtype(np.float32),
+    TF32: np.dtype(np.float32),
+    F64: np.dtype(np.float64),
+    F8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
+    F8E5M2: np.dtype(ml_dtypes.float8_e5m2),
+    F8E8M0FNU: np.dtype(ml_dtypes.float8_e8m0fnu),
+    F4E2M1FN: np.dtype(ml_dtypes.float4_e2m1fn),
+}
+
+
+def dtype_of(element: Type) -> np.dtype[Any]:
+    """The NumPy dtype that holds an element: i1 as bool, tf32 as float32 with 10 mantissa bits, pointers as int64."""
+    return np.dtype(np.int64) if isinstance(element, PointerType) else _DTYPES[element]
+
+
+class DenseElements(Attribute):
+    """A literal of a tile's elements: a read-only array of the tile's dtype, with one element where it is a splat."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array):
+        kept = np.array(array)
+        kept.flags.writeable = False
+        self.array: Array = kept
+
+    @property
+    def splat(self) -> bool:
+        """True where one element stands for all of the tile."""
+        return self.array.size == 1
+
+    @property
+    def item(self) -> Any:
+        """The only element of a splat as a Python int, float or bool."""
+        value = self.array.reshape(-1)[0]
+        return value.item() if self.array.dtype.kind in "biuf" else float(value)
+
+    def expand(self, shape: tuple[int, ...]) -> Array:
+        """The elements as an array of `shape`."""
+        if self.splat:
+            return np.broadcast_to(self.array.reshape(()), shape)
+        return self.array.reshape(shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array.reshape(-1))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DenseElements)
+            and self.array.dtype == other.array.dtype
+            and self.array.size == other.array.size
+            and self.array.tobytes() == other.array.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.array.dtype.str, self.array.tobytes()))
+
+    def __str__(self) -> str:
+        return f"dense<{self.item if self.splat else self.array.tolist()}>"
+
+    def __repr__(self) -> str:
+        return f"DenseElements({self.array!r})"

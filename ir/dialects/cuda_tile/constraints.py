@@ -1,0 +1,120 @@
+"""Type constraints of cuda_tile operands and results, and the base class of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from ir.core import Op, Type, Value
+from ir.dialects.cuda_tile.attributes import SHAPE, Array, Placement
+from ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    TOKEN,
+    FloatType,
+    IntType,
+    PartitionViewType,
+    PointerType,
+    TensorViewType,
+    TileType,
+)
+
+ARITHMETIC_FLOATS = (F16, BF16, F32, F64)
+"""Floats that arithmetic accepts; the others only convert and multiply (CUDA Tile IR 13.4, element types)."""
+
+
+class Constraint:
+    """A named predicate on types; the name completes "must be ..." in messages."""
+
+    __slots__ = ("meaning", "test")
+
+    def __init__(self, meaning: str, test: Callable[[Type], bool]):
+        self.meaning = meaning
+        self.test = test
+
+    def __call__(self, type: Type) -> bool:
+        """Whether the type is accepted."""
+        return self.test(type)
+
+
+def tile_of(meaning: str, accept: Callable[[Type], bool]) -> Constraint:
+    """A tile of any shape whose element type passes `accept`."""
+    return Constraint(f"a tile of {meaning}", lambda t: isinstance(t, TileType) and accept(t.element))
+
+
+def scalar_of(meaning: str, accept: Callable[[Type], bool]) -> Constraint:
+    """A rank-0 tile whose element type passes `accept`."""
+    return Constraint(
+        f"a scalar tile of {meaning}", lambda t: isinstance(t, TileType) and not t.shape and accept(t.element)
+    )
+
+
+def is_int(element: Type) -> bool:
+    """Integers of 1, 8, 16, 32 or 64 bits; i4 only converts and packs."""
+    return isinstance(element, IntType) and element.width != 4
+
+
+ANY_TILE = tile_of("any element type", lambda e: True)
+INT = tile_of("integers", is_int)
+WIDER_INT = tile_of("integers of any width", lambda e: isinstance(e, IntType))
+BOOL = tile_of("i1", lambda e: e == I1)
+FLOAT = tile_of("f16, bf16, f32 or f64", lambda e: e in ARITHMETIC_FLOATS)
+ANY_FLOAT = tile_of("floats", lambda e: isinstance(e, FloatType))
+NUMBER = tile_of("numbers", lambda e: isinstance(e, IntType | FloatType))
+POINTER = tile_of("pointers", lambda e: isinstance(e, PointerType))
+ADDRESS_INT = tile_of("i64", lambda e: e == I64)
+SCALAR = scalar_of("any element type", lambda e: True)
+SCALAR_INT = scalar_of("integers", is_int)
+SCALAR_BOOL = scalar_of("i1", lambda e: e == I1)
+SCALAR_I32 = scalar_of("i32", lambda e: e == I32)
+SCALAR_POINTER = scalar_of("pointers", lambda e: isinstance(e, PointerType))
+TOKEN_TYPE = Constraint("a token", lambda t: t == TOKEN)
+TENSOR_VIEW = Constraint("a tensor view", lambda t: isinstance(t, TensorViewType))
+PARTITION_VIEW = Constraint("a partition view", lambda t: isinstance(t, PartitionViewType))
+
+
+class TileOp(Op):
+    """An operation of cuda_tile.
+
+    Beside its fields a class declares `placement` (how layouts are chosen for it), `lowers_to` (the scalar operation
+    of the next level, elementwise ops only; `lowers_to_unsigned` where signedness picks another one) and, when pure,
+    `reference`: its meaning on NumPy arrays, called with the operands and then the attributes by name.
+    """
+
+    placement: ClassVar[Placement] = SHAPE
+    lowers_to: ClassVar[str] = ""
+    lowers_to_unsigned: ClassVar[str] = ""
+    needs_result_type: ClassVar[bool] = False
+    """True where `reference` takes the result's TileType as keyword `result_type`."""
+    is_terminator: ClassVar[bool] = False
+
+    def evaluate(self, operands: Sequence[Array]) -> Array:
+        """The result of a pure one-result op on concrete operands, by its `reference`."""
+        keywords: dict[str, Any] = {a.name: self.attributes.get(a.name, a.default) for a in self.info.attributes}
+        if self.needs_result_type:
+            keywords["result_type"] = self.results[0].type
+        reference: Callable[..., Array] = getattr(type(self), "reference")  # noqa: B009
+        return reference(*operands, **keywords)
+
+
+def tile_type(value: Value) -> TileType:
+    """The type of a value already known to be a tile."""
+    type_ = value.type
+    if not isinstance(type_, TileType):
+        raise TypeError(f"{value!r} is not a tile")
+    return type_
+
+
+def element_type(value: Value) -> Type:
+    """The element type of a value already known to be a tile."""
+    return tile_type(value).element
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The shape of a value already known to be a tile."""
+    return tile_type(value).shape

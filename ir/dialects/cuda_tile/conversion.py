@@ -1,0 +1,188 @@
+"""cuda_tile conversions between element types; shapes never change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir.core import Attr, Operand, Result, flag, op
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Overflow, Rounding, Signedness, dtype_of
+from ir.dialects.cuda_tile.constraints import ADDRESS_INT, ANY_FLOAT, INT, NUMBER, POINTER, WIDER_INT, TileOp
+from ir.dialects.cuda_tile.numerics import convert_float, float_to_int, int_to_float, read_unsigned, read_wide
+from ir.types import TileType
+
+
+@op("cuda_tile.bitcast", opcode=9)
+class Bitcast(TileOp):
+    """The same bits read as another number type of the same width."""
+
+    source = Operand(NUMBER)
+    result = Result(NUMBER)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.bitcast"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(source: Array, result_type: TileType) -> Array:
+        """A view of the bytes."""
+        return np.ascontiguousarray(source).view(dtype_of(result_type.element)).reshape(source.shape)
+
+
+@op("cuda_tile.exti", opcode=37)
+class ExtI(TileOp):
+    """A wider integer by sign or zero extension."""
+
+    from_ = Operand(WIDER_INT)
+    signedness = Attr(Signedness)
+    to = Result(WIDER_INT)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.extsi"
+    lowers_to_unsigned = "arith.extui"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(from_: Array, signedness: Signedness, result_type: TileType) -> Array:
+        """The value as signed or unsigned, in the wider type."""
+        values = read_wide(from_) if signedness else read_unsigned(from_)
+        return values.astype(dtype_of(result_type.element))
+
+
+@op("cuda_tile.trunci", opcode=107)
+class TruncI(TileOp):
+    """The low bits of an integer."""
+
+    from_ = Operand(WIDER_INT)
+    overflow = Attr(Overflow, Overflow.NONE)
+    to = Result(WIDER_INT)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.trunci"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(from_: Array, overflow: Overflow = Overflow.NONE, *, result_type: TileType) -> Array:
+        """The value modulo 2^width; to i1 the lowest bit."""
+        dtype = dtype_of(result_type.element)
+        return (from_ & 1).astype(np.bool_) if dtype == np.bool_ else from_.astype(dtype)
+
+
+@op("cuda_tile.ftof", opcode=42)
+class FToF(TileOp):
+    """Float to float; narrowing rounds (lowers to arith.truncf)."""
+
+    from_ = Operand(ANY_FLOAT)
+    rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
+    to = Result(ANY_FLOAT)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.extf"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(from_: Array, rounding: Rounding = Rounding.NEAREST_EVEN, *, result_type: TileType) -> Array:
+        """One rounding; tf32 keeps 10 mantissa bits."""
+        return convert_float(from_, result_type.element, rounding)
+
+
+@op("cuda_tile.ftoi", opcode=43)
+class FToI(TileOp):
+    """Float to integer, rounded towards zero; out of range is undefined unless `saturating` (here it saturates)."""
+
+    from_ = Operand(ANY_FLOAT)
+    signedness = Attr(Signedness)
+    rounding = Attr(Rounding, Rounding.NEAREST_INT_TO_ZERO)
+    saturating = flag(since=(13, 4))
+    to = Result(INT)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.fptosi"
+    lowers_to_unsigned = "arith.fptoui"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(
+        from_: Array,
+        signedness: Signedness,
+        rounding: Rounding = Rounding.NEAREST_INT_TO_ZERO,
+        saturating: bool = False,
+        *,
+        result_type: TileType,
+    ) -> Array:
+        """Truncation, then saturation; NaN gives 0."""
+        return float_to_int(from_, bool(signedness), dtype_of(result_type.element))
+
+
+@op("cuda_tile.itof", opcode=59)
+class IToF(TileOp):
+    """Integer to float, rounded to nearest."""
+
+    from_ = Operand(INT)
+    signedness = Attr(Signedness)
+    rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
+    to = Result(ANY_FLOAT)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.sitofp"
+    lowers_to_unsigned = "arith.uitofp"
+    needs_result_type = True
+
+    @staticmethod
+    def reference(
+        from_: Array,
+        signedness: Signedness,
+        rounding: Rounding = Rounding.NEAREST_EVEN,
+        *,
+        result_type: TileType,
+    ) -> Array:
+        """The value as signed or unsigned, rounded once."""
+        values = read_wide(from_) if signedness else read_unsigned(from_)
+        return int_to_float(values, result_type.element, rounding)
+
+
+@op("cuda_tile.int_to_ptr", opcode=51)
+class IntToPtr(TileOp):
+    """An i64 address as a pointer."""
+
+    source = Operand(ADDRESS_INT)
+    result = Result(POINTER)
+
+    placement = ELEMENTWISE
+    lowers_to = "llvm.inttoptr"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """Addresses are int64."""
+        return source
+
+
+@op("cuda_tile.ptr_to_int", opcode=86)
+class PtrToInt(TileOp):
+    """A pointer as its i64 address."""
+
+    source = Operand(POINTER)
+    result = Result(ADDRESS_INT)
+
+    placement = ELEMENTWISE
+    lowers_to = "llvm.ptrtoint"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """Addresses are int64."""
+        return source
+
+
+@op("cuda_tile.ptr_to_ptr", opcode=87)
+class PtrToPtr(TileOp):
+    """The same address with another pointee."""
+
+    source = Operand(POINTER)
+    result = Result(POINTER)
+
+    placement = ELEMENTWISE
+    lowers_to = "llvm.bitcast"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """Addresses are int64."""
+        return source

@@ -1,0 +1,215 @@
+"""cuda_tile float arithmetic and comparison; every result is rounded to its own type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir.core import Attr, Operand, Result, flag, op, same_type_as
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Ordering, Predicate, Rounding
+from ir.dialects.cuda_tile.constraints import BOOL, FLOAT, TileOp
+from ir.dialects.cuda_tile.numerics import (
+    add_rounded,
+    compare,
+    divide_rounded,
+    extremum,
+    flush,
+    fma_rounded,
+    multiply_rounded,
+)
+
+NEAREST = Rounding.NEAREST_EVEN
+
+
+class FloatBinary(TileOp):
+    """Two float tiles of one type give a third, rounded by `rounding`; f32 may flush denormals to zero."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
+    flush_to_zero = flag()
+    result = same_type_as("lhs")
+
+    placement = ELEMENTWISE
+
+
+@op("cuda_tile.addf", opcode=2)
+class AddF(FloatBinary):
+    """Sum."""
+
+    lowers_to = "arith.addf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False) -> Array:
+        """lhs + rhs, rounded once."""
+        lhs, rhs = flush(lhs, flush_to_zero), flush(rhs, flush_to_zero)
+        return flush(add_rounded(lhs, rhs, rounding), flush_to_zero)
+
+
+@op("cuda_tile.subf", opcode=103)
+class SubF(FloatBinary):
+    """Difference."""
+
+    lowers_to = "arith.subf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False) -> Array:
+        """lhs - rhs, rounded once."""
+        lhs, rhs = flush(lhs, flush_to_zero), flush(rhs, flush_to_zero)
+        return flush(add_rounded(lhs, np.negative(rhs), rounding), flush_to_zero)
+
+
+@op("cuda_tile.mulf", opcode=76)
+class MulF(FloatBinary):
+    """Product."""
+
+    lowers_to = "arith.mulf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False) -> Array:
+        """lhs * rhs, rounded once."""
+        lhs, rhs = flush(lhs, flush_to_zero), flush(rhs, flush_to_zero)
+        return flush(multiply_rounded(lhs, rhs, rounding), flush_to_zero)
+
+
+@op("cuda_tile.divf", opcode=20)
+class DivF(FloatBinary):
+    """Quotient; APPROX and FULL (f32) allow 2 ulp, the reference gives the nearest."""
+
+    lowers_to = "arith.divf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False) -> Array:
+        """lhs / rhs, rounded once."""
+        lhs, rhs = flush(lhs, flush_to_zero), flush(rhs, flush_to_zero)
+        return flush(divide_rounded(lhs, rhs, rounding), flush_to_zero)
+
+
+@op("cuda_tile.fma", opcode=40)
+class Fma(TileOp):
+    """lhs * rhs + acc with one rounding."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    acc = Operand(FLOAT)
+    rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
+    flush_to_zero = flag()
+    result = same_type_as("lhs")
+
+    placement = ELEMENTWISE
+    lowers_to = "math.fma"
+
+    @staticmethod
+    def reference(
+        lhs: Array, rhs: Array, acc: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False
+    ) -> Array:
+        """The exact product and sum, rounded once."""
+        lhs, rhs, acc = (flush(x, flush_to_zero) for x in (lhs, rhs, acc))
+        return flush(fma_rounded(lhs, rhs, acc, rounding), flush_to_zero)
+
+
+@op("cuda_tile.remf", opcode=89)
+class RemF(TileOp):
+    """Remainder of truncated division (C fmod); the sign of the dividend."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    result = same_type_as("lhs")
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.remf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array) -> Array:
+        """numpy.fmod, exact in float64."""
+        with np.errstate(invalid="ignore"):
+            return np.fmod(lhs.astype(np.float64), rhs.astype(np.float64)).astype(lhs.dtype)
+
+
+@op("cuda_tile.negf", opcode=79)
+class NegF(TileOp):
+    """The sign flipped, of NaN and zero too."""
+
+    source = Operand(FLOAT)
+    result = same_type_as("source")
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.negf"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """-source."""
+        return np.negative(source)
+
+
+@op("cuda_tile.absf", opcode=0)
+class AbsF(TileOp):
+    """The sign cleared."""
+
+    source = Operand(FLOAT)
+    result = same_type_as("source")
+
+    placement = ELEMENTWISE
+    lowers_to = "math.absf"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """numpy.abs."""
+        return np.abs(source)
+
+
+class FloatExtremum(TileOp):
+    """A choice between two floats by order; a NaN is the result with `propagate_nan`, else the other operand is."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    propagate_nan = flag()
+    flush_to_zero = flag()
+    result = same_type_as("lhs")
+
+    placement = ELEMENTWISE
+
+
+@op("cuda_tile.maxf", opcode=69)
+class MaxF(FloatExtremum):
+    """The larger; +0 is larger than -0. Lowers to arith.maximumf where NaN propagates."""
+
+    lowers_to = "arith.maxnumf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, propagate_nan: bool = False, flush_to_zero: bool = False) -> Array:
+        """Maximum with the stated NaN rule."""
+        return flush(extremum(flush(lhs, flush_to_zero), flush(rhs, flush_to_zero), propagate_nan, True), flush_to_zero)
+
+
+@op("cuda_tile.minf", opcode=71)
+class MinF(FloatExtremum):
+    """The smaller; -0 is smaller than +0. Lowers to arith.minimumf where NaN propagates."""
+
+    lowers_to = "arith.minnumf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, propagate_nan: bool = False, flush_to_zero: bool = False) -> Array:
+        """Minimum with the stated NaN rule."""
+        lhs, rhs = flush(lhs, flush_to_zero), flush(rhs, flush_to_zero)
+        return flush(extremum(lhs, rhs, propagate_nan, False), flush_to_zero)
+
+
+@op("cuda_tile.cmpf", opcode=14)
+class CmpF(TileOp):
+    """Elementwise comparison to i1; with a NaN operand UNORDERED answers true, ORDERED false."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    predicate = Attr(Predicate)
+    ordering = Attr(Ordering)
+    result = Result(BOOL)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.cmpf"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, predicate: Predicate, ordering: Ordering) -> Array:
+        """IEEE comparison."""
+        nan = np.isnan(lhs) | np.isnan(rhs)
+        plain = compare(predicate, lhs, rhs)
+        return plain & ~nan if ordering == Ordering.ORDERED else plain | nan

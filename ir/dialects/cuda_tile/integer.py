@@ -1,0 +1,281 @@
+"""cuda_tile integer arithmetic, comparison and bit operations on signless integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir.core import Attr, Operand, Result, op, same_type_as
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Overflow, Predicate, Rounding, Signedness
+from ir.dialects.cuda_tile.constraints import BOOL, INT, TileOp
+from ir.dialects.cuda_tile.numerics import compare, read_unsigned, read_wide, wrap
+
+
+class IntBinary(TileOp):
+    """Two integer tiles of one type give a third."""
+
+    lhs = Operand(INT)
+    rhs = Operand(INT)
+    result = same_type_as("lhs")
+
+    placement = ELEMENTWISE
+
+
+@op("cuda_tile.addi", opcode=3)
+class AddI(IntBinary):
+    """Wrapping sum."""
+
+    overflow = Attr(Overflow, Overflow.NONE)
+    lowers_to = "arith.addi"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, overflow: Overflow = Overflow.NONE) -> Array:
+        """lhs + rhs modulo 2^width."""
+        return wrap(np.add, lhs, rhs)
+
+
+@op("cuda_tile.subi", opcode=104)
+class SubI(IntBinary):
+    """Wrapping difference."""
+
+    overflow = Attr(Overflow, Overflow.NONE)
+    lowers_to = "arith.subi"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, overflow: Overflow = Overflow.NONE) -> Array:
+        """lhs - rhs modulo 2^width."""
+        return wrap(np.subtract, lhs, rhs)
+
+
+@op("cuda_tile.muli", opcode=78)
+class MulI(IntBinary):
+    """Wrapping product."""
+
+    overflow = Attr(Overflow, Overflow.NONE)
+    lowers_to = "arith.muli"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, overflow: Overflow = Overflow.NONE) -> Array:
+        """lhs * rhs modulo 2^width."""
+        return wrap(np.multiply, lhs, rhs)
+
+
+@op("cuda_tile.mulhii", opcode=77)
+class MulHiI(TileOp):
+    """The high half of the unsigned double-width product."""
+
+    x = Operand(INT)
+    y = Operand(INT)
+    result = same_type_as("x")
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.mulhui"
+
+    @staticmethod
+    def reference(x: Array, y: Array) -> Array:
+        """(x * y) >> width on unsigned values, through Python integers."""
+        if x.dtype == np.bool_:
+            return np.zeros_like(x)
+        bits = x.dtype.itemsize * 8
+        high = (read_unsigned(x).astype(object) * read_unsigned(y).astype(object)) >> bits
+        return np.asarray(high, dtype=object).astype(f"u{x.dtype.itemsize}").view(x.dtype).reshape(x.shape)
+
+
+@op("cuda_tile.divi", opcode=21)
+class DivI(IntBinary):
+    """Quotient, rounded towards zero, down (signed only) or up; division by zero is undefined (here 0)."""
+
+    signedness = Attr(Signedness)
+    rounding = Attr(Rounding, Rounding.ZERO)
+    lowers_to = "arith.divsi"
+    lowers_to_unsigned = "arith.divui"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, signedness: Signedness, rounding: Rounding = Rounding.ZERO) -> Array:
+        """Floor division of NumPy corrected by the sign of the remainder."""
+        a, b = (lhs, rhs) if signedness else (read_unsigned(lhs), read_unsigned(rhs))
+        a, b = read_wide(a), read_wide(b)
+        with np.errstate(divide="ignore", over="ignore"):
+            quotient, remainder = np.floor_divide(a, b), np.remainder(a, b)
+        inexact = remainder != 0
+        if rounding == Rounding.POSITIVE_INF:
+            quotient = quotient + inexact
+        elif rounding == Rounding.ZERO:
+            quotient = quotient + (inexact & ((a < 0) != (b < 0)))
+        return quotient.astype(lhs.dtype)
+
+
+@op("cuda_tile.remi", opcode=90)
+class RemI(IntBinary):
+    """Remainder with the sign of the dividend; by zero is undefined (here 0)."""
+
+    signedness = Attr(Signedness)
+    lowers_to = "arith.remsi"
+    lowers_to_unsigned = "arith.remui"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+        """C's %."""
+        a, b = (lhs, rhs) if signedness else (read_unsigned(lhs), read_unsigned(rhs))
+        with np.errstate(divide="ignore"):
+            return np.fmod(read_wide(a), read_wide(b)).astype(lhs.dtype)
+
+
+@op("cuda_tile.negi", opcode=80)
+class NegI(TileOp):
+    """Wrapping negation."""
+
+    source = Operand(INT)
+    overflow = Attr(Overflow, Overflow.NONE, since=(13, 2))
+    result = same_type_as("source")
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.subi"
+
+    @staticmethod
+    def reference(source: Array, overflow: Overflow = Overflow.NONE) -> Array:
+        """0 - source modulo 2^width."""
+        return wrap(np.subtract, np.zeros_like(source), source)
+
+
+@op("cuda_tile.absi", opcode=1)
+class AbsI(TileOp):
+    """Absolute value; the least integer stays itself."""
+
+    source = Operand(INT)
+    result = same_type_as("source")
+
+    placement = ELEMENTWISE
+    lowers_to = "math.absi"
+
+    @staticmethod
+    def reference(source: Array) -> Array:
+        """numpy.abs."""
+        return np.abs(source)
+
+
+class IntExtremum(IntBinary):
+    """A choice between two integers by order."""
+
+    signedness = Attr(Signedness)
+
+    @staticmethod
+    def choose(function: Any, lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+        """Apply numpy.maximum or minimum to the values as signed or unsigned."""
+        if signedness:
+            return np.asarray(function(lhs, rhs))
+        return np.asarray(function(read_unsigned(lhs), read_unsigned(rhs))).view(lhs.dtype)
+
+
+@op("cuda_tile.maxi", opcode=70)
+class MaxI(IntExtremum):
+    """The larger."""
+
+    lowers_to = "arith.maxsi"
+    lowers_to_unsigned = "arith.maxui"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+        """Maximum by signedness."""
+        return IntExtremum.choose(np.maximum, lhs, rhs, signedness)
+
+
+@op("cuda_tile.mini", opcode=72)
+class MinI(IntExtremum):
+    """The smaller."""
+
+    lowers_to = "arith.minsi"
+    lowers_to_unsigned = "arith.minui"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+        """Minimum by signedness."""
+        return IntExtremum.choose(np.minimum, lhs, rhs, signedness)
+
+
+@op("cuda_tile.cmpi", opcode=15)
+class CmpI(TileOp):
+    """Elementwise comparison to i1."""
+
+    lhs = Operand(INT)
+    rhs = Operand(INT)
+    predicate = Attr(Predicate)
+    signedness = Attr(Signedness)
+    result = Result(BOOL)
+
+    placement = ELEMENTWISE
+    lowers_to = "arith.cmpi"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, predicate: Predicate, signedness: Signedness) -> Array:
+        """Compare as signed or unsigned."""
+        if not signedness:
+            lhs, rhs = read_unsigned(lhs), read_unsigned(rhs)
+        return compare(predicate, read_wide(lhs), read_wide(rhs))
+
+
+@op("cuda_tile.andi", opcode=4)
+class AndI(IntBinary):
+    """Bitwise and."""
+
+    lowers_to = "arith.andi"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array) -> Array:
+        """lhs & rhs."""
+        return np.bitwise_and(lhs, rhs)
+
+
+@op("cuda_tile.ori", opcode=82)
+class OrI(IntBinary):
+    """Bitwise or."""
+
+    lowers_to = "arith.ori"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array) -> Array:
+        """lhs | rhs."""
+        return np.bitwise_or(lhs, rhs)
+
+
+@op("cuda_tile.xori", opcode=108)
+class XorI(IntBinary):
+    """Bitwise exclusive or."""
+
+    lowers_to = "arith.xori"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array) -> Array:
+        """lhs ^ rhs."""
+        return np.bitwise_xor(lhs, rhs)
+
+
+@op("cuda_tile.shli", opcode=96)
+class ShlI(IntBinary):
+    """Shift left by an unsigned amount; undefined from the width on (here 0)."""
+
+    overflow = Attr(Overflow, Overflow.NONE)
+    lowers_to = "arith.shli"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, overflow: Overflow = Overflow.NONE) -> Array:
+        """lhs << rhs modulo 2^width."""
+        return wrap(np.left_shift, lhs, rhs)
+
+
+@op("cuda_tile.shri", opcode=97)
+class ShrI(IntBinary):
+    """Shift right by an unsigned amount, copying the sign bit where signed; undefined from the width on."""
+
+    signedness = Attr(Signedness)
+    lowers_to = "arith.shrsi"
+    lowers_to_unsigned = "arith.shrui"
+
+    @staticmethod
+    def reference(lhs: Array, rhs: Array, signedness: Signedness) -> Array:
+        """Arithmetic or logical shift."""
+        if lhs.dtype == np.bool_:
+            return np.where(rhs & (not signedness), False, lhs)
+        a, amount = (lhs, rhs) if signedness else (read_unsigned(lhs), read_unsigned(rhs))
+        return np.right_shift(a, amount).view(lhs.dtype)

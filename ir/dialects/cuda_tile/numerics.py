@@ -1,0 +1,251 @@
+"""Exact rounding for the reference semantics: every rounding mode of every float width on NumPy arrays.
+
+Operations are computed in float64 with their exact error term and rounded once: "round to odd" keeps a sticky bit,
+so that the second rounding to 24 bits or fewer is correct (Boldo and Melquiond, "Emulation of FMA and correctly
+rounded sums: proved algorithms using rounding to odd", IEEE TC 57(4), 2008).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ir.core import Type
+from ir.dialects.cuda_tile.attributes import Array, Predicate, Rounding, dtype_of
+from ir.types import TF32
+
+_COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
+    Predicate.EQUAL: np.equal,
+    Predicate.NOT_EQUAL: np.not_equal,
+    Predicate.LESS_THAN: np.less,
+    Predicate.LESS_THAN_OR_EQUAL: np.less_equal,
+    Predicate.GREATER_THAN: np.greater,
+    Predicate.GREATER_THAN_OR_EQUAL: np.greater_equal,
+}
+
+
+def compare(predicate: Predicate, lhs: Array, rhs: Array) -> Array:
+    """An elementwise comparison; NaN answers False except for NOT_EQUAL."""
+    return np.asarray(_COMPARE[predicate](lhs, rhs))
+
+
+def read_unsigned(values: Array) -> Array:
+    """The same bits as unsigned integers; i1 becomes uint8."""
+    if values.dtype == np.bool_:
+        return values.astype(np.uint8)
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").reshape(values.shape)
+
+
+def read_wide(values: Array) -> Array:
+    """i1 as the signed integers 0 and -1 (int8), everything else as it is."""
+    return -values.astype(np.int8) if values.dtype == np.bool_ else values
+
+
+def wrap(function: Callable[[Any, Any], Any], lhs: Array, rhs: Array) -> Array:
+    """An integer function modulo 2^width, without NumPy's overflow warnings; i1 computes modulo 2."""
+    if lhs.dtype == np.bool_:
+        return (np.asarray(function(lhs.astype(np.uint8), rhs.astype(np.uint8))) & 1).astype(np.bool_)
+    with np.errstate(over="ignore"):
+        return np.asarray(function(lhs, rhs))
+
+
+def flush(values: Array, enabled: bool) -> Array:
+    """f32 denormals as zeros of their sign; other types and `enabled=False` unchanged."""
+    if not enabled or values.dtype != np.float32:
+        return values
+    tiny = np.abs(values) < np.finfo(np.float32).tiny
+    return np.where(tiny, np.copysign(np.float32(0), values), values)
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """float64 sum and its exact error (Knuth)."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def _sticky(value: Array, error: Array) -> Array:
+    """The float64 `value` rounded to odd, given the sign of what was lost (`error`)."""
+    lost = (error != 0) & np.isfinite(value) & np.isfinite(error)
+    bits = np.ascontiguousarray(value).view(np.int64).reshape(np.shape(value))
+    if not lost.any():
+        return value
+    towards = np.where(error > 0, np.inf, -np.inf)
+    return np.where(lost & ((bits & 1) == 0), np.nextafter(value, towards), value)
+
+
+def round_float64(exact: Array, dtype: np.dtype[Any], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
+    """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed give the nearest."""
+    nearest = _nearest(exact, dtype)
+    if rounding not in (Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF) or dtype == np.float64:
+        return nearest
+    back = nearest.astype(np.float64)
+    if rounding == Rounding.ZERO:
+        wrong, target = np.abs(back) > np.abs(exact), np.zeros_like(back)
+    elif rounding == Rounding.NEGATIVE_INF:
+        wrong, target = back > exact, np.full_like(back, -np.inf)
+    else:
+        wrong, target = back < exact, np.full_like(back, np.inf)
+    with np.errstate(all="ignore"):
+        return np.where(wrong, np.nextafter(nearest, target.astype(dtype)), nearest)
+
+
+def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Round to nearest even. Casts of ml_dtypes from float64 go through float32, so float32 is made odd first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if values.dtype != np.float64 or dtype.kind == "f":
+            return values.astype(dtype)
+        return _odd_float32(values).astype(dtype)
+
+
+def add_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
+    """a + b, rounded once to their type."""
+    if a.dtype == np.float64 or rounding in _PLAIN:
+        return _plain(np.add, a, b)
+    with np.errstate(all="ignore"):
+        result = round_float64(_sticky(*_two_sum(_wide(a), _wide(b))), a.dtype, rounding)
+    zero = (result == 0) & (a == -b) & ~(np.signbit(a) & np.signbit(b))
+    # An exact zero sum is -0 when rounding down (IEEE 754-2019, 6.3), +0 else, unless both are -0.
+    sign = -0.0 if rounding == Rounding.NEGATIVE_INF else 0.0
+    both_positive = ~np.signbit(a) & ~np.signbit(b)
+    return np.where(zero & ~both_positive, np.asarray(sign).astype(a.dtype), result)
+
+
+def multiply_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
+    """a * b, rounded once to their type; the float64 product of narrower types is exact."""
+    if a.dtype == np.float64 or rounding in _PLAIN:
+        return _plain(np.multiply, a, b)
+    with np.errstate(all="ignore"):
+        return round_float64(_wide(a) * _wide(b), a.dtype, rounding)
+
+
+def divide_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
+    """a / b, rounded once to their type."""
+    if a.dtype == np.float64 or rounding in _PLAIN:
+        return _plain(np.divide, a, b)
+    with np.errstate(all="ignore"):
+        wide_a, wide_b = _wide(a), _wide(b)
+        quotient = wide_a / wide_b
+        # 53-bit quotients of 24-bit numbers are never within half a float64 ulp of a 24-bit number unless exact.
+        return round_float64(quotient, a.dtype, rounding)
+
+
+def fma_rounded(a: Array, b: Array, c: Array, rounding: Rounding) -> Array:
+    """a * b + c, rounded once to their type; f64 goes through exact rationals, element by element."""
+    with np.errstate(all="ignore"):
+        if a.dtype == np.float64:
+            return np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c)).astype(np.float64).reshape(np.shape(a))
+        return round_float64(_sticky(*_two_sum(_wide(a) * _wide(b), _wide(c))), a.dtype, rounding)
+
+
+def sqrt_rounded(a: Array, rounding: Rounding) -> Array:
+    """Square root, rounded once to its type."""
+    with np.errstate(all="ignore"):
+        if a.dtype == np.float64 or rounding in _PLAIN:
+            return round_float64(np.sqrt(_wide(a)), a.dtype)
+        return round_float64(np.sqrt(_wide(a)), a.dtype, rounding)
+
+
+def extremum(a: Array, b: Array, propagate_nan: bool, largest: bool) -> Array:
+    """Maximum or minimum; a NaN wins with `propagate_nan` and loses else; zeros are ordered by sign."""
+    with np.errstate(invalid="ignore"):
+        first = (a > b) if largest else (a < b)
+        both_zero = (a == 0) & (b == 0)
+        first = first | (both_zero & (np.signbit(b) if largest else np.signbit(a)))
+        loses = np.isnan(a) if not propagate_nan else np.isnan(b) & ~np.isnan(a)
+        wins = np.isnan(b) if not propagate_nan else np.isnan(a)
+    return np.where((first | wins) & ~loses, a, b)
+
+
+_PLAIN = (Rounding.NEAREST_EVEN, Rounding.APPROX, Rounding.FULL)
+
+
+def _wide(values: Array) -> Array:
+    return np.asarray(values).astype(np.float64)
+
+
+def _plain(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+    """Round-to-nearest in the type itself; 16-bit floats through float32, where the double rounding is harmless.
+
+    24 >= 2 * 11 + 2 bits makes it so for + - * / (Figueroa, "When is double rounding innocuous?", 1995).
+    """
+    with np.errstate(all="ignore"):
+        if a.dtype.itemsize == 2:
+            return np.asarray(function(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
+        return np.asarray(function(a, b))
+
+
+def _fma64(a: float, b: float, c: float) -> float:
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+TF32_DROPPED_BITS = 13  # tf32 keeps 10 of float32's 23 mantissa bits (PTX ISA, alternate floating-point formats)
+
+
+def round_to_tf32(values: Array) -> Array:
+    """float32 values at tf32 precision, rounded to nearest even."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    half = np.uint32((1 << (TF32_DROPPED_BITS - 1)) - 1)
+    odd = (bits >> np.uint32(TF32_DROPPED_BITS)) & np.uint32(1)
+    with np.errstate(over="ignore"):
+        rounded = (bits + half + odd) & ~np.uint32((1 << TF32_DROPPED_BITS) - 1)
+    return np.where(np.isfinite(values), rounded.view(np.float32).reshape(np.shape(values)), values)
+
+
+def convert_float(values: Array, element: Type, rounding: Rounding) -> Array:
+    """Floats as another float type, rounded once."""
+    dtype = dtype_of(element)
+    if element == TF32:
+        # From f64 the sticky bit of the first rounding keeps the second one right.
+        return round_to_tf32(_odd_float32(_wide(values)))
+    return round_float64(np.asarray(values), dtype, rounding)
+
+
+def _odd_float32(values: Array) -> Array:
+    """float64 values as float32, rounded to odd."""
+    with np.errstate(all="ignore"):
+        single = np.asarray(values.astype(np.float32))
+        back = single.astype(np.float64)
+        lost = (back != values) & np.isfinite(values)
+        # Rounding to odd truncates where the neighbour towards the value is the odd one; infinity comes back down.
+        towards = np.where(values > back, np.float32(np.inf), np.float32(-np.inf))
+        even = (single.view(np.int32) & 1) == 0
+        return np.where(lost & even, np.nextafter(single, towards), single)
+
+
+def int_to_float(values: Array, element: Type, rounding: Rounding) -> Array:
+    """Integers as floats, rounded once; 64-bit integers keep their low bits as a sticky bit."""
+    if values.dtype.itemsize < 8:
+        return convert_float(values.astype(np.float64), element, rounding)
+    if dtype_of(element) == np.float64:
+        return values.astype(np.float64)
+    high = values >> 12 << 12
+    low = (values - high).astype(np.float64)
+    return convert_float(_sticky(*_two_sum(high.astype(np.float64), low)), element, rounding)
+
+
+def float_to_int(values: Array, signed: bool, dtype: np.dtype[Any]) -> Array:
+    """Floats truncated towards zero and saturated to the range of the integer; NaN gives 0."""
+    if dtype == np.bool_:
+        return np.trunc(values.astype(np.float64)) != 0
+    bits = dtype.itemsize * 8
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    whole = np.trunc(np.asarray(values).astype(np.float64))
+    target = np.dtype(f"{'i' if signed else 'u'}{dtype.itemsize}")
+    with np.errstate(invalid="ignore"):
+        inside = np.where((whole >= low) & (whole < float(high) + 1), whole, 0).astype(target)
+        result = np.where(whole >= float(high) + 1, np.asarray(high, target), inside)
+        result = np.where(whole < low, np.asarray(low, target), result)
+    return np.asarray(result).view(dtype)
