@@ -1,0 +1,130 @@
+"""What an extraction returns, and the check that believes none of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from extract.errors import CheckError
+from extract.graph import Graph
+
+RELATIVE_TOLERANCE = 1e-9
+"""Sums of doubles taken in another order differ by some ulps per term; 1e-9 is 4e6 ulps."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One node for every class the roots need, with its DAG cost and a proved lower bound."""
+
+    chosen: dict[int, int]
+    """Class to node; exactly the classes below the roots, children before their users."""
+    cost: float
+    """Sum over the chosen nodes, each counted once."""
+    bound: float
+    """No acyclic choice that meets the constraints costs less."""
+    method: str
+    seconds: float
+    alternatives: dict[int, int] = field(default_factory=dict[int, int])
+    """Choice group to the alternative that its chosen nodes carry; groups without a chosen node are left out."""
+    resources: dict[str, float] = field(default_factory=dict[str, float])
+    """Use of each resource row."""
+
+    @property
+    def gap(self) -> float:
+        """(cost - bound) / |cost|, 0 when proved optimal."""
+        if self.optimal:
+            return 0.0
+        return (self.cost - self.bound) / abs(self.cost) if self.cost else math.inf
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound meets the cost."""
+        return self.cost - self.bound <= slack(self.cost)
+
+
+def slack(value: float) -> float:
+    """Rounding allowance around a sum of costs."""
+    return RELATIVE_TOLERANCE * max(1.0, abs(value))
+
+
+def make_answer(graph: Graph, choice: dict[int, int], bound: float, method: str, seconds: float) -> Answer:
+    """Cut a choice per class down to what the roots need, and fill in cost, alternatives and resources.
+
+    Raises CheckError when the choice is incomplete or cyclic.
+    """
+    chosen = needed(graph, choice)
+    nodes = list(chosen.values())
+    cost = math.fsum(graph.cost[nodes].tolist())
+    alternatives = {int(graph.group[node]): int(graph.alternative[node]) for node in nodes if graph.group[node] >= 0}
+    resources = {
+        name: math.fsum(row[nodes].tolist()) for name, row in zip(graph.resource_names, graph.resource, strict=True)
+    }
+    # A valid bound may sit some ulps above the cost it meets; it is never reported above it.
+    limited = min(bound, cost) if bound - cost <= slack(cost) else bound
+    return Answer(chosen, cost, limited, method, seconds, dict(sorted(alternatives.items())), resources)
+
+
+def needed(graph: Graph, choice: dict[int, int]) -> dict[int, int]:
+    """The part of a choice below the roots, children first. Raises CheckError on a missing class or a cycle."""
+    done: dict[int, int] = {}
+    open_classes: set[int] = set()
+    for root in graph.root.tolist():
+        stack: list[tuple[int, bool]] = [(root, False)]
+        while stack:
+            cls, leave = stack.pop()
+            if leave:
+                open_classes.discard(cls)
+                done[cls] = choice[cls]
+                continue
+            if cls in done:
+                continue
+            if cls in open_classes:
+                raise CheckError(f"the choice is cyclic through {graph.describe_class(cls)}")
+            if cls not in choice:
+                raise CheckError(f"{graph.describe_class(cls)} is needed but has no chosen node")
+            open_classes.add(cls)
+            stack.append((cls, True))
+            # A child that is open is pushed too: popping it is how a cycle is seen.
+            stack.extend((child, False) for child in graph.children(choice[cls]) if child not in done)
+    return done
+
+
+def check(graph: Graph, answer: Answer) -> None:
+    """Re-verify an answer from the flat arrays alone.
+
+    Raises CheckError when it is incomplete, cyclic, holds classes nobody needs, breaks a group or a resource row, uses
+    a forbidden node, states a wrong cost, or a bound above its cost.
+    """
+    for cls, node in answer.chosen.items():
+        if not 0 <= node < graph.n_nodes or int(graph.node_class[node]) != cls:
+            raise CheckError(f"{graph.describe_class(cls)} is given node {node}, which is not in it")
+        if not math.isfinite(graph.cost[node]):
+            raise CheckError(f"{graph.describe_node(node)} is forbidden but chosen")
+    spare = answer.chosen.keys() - needed(graph, answer.chosen).keys()
+    if spare:
+        raise CheckError(f"{graph.describe_class(min(spare))} is chosen but not needed by any root")
+    nodes = list(answer.chosen.values())
+    _check_groups(graph, nodes)
+    for name, row, limit in zip(graph.resource_names, graph.resource, graph.limit.tolist(), strict=True):
+        use = math.fsum(row[nodes].tolist())
+        if use > limit + slack(limit):
+            raise CheckError(f"resource {name}: {use} used, {limit} allowed")
+    cost = math.fsum(graph.cost[nodes].tolist())
+    if not abs(cost - answer.cost) <= slack(cost):
+        raise CheckError(f"the answer states cost {answer.cost}, its nodes sum to {cost}")
+    if not answer.bound <= cost + slack(cost):
+        raise CheckError(f"the lower bound {answer.bound} is above the cost {cost}")
+
+
+def _check_groups(graph: Graph, nodes: list[int]) -> None:
+    first: dict[int, int] = {}
+    for node in nodes:
+        group = int(graph.group[node])
+        if group < 0:
+            continue
+        other = first.setdefault(group, node)
+        if graph.alternative[other] != graph.alternative[node]:
+            raise CheckError(
+                f"choice group {group} is split: {graph.describe_node(other)} carries alternative "
+                f"{graph.alternative[other]}, {graph.describe_node(node)} carries {graph.alternative[node]}"
+            )

@@ -1,0 +1,278 @@
+"""Choice groups and resource rows around a bottom-up pass that knows neither.
+
+A group is met by forbidding the nodes of its other alternatives: all assignments are tried where there are few,
+coordinate descent finds one beyond. A resource row is met by raising the price of the resource until the choice fits,
+then the local search wins back what the price cost too much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from time import perf_counter
+from typing import Final
+
+from extract.answer import Answer, make_answer
+from extract.bounds import cheap_bound
+from extract.errors import InfeasibleError
+from extract.explain import unbuildable
+from extract.graph import Graph
+from extract.local import Constraints, improve
+from extract.settle import INFINITY, Settled, settle_tree, weights
+from extract.topology import Topology
+
+Settle = Callable[[Topology, list[float]], Settled]
+Assignment = dict[int, int]
+
+MAX_ASSIGNMENTS: Final = 64
+"""Up to this many group assignments are all tried; one pass over 5,000 nodes takes about 3 ms."""
+
+MAX_DESCENT_RUNS: Final = 256
+"""Passes that coordinate descent may spend."""
+
+POLISHED: Final = 4
+"""Assignments, best first, that get the local search; it costs about twice a pass."""
+
+PRICES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e4)
+"""Resource prices tried in turn, in costs of the unconstrained answer per limit's worth of resource."""
+
+BISECTIONS: Final = 4
+"""Refinements between the last price that did not fit and the first that did."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A complete choice: cost with sharing, and how far it exceeds the limits (0: fits)."""
+
+    choice: list[int]
+    cost: float
+    excess: float
+    assignment: Assignment
+
+
+class ConstrainedSearch:
+    """Runs one bottom-up pass under group assignments and resource prices, and keeps the best choice that fits."""
+
+    def __init__(self, graph: Graph, settle: Settle, *, polish: bool) -> None:
+        self.graph = graph
+        self.settle = settle
+        self.polish = polish
+        self.topology = graph.topology
+        self.cost: list[float] = graph.cost.tolist()
+        self.rows: list[list[float]] = graph.resource.tolist()
+        self.limits: list[float] = graph.limit.tolist()
+        for use, limit in zip(self.rows, self.limits, strict=True):
+            for node in self.topology.nodes:
+                if use[node] > limit:
+                    self.cost[node] = INFINITY  # no answer that fits holds it
+        self.constraints = Constraints(self.rows, self.limits)
+        self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
+        self.members = self._members()
+        self.unconstrained = settle_tree(self.topology, weights(self.cost))
+        if not self.unconstrained.builds(self.topology.roots):
+            raise InfeasibleError(self._explain_roots())
+
+    def run(self) -> Candidate | None:
+        """The best choice found, or None when none met the constraints (which proves nothing)."""
+        if not self.groups:
+            found = [self.attempt({})]
+        elif math.prod(len(options) for options in self.groups.values()) <= MAX_ASSIGNMENTS:
+            found = [
+                self.attempt(dict(zip(self.groups, combination, strict=True)))
+                for combination in product(*self.groups.values())
+            ]
+        else:
+            found = self._descend()
+        fitting = sorted((c for c in found if c is not None and not c.excess), key=lambda c: c.cost)
+        if not fitting:
+            return None
+        if self.polish:
+            fitting = [self._polished(candidate) for candidate in fitting[:POLISHED]]
+        return min(fitting, key=lambda c: c.cost)
+
+    def answer(self, method: str, start: float) -> Answer:
+        """Run to an answer with a cheap bound; the exact method decides where this search finds nothing."""
+        candidate = self.run()
+        if candidate is None:
+            from extract.ilp import ilp  # only here: highspy takes 0.15 s to import, and ilp uses greedy
+
+            return ilp(self.graph)
+        bound = cheap_bound(self.topology, self.cost, self.unconstrained)
+        choice = {cls: node for cls, node in enumerate(candidate.choice) if node >= 0}
+        return make_answer(self.graph, choice, bound, method, perf_counter() - start)
+
+    def attempt(self, assignment: Assignment) -> Candidate | None:
+        """One pass under an assignment, priced until it fits; None when a root cannot be built."""
+        cost = self.masked(assignment)
+        weight = weights(cost)
+        candidate = self._pass(weight, cost, assignment)
+        if candidate is None or not candidate.excess:
+            return candidate
+        return self._priced(weight, cost, candidate)
+
+    def splits_group(self, choice: list[int]) -> bool:
+        """Whether a choice carries two alternatives of one group."""
+        carried: dict[int, int] = {}
+        group, alternative = self.graph.group, self.graph.alternative
+        return any(
+            carried.setdefault(int(group[node]), int(alternative[node])) != int(alternative[node])
+            for node in reachable_nodes(self.topology, choice)
+            if group[node] >= 0
+        )
+
+    def masked(self, assignment: Assignment) -> list[float]:
+        """Costs with inf at the nodes that the assignment rules out."""
+        cost = self.cost.copy()
+        for g, option in assignment.items():
+            for other, nodes in self.members[g].items():
+                if other != option:
+                    for node in nodes:
+                        cost[node] = INFINITY
+        return cost
+
+    def _members(self) -> dict[int, dict[int, list[int]]]:
+        members: dict[int, dict[int, list[int]]] = {g: {a: [] for a in options} for g, options in self.groups.items()}
+        if members:
+            group, alternative = self.graph.group.tolist(), self.graph.alternative.tolist()
+            for node in self.topology.nodes:
+                if group[node] in members:
+                    members[group[node]].setdefault(alternative[node], []).append(node)
+        return members
+
+    def _pass(self, weight: list[float], cost: list[float], assignment: Assignment) -> Candidate | None:
+        settled = self.settle(self.topology, weight)
+        if not settled.builds(self.topology.roots):
+            return None
+        return self.judge(settled.choice, cost, assignment)
+
+    def judge(self, choice: list[int], cost: list[float], assignment: Assignment) -> Candidate:
+        """Price a complete choice and measure it against the limits."""
+        nodes = reachable_nodes(self.topology, choice)
+        excess = sum(
+            max(0.0, math.fsum(use[node] for node in nodes) - limit) / (limit or 1.0)
+            for use, limit in zip(self.rows, self.limits, strict=True)
+        )
+        return Candidate(choice, math.fsum(cost[node] for node in nodes), excess, assignment)
+
+    def _priced(self, weight: list[float], cost: list[float], candidate: Candidate) -> Candidate:
+        """Raise the price of all rows together until the choice fits, then lower it by bisection."""
+        scale = max(abs(candidate.cost), 1e-12)
+        best, low, high = candidate, 0.0, INFINITY
+        for price in PRICES:
+            found = self._pass(self._with_price(weight, price * scale), cost, candidate.assignment)
+            if found is not None and not found.excess:
+                best, high = found, price
+                break
+            low = price
+        if best.excess:
+            found = self._pass(
+                self._with_price([0.0 if w < INFINITY else w for w in weight], 1.0), cost, candidate.assignment
+            )
+            return found if found is not None and found.excess < best.excess else best
+        for _ in range(BISECTIONS):
+            price = (low + high) / 2
+            found = self._pass(self._with_price(weight, price * scale), cost, candidate.assignment)
+            if found is not None and not found.excess:
+                high = price
+                best = min(best, found, key=lambda c: c.cost)
+            else:
+                low = price
+        return best
+
+    def _with_price(self, weight: list[float], price: float) -> list[float]:
+        priced = weight.copy()
+        for use, limit in zip(self.rows, self.limits, strict=True):
+            if limit and limit < INFINITY:  # a limit of 0 has forbidden every user already
+                for node in self.topology.nodes:
+                    if use[node]:
+                        priced[node] += price * use[node] / limit
+        return priced
+
+    def _polished(self, candidate: Candidate) -> Candidate:
+        cost = self.masked(candidate.assignment)
+        choice = improve(self.topology, cost, candidate.choice, self.constraints)
+        found = self.judge(choice, cost, candidate.assignment)
+        return found if not found.excess and found.cost < candidate.cost else candidate
+
+    def _descend(self) -> list[Candidate | None]:
+        """Coordinate descent over the groups from a first assignment that builds the roots."""
+        start = self._first_assignment()
+        if start is None:
+            return []
+        current = self.attempt(start)
+        found = [current]
+        runs, moved = 0, True
+        while moved and runs < MAX_DESCENT_RUNS:
+            moved = False
+            for g, options in self.groups.items():
+                for option in options:
+                    if current is None or option == current.assignment[g]:
+                        continue
+                    runs += 1
+                    tried = self.attempt({**current.assignment, g: option})
+                    if tried is not None and (tried.excess, tried.cost) < (current.excess, current.cost):
+                        current, moved = tried, True
+                        found.append(tried)
+        return found
+
+    def _first_assignment(self) -> Assignment | None:
+        """Depth first, group by group, towards what an unconstrained answer carries; settling refutes dead ends."""
+        favoured = self._favoured()
+        order = [
+            (g, sorted(options, key=lambda a, g=g: (-favoured.get((g, a), 0), a))) for g, options in self.groups.items()
+        ]
+        runs = 0
+
+        def extend(partial: Assignment) -> Assignment | None:
+            nonlocal runs
+            if len(partial) == len(order):
+                return partial
+            g, options = order[len(partial)]
+            for option in options:
+                runs += 1
+                if runs > MAX_DESCENT_RUNS:
+                    return None
+                longer = {**partial, g: option}
+                if settle_tree(self.topology, weights(self.masked(longer))).builds(self.topology.roots):
+                    whole = extend(longer)
+                    if whole is not None:
+                        return whole
+            return None
+
+        return extend({})
+
+    def _favoured(self) -> dict[tuple[int, int], int]:
+        settled = self.settle(self.topology, weights(self.cost))
+        counts: dict[tuple[int, int], int] = {}
+        for node in reachable_nodes(self.topology, settled.choice):
+            key = (int(self.graph.group[node]), int(self.graph.alternative[node]))
+            counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def _explain_roots(self) -> str:
+        plain = weights(self.graph.cost.tolist())
+        settled = settle_tree(self.topology, plain)
+        if not settled.builds(self.topology.roots):
+            return unbuildable(self.graph, settled, plain)
+        names = [
+            name
+            for name, use, limit in zip(self.graph.resource_names, self.rows, self.limits, strict=True)
+            if any(use[node] > limit for node in self.topology.nodes)
+        ]
+        reason = unbuildable(self.graph, self.unconstrained, weights(self.cost))
+        return f"resource {', '.join(names)}: nodes that alone exceed the limit are left out; {reason}"
+
+
+def reachable_nodes(topology: Topology, choice: list[int]) -> list[int]:
+    """Chosen nodes of the classes that the roots need."""
+    children = topology.children
+    seen = set(topology.roots)
+    order = list(topology.roots)
+    for cls in order:  # grows while it is walked
+        for child in children[choice[cls]]:
+            if child not in seen:
+                seen.add(child)
+                order.append(child)
+    return [choice[cls] for cls in order]

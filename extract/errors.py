@@ -1,0 +1,23 @@
+"""The failures a user of extract/ can meet; each message says what is wrong and where."""
+
+from __future__ import annotations
+
+
+class ExtractionError(Exception):
+    """Anything that stops an extraction, and the root of every error of this package."""
+
+
+class GraphError(ExtractionError):
+    """The e-graph handed in is malformed (a dangling child, a class without nodes, a NaN cost ...)."""
+
+
+class GraphWarning(UserWarning):
+    """Part of a file was ignored, and the rest still makes sense."""
+
+
+class InfeasibleError(ExtractionError):
+    """No acyclic choice of nodes meets the constraints; the message names the class, group or resource row."""
+
+
+class CheckError(ExtractionError):
+    """An answer failed its independent re-verification: a defect of the method that made it."""

@@ -1,0 +1,59 @@
+"""Why no answer exists: from a failed class down to the class that cannot be built."""
+
+from __future__ import annotations
+
+from extract.graph import Graph
+from extract.settle import INFINITY, Settled, settle_tree
+
+MAX_LINKS = 12
+"""Longer chains of reasons are cut in the middle of the message: nobody reads further."""
+
+
+def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:
+    """Message for the first root that cannot be built; weight: [n], inf where a node may not be used."""
+    topology = graph.topology
+    cls = next(root for root in topology.roots if settled.choice[root] < 0)
+    links = [f"root {graph.describe_class(cls)} cannot be built"]
+    seen = {cls}
+    while True:
+        nodes = [node for node in topology.class_nodes[cls] if weight[node] < INFINITY]
+        total = graph.node_class.tolist().count(cls)
+        if not nodes:
+            loops = total - len(topology.class_nodes[cls])
+            reason = f"none of the {total} nodes of {graph.describe_class(cls)} may be used"
+            links.append(reason + (f" ({loops} name their own class as a child)" if loops else " (infinite cost)"))
+            break
+        # Every usable node lacks a child; follow the node that lacks fewest.
+        lacking = {node: [child for child in topology.children[node] if settled.choice[child] < 0] for node in nodes}
+        node = min(nodes, key=lambda n: (len(lacking[n]), n))
+        nxt = lacking[node][0]
+        links.append(f"{graph.describe_node(node)} needs {graph.describe_class(nxt)}")
+        if nxt in seen:
+            links.append(f"which needs itself: every way to build {graph.describe_class(nxt)} is cyclic")
+            break
+        seen.add(nxt)
+        cls = nxt
+    if len(links) > MAX_LINKS:
+        links[MAX_LINKS // 2 : -MAX_LINKS // 2] = [f"... {len(links) - MAX_LINKS} more ..."]
+    return "; ".join(links)
+
+
+def conflicting_groups(graph: Graph, weight: list[float]) -> str:
+    """Message for choice groups that cannot be met: one group whose every alternative loses a root, or all."""
+    topology = graph.topology
+    group, alternative = graph.group.tolist(), graph.alternative.tolist()
+    for g, options in graph.groups.items():
+        lost: list[str] = []
+        for option in options:
+            masked = [
+                INFINITY if group[node] == g and alternative[node] != option else weight[node]
+                for node in range(graph.n_nodes)
+            ]
+            settled = settle_tree(topology, masked)
+            if settled.builds(topology.roots):
+                break
+            lost.append(f"alternative {option}: {unbuildable(graph, settled, masked)}")
+        else:
+            return f"choice group {g} cannot be met. " + ". ".join(lost)
+    names = ", ".join(str(g) for g in graph.groups)
+    return f"choice groups {names} cannot be met together: no assignment of alternatives builds every root"

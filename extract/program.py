@@ -1,0 +1,203 @@
+"""Extraction as a 0-1 program: the rows, without a solver.
+
+One variable per usable node and one per alternative of a choice group. Rows:
+- a class holds at most one node; every root holds one;
+- for classes P and K: the nodes of P that need K together are at most the nodes of K (one row per class pair, which is
+  tighter than one per node);
+- per group one alternative; the nodes of a class that carry an alternative are at most that alternative;
+- resource rows;
+- cycles only when asked for: for classes K1 .. Kl, at most l - 1 of the steps K1->K2, .., Kl->K1 are chosen.
+With negative costs, a class that is not a root also needs a user, or rewards would be collected by nodes no root needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extract.bounds import path_bound
+from extract.graph import Graph
+from extract.settle import INFINITY, settle_tree, weights
+
+MAX_DOMINANCE_PAIRS = 400
+"""Classes with more nodes than this skip the pairwise dominance test, which is quadratic in the nodes of a class."""
+
+
+@dataclass(eq=False)
+class Program:
+    """Rows over columns: node variables first, in the order of `nodes`, then group alternatives."""
+
+    graph: Graph
+    nodes: list[int]
+    column: dict[int, int]
+    """Node to its column."""
+    alternative_column: dict[tuple[int, int], int]
+    class_nodes: dict[int, list[int]]
+    """Usable nodes by class."""
+    lower: list[float] = field(default_factory=list[float])
+    upper: list[float] = field(default_factory=list[float])
+    start: list[int] = field(default_factory=lambda: [0])
+    index: list[int] = field(default_factory=list[int])
+    value: list[float] = field(default_factory=list[float])
+
+    @property
+    def n_columns(self) -> int:
+        """Node and alternative variables."""
+        return len(self.nodes) + len(self.alternative_column)
+
+    def costs(self) -> NDArray[np.float64]:
+        """[n_columns] objective."""
+        cost = np.zeros(self.n_columns)
+        cost[: len(self.nodes)] = self.graph.cost[self.nodes]
+        return cost
+
+    def add_row(self, lower: float, terms: list[tuple[int, float]], upper: float) -> None:
+        """lower <= sum of coefficient x column <= upper."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.index.extend(column for column, _ in terms)
+        self.value.extend(coefficient for _, coefficient in terms)
+        self.start.append(len(self.index))
+
+    def cycle_row(self, cycle: list[int]) -> list[int]:
+        """Columns of the nodes that step along a class cycle; at most len(cycle) - 1 of them may be chosen."""
+        children = self.graph.topology.children
+        columns: list[int] = []
+        for cls, following in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            columns.extend(self.column[node] for node in self.class_nodes[cls] if following in children[node])
+        return columns
+
+    def point(self, chosen: dict[int, int], alternatives: dict[int, int]) -> dict[int, float] | None:
+        """Non-zero columns of an answer, or None when the program has dropped one of its nodes."""
+        if any(node not in self.column for node in chosen.values()):
+            return None
+        values = {self.column[node]: 1.0 for node in chosen.values()}
+        taken = dict(alternatives)
+        for g, a in self.alternative_column:
+            taken.setdefault(g, a)  # a group without a chosen node may carry anything
+        values.update(
+            {self.alternative_column[g, a]: 1.0 for g, a in taken.items() if (g, a) in self.alternative_column}
+        )
+        return values
+
+
+def make_program(graph: Graph, cutoff: float) -> Program:
+    """Drop nodes that no acyclic answer cheaper than cutoff can hold, then write the rows."""
+    class_nodes = _usable(graph, cutoff)
+    nodes = [node for members in class_nodes.values() for node in members]
+    column = {node: place for place, node in enumerate(nodes)}
+    tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
+    alternative_column = {tag: len(nodes) + place for place, tag in enumerate(sorted(tags))}
+    program = Program(graph, nodes, column, alternative_column, class_nodes)
+    _class_rows(program)
+    _child_rows(program)
+    _group_rows(program)
+    for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
+        terms = [(column[node], float(use[node])) for node in nodes if use[node]]
+        if terms and limit < INFINITY:
+            program.add_row(-INFINITY, terms, limit)
+    return program
+
+
+def _usable(graph: Graph, cutoff: float) -> dict[int, list[int]]:
+    """Nodes worth a variable, by class; classes are those still reachable from the roots."""
+    topology = graph.topology
+    cost: list[float] = graph.cost.tolist()
+    for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
+        for node in np.flatnonzero(use > limit).tolist():
+            cost[node] = INFINITY
+    weight = weights(cost)
+    built = settle_tree(topology, weight).choice
+    paths = path_bound(topology, weight)
+    rewards = any(value < 0.0 for value in cost)
+    kept: dict[int, list[int]] = {}
+    order = list(topology.roots)
+    seen = set(order)
+    for cls in order:  # grows while it is walked
+        members = [
+            node
+            for node in topology.class_nodes[cls]
+            if weight[node] < INFINITY
+            and all(built[child] >= 0 for child in topology.children[node])
+            and (rewards or weight[node] + max((paths[c] for c in topology.children[node]), default=0.0) <= cutoff)
+        ]
+        kept[cls] = members if rewards else _undominated(graph, members)
+        for node in kept[cls]:
+            for child in topology.children[node]:
+                if child not in seen:
+                    seen.add(child)
+                    order.append(child)
+    return kept
+
+
+def _undominated(graph: Graph, members: list[int]) -> list[int]:
+    """Drop a node when another of its class needs no more classes, costs no more, uses no more and binds no group."""
+    if not 1 < len(members) <= MAX_DOMINANCE_PAIRS:
+        return members
+    children = {node: frozenset(graph.topology.children[node]) for node in members}
+    cost = graph.cost
+    kept: list[int] = []
+    for node in sorted(members, key=lambda n: (len(children[n]), float(cost[n]), int(graph.group[n]), n)):
+        group, alternative = graph.group[node], graph.alternative[node]
+        if not any(
+            cost[other] <= cost[node]
+            and children[other] <= children[node]
+            and (graph.group[other] < 0 or (graph.group[other] == group and graph.alternative[other] == alternative))
+            and bool((graph.resource[:, other] <= graph.resource[:, node]).all())
+            for other in kept
+        ):
+            kept.append(node)
+    return kept
+
+
+def _class_rows(program: Program) -> None:
+    roots = set(program.graph.topology.roots)
+    for cls, members in program.class_nodes.items():
+        lower = 1.0 if cls in roots else 0.0
+        if members or lower:
+            program.add_row(lower, [(program.column[node], 1.0) for node in members], 1.0)
+
+
+def _child_rows(program: Program) -> None:
+    topology = program.graph.topology
+    rewards = bool((program.graph.cost < 0).any())
+    users: dict[int, list[int]] = {}
+    roots = set(topology.roots)
+    for members in program.class_nodes.values():
+        by_child: dict[int, list[int]] = {}
+        for node in members:
+            for child in topology.children[node]:
+                by_child.setdefault(child, []).append(node)
+        for child, needing in by_child.items():
+            users.setdefault(child, []).extend(needing)
+            if child in roots:
+                continue  # always built
+            terms = [(program.column[node], 1.0) for node in program.class_nodes[child]]
+            terms += [(program.column[node], -1.0) for node in needing]
+            program.add_row(0.0, terms, INFINITY)
+    if not rewards:
+        return
+    for cls, members in program.class_nodes.items():
+        if cls not in roots and members:
+            terms = [(program.column[node], 1.0) for node in users.get(cls, [])]
+            terms += [(program.column[node], -1.0) for node in members]
+            program.add_row(0.0, terms, INFINITY)
+
+
+def _group_rows(program: Program) -> None:
+    graph = program.graph
+    by_group: dict[int, list[int]] = {}
+    for (group, _), column in program.alternative_column.items():
+        by_group.setdefault(group, []).append(column)
+    for columns in by_group.values():
+        program.add_row(1.0, [(column, 1.0) for column in columns], 1.0)
+    for members in program.class_nodes.values():
+        carriers: dict[int, list[int]] = {}
+        for node in members:
+            if graph.group[node] >= 0:
+                tag = (int(graph.group[node]), int(graph.alternative[node]))
+                carriers.setdefault(program.alternative_column[tag], []).append(node)
+        for column, nodes in carriers.items():
+            program.add_row(0.0, [(column, 1.0), *((program.column[node], -1.0) for node in nodes)], INFINITY)
