@@ -1,0 +1,6 @@
+"""Reader for Tile IR bytecode 13.1 to 13.4."""
+
+from ir.bytecode.cursor import BytecodeError
+from ir.bytecode.reader import read_bytecode
+
+__all__ = ["BytecodeError", "read_bytecode"]

@@ -1,0 +1,160 @@
+"""Attributes of Tile IR bytecode: literals, promises, hints, numbers with a type."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ir.bytecode.container import Strings, Table
+from ir.bytecode.cursor import Cursor
+from ir.bytecode.types import Types
+from ir.core import UnsupportedError
+from ir.dialects.cuda_tile.attributes import (
+    Array,
+    Bounded,
+    DenseElements,
+    DivBy,
+    HintValue,
+    OptimizationHints,
+    SameElements,
+    dtype_of,
+)
+from ir.types import I1, TF32, Element, FloatType, IntType, TileType
+
+INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTIONARY, HINTS, BOUNDED = range(1, 13)
+"""Tags of self-describing attributes (CUDA Tile IR 13.4, attribute encodings)."""
+TF32_BYTES = 3
+"""A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
+TF32_SHIFT = 13
+Number = int | float | bool
+
+
+class Attributes:
+    """Decodes attributes with the module's tables."""
+
+    __slots__ = ("constants", "strings", "types")
+
+    def __init__(self, strings: Strings, types: Types, constants: Cursor):
+        self.strings = strings
+        self.types = types
+        self.constants = Table(constants, 8, "constants", constants.position)
+
+    def literal(self, cursor: Cursor, tile: TileType) -> DenseElements:
+        """The constant whose id comes next, as elements of `tile`: one splat element or all in row-major order."""
+        at = cursor.position
+        index = cursor.varint("constant")
+        if index >= len(self.constants):
+            raise cursor.error(f"constant {index} does not exist, there are {len(self.constants)}", at)
+        item = self.constants.item(index)
+        data = item.raw(item.count("bytes of a constant"), "constant")
+        size = prod(tile.shape)
+        if tile.element == I1 and len(data) == (size + 7) // 8 and not (len(data) == 1 and data in (b"\x00", b"\xff")):
+            bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little", count=size)
+            return DenseElements(bits.astype(np.bool_))
+        width = element_bytes(tile.element)
+        if len(data) not in (width, width * size):
+            raise cursor.error(
+                f"constant {index} has {len(data)} bytes, {tile} needs {width} (splat) or {width * size}", at
+            )
+        return DenseElements(decode_elements(data, tile.element))
+
+    def predicate(self, cursor: Cursor) -> DivBy | SameElements | Bounded:
+        """The promise of an assume."""
+        at = cursor.position
+        tag = cursor.byte("assume predicate")
+        if tag == DIV_BY:
+            divisor = cursor.varint("divisor")
+            mask = self._mask(cursor, "div_by")
+            every = cursor.zigzag("every") if mask & 1 else None
+            return DivBy(divisor, every, cursor.zigzag("along") if mask & 2 else None)
+        if tag == BOUNDED:
+            mask = self._mask(cursor, "bounded")
+            lower = cursor.zigzag("lower bound") if mask & 1 else None
+            return Bounded(lower, cursor.zigzag("upper bound") if mask & 2 else None)
+        if tag == SAME_ELEMENTS:
+            return SameElements(cursor.integers(8, "same_elements group sizes"))
+        raise cursor.error(f"attribute tag {tag} is not an assume predicate", at)
+
+    def tagged_hints(self, cursor: Cursor) -> OptimizationHints:
+        """Optimization hints with their tag."""
+        at = cursor.position
+        tag = cursor.byte("optimization hints")
+        if tag != HINTS:
+            raise cursor.error(f"attribute tag {tag} is not optimization hints", at)
+        return self.hints(cursor)
+
+    def hints(self, cursor: Cursor) -> OptimizationHints:
+        """Optimization hints: architecture to dictionary."""
+        entries: list[tuple[str, tuple[tuple[str, HintValue], ...]]] = []
+        for _ in range(cursor.count("architectures of hints", 3)):
+            arch = self.strings.read(cursor, "architecture of hints")
+            tag = cursor.byte("hints of an architecture")
+            if tag != DICTIONARY:
+                raise cursor.error(f"hints of {arch!r} are not a dictionary (attribute tag {tag})")
+            entries.append((arch, tuple(self._hint(cursor) for _ in range(cursor.count("hints", 3)))))
+        return OptimizationHints(tuple(entries))
+
+    def _hint(self, cursor: Cursor) -> tuple[str, HintValue]:
+        name = self.strings.read(cursor, "hint")
+        at = cursor.position
+        value = self.number(cursor)
+        if isinstance(value, float):
+            raise cursor.error(f"hint {name!r} must be an integer or a bool", at)
+        return name, value
+
+    def numbers(self, cursor: Cursor) -> tuple[Number, ...]:
+        """An array of tagged numbers, without the array's own tag."""
+        return tuple(self.number(cursor) for _ in range(cursor.count("numbers", 2)))
+
+    def number(self, cursor: Cursor) -> Number:
+        """A tagged integer, float or bool as a Python number; integers are read as signed."""
+        at = cursor.position
+        tag = cursor.byte("attribute")
+        if tag == BOOL:
+            return bool(cursor.byte("bool"))
+        if tag == INTEGER:
+            width = self.types.read_as(IntType, cursor, "type of an integer").width
+            bits = cursor.varint("integer") & ((1 << width) - 1)
+            if width == 1:
+                return bool(bits)
+            return bits - (1 << width) if bits >> (width - 1) else bits
+        if tag == FLOAT:
+            return self._float(cursor)
+        if tag in (TYPE, STRING, ARRAY, DENSE, DICTIONARY):
+            raise UnsupportedError(f"attribute tag {tag} is not supported where a number is meant", cursor.location)
+        raise cursor.error(f"unknown attribute tag {tag}", at)
+
+    def _float(self, cursor: Cursor) -> float:
+        type_ = self.types.read_as(FloatType, cursor, "type of a float")
+        width = element_bytes(type_)
+        bits = cursor.byte("float") if type_.width <= 8 else cursor.zigzag("float")
+        data = (bits & ((1 << (8 * width)) - 1)).to_bytes(width, "little")
+        return float(decode_elements(data, type_)[0])
+
+    @staticmethod
+    def _mask(cursor: Cursor, what: str) -> int:
+        mask = cursor.byte(f"presence mask of {what}")
+        if mask > 3:
+            raise cursor.error(f"presence mask {mask} of {what} names fields that do not exist")
+        return mask
+
+
+def element_bytes(element: Element) -> int:
+    """Bytes that one element of a literal takes."""
+    if element == TF32:
+        return TF32_BYTES
+    return max(1, element.width // 8)
+
+
+def decode_elements(data: bytes, element: Element) -> Array:
+    """Little-endian elements as a 1-D array of the dtype that holds them."""
+    if element == I1:
+        return np.frombuffer(data, np.uint8) != 0
+    if element == TF32:
+        low = np.frombuffer(data, np.uint8).reshape(-1, TF32_BYTES).astype(np.uint32)
+        bits = low[:, 0] | low[:, 1] << 8 | low[:, 2] << 16
+        return (bits << TF32_SHIFT).view(np.float32)
+    if element.width == 4:
+        data = bytes(b & 0xF for b in data)
+    return np.frombuffer(data, dtype_of(element))

@@ -1,0 +1,172 @@
+"""How each operation is laid out in bytecode, derived from its declaration.
+
+opcode; result types (counted where results or operands are variadic); a mask of flags, optional attributes and
+optional operands, in this order; attributes in declaration order; operands (a count first where one variadic group is
+all that varies, else a count for each variadic group); regions. Attributes younger than the file's version are absent.
+Source: operation encodings of the CUDA Tile IR specification 13.4, checked against the writer of cuda-tile 1.7.0.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import ir.dialects.cuda_tile as dialect
+from ir.bytecode.attributes import Attributes
+from ir.bytecode.cursor import Cursor
+from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
+from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
+from ir.types import TileType
+
+AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]
+FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry"}
+"""Held by the container itself, never written as operations."""
+ATTRIBUTE_ORDER = {"cuda_tile.scan": ("dim", "reverse", "identities")}
+"""Where the encoding's order is not the declaration's."""
+BYTE_BOOLS = {("cuda_tile.scan", "reverse")}
+"""Mandatory bools: a byte among the attributes, not a bit of the mask."""
+NAMES = {
+    5: "assert", 7: "atomic_cas_tko", 8: "atomic_rmw_tko", 10: "break", 12: "cat", 38: "extract", 44: "get_global",
+    49: "global", 65: "loop", 74: "mmai", 85: "print_tko", 94: "scan", 111: "pack", 112: "unpack", 113: "alloca",
+    114: "mmaf_scaled", 115: "make_gather_scatter_view", 116: "make_strided_view", 117: "atomic_red_view_tko",
+    118: "insert", 119: "gdc_launch_dependents_tko", 120: "gdc_wait_tko", 122: "memory_fence_alias_tko",
+    123: "multimem_load_reduce_view_tko", 124: "multimem_reduce_view_tko", 125: "multimem_store_view_tko",
+    16386: "preview_call",
+}  # fmt: skip
+"""Names of operations that the dialect may not declare, for messages (opcodes of CUDA Tile IR 13.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An operand group: how many values it takes."""
+
+    variadic: bool
+    bit: int = 0
+    """Mask bit of an optional operand, 0 where it is always there."""
+
+
+@dataclass(slots=True)
+class Encoding:
+    """The layout of one operation in one version."""
+
+    cls: type[Op]
+    info: OpInfo
+    counted_results: bool
+    total_count: bool
+    """One count stands before all operands."""
+    masked: bool = False
+    flags: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    attributes: list[tuple[str, int, AttributeReader]] = field(default_factory=list[tuple[str, int, AttributeReader]])
+    """Name, mask bit (0: always there), reader."""
+    groups: list[Group] = field(default_factory=list[Group])
+    known_bits: int = 0
+
+
+@cache
+def encodings(version: Version) -> dict[int, Encoding]:
+    """Every operation that the dialect declares, by opcode, as version `version` lays it out."""
+    known = [cls for cls in OPS.values() if cls.__module__.startswith(dialect.__name__) and cls.info.opcode >= 0]
+    return {cls.info.opcode: _derive(cls, version) for cls in known if cls.info.name not in FUNCTION_LEVEL}
+
+
+def _derive(cls: type[Op], version: Version) -> Encoding:
+    info = cls.info
+    groups = [g for g in info.operands if g.since <= version]
+    flexible = [g for g in info.operands if not isinstance(g, Operand)]
+    variadic = any(isinstance(g, Variadic) for g in info.operands)
+    made = Encoding(cls, info, info.variadic_results or variadic, len(flexible) == 1)
+    attributes = _ordered(info)
+    bit = 1
+    for attr in attributes:
+        if _is_flag(info, attr):
+            made.masked |= attr.since <= version
+            made.flags.append((attr.name, bit))
+            bit <<= 1
+    for attr in attributes:
+        if attr.since > version or _is_flag(info, attr):
+            continue
+        optional = attr.default is None
+        made.masked |= optional
+        made.attributes.append((attr.name, bit if optional else 0, _reader(info, attr)))
+        bit <<= optional
+    for group in groups:
+        optional = isinstance(group, OptionalOperand) and not made.total_count
+        made.masked |= optional
+        made.groups.append(_group(group, bit if optional else 0))
+        bit <<= optional
+    made.known_bits = bit - 1
+    return made
+
+
+def _group(group: OperandGroup, bit: int) -> Group:
+    return Group(not isinstance(group, Operand) and not bit, bit)
+
+
+def _ordered(info: OpInfo) -> list[Attr[Any]]:
+    order = ATTRIBUTE_ORDER.get(info.name)
+    if order is None:
+        return list(info.attributes)
+    return sorted(info.attributes, key=lambda a: order.index(a.name))
+
+
+def _is_flag(info: OpInfo, attr: Attr[Any]) -> bool:
+    return attr.kind is bool and (info.name, attr.name) not in BYTE_BOOLS
+
+
+def _reader(info: OpInfo, attr: Attr[Any]) -> AttributeReader:
+    """How the value of an attribute is read, by its Python type and, for tuples, its name."""
+    kind, what = attr.kind, f"{attr.name} of {info.mnemonic}"
+    if issubclass(kind, enum.IntEnum):
+        return _enum_reader(kind, what)
+    if kind is bool:
+        return lambda _attributes, cursor, _results: bool(cursor.byte(what))
+    if kind is int:
+        return lambda _attributes, cursor, _results: cursor.varint(what)
+    if kind is str:
+        return lambda attributes, cursor, _results: attributes.strings.read(cursor, what)
+    if kind is DenseElements:
+        return _literal
+    if kind is OptimizationHints:
+        return lambda attributes, cursor, _results: attributes.hints(cursor)
+    if kind is tuple:
+        return _TUPLES[attr.name]
+    return lambda attributes, cursor, _results: attributes.predicate(cursor)
+
+
+def _enum_reader(kind: type[enum.IntEnum], what: str) -> AttributeReader:
+    members = {int(member): member for member in kind}
+
+    def read(_attributes: Attributes, cursor: Cursor, _results: list[Type]) -> enum.IntEnum:
+        code = cursor.byte(what)
+        if code not in members:
+            raise cursor.error(f"{what} cannot be {code}", cursor.position - 1)
+        return members[code]
+
+    return read
+
+
+def _literal(attributes: Attributes, cursor: Cursor, results: list[Type]) -> DenseElements:
+    if len(results) != 1 or not isinstance(results[0], TileType):
+        raise cursor.error("a constant must have one result, a tile")
+    return attributes.literal(cursor, results[0])
+
+
+def _permutation(_attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[int, ...]:
+    return cursor.integers(4, "permutation")
+
+
+def _inbounds(_attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[bool, ...]:
+    bits = tuple(bool(b) for b in cursor.integers(1, "inbounds"))
+    return bits if any(bits) else ()
+
+
+def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[Any, ...]:
+    return attributes.numbers(cursor)
+
+
+_TUPLES: dict[str, AttributeReader] = {
+    "permutation": _permutation, "inbounds": _inbounds, "identities": _identities,
+}  # fmt: skip

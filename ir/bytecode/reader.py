@@ -1,0 +1,199 @@
+"""From Tile IR bytecode to a cuda_tile module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ir.bytecode.attributes import Attributes
+from ir.bytecode.container import Section, Strings, read_container
+from ir.bytecode.cursor import Cursor
+from ir.bytecode.encoding import NAMES, Encoding, encodings
+from ir.bytecode.locations import Locations
+from ir.bytecode.types import Types
+from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
+from ir.dialects.cuda_tile import Entry, Module
+from ir.types import FunctionType
+
+KERNEL, HAS_HINTS = 2, 4
+"""Bits of a function's flags; bit 0 marks it private."""
+MAX_DEPTH = 64
+"""Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
+WHAT_IS_READ = "this version reads kernels built from the operations listed in docs; simplify the kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What all functions share."""
+
+    version: Version
+    strings: Strings
+    types: Types
+    attributes: Attributes
+    locations: Locations
+    encodings: dict[int, Encoding]
+
+
+def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
+    """Read a module of version 13.1 to 13.4; its functions become entries, debug information their locations.
+
+    Raises BytecodeError at a byte offset for damaged input, UnsupportedError for what this version cannot read.
+    """
+    container = read_container(data, filename)
+
+    def section(which: Section) -> Cursor:
+        return container.section(which, filename, data)
+
+    strings = Strings(section(Section.STRING))
+    types = Types(section(Section.TYPE), container.version)
+    attributes = Attributes(strings, types, section(Section.CONSTANT))
+    locations = Locations(section(Section.DEBUG), strings)
+    tables = Tables(container.version, strings, types, attributes, locations, encodings(container.version))
+    _refuse_globals(section(Section.GLOBAL), strings)
+    body = Block()
+    functions = section(Section.FUNCTION)
+    for _ in range(functions.count("functions", 4) if functions.remaining else 0):
+        body.append(_read_function(functions, tables))
+    if functions.remaining:
+        raise functions.error(f"{functions.remaining} bytes are left after the last function")
+    return Module(regions=[Region([body])], location=Location(filename, offset=0))
+
+
+def _refuse_globals(cursor: Cursor, strings: Strings) -> None:
+    if cursor.remaining and cursor.count("globals", 4):
+        at = cursor.location
+        name = strings.read(cursor, "name of a global")
+        raise UnsupportedError(f"global @{name} is not supported yet", at, "pass the data as a kernel argument")
+
+
+def _read_function(cursor: Cursor, tables: Tables) -> Entry:
+    at = cursor.position
+    name = tables.strings.read(cursor, "name of a function")
+    signature = tables.types.read_as(FunctionType, cursor, f"type of function {name!r}")
+    flags = cursor.byte("flags of a function")
+    if not flags & KERNEL:
+        here = Location(cursor.file, offset=at)
+        raise UnsupportedError(f"function @{name} is not a kernel", here, "only entries can be compiled")
+    if signature.results:
+        raise cursor.error(f"kernel @{name} returns {len(signature.results)} values; kernels return nothing", at)
+    ids = tables.locations.of_function(cursor.varint("debug index of a function"))
+    hints = tables.attributes.tagged_hints(cursor) if flags & HAS_HINTS else None
+    code = cursor.slice(cursor.varint("length of a function body"), f"body of @{name}")
+    block = Block(signature.params)
+    body = _Body(tables, ids, list(block.args))
+    while code.remaining:
+        block.append(body.operation(code, 0))
+    location = tables.locations.locate(ids, 0, at)
+    return Entry((), (), {"sym_name": name, "hints": hints}, [Region([block])], location)
+
+
+def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:
+    what = f"operation cuda_tile.{NAMES[opcode]}" if opcode in NAMES else f"operation with opcode {opcode}"
+    where = f" (byte {at})" if location.line else ""
+    return UnsupportedError(f"{what} is not supported yet{where}", location, WHAT_IS_READ)
+
+
+class _Body:
+    """Reads the operations of one function; `values` is the stack of values in scope."""
+
+    __slots__ = ("ids", "number", "tables", "values")
+
+    def __init__(self, tables: Tables, ids: memoryview[int], values: list[Value]):
+        self.tables = tables
+        self.ids = ids
+        self.values = values
+        self.number = 0
+
+    def operation(self, cursor: Cursor, depth: int) -> Op:
+        """Read one operation with its regions and bring its results into scope."""
+        at = cursor.position
+        self.number += 1
+        location = self.tables.locations.locate(self.ids, self.number, at)
+        opcode = cursor.varint("opcode")
+        encoding = self.tables.encodings.get(opcode)
+        if encoding is None:
+            raise _unknown(opcode, location, at)
+        if encoding.info.since > self.tables.version:
+            since = ".".join(map(str, encoding.info.since))
+            raise cursor.error(f"{encoding.info.name} exists since {since}, the file is older", at)
+        results = self._results(cursor, encoding)
+        attributes, mask = self._attributes(cursor, encoding, results)
+        operands, segments = self._operands(cursor, encoding, mask, at)
+        regions = self._regions(cursor, encoding, depth) if encoding.info.regions else []
+        made = encoding.cls(operands, results, attributes, regions, location, segments)
+        self.values += made.results
+        return made
+
+    def _results(self, cursor: Cursor, encoding: Encoding) -> list[Type]:
+        info, types = encoding.info, self.tables.types
+        at = cursor.position
+        count = cursor.count(f"results of {info.mnemonic}") if encoding.counted_results else len(info.results)
+        if not info.variadic_results and count != len(info.results):
+            raise cursor.error(f"{info.name} has {count} results, it must have {len(info.results)}", at)
+        return [types.read(cursor, f"result type of {info.mnemonic}") for _ in range(count)]
+
+    def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, Any], int]:
+        mask = 0
+        if encoding.masked:
+            mask = cursor.varint(f"mask of {encoding.info.mnemonic}")
+            if mask & ~encoding.known_bits:
+                raise cursor.error(f"mask {mask:#x} of {encoding.info.name} names fields that do not exist")
+        found: dict[str, Any] = {name: True for name, bit in encoding.flags if mask & bit}
+        for name, bit, read in encoding.attributes:
+            if not bit or mask & bit:
+                found[name] = read(self.tables.attributes, cursor, results)
+        return found, mask
+
+    def _operands(self, cursor: Cursor, encoding: Encoding, mask: int, at: int) -> tuple[list[Value], tuple[int, ...]]:
+        name = encoding.info.mnemonic
+        operands: list[Value] = []
+        segments: list[int] = []
+        rest = 0
+        if encoding.total_count:
+            total = cursor.count(f"operands of {name}")
+            rest = total - sum(not group.variadic for group in encoding.groups)
+            if rest < 0:
+                raise cursor.error(f"{encoding.info.name} has {total} operands, too few", at)
+        for group in encoding.groups:
+            if group.variadic:
+                size = rest if encoding.total_count else cursor.count(f"operands of {name}")
+            else:
+                size = 1 if not group.bit or mask & group.bit else 0
+            segments.append(size)
+            operands += [self._value(cursor, name) for _ in range(size)]
+        segments += [0] * (len(encoding.info.operands) - len(segments))  # groups younger than the file
+        return operands, tuple(segments)
+
+    def _value(self, cursor: Cursor, name: str) -> Value:
+        index = cursor.varint("operand")
+        if index >= len(self.values):
+            raise cursor.error(f"{name} uses value {index}, {len(self.values)} are defined here")
+        return self.values[index]
+
+    def _regions(self, cursor: Cursor, encoding: Encoding, depth: int) -> list[Region]:
+        info, at = encoding.info, cursor.position
+        if depth >= MAX_DEPTH:
+            raise cursor.error(f"regions are nested deeper than {MAX_DEPTH}")
+        count = cursor.varint(f"regions of {info.mnemonic}")
+        if count != len(info.regions):
+            raise cursor.error(f"{info.name} has {count} regions, it must have {len(info.regions)}", at)
+        return [self._region(cursor, encoding, depth) for _ in range(count)]
+
+    def _region(self, cursor: Cursor, encoding: Encoding, depth: int) -> Region:
+        name, at = encoding.info.mnemonic, cursor.position
+        blocks = cursor.varint(f"blocks of {name}")
+        if blocks == 0 and name == "if":
+            return Region()
+        if blocks != 1:
+            raise cursor.error(f"a region of {name} has {blocks} blocks, it must have one", at)
+        types = [
+            self.tables.types.read(cursor, f"block argument type of {name}")
+            for _ in range(cursor.count(f"block arguments of {name}"))
+        ]
+        block = Block(types)
+        scope = len(self.values)
+        self.values += block.args
+        for _ in range(cursor.count(f"operations in {name}")):
+            block.append(self.operation(cursor, depth + 1))
+        del self.values[scope:]
+        return Region([block])
