@@ -1,0 +1,51 @@
+# Every target sets itself up: on a machine with python3 (>= 3.11), pip, venv and make, nothing else is needed.
+# The environment is .venv; a stamp in it makes the second run start at once, and a changed pyproject.toml renews it.
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LINT_READY := $(VENV)/.lint-ready
+
+.PHONY: demo test test-all lint format bench clean
+
+demo: $(READY)
+	$(BIN)/tilesat demo --output out/demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-all: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu"
+
+lint: $(LINT_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(LINT_READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.gemm
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tilesat needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+# The CUDA wheels declare 350 MB of companions (nvvm, runtime headers) that ptxas and nvdisasm never open: --no-deps.
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["cuda"], sep="\n")' > $(VENV)/cuda.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/cuda.txt
+	@touch $@
+
+$(LINT_READY): pyproject.toml $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lint]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,68 @@
+"""SPECs make the data they say, and say what is wrong with those they cannot read."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilesat.spec import SpecError, parse
+
+
+def test_normal_array_has_type_shape_and_spread() -> None:
+    made = parse("f16[512,256]=normal:7").make()
+    assert made.dtype == np.float16
+    assert made.shape == (512, 256)
+    assert abs(float(made.astype(np.float64).std()) - 1) < 0.01
+    assert np.array_equal(made, parse("f16[512,256]=normal:7").make())
+    assert not np.array_equal(made, parse("f16[512,256]=normal:8").make())
+
+
+def test_seeds_not_given_differ_by_position() -> None:
+    first, second = (parse("f32[64]=normal", position).make() for position in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_contents() -> None:
+    assert not parse("f32[3,5]=zeros").make().any()
+    assert parse("bf16[4]=ones").make().dtype == ml_dtypes.bfloat16
+    assert parse("i32[2,3]=arange").make().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert parse("f32[2]=full:-2.5").make().tolist() == [-2.5, -2.5]
+    ints = parse("f16[4096]=ints:3").make()
+    assert sorted(set(ints.tolist())) == list(range(-8, 9))
+    uniform = parse("f32[4096]=uniform:3").make()
+    assert -1 <= uniform.min() < -0.9 < 0.9 < uniform.max() < 1
+
+
+def test_scalars() -> None:
+    assert parse("i32=512").make() == np.int32(512)
+    assert parse("i32=0xffffffff").make() == np.int32(-1)
+    assert parse("i64=-3").make().dtype == np.int64
+    assert parse("f32=0.1").make() == np.float32(0.1)
+    assert parse("i1=1").make() == np.True_
+
+
+def test_file(tmp_path: Path) -> None:
+    data = np.random.default_rng(5).standard_normal((3, 4)).astype(np.float32)
+    np.save(tmp_path / "a.npy", data)
+    assert np.array_equal(parse(f"@{tmp_path / 'a.npy'}").make(), data)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("512", "write f16"),
+        ("f17[4]=zeros", "unknown element type 'f17'"),
+        ("f32[4]=gauss", "unknown contents 'gauss'; known: zeros"),
+        ("f32[4,x]=zeros", "whole numbers"),
+        ("f32[99999999999]=zeros", "GiB"),
+        ("f32[4]=normal:seed", "seed must be a number"),
+        ("i32=many", "'many' is no number"),
+        ("i32=99999999999", "does not fit in 32 bits"),
+        ("f32[4]=full:x", "could not convert"),
+        ("@no/such.npy", "No such file"),
+    ],
+)
+def test_bad_spec_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse(text).make()

@@ -1,0 +1,26 @@
+"""The public face: `tilesat.compile(...)` in Python, `tilesat` on the command line.
+
+Names resolve at first use (PEP 562): importing this package loads neither egglog nor NumPy, so `tilesat --help` and
+usage errors answer at once and only a compile pays for the engine.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ir.core import TileError
+    from tilesat.compiler import compile
+    from tilesat.kernel import Kernel
+
+_HOME = {"compile": "tilesat.compiler", "Kernel": "tilesat.kernel", "TileError": "ir.core"}
+
+__all__ = ["Kernel", "TileError", "compile"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that holds it."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tilesat' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,117 @@
+"""The command line: `tilesat compile | run | check | targets | doctor | demo`.
+
+Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
+2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from tilesat.failures import describe, is_usage, user_errors
+
+OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED = 130
+"""128 + SIGINT, as shells report it."""
+
+STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass")
+EXTRACTORS = ("tree", "greedy", "ilp")
+BACKENDS = ("sim", "ref", "cuda")
+DEFAULT_TARGET = "sm_80"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; argparse itself exits with 2 on a usage error."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return _run_command(arguments)
+    except BrokenPipeError:  # `tilesat compile x | head`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails once more
+        return OK
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run_command(arguments: argparse.Namespace) -> int:
+    command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
+    try:
+        code = command(arguments)
+        sys.stdout.flush()
+    except user_errors() as error:  # evaluated only when something was raised
+        print(describe(error), file=sys.stderr)
+        return USAGE if is_usage(error) else FAILED
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilesat", description="Compile GPU tile programs (CUDA Tile IR) to PTX by equality saturation."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
+    _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
+    check = commands.add_parser("check", help="parse and verify only")
+    check.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    check.set_defaults(command="check")
+    targets = commands.add_parser("targets", help="list the targets and what they have")
+    targets.set_defaults(command="targets")
+    doctor = commands.add_parser("doctor", help="say which tools are found, and what is missing without them")
+    doctor.set_defaults(command="doctor")
+    demo = commands.add_parser("demo", help="a GEMM from Tile IR to PTX, run on the simulator and checked")
+    demo.add_argument("--output", type=Path, default=Path("out/demo"), metavar="DIR", help="where the PTX goes")
+    demo.set_defaults(command="demo")
+    return parser
+
+
+def _add_compile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    parser.add_argument(
+        "--target", default=DEFAULT_TARGET, metavar="T[,T...]", help="default %(default)s; see `tilesat targets`"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
+    parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
+    parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of the e-graph, programs and layouts")
+    _add_pipeline_options(parser)
+    parser.set_defaults(command="compile")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    parser.add_argument("--target", default=DEFAULT_TARGET, metavar="T", help="default %(default)s")
+    parser.add_argument("--on", choices=BACKENDS, default="sim", help="simulator, reference interpreter or GPU")
+    parser.add_argument("--grid", type=_grid, required=True, metavar="X[,Y[,Z]]", help="tile blocks")
+    parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="f16[512,256]=normal:7, i32=512 ...")
+    parser.add_argument("--check", action="store_true", help="compare with the reference interpreter")
+    parser.add_argument("--tolerance", type=float, metavar="X", help="for --check, in place of the one by element type")
+    parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
+    _add_pipeline_options(parser)
+    parser.set_defaults(command="run")
+
+
+def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--entry", metavar="NAME", help="which kernel, where the module holds several")
+    parser.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="F.egg", help="add rewrite rules to the e-graph"
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="PREFIX", help="leave out rules whose name starts so"
+    )
+    parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
+    parser.add_argument("--extractor", choices=EXTRACTORS, default="greedy", help="default %(default)s")
+    parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
+    parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not X[,Y[,Z]] of positive numbers")
+    x, y, z = [*(int(part) for part in parts), 1, 1][:3]
+    return x, y, z

@@ -1,0 +1,56 @@
+"""`tilesat compile`: every output is made before the first file is written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from tilesat.cli import OK
+from tilesat.output import with_target, write_file
+from tilesat.source import find_entry, read
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile for each target; write or print the asked stage, the manifest and the pictures."""
+    seconds: dict[str, float] = {}
+    module = read(arguments.file, seconds)
+    if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
+        from ir.text import print_text
+
+        _deliver([(arguments.output, print_text(module))])
+        return OK
+    from tilesat.commands.options import pipeline_options, print_reports
+    from tilesat.compiler import compile_module
+
+    entry = find_entry(module, arguments.entry)
+    options = pipeline_options(arguments)
+    targets: list[str] = list(dict.fromkeys(arguments.target.split(",")))
+    several = len(targets) > 1
+    outputs: list[tuple[Path | None, str]] = []
+    kernels = [compile_module(module, entry, target, options, dict(seconds)) for target in targets]
+    for kernel in kernels:
+        outputs.append((_named(arguments.output, kernel.target, several), kernel.stages[arguments.emit]))
+        if arguments.manifest is not None:
+            text = json.dumps(kernel.manifest, indent=2) + "\n"
+            outputs.append((_named(arguments.manifest, kernel.target, several), text))
+    _deliver(outputs)
+    for kernel in kernels:
+        if arguments.viz is not None:
+            from tilesat.pictures import draw
+
+            draw(kernel, arguments.viz / kernel.target if several else arguments.viz)
+        print_reports(kernel, arguments)
+    return OK
+
+
+def _named(path: Path | None, target: str, several: bool) -> Path | None:
+    return None if path is None else with_target(path, target, several)
+
+
+def _deliver(outputs: list[tuple[Path | None, str]]) -> None:
+    for path, text in outputs:
+        if path is None:
+            print(text, end="" if text.endswith("\n") else "\n")
+        else:
+            write_file(path, text)

@@ -1,0 +1,93 @@
+"""`tilesat demo`: a real GEMM, Tile IR to PTX for sm_80, run on the simulator and checked twice."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ir.core import Location, TileError
+from tilesat import execution
+from tilesat.cli import FAILED, OK
+from tilesat.compiler import compile
+from tilesat.kernel import Kernel
+from tilesat.output import write_file
+from tilesat.spec import Argument, Array
+
+SOURCE = Path(__file__).resolve().parents[2] / "examples" / "gemm.mlir"
+TARGET = "sm_80"
+TILE = 128
+M, N, K = 200, 136, 72
+"""None is a multiple of the 128 x 128 x 64 tile, so that padding and partial stores are exercised."""
+SEED = 2024
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile, assemble where ptxas is found, run, compare; the last lines say how well and where the PTX is."""
+    if not SOURCE.exists():
+        raise TileError(
+            "the demo needs the examples of the source tree", Location(str(SOURCE)), "run it in a checkout: make demo"
+        )
+    print(f"D = A * B^T + C for {TARGET}: A {M}x{K} f16, B {N}x{K} f16, C and D {M}x{N} f32")
+    kernel = compile(SOURCE, TARGET)
+    ptx = arguments.output / "gemm.ptx"
+    write_file(ptx, kernel.ptx)
+    write_file(ptx.with_suffix(".json"), json.dumps(kernel.manifest, indent=2) + "\n")
+    _print_compilation(kernel)
+    _print_assembly(kernel)
+    error, tolerance = _run_and_compare(kernel)
+    verdict = "ok" if error <= tolerance else "WRONG"
+    print(f"{verdict}: largest error {error:.3g} against the reference interpreter (tolerance {tolerance:g})")
+    print(f"PTX: {ptx}")
+    return OK if error <= tolerance else FAILED
+
+
+def _print_compilation(kernel: Kernel) -> None:
+    spent = ", ".join(f"{stage} {seconds:.3f}" for stage, seconds in kernel.seconds.items())
+    print(f"compiled in {sum(kernel.seconds.values()):.3f} s ({spent})")
+    print(f"extracted cost {kernel.cost:.6g} cycles, lower bound {kernel.bound:.6g}")
+    lines = kernel.ptx.splitlines()
+    print(f"{len(lines)} lines of PTX, of them {sum('mma.sync' in line for line in lines)} mma.sync")
+
+
+def _print_assembly(kernel: Kernel) -> None:
+    from runtime.ptxas import assemble, find_ptxas
+
+    if find_ptxas() is None:
+        print("ptxas is not installed (see `tilesat doctor`): the PTX is not assembled")
+        return
+    made = assemble(kernel.ptx, kernel.target)
+    print(f"ptxas: {made.registers} registers, {made.spill_bytes} bytes spilled")
+
+
+def _run_and_compare(kernel: Kernel) -> tuple[float, float]:
+    """Largest error of the simulator against the interpreter, and the tolerance; NumPy's agreement is printed."""
+    rng = np.random.default_rng(SEED)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (N, K)))
+    c = rng.standard_normal((M, N)).astype(np.float32)
+    sizes = (M, N, K, K, K, N, N)  # then the row pitches of A, B, C, D
+    grid = (-(-M // TILE), -(-N // TILE), 1)
+    results: dict[str, list[Argument | int]] = {}
+    for on in ("sim", "ref"):
+        results[on] = [a.copy(), b.copy(), c.copy(), np.full((M, N), np.nan, np.float32), *sizes]
+        start = time.perf_counter()
+        kernel.run(grid, *results[on], on=on)
+        print(f"{'simulator' if on == 'sim' else 'interpreter'}: {grid[0] * grid[1]} tile blocks in "
+              f"{time.perf_counter() - start:.2f} s")  # fmt: skip
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + c
+    found = _array(results["sim"][3])
+    print(f"largest error against NumPy in f64: {execution.largest_error(found, expected):.3g}")
+    compared = execution.compare(_arrays(results["sim"]), _arrays(results["ref"]))
+    worst = max(compared, key=lambda each: each.error)
+    return worst.error, worst.tolerance
+
+
+def _array(value: Argument | int) -> Array:
+    return np.asarray(value)
+
+
+def _arrays(values: list[Argument | int]) -> list[Argument]:
+    return [value for value in values if isinstance(value, np.ndarray)]

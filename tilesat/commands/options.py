@@ -1,0 +1,30 @@
+"""What `compile` and `run` share: pipeline options from the command line, and the reports on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from lowering.pipeline import Options
+from tilesat.kernel import Kernel
+
+
+def pipeline_options(arguments: argparse.Namespace) -> Options:
+    """Options as `lowering.pipeline` takes them; rule files are read here. Raises OSError."""
+    rules = tuple(path.read_text() for path in arguments.rules)
+    return Options(rules, frozenset(arguments.without), frozenset(arguments.forbid), arguments.extractor)
+
+
+def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
+    """`--time` and `--explain`, on standard error so that standard output stays the program."""
+    if arguments.explain:
+        print(kernel.report, file=sys.stderr)
+    if arguments.time:
+        print(time_table(kernel.seconds, kernel.target), file=sys.stderr)
+
+
+def time_table(seconds: dict[str, float], target: str) -> str:
+    """One line a stage, in the order of the road, and the total."""
+    rows = [*seconds.items(), ("total", sum(seconds.values()))]
+    width = max(len(stage) for stage, _ in rows)
+    return "\n".join([f"seconds for {target}:", *(f"  {stage:<{width}}  {spent:8.4f}" for stage, spent in rows)])

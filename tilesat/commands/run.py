@@ -1,0 +1,80 @@
+"""`tilesat run`: run a kernel on made or loaded arguments, print what came out, compare it with the interpreter."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir.dialects.cuda_tile import Entry, Module
+from tilesat import execution
+from tilesat.cli import FAILED, OK
+from tilesat.output import write_file
+from tilesat.source import find_entry, read
+from tilesat.spec import Argument, parse
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run, then report each array, `--check` and `--save`; 1 when the check fails."""
+    specs = [parse(text, position) for position, text in enumerate(arguments.arg)]
+    seconds: dict[str, float] = {}
+    module = read(arguments.file, seconds)
+    entry = find_entry(module, arguments.entry)
+    given = execution.check_arguments(entry, [spec.make() for spec in specs])
+    values = [value.copy() for value in given]
+    start = time.perf_counter()
+    _execute(arguments, module, entry, values, seconds)
+    print(f"{entry.sym_name}: {arguments.on} over {arguments.grid} in {time.perf_counter() - start:.2f} s")
+    _summarise(values)
+    if arguments.save is not None:
+        _save(arguments, values)
+    if not arguments.check:
+        return OK
+    expected = [value.copy() for value in given]
+    execution.interpret(module, entry, arguments.grid, expected)
+    return _report(execution.compare(values, expected, arguments.tolerance))
+
+
+def _execute(
+    arguments: argparse.Namespace,
+    module: Module,
+    entry: Entry,
+    values: Sequence[Argument],
+    seconds: dict[str, float],
+) -> None:
+    if arguments.on == "ref":
+        execution.interpret(module, entry, arguments.grid, values)
+        return
+    from tilesat.commands.options import pipeline_options, print_reports
+    from tilesat.compiler import compile_module
+
+    kernel = compile_module(module, entry, arguments.target, pipeline_options(arguments), seconds)
+    print_reports(kernel, arguments)
+    kernel.run(arguments.grid, *values, on=arguments.on)
+
+
+def _summarise(values: Sequence[Argument]) -> None:
+    for position, value in enumerate(values):
+        if isinstance(value, np.ndarray) and value.size:
+            wide = value.astype(np.float64)
+            print(
+                f"  arg{position} {value.dtype}{list(value.shape)}: "
+                f"min {wide.min():.6g}, max {wide.max():.6g}, mean {wide.mean():.6g}"
+            )
+
+
+def _save(arguments: argparse.Namespace, values: Sequence[Argument]) -> None:
+    held = io.BytesIO()
+    arrays = {f"arg{k}": value for k, value in enumerate(values) if isinstance(value, np.ndarray)}
+    np.savez(held, allow_pickle=False, **arrays)
+    write_file(arguments.save, held.getvalue())
+
+
+def _report(comparisons: Sequence[execution.Comparison]) -> int:
+    for each in comparisons:
+        verdict = "ok" if each.ok else "WRONG"
+        print(f"  check arg{each.position}: {verdict}, largest error {each.error:.3g}, tolerance {each.tolerance:.3g}")
+    return OK if all(each.ok for each in comparisons) else FAILED

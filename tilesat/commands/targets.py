@@ -1,0 +1,16 @@
+"""`tilesat targets`: the targets, their limits and what their instructions can do."""
+
+from __future__ import annotations
+
+import argparse
+
+from lowering.targets import ALL_TARGETS
+from tilesat.cli import OK
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """One line a target, from its record."""
+    for target in ALL_TARGETS:
+        features = " ".join(sorted(feature.name.lower() for feature in target.features))
+        print(f"{target.name:8} {target.shared_bytes_per_cta // 1024:4} KiB shared/CTA  {features}")
+    return OK

@@ -1,0 +1,40 @@
+"""`tilesat.compile`: read, verify, then the road of `lowering.pipeline`, with the seconds of every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ir.dialects.cuda_tile import Entry, Module
+from lowering.pipeline import Options, compile_entry
+from tilesat.kernel import Kernel
+from tilesat.source import Source, find_entry, read
+
+DEFAULT_TARGET = "sm_80"
+
+
+def compile(
+    source: Source,
+    target: str = DEFAULT_TARGET,
+    *,
+    entry: str | None = None,
+    rules: Iterable[str] = (),
+    without: Iterable[str] = (),
+    forbid: Iterable[str] = (),
+    extractor: str = "greedy",
+) -> Kernel:
+    """Compile a Tile IR program, given as a path, as text or as bytecode, for one target.
+
+    `rules`: egglog text added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names of atoms
+    that may not be chosen; `extractor`: tree, greedy or ilp.
+    Raises TileError, with the place in the source, for anything that cannot be compiled.
+    """
+    seconds: dict[str, float] = {}
+    module = read(source, seconds)
+    options = Options(tuple(rules), frozenset(without), frozenset(forbid), extractor)
+    return compile_module(module, find_entry(module, entry), target, options, seconds)
+
+
+def compile_module(module: Module, entry: Entry, target: str, options: Options, seconds: dict[str, float]) -> Kernel:
+    """Compile one entry of a verified module; `seconds` are those already spent on reading it."""
+    compiled = compile_entry(module, entry, target, options)
+    return Kernel(module, entry, target, compiled, {**seconds, **compiled.timings})

@@ -1,0 +1,160 @@
+"""Running a kernel: arguments checked against the entry, then the reference interpreter or the PTX simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import ml_dtypes
+import numpy as np
+
+from ir.core import TileError, UnsupportedError
+from ir.dialects.cuda_tile import Entry, Module
+from ir.types import FloatType, IntType, PointerType, TileType
+from tilesat.spec import Argument, Array, numpy_type
+
+Grid = tuple[int, int, int]
+
+NARROW_FLOAT_TOLERANCE = 2e-3
+"""f16 products summed in f32 over K <= 512 in another order, then perhaps rounded to f16 (4.9e-4 a rounding)."""
+BF16_TOLERANCE = 1.6e-2
+"""The same with 8 bits of mantissa: 2^-8 = 3.9e-3 a rounding."""
+FLOAT_TOLERANCE = 1e-5
+"""f32: exp and division to a few ulps (6e-8) over rows of up to some thousand elements."""
+
+
+def as_grid(grid: int | Sequence[int]) -> Grid:
+    """One to three positive extents in tile blocks. Raises ValueError otherwise."""
+    extents = (grid,) if isinstance(grid, int) else tuple(int(extent) for extent in grid)
+    if not 1 <= len(extents) <= 3 or min(extents) < 1:
+        raise ValueError(f"grid must be one to three positive extents in tile blocks, not {grid}")
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
+
+
+def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -> list[Argument]:
+    """The arguments with plain numbers as scalars of the parameter's type.
+
+    Raises TileError that names the parameter and says what it needs.
+    """
+    parameters = entry.body.block.args
+    if len(arguments) != len(parameters):
+        raise TileError(
+            f"entry '{entry.sym_name}' has {len(parameters)} parameters, {len(arguments)} arguments are given",
+            entry.location,
+            "give one for each of: " + ", ".join(_wanted(p.type) for p in parameters),
+        )
+    return [
+        _check(entry, position, parameter.type, argument)
+        for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True))
+    ]
+
+
+def _check(entry: Entry, position: int, wanted: object, given: Argument | int | float) -> Argument:
+    element = wanted.element if isinstance(wanted, TileType) else wanted
+    if isinstance(element, PointerType):
+        if isinstance(given, np.ndarray) and given.dtype == numpy_type(str(element.pointee)):
+            if given.flags.c_contiguous and given.flags.writeable:
+                return given
+            raise _mismatch(entry, position, wanted, "an array that is not contiguous or not writeable")
+    elif isinstance(element, IntType | FloatType) and np.ndim(given) == 0 and not isinstance(given, np.ndarray):
+        kind = numpy_type(str(element))
+        if not isinstance(given, np.generic):
+            try:
+                return kind.type(given)
+            except OverflowError:
+                raise _mismatch(entry, position, wanted, given) from None
+        if given.dtype == kind:
+            return given
+    shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else given
+    raise _mismatch(entry, position, wanted, shown)
+
+
+def _mismatch(entry: Entry, position: int, wanted: object, given: object) -> TileError:
+    shown = f"{given!r} ({given.dtype})" if isinstance(given, np.generic) else given
+    return TileError(
+        f"parameter {position} of entry '{entry.sym_name}' is {wanted}, the argument is {shown}",
+        entry.location,
+        f"give {_wanted(wanted)}",
+    )
+
+
+def _wanted(parameter: object) -> str:
+    element = parameter.element if isinstance(parameter, TileType) else parameter
+    return f"a contiguous {element.pointee} array" if isinstance(element, PointerType) else f"one {element}"
+
+
+def interpret(module: Module, entry: Entry, grid: Grid, arguments: Sequence[Argument]) -> None:
+    """Run the reference interpreter; arrays are written in place."""
+    from ir.interpreter import run
+
+    run(module, grid=grid, args=list(arguments), entry=entry.sym_name)
+
+
+def simulate(ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument]) -> None:
+    """Run PTX on the simulator under its launch manifest; arrays are written in place."""
+    from runtime.simulator import launch
+
+    launch(ptx, manifest, grid, list(arguments))
+
+
+def refuse(on: str, entry: Entry) -> NoReturn:
+    """Raise the error for a place to run that this version has no launcher for."""
+    raise UnsupportedError(
+        f"running on {on!r} is not supported", entry.location, "on='sim' runs the PTX, on='ref' the source"
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One array argument after two runs: the largest error, and what is allowed."""
+
+    position: int
+    error: float
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Within the tolerance; NaN on one side only is not."""
+        return self.error <= self.tolerance
+
+
+def compare(
+    found: Sequence[Argument], expected: Sequence[Argument], tolerance: float | None = None
+) -> list[Comparison]:
+    """Compare the array arguments of two runs.
+
+    The error of an element is |found - expected| / max(1, |expected|): absolute near zero, relative beyond one.
+    The tolerance follows from the narrowest float among the arguments; integers must be equal.
+    """
+    arrays = [argument for argument in expected if isinstance(argument, np.ndarray)]
+    allowed = tolerance if tolerance is not None else max((_tolerance(a.dtype) for a in arrays), default=0.0)
+    return [
+        Comparison(position, largest_error(f, e), allowed if _is_float(e.dtype) else 0.0)
+        for position, (f, e) in enumerate(zip(found, expected, strict=True))
+        if isinstance(e, np.ndarray) and isinstance(f, np.ndarray)
+    ]
+
+
+def largest_error(found: Array, expected: Array) -> float:
+    """Largest |found - expected| / max(1, |expected|); equal infinities and NaN on both sides count as equal."""
+    if not found.size:
+        return 0.0
+    f, e = found.astype(np.float64), expected.astype(np.float64)
+    same = (f == e) | (np.isnan(f) & np.isnan(e))
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, np.abs(f - e) / np.maximum(1.0, np.abs(e)))
+    return float(np.where(np.isnan(error), np.inf, error).max())
+
+
+def _is_float(kind: np.dtype[Any]) -> bool:
+    return kind.kind == "f" or kind.name.startswith(("bfloat", "float"))
+
+
+def _tolerance(kind: np.dtype[Any]) -> float:
+    if not _is_float(kind):
+        return 0.0
+    if kind == np.dtype(ml_dtypes.bfloat16) or kind.itemsize == 1:
+        return BF16_TOLERANCE
+    return NARROW_FLOAT_TOLERANCE if kind.itemsize == 2 else FLOAT_TOLERANCE

@@ -1,0 +1,77 @@
+"""What the command line shows when something is wrong with what the user gave: one located message, no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ir.core import Location, TileError
+
+
+def user_errors() -> tuple[type[Exception], ...]:
+    """Every exception that tells of the user's input or machine; anything else is a defect and keeps its traceback.
+
+    A function, so that the classes are imported only once something has gone wrong.
+    """
+    from extract.errors import ExtractionError
+    from ir.core import TileError
+    from runtime.simulator.errors import SimulatorError
+    from tilesat.spec import SpecError
+
+    return TileError, ExtractionError, SimulatorError, SpecError, OSError, RecursionError
+
+
+def is_usage(error: Exception) -> bool:
+    """Whether the command line is at fault, not the program."""
+    from tilesat.spec import SpecError
+
+    return isinstance(error, SpecError)
+
+
+def describe(error: Exception, sources: dict[str, str] | None = None) -> str:
+    """The message of any of `user_errors()`, as printed on standard error."""
+    from ir.core import TileError
+
+    if isinstance(error, TileError):
+        return render(error, sources)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'tilesat'}: error: {error.strerror or error}"
+    if isinstance(error, RecursionError):
+        return "tilesat: error: the program is nested too deeply"
+    return f"tilesat: error: {error}"
+
+
+def render(error: TileError, sources: dict[str, str] | None = None) -> str:
+    """`file:line:col: error: message`, then the line and a caret under the column, then the hint.
+
+    `sources` maps a location's file name to its text, for programs that are not files.
+    """
+    parts = [f"{error.location}: error: {error.message}"]
+    line = _source_line(error.location, sources or {})
+    if line is not None:
+        parts.append(_with_caret(line, error.location))
+    if error.hint:
+        parts.append(f"hint: {error.hint}")
+    return "\n".join(parts)
+
+
+def _source_line(location: Location, sources: dict[str, str]) -> str | None:
+    if location.line <= 0:
+        return None
+    text = sources.get(location.file)
+    if text is None:
+        try:
+            text = Path(location.file).read_text()
+        except (OSError, ValueError):  # ValueError: a name with NUL bytes, or a file that is not UTF-8 text
+            return None
+    lines = text.splitlines()
+    return lines[location.line - 1] if location.line <= len(lines) else None
+
+
+def _with_caret(line: str, location: Location) -> str:
+    number = f"{location.line:>5}"
+    # Tabs are kept before the caret, so that both lines are indented alike whatever the tab width.
+    indent = "".join("\t" if c == "\t" else " " for c in line[: max(location.column - 1, 0)])
+    caret = f"\n{' ' * len(number)} | {indent}^" if location.column > 0 else ""
+    return f"{number} | {line}{caret}"

@@ -1,0 +1,95 @@
+"""A compiled kernel: its PTX, launch manifest, every stage as text, what it cost, and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ir.dialects.cuda_tile import Entry, Module
+from tilesat import execution
+from tilesat.spec import Argument
+
+if TYPE_CHECKING:
+    from lowering.pipeline import Compiled
+
+
+class Stages(Mapping[str, str]):
+    """Stage name to text, printed at first use: the printers of stages nobody asks for never run."""
+
+    def __init__(self, printers: Mapping[str, Callable[[], str]]):
+        self._printers = dict(printers)
+        self._texts: dict[str, str] = {}
+
+    def __getitem__(self, stage: str) -> str:
+        if stage not in self._texts:
+            self._texts[stage] = self._printers[stage]()
+        return self._texts[stage]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._printers)
+
+    def __len__(self) -> int:
+        return len(self._printers)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """What `tilesat.compile` returns."""
+
+    module: Module
+    entry: Entry
+    target: str
+    compiled: Compiled
+    seconds: dict[str, float]
+    """Wall-clock seconds per stage, in the order of the road."""
+
+    @property
+    def ptx(self) -> str:
+        """PTX text, ready for ptxas or the driver."""
+        return self.compiled.ptx
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """All that a launcher needs beside the PTX (block, shared memory, parameters in order); JSON-ready."""
+        return self.compiled.manifest
+
+    @property
+    def stages(self) -> Stages:
+        """The program at each level, by the names of `--emit` (sass needs ptxas and nvdisasm)."""
+        return Stages({**self.compiled.stages, "sass": self._sass})
+
+    @property
+    def cost(self) -> float:
+        """The extracted program's cost in the target's cycles."""
+        return self.compiled.cost
+
+    @property
+    def bound(self) -> float:
+        """No program in the saturated e-graph costs less."""
+        return self.compiled.bound
+
+    @property
+    def report(self) -> str:
+        """What saturation did, rule by rule, and what extraction chose and why."""
+        return self.compiled.explain()
+
+    def run(self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim") -> None:
+        """Run over `grid` tile blocks; array arguments are written in place.
+
+        `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda.
+        Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong.
+        """
+        blocks = execution.as_grid(grid)
+        values = execution.check_arguments(self.entry, args)
+        if on == "ref":
+            execution.interpret(self.module, self.entry, blocks, values)
+        elif on == "sim":
+            execution.simulate(self.ptx, self.manifest, blocks, values)
+        else:
+            execution.refuse(on, self.entry)
+
+    def _sass(self) -> str:
+        from runtime.ptxas import assemble, disassemble
+
+        return disassemble(assemble(self.ptx, self.target).cubin)

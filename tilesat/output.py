@@ -1,0 +1,43 @@
+"""Files appear whole or not at all: an interrupted or failed run leaves the earlier file, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write `content` under a temporary name in the same folder, then rename it to `path` (atomic on POSIX).
+
+    Makes missing parent folders. Raises OSError when the folder cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes files private; a result is an ordinary file
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def write_all(files: dict[Path, str | bytes]) -> None:
+    """Write several files, each whole; call it only once every content is known."""
+    for path, content in files.items():
+        write_file(path, content)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def with_target(path: Path, target: str, several: bool) -> Path:
+    """`gemm.ptx` becomes `gemm.sm_80.ptx` when one command compiles for several targets."""
+    return path.with_name(f"{path.stem}.{target}{path.suffix}") if several else path

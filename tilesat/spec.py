@@ -1,0 +1,142 @@
+"""Argument SPECs of `tilesat run`, one for each parameter of the entry, in order.
+
+    f16[512,256]=normal:7    an array: element type, shape, contents, seed
+    f32[512,512]=zeros       contents: zeros, ones, full:VALUE, arange, normal, uniform (on [-1, 1)), ints (-8 .. 8)
+    i32=512                  a scalar
+    @file.npy                an array from a file
+
+A seed that is not given is the argument's position, so that two operands never hold the same numbers by accident.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Argument = Array | np.generic
+Fill = Callable[[np.random.Generator, tuple[int, ...], str], Array]
+
+_FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")
+
+_NUMPY_NAME = {
+    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "f16": "float16", "f32": "float32", "f64": "float64", "tf32": "float32",
+    "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2",
+}  # fmt: skip
+"""Element types that NumPy or ml_dtypes can hold; tf32 lives in 32-bit words (Tile IR, element types)."""
+
+_INTS = 8
+"""Bound of `ints`: products of two and their sums over K = 512 stay exact in f32 (8*8*512 < 2^24)."""
+
+_SEEDED = ("normal", "uniform", "ints")
+_CONTENTS: dict[str, Fill] = {
+    "zeros": lambda rng, shape, option: np.zeros(shape),
+    "ones": lambda rng, shape, option: np.ones(shape),
+    "full": lambda rng, shape, option: np.full(shape, float(option)),
+    "arange": lambda rng, shape, option: np.arange(math.prod(shape)).reshape(shape),
+    "normal": lambda rng, shape, option: rng.standard_normal(shape),
+    "uniform": lambda rng, shape, option: rng.uniform(-1, 1, shape),
+    "ints": lambda rng, shape, option: rng.integers(-_INTS, _INTS + 1, shape),
+}
+
+MAX_BYTES = 1 << 32
+"""Arrays above 4 GiB are refused: a slip of the pen in a shape should not exhaust the machine."""
+
+
+class SpecError(Exception):
+    """A SPEC that cannot be read; a usage error."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A parsed SPEC: `shape` is None for a scalar, `path` is set for `@file.npy`."""
+
+    text: str
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    contents: str = ""
+    option: str = ""
+    seed: int = 0
+    path: Path | None = None
+
+    def make(self) -> Argument:
+        """The array or scalar. Raises SpecError when the value or the file does not fit."""
+        if self.path is not None:
+            return _from_file(self.path)
+        kind = numpy_type(self.dtype)
+        if self.shape is None:
+            return _scalar(self.contents, kind, self.text)
+        fill = _CONTENTS[self.contents]
+        try:
+            return np.ascontiguousarray(fill(np.random.default_rng(self.seed), self.shape, self.option).astype(kind))
+        except ValueError as error:
+            raise SpecError(f"{self.text}: {error}") from None
+
+
+def numpy_type(name: str) -> np.dtype[Any]:
+    """NumPy's type for an element type of Tile IR. Raises SpecError for an unknown name."""
+    if name not in _NUMPY_NAME:
+        raise SpecError(f"unknown element type {name!r}; known: {', '.join(_NUMPY_NAME)}")
+    numpy_name = _NUMPY_NAME[name]
+    return np.dtype(getattr(ml_dtypes, numpy_name, None) or numpy_name)
+
+
+def parse(text: str, position: int = 0) -> Spec:
+    """Read one SPEC; `position` is the argument's place in the entry. Raises SpecError that says what was expected."""
+    if text.startswith("@"):
+        return Spec(text, path=Path(text[1:]))
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise SpecError(f"{text!r} is no argument: write f16[512,256]=normal:7, f32[64]=zeros, i32=512 or @file.npy")
+    dtype = match["type"]
+    if dtype not in _NUMPY_NAME:
+        raise SpecError(f"{text}: unknown element type {dtype!r}; known: {', '.join(_NUMPY_NAME)}")
+    if match["shape"] is None:
+        return Spec(text, dtype, None, match["contents"])
+    shape = _shape(text, match["shape"])
+    contents, _, option = match["contents"].partition(":")
+    if contents not in _CONTENTS:
+        raise SpecError(f"{text}: unknown contents {contents!r}; known: {', '.join(_CONTENTS)}")
+    seed = position
+    if contents in _SEEDED and option:
+        if not option.isdecimal():
+            raise SpecError(f"{text}: the seed must be a number, not {option!r}")
+        seed = int(option)
+    return Spec(text, dtype, shape, contents, option, seed)
+
+
+def _shape(text: str, dims: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in dims.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise SpecError(f"{text}: the shape must be whole numbers divided by commas")
+    shape = tuple(int(part) for part in parts)
+    if math.prod(shape) * 8 > MAX_BYTES:
+        raise SpecError(f"{text}: more than {MAX_BYTES >> 30} GiB")
+    return shape
+
+
+def _scalar(value: str, kind: np.dtype[Any], text: str) -> Argument:
+    try:
+        if kind.kind in "ib":
+            number = int(value, 0)
+            if kind.kind == "i" and not -(1 << (8 * kind.itemsize - 1)) <= number < 1 << (8 * kind.itemsize):
+                raise SpecError(f"{text}: {value} does not fit in {8 * kind.itemsize} bits")
+            return np.array([number & ((1 << 64) - 1)], np.uint64).astype(kind)[0]  # wraps: i32=0xffffffff is -1
+        return np.array([float(value)]).astype(kind)[0]
+    except ValueError:
+        raise SpecError(f"{text}: {value!r} is no number") from None
+
+
+def _from_file(path: Path) -> Argument:
+    try:
+        return np.load(path, allow_pickle=False)  # a pickle would run code from the file
+    except (OSError, ValueError) as error:
+        raise SpecError(f"@{path}: {error}") from None
