@@ -1,0 +1,1 @@
+"""A program as an e-graph: the egglog adapter, encoding, rules, saturation and its reports. Imports only ir."""

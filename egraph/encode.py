@@ -1,0 +1,281 @@
+"""A kernel as e-graph facts and an effect skeleton.
+
+Every value of the source gets a number k, and after loading `(N k)` is its class. Pure operations and weak loads become
+rows of `r.<mnemonic>`; stores, loops, branches and the return become the skeleton, in order, and refer to numbers.
+Number 0 is the missing operand, 1 the empty operand list.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from egraph import combiners, facts, skeleton
+from egraph.combiners import Body
+from egraph.interner import Interner
+from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
+from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
+from ir.core import Operand as OneOperand
+from ir.dialects import cuda_tile as ct
+from ir.types import IntType, TileType
+
+MAX_SCOPES = 62
+"""`deps` keeps one bit a loop or branch side in an i64; the sign bit and one more stay free."""
+
+Row = tuple[int, ...]
+
+
+@dataclass
+class Program:
+    """An encoded kernel: `values[k]` is the source value of number k (None where the encoder made the number)."""
+
+    entry: ct.Entry
+    skeleton: skeleton.Region
+    facts: dict[str, list[Row]]
+    interner: Interner
+    values: list[Value | None]
+    source: dict[int, Op] = field(default_factory=dict[int, Op])
+    bodies: list[Body] = field(default_factory=list[Body])
+
+    def number_of(self, value: Value) -> int:
+        """The number of a source value."""
+        return self._numbers[value]
+
+    @property
+    def _numbers(self) -> dict[Value, int]:
+        return {v: k for k, v in enumerate(self.values) if v is not None}
+
+
+def encode(module_or_entry: Op) -> Program:
+    """Encode an entry, or the only entry of a module.
+
+    Raises UnsupportedError, located, for operations that have no e-graph form yet.
+    """
+    entry = module_or_entry
+    if isinstance(entry, ct.Module):
+        entries = entry.entries
+        entry.expect(len(entries) == 1, "the module must hold one entry to encode, it holds {}", len(entries))
+        entry = entries[0]
+    if not isinstance(entry, ct.Entry):
+        entry.fail("an entry or a module is encoded, not this operation")
+    encoder = _Encoder(entry)
+    encoder.region(entry.body.block, encoder.program.skeleton)
+    return encoder.finish()
+
+
+class _Encoder:
+    """State of one walk; `scope` is the mask of the loops and branch sides around the current operation."""
+
+    def __init__(self, entry: ct.Entry):
+        self.interner = Interner()
+        self.rows: dict[str, list[Row]] = defaultdict(list)
+        self.values: list[Value | None] = [None, None]
+        self.numbers: dict[Value, int] = {}
+        self.lists: dict[Row, int] = {}
+        self.bodies = combiners.Bodies()
+        self.scope = 0
+        self.scopes = 0
+        self.items = 0
+        self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values, {}, self.bodies.entries)
+        self.rows["r.none"].append((NONE_VALUE,))
+        self.rows["r.nil"].append((NIL_VALUE,))
+        for index, parameter in enumerate(entry.body.block.args):
+            self.leaf("arg", parameter, index)
+
+    def number(self, value: Value | None = None) -> int:
+        """A new number, for `value` or for a term that the source does not name."""
+        found = len(self.values)
+        self.values.append(value)
+        if value is not None:
+            self.numbers[value] = found
+            self.rows["r.type"].append((found, self.type_id(value.type)))
+        return found
+
+    def type_id(self, type: Type) -> int:
+        return self.interner.types.id(type)
+
+    def leaf(self, relation: str, value: Value, *columns: int, deps: int | None = None) -> int:
+        """A value that no operation computes, with its loop dependence."""
+        number = self.number(value)
+        self.rows[f"r.{relation}"].append((number, *columns, self.type_id(value.type)))
+        if deps is not None:
+            self.rows["r.deps"].append((number, deps))
+        return number
+
+    def new_scope(self, op: Op) -> int:
+        """A fresh bit of `deps`."""
+        if self.scopes >= MAX_SCOPES:
+            message = f"'{op.name}': more than {MAX_SCOPES} loops and branches in one kernel are not supported yet"
+            raise UnsupportedError(message, op.location, "split the kernel")
+        self.scopes += 1
+        return self.scopes - 1
+
+    def region(self, block: Block, into: skeleton.Region) -> tuple[int, ...]:
+        """Encode the operations of a block; returns the numbers its terminator carries."""
+        for op in block.ops:
+            if isinstance(op, ct.Continue | ct.Yield):
+                return tuple([self.numbers[v] for v in op.operands])
+            self.operation(op, into)
+        return ()
+
+    def operation(self, op: Op, into: skeleton.Region) -> None:
+        if isinstance(op, ct.For):
+            into.items.append(self.loop(op))
+        elif isinstance(op, ct.If):
+            into.items.append(self.branch(op))
+        elif isinstance(op, ct.Return):
+            into.items.append(skeleton.Return(op))
+        elif isinstance(op, ct.Reduce):
+            self.reduction(op)
+        elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
+            into.items.append(self.store(op))
+        else:
+            self.term(op)
+
+    def term(self, op: Op) -> None:
+        """A pure operation or a weak load as one row."""
+        signature = signatures().get(op.info.mnemonic)
+        if signature is None:
+            raise UnsupportedError(f"'{op.name}' is not supported in the e-graph yet", op.location)
+        if isinstance(op, ct.Constant) and self.splat(op):
+            return
+        operands = self.operands(op)
+        if signature.results == 1:
+            number = self.number(op.results[0])
+        else:
+            number = self.number()
+            for index, result in enumerate(op.results):
+                self.rows["r.proj"].append((self.number(result), number, index))
+        self.rows[f"r.{signature.mnemonic}"].append((number, *operands, *self.integers(op, signature)))
+        self.program.source[number] = op
+        if isinstance(op, ct.Assume) and self.defined_here(op.value, op):
+            self.rows["always"].append((number,))
+
+    def defined_here(self, value: Value, op: Op) -> bool:
+        """True where `value` is computed in the block of `op`: then a promise made by `op` holds for it anywhere."""
+        owner = value.owner
+        return (owner.parent if isinstance(owner, Op) else owner) is op.parent
+
+    def splat(self, op: ct.Constant) -> bool:
+        """Encode an integer splat as `(splat value type)`, so that rules can compute with it."""
+        type_, value = cast(TileType, op.results[0].type), op.value
+        if not (value.splat and isinstance(type_.element, IntType)):
+            return False
+        number = self.leaf("splat", op.results[0], int(value.item))
+        self.program.source[number] = op
+        return True
+
+    def operands(self, op: Op) -> list[int]:
+        """One number an operand group."""
+        flat = [self.numbers[v] for v in op.operands]
+        found: list[int] = []
+        at = 0
+        for group, size in zip(op.info.operands, op.segments, strict=True):
+            if isinstance(group, OneOperand | OptionalOperand):
+                found.append(flat[at] if size else NONE_VALUE)
+            else:
+                found.append(self.list(flat[at : at + size]))
+            at += size
+        return found
+
+    def list(self, numbers: list[int]) -> int:
+        """The number of an operand list, shared between equal lists."""
+        tail = NIL_VALUE
+        for head in reversed(numbers):
+            row = (head, tail)
+            known = self.lists.get(row)
+            if known is None:
+                known = self.lists[row] = self.number()
+                self.rows["r.cons"].append((known, *row))
+            tail = known
+        return tail
+
+    def integers(self, op: Op, signature: Signature) -> list[int]:
+        """The i64 columns: attributes, then result types."""
+        found: list[int] = []
+        for attribute in op.info.attributes:
+            if not is_hint(attribute):
+                found.append(self.attribute(op.attributes.get(attribute.name, attribute.default)))
+        if signature.results != 1:
+            found.append(self.interner.attributes.id(tuple([r.type for r in op.results])))
+        elif signature.like < 0:
+            found.append(self.type_id(op.results[0].type))
+        return found
+
+    def attribute(self, value: Any) -> int:
+        integer = integer_of(value)
+        return self.interner.attributes.id(value) if integer is None else integer
+
+    def reduction(self, op: ct.Reduce) -> None:
+        if len(op.operands) != 1:
+            message = f"'{op.name}' of {len(op.operands)} operands is not supported yet"
+            raise UnsupportedError(message, op.location, "reduce one tile at a time")
+        body = self.bodies.id(op)
+        result = op.results[0]
+        identities = self.interner.attributes.id(tuple(op.identities))
+        operands = self.list([self.numbers[op.operands[0]]])
+        number = self.number(result)
+        self.rows["r.reduce"].append((number, operands, op.dim, body, identities, self.type_id(result.type)))
+        self.program.source[number] = op
+
+    def store(self, op: Op) -> skeleton.Store:
+        """An operation that stays in order; its results depend on all loops around it."""
+        item = self.items
+        self.items += 1
+        operands = tuple([self.numbers[v] for v in op.operands])
+        results = [self.leaf("effect", r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
+        return skeleton.Store(op, item, operands, tuple(results))
+
+    def loop(self, op: ct.For) -> skeleton.For:
+        loop = self.new_scope(op)
+        lower, upper, step = (self.numbers[v] for v in (op.lower_bound, op.upper_bound, op.step))
+        inits = tuple([self.numbers[v] for v in op.init_values])
+        induction, *carried = op.body.block.args
+        outside = self.scope
+        self.scope |= 1 << loop
+        iv = self.leaf("iv", induction, loop, deps=1 << loop)
+        carries = tuple([self.leaf("carry", v, loop, i, deps=1 << loop) for i, v in enumerate(carried)])
+        body = skeleton.Region()
+        yields = self.region(op.body.block, body)
+        self.scope = outside
+        self.rows["r.loop_bounds"].append((loop, lower, upper, step))
+        self.rows["r.loop_signed"].append((loop, int(not op.unsigned_cmp)))
+        self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
+        self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
+        results = tuple([self.leaf("res", r, loop, i, deps=outside) for i, r in enumerate(op.results)])
+        return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results)
+
+    def branch(self, op: ct.If) -> skeleton.If:
+        """Both sides; values computed there depend on their side only through tokens and stores."""
+        item = self.items
+        self.items += 1
+        condition = self.numbers[op.condition]
+        sides: list[tuple[int, skeleton.Region, tuple[int, ...]]] = []
+        outside = self.scope
+        for region in (op.then_, op.else_):
+            scope = self.new_scope(op)
+            self.scope = outside | 1 << scope
+            into = skeleton.Region()
+            yields = self.region(region.block, into) if region.blocks else ()
+            sides.append((scope, into, yields))
+            if self.reads(region.blocks[0] if region.blocks else None):
+                message = "'cuda_tile.if' around a load is not supported yet"
+                raise UnsupportedError(message, op.location, "load under a mask instead")
+        self.scope = outside
+        results = tuple([self.leaf("effect", r, item, i, deps=outside) for i, r in enumerate(op.results)])
+        (then, then_items, then_yields), (other, other_items, other_yields) = sides
+        return skeleton.If(
+            op, item, condition, (then, other), then_items, then_yields, other_items, other_yields, results
+        )
+
+    @staticmethod
+    def reads(block: Block | None) -> bool:
+        return block is not None and any(each.effect is READ for op in block.ops for each in op.walk())
+
+    def finish(self) -> Program:
+        """Add what rules may ask about types, attributes and combiners."""
+        for relation, rows in facts.about(self.interner, self.bodies.entries).items():
+            self.rows[relation] += rows
+        self.program.facts = dict(self.rows)
+        return self.program

@@ -1,0 +1,241 @@
+"""What rules may ask about interned ids: shapes and elements of types, dimension maps, literals, promises, combiners.
+
+Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; element ids are type ids):
+
+    tile ty shape element          every tile type; closed under shape x element, so that rules can form new types
+    rank ty r, dimension ty d n    rank and size of dimension d
+    integer ty width low high      integer tiles: bits and signed limits (i1: 0 and 1)
+    floating ty width              float tiles
+    pointer ty bytes               pointer tiles: storage of one pointee
+    unit_dimensions s t d e        shapes of equal size that differ by size-1 dimensions: dimension d of s is e of t
+    permutes attr d e              a permutation: dimension d of the result is e of the source
+    identity_permutation attr, composed first second both
+    float_splat attr               a float literal of one value, whatever the shape of the constant
+    float_is attr which            splat equal to 1 (1), -1 (-1), +0 (0), -0 (-2)
+    float_negated attr attr        splats of opposite sign
+    float_reciprocal attr attr     splats c and 1/c of one format, both exact normal powers of two
+    dense_range attr low high      integer literals that are no splat
+    div_by attr d every along      promises of assume; every 0 where it is not given, d a power of two
+    multiple_of attr d             the promised divisor itself
+    bounded_below attr n, bounded_above attr n, same_elements attr d n
+    combiner body which            reductions by one operation (egraph.combiners.Combiner)
+    view_rank ty r                 partition views: rank of the tile
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from egraph.combiners import Body
+from egraph.interner import Interner
+from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, SameElements
+from ir.types import FloatType, IntType, PartitionViewType, PointerType, TileType
+
+Rows = dict[str, list[tuple[int, ...]]]
+
+DECLARATIONS = """
+(relation always (i64))
+(relation unconditional (V))
+(relation r.loop_bounds (i64 i64 i64 i64))
+(relation r.loop_signed (i64 i64))
+(relation r.loop_init (i64 i64 i64))
+(relation r.loop_yield (i64 i64 i64))
+(relation loop_bounds (i64 V V V))
+(relation loop_init (i64 i64 V))
+(relation loop_yield (i64 i64 V))
+(relation tile (i64 i64 i64))
+(relation rank (i64 i64))
+(relation dimension (i64 i64 i64))
+(relation integer (i64 i64 i64 i64))
+(relation floating (i64 i64))
+(relation pointer (i64 i64))
+(relation unit_dimensions (i64 i64 i64 i64))
+(relation permutes (i64 i64 i64))
+(relation identity_permutation (i64))
+(relation composed (i64 i64 i64))
+(relation float_splat (i64))
+(relation float_is (i64 i64))
+(relation float_negated (i64 i64))
+(relation float_reciprocal (i64 i64))
+(relation dense_range (i64 i64 i64))
+(relation div_by (i64 i64 i64 i64))
+(relation multiple_of (i64 i64))
+(relation bounded_below (i64 i64))
+(relation bounded_above (i64 i64))
+(relation same_elements (i64 i64 i64))
+(relation combiner (i64 i64))
+(relation view_rank (i64 i64))
+(relation allow (i64))
+(rule ((always k)) ((unconditional (N k))) :ruleset load :name "load/unconditional")
+(rule ((r.loop_bounds l a b c)) ((loop_bounds l (N a) (N b) (N c))) :ruleset load :name "load/loop-bounds")
+(rule ((r.loop_init l i k)) ((loop_init l i (N k))) :ruleset load :name "load/loop-init")
+(rule ((r.loop_yield l i k)) ((loop_yield l i (N k))) :ruleset load :name "load/loop-yield")
+"""
+
+LARGEST_DIVISOR = 1 << 30
+"""Divisors are powers of two up to this, so that the product of two stays inside an i64; 2^30 bytes is more alignment
+than any access asks for."""
+
+ONE, MINUS_ONE, ZERO, MINUS_ZERO = 1, -1, 0, -2
+
+
+def power_of_two_divisor(value: int) -> int:
+    """The largest power of two that divides `value`, at most LARGEST_DIVISOR; 0 is divisible by all."""
+    return min(value & -value, LARGEST_DIVISOR) if value else LARGEST_DIVISOR
+
+
+def about(interner: Interner, bodies: Sequence[Body]) -> Rows:
+    """All fact rows for the ids of one program; interns the types that rules may form from those it has."""
+    rows: Rows = defaultdict(list)
+    _types(interner, rows)
+    id_ = 0
+    while id_ < len(interner.attributes):  # literals intern their negation and reciprocal, which are literals too
+        value = interner.attributes[id_]
+        if isinstance(value, DenseElements):
+            _literal(interner, id_, value, rows)
+        elif isinstance(value, DivBy | Bounded | SameElements):
+            _promise(id_, value, rows)
+        id_ += 1
+    _permutations(interner, rows)
+    for id_, body in enumerate(bodies):
+        if body.combiner is not None:
+            rows["combiner"].append((id_, int(body.combiner)))
+    return rows
+
+
+def _types(interner: Interner, rows: Rows) -> None:
+    types = interner.types
+    tiles = [t for t in types if isinstance(t, TileType)]
+    shapes = dict.fromkeys(t.shape for t in tiles)
+    elements = dict.fromkeys(t.element for t in tiles)
+    for shape, element in itertools.product(shapes, elements):
+        types.id(TileType(shape, element))
+    for element in elements:
+        types.id(element)
+    shape_ids = {shape: interner.attributes.id(shape) for shape in shapes}
+    for id_, type_ in types.items():
+        if isinstance(type_, TileType):
+            _tile(interner, id_, type_, shape_ids[type_.shape], rows)
+        elif isinstance(type_, PartitionViewType):
+            rows["view_rank"].append((id_, len(type_.tile)))
+    for source, target in itertools.permutations(shapes, 2):
+        for d, e in unit_dimensions(source, target):
+            rows["unit_dimensions"].append((shape_ids[source], shape_ids[target], d, e))
+
+
+def _tile(interner: Interner, id_: int, type_: TileType, shape_id: int, rows: Rows) -> None:
+    element = type_.element
+    rows["tile"].append((id_, shape_id, interner.types.id(element)))
+    rows["rank"].append((id_, len(type_.shape)))
+    rows["dimension"] += [(id_, d, n) for d, n in enumerate(type_.shape)]
+    if isinstance(element, IntType):
+        rows["integer"].append((id_, element.width, *limits(element.width)))
+    elif isinstance(element, FloatType):
+        rows["floating"].append((id_, element.width))
+    else:
+        rows["pointer"].append((id_, pointee_bytes(element)))
+
+
+def limits(width: int) -> tuple[int, int]:
+    """Least and greatest signed value; i1 counts as 0 and 1."""
+    return (0, 1) if width == 1 else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+def pointee_bytes(pointer: PointerType) -> int:
+    """Bytes that `offset` advances by for each element."""
+    return max(pointer.pointee.width // 8, 1)
+
+
+def unit_dimensions(source: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Matching dimensions of two shapes that are equal up to size-1 dimensions; empty where they are not."""
+    left = [d for d, n in enumerate(source) if n != 1]
+    right = [d for d, n in enumerate(target) if n != 1]
+    if [source[d] for d in left] != [target[d] for d in right]:
+        return []
+    return list(zip(left, right, strict=True))
+
+
+def _literal(interner: Interner, id_: int, value: DenseElements, rows: Rows) -> None:
+    if value.array.dtype.kind in "iub":
+        if not value.splat:
+            rows["dense_range"].append((id_, int(value.array.min()), int(value.array.max())))
+    elif value.splat:
+        rows["float_splat"].append((id_,))
+        number = float(value.item)
+        kinds = {1.0: ONE, -1.0: MINUS_ONE, 0.0: MINUS_ZERO if math.copysign(1, number) < 0 else ZERO}
+        if number in kinds:
+            rows["float_is"].append((id_, kinds[number]))
+        negated = DenseElements(-value.array)
+        if float(negated.item) == -number:  # false for NaN and for formats without a sign
+            rows["float_negated"].append((id_, interner.attributes.id(negated)))
+        reciprocal = exact_reciprocal(value)
+        if reciprocal is not None:
+            rows["float_reciprocal"].append((id_, interner.attributes.id(reciprocal)))
+
+
+def exact_reciprocal(value: DenseElements) -> DenseElements | None:
+    """1 / value where both are normal powers of two of the format: then x / value = x * (1 / value) bit for bit."""
+    number = float(value.item)
+    if not math.isfinite(number) or abs(math.frexp(number)[0]) != 0.5:
+        return None
+    smallest = smallest_normal(value.array.dtype)
+    inverse = DenseElements((1.0 / value.array.astype("f8")).astype(value.array.dtype))
+    if abs(number) < smallest or abs(float(inverse.item)) < smallest or float(inverse.item) * number != 1.0:
+        return None
+    return inverse
+
+
+def smallest_normal(dtype: Any) -> float:
+    """The least positive normal number of a float format, ml_dtypes' included."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).smallest_normal)
+
+
+def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:
+    if isinstance(value, DivBy):
+        rows["multiple_of"].append((id_, value.divisor))
+        every, along = (value.every or 0), (value.along or 0)
+        rows["div_by"].append((id_, power_of_two_divisor(value.divisor), every, along))
+    elif isinstance(value, Bounded):
+        if value.lower is not None:
+            rows["bounded_below"].append((id_, value.lower))
+        if value.upper is not None:
+            rows["bounded_above"].append((id_, value.upper))
+    else:
+        rows["same_elements"] += [(id_, d, n) for d, n in enumerate(value.values)]
+
+
+def _permutations(interner: Interner, rows: Rows) -> None:
+    """Permutations in use and all their compositions: at most rank! each, and tiles have few dimensions."""
+    found = [v for v in interner.attributes if _is_permutation(v)]
+    for first, second in itertools.product(found, found):
+        if len(first) == len(second):
+            both = tuple([first[d] for d in second])
+            if both not in found:
+                found.append(
+                    both
+                )  # product() works on copies; a permutation and its inverse close in one pass at rank 2
+            ids = [interner.attributes.id(p) for p in (first, second, both)]
+            rows["composed"].append((ids[0], ids[1], ids[2]))
+    for permutation in found:
+        id_ = interner.attributes.id(permutation)
+        rows["permutes"] += [(id_, d, e) for d, e in enumerate(permutation)]
+        if permutation == tuple(range(len(permutation))):
+            rows["identity_permutation"].append((id_,))
+
+
+def _is_permutation(value: Any) -> bool:
+    """Shapes and view sizes are interned too; a shape of powers of two is a permutation of 0..n-1 only by accident,
+    and then the extra rows are true statements that no rule joins with it.
+    """
+    return (
+        isinstance(value, tuple)
+        and len(value) > 1  # pyright: ignore[reportUnknownArgumentType]
+        and all(type(x) is int for x in value)  # pyright: ignore[reportUnknownVariableType]
+        and sorted(value) == list(range(len(value)))  # pyright: ignore[reportUnknownArgumentType]
+    )

@@ -1,0 +1,124 @@
+"""A saturated e-graph as plain Python data: nodes over dense class ids, analyses, relations, placement maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SORTS = ("V", "P")
+"""The sorts that have e-classes; every other column is an i64."""
+
+_MAPS = ("at", "nat")
+_NUMBERS = "N"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An e-node: `args` in column order (class ids and integers), `cls` its class; `op` is the constructor's name."""
+
+    op: str
+    args: tuple[int, ...]
+    cls: int
+    children: tuple[int, ...]
+    literals: tuple[int, ...]
+
+
+@dataclass
+class Frozen:
+    """Nodes without subsumed rows and bookkeeping; `analysis[f]` maps a class (or a tuple, for functions of several
+    columns) to its fact, `relations[r]` lists rows, `at` and `nat` map (value class, layout) to a placed class.
+    """
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    sort: list[str] = field(default_factory=list[str])
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
+    analysis: dict[str, dict[Any, int]] = field(default_factory=dict[str, dict[Any, int]])
+    relations: dict[str, list[tuple[int, ...]]] = field(default_factory=dict[str, list[tuple[int, ...]]])
+    at: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    nat: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    _by_class: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]], repr=False)
+
+    def class_of(self, number: int) -> int:
+        """The class of source value `number`."""
+        return self.numbers[number]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of both sorts."""
+        return len(self.sort)
+
+    @property
+    def by_class(self) -> Mapping[int, list[Node]]:
+        """The nodes of each class that has any."""
+        if not self._by_class:
+            for node in self.nodes:
+                self._by_class.setdefault(node.cls, []).append(node)
+        return self._by_class
+
+    @staticmethod
+    def of(egraph: Any) -> Frozen:
+        """Freeze a `bindings.EGraph` (0.6 ms for 12,000 rows) and number its classes."""
+        return _Export(egraph).result
+
+    @staticmethod
+    def rows_of(egraph: Any, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
+        """Rows of the relations whose names start with one of `names`."""
+        return _Export(egraph, names).result.relations
+
+
+class _Export:
+    """One walk over the frozen tables; `only` keeps relations by prefix and skips all else."""
+
+    def __init__(self, egraph: Any, only: tuple[str, ...] = ()):
+        self.result = Frozen()
+        self._integer = egraph.value_to_i64
+        self._classes: dict[tuple[str, Any], int] = {}
+        for name, function in egraph.freeze().functions.items():
+            if function.is_let_binding or not function.rows:
+                continue
+            sorts: list[str] = function.input_sorts
+            output: str = function.output_sort
+            if only and not (name.startswith(only) and output not in SORTS):
+                continue
+            if output in SORTS:
+                self._terms(name, sorts, output, function.rows)
+            elif output == "i64":
+                self._analysis(name, sorts, function.rows)
+            elif not name.startswith("r."):
+                rows = [tuple(map(self._value, sorts, row.inputs)) for row in function.rows]
+                self.result.relations[name] = rows
+
+    def _value(self, sort: str, value: Any) -> int:
+        if sort == "i64":
+            return self._integer(value)
+        key = (sort, value)
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = len(self.result.sort)
+            self.result.sort.append(sort)
+        return found
+
+    def _terms(self, name: str, sorts: list[str], output: str, rows: Any) -> None:
+        result = self.result
+        is_class = [s in SORTS for s in sorts]
+        for row in rows:
+            args = tuple(map(self._value, sorts, row.inputs))
+            cls = self._value(output, row.output)
+            if name == _NUMBERS:
+                result.numbers[args[0]] = cls
+            elif name in _MAPS:
+                (result.at if name == "at" else result.nat)[args[0], args[1]] = cls
+            elif not row.subsumed:
+                children = tuple([a for a, c in zip(args, is_class, strict=True) if c])
+                literals = tuple([a for a, c in zip(args, is_class, strict=True) if not c])
+                result.nodes.append(Node(name, args, cls, children, literals))
+
+    def _analysis(self, name: str, sorts: list[str], rows: Any) -> None:
+        table = self.result.analysis.setdefault(name, {})
+        if len(sorts) == 1:
+            for row in rows:
+                table[self._value(sorts[0], row.inputs[0])] = self._integer(row.output)
+        else:
+            for row in rows:
+                table[tuple(map(self._value, sorts, row.inputs))] = self._integer(row.output)

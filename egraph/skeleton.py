@@ -1,0 +1,79 @@
+"""What stays in order: stores, loops, branches and the return, holding the numbers of the values they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ir.core import Op
+
+
+@dataclass
+class Region:
+    """Items in program order."""
+
+    items: list[Item] = field(default_factory=list["Item"])
+
+    def walk(self) -> Iterator[Item]:
+        """Every item below, outer before inner, in program order."""
+        for item in self.items:
+            yield item
+            if isinstance(item, For):
+                yield from item.body.walk()
+            elif isinstance(item, If):
+                yield from item.then.walk()
+                yield from item.otherwise.walk()
+
+
+@dataclass
+class Store:
+    """An operation with a memory effect: `operands` are value numbers in the op's own flat order, `results` those of
+    its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names.
+    """
+
+    op: Op
+    item: int
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass
+class For:
+    """A counted loop; `loop` is its id and its bit in `deps`. All other numbers are value numbers."""
+
+    op: Op
+    loop: int
+    lower: int
+    upper: int
+    step: int
+    inits: tuple[int, ...]
+    induction: int
+    carried: tuple[int, ...]
+    body: Region
+    yields: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass
+class If:
+    """A branch on a scalar; `scopes` are the ids (bits in `deps`) of the two sides."""
+
+    op: Op
+    item: int
+    condition: int
+    scopes: tuple[int, int]
+    then: Region
+    then_yields: tuple[int, ...]
+    otherwise: Region
+    otherwise_yields: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass
+class Return:
+    """The end of the kernel."""
+
+    op: Op
+
+
+Item = Store | For | If | Return

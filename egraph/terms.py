@@ -1,0 +1,217 @@
+"""egglog declarations and rules derived from the op classes: constructors, loading, types and loop dependence, placing.
+
+Everything here is text made from `ir.core.OpInfo`, so that an op is declared once. Sorts: V is a logical tile value, P a
+placed value. The V constructor of an op takes its operand groups (a missing optional operand is `(none)`, a variadic
+group a list of `cons` and `nil`), one i64 an attribute in declared order (its integer, -1 for None, or an interned id;
+hints are left out), and one i64 of result types unless the result has an operand's type. An op with several results is
+one term, its results are `(proj term k)`. Names that egglog keeps for its own primitives get a trailing underscore.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import ir.dialects.cuda_tile  # noqa: F401  (declares the ops that OPS then holds)
+from egraph.rulefile import Command
+from ir.core import OPS, PURE, READ, Attr, Op, OpInfo
+
+RULESETS = ("load", "analysis", "canon", "algebra", "demand", "place", "isel")
+ELEMENTWISE, UNIFORM, SHAPE, ANCHOR = "elementwise", "uniform", "shape", "anchor"
+
+_PRIMITIVES = frozenset(("log", "log2", "sqrt", "floor", "ceil", "min", "max", "neg", "abs", "not", "and", "or", "pow"))
+"""Mnemonics that egglog 13.2.0 refuses as constructor names ("Primitive log2 already declared")."""
+
+NONE_VALUE, NIL_VALUE = 0, 1
+"""Source value numbers of the missing operand and of the empty operand list."""
+
+
+def constructor(mnemonic: str) -> str:
+    """The egglog name of a mnemonic."""
+    return f"{mnemonic}_" if mnemonic in _PRIMITIVES else mnemonic
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A V constructor: how many V columns, then which i64 columns; `like` is the operand column whose type the result
+    has (-1: the last column is an interned type, -2: types are given by facts), `results` is the number of results.
+    """
+
+    mnemonic: str
+    operands: tuple[str, ...]
+    integers: tuple[str, ...]
+    placement: str
+    like: int = -1
+    results: int = 1
+
+    @property
+    def name(self) -> str:
+        """The constructor's name in egglog."""
+        return constructor(self.mnemonic)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Variable names of all columns, safe to use in rules."""
+        return (*(f"{o}_v" for o in self.operands), *(f"{i}_i" for i in self.integers))
+
+    def sorts(self, value: str) -> str:
+        """The column sorts with `value` for the operand columns."""
+        return " ".join((*([value] * len(self.operands)), *(["i64"] * len(self.integers))))
+
+    def term(self, prefix: str = "", wrap: str = "{}") -> str:
+        """The term on its own variables, operands wrapped as `wrap` says."""
+        parts = [wrap.format(f"{o}_v") for o in self.operands] + [f"{i}_i" for i in self.integers]
+        return f"({' '.join((prefix + self.name, *parts))})"
+
+
+LEAVES: tuple[Signature, ...] = (
+    Signature("none", (), (), UNIFORM, -2),
+    Signature("nil", (), (), UNIFORM, -2),
+    Signature("cons", ("head", "tail"), (), UNIFORM, -2),
+    Signature("arg", (), ("index", "ty"), UNIFORM),
+    Signature("iv", (), ("loop", "ty"), UNIFORM),
+    Signature("carry", (), ("loop", "index", "ty"), ANCHOR),
+    Signature("res", (), ("loop", "index", "ty"), ANCHOR),
+    Signature("effect", (), ("item", "index", "ty"), UNIFORM),
+    Signature("splat", (), ("number", "ty"), SHAPE),
+    Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
+)
+"""Terms that are not one op: operand lists, parameters, loop values, results of skeleton items, integer splat
+constants `(splat value type)` (so that rules can compute new ones), and reductions with an interned combiner."""
+
+
+def integer_of(value: Any) -> int | None:
+    """The i64 of an attribute that needs no interning: enums, bools and ints; None is -1; otherwise None."""
+    if value is None:
+        return -1
+    return int(value) if isinstance(value, bool | int | enum.IntEnum) else None
+
+
+def is_hint(attribute: Attr[Any]) -> bool:
+    """Hints stay with the source op: they are no part of a value."""
+    return attribute.name == "hints"
+
+
+def signature(cls: type[Op]) -> Signature | None:
+    """The V constructor of an op class, None where the op stays in the skeleton or is encoded by hand."""
+    info: OpInfo = cls.info
+    placement: str = getattr(getattr(cls, "placement", None), "value", "")
+    if cls.effect not in (PURE, READ) or info.regions or placement not in (ELEMENTWISE, UNIFORM, SHAPE, ANCHOR):
+        return None
+    operands = tuple(g.name for g in info.operands)
+    integers = tuple(a.name for a in info.attributes if not is_hint(a))
+    results = -1 if info.variadic_results else len(info.results)
+    like = operands.index(info.results[0].like) if results == 1 and info.results[0].like else -1
+    if results == 1 and like < 0:
+        integers = (*integers, "ty")
+    if results != 1:
+        integers, like = (*integers, "types"), -2
+    return Signature(info.mnemonic, operands, integers, placement, like, results)
+
+
+@cache
+def signatures() -> dict[str, Signature]:
+    """Every V constructor by mnemonic: those of the ops, then the leaves."""
+    found = {s.mnemonic: s for name, cls in OPS.items() if name.startswith("cuda_tile.") and (s := signature(cls))}
+    return found | {s.mnemonic: s for s in LEAVES}
+
+
+PRELUDE = """
+(sort V)
+(sort P)
+(constructor N (i64) V :unextractable)
+(constructor proj (V i64) V)
+(relation r.proj (i64 i64 i64))
+(relation r.type (i64 i64))
+(relation r.deps (i64 i64))
+(function type (V) i64 :no-merge)
+(function deps (V) i64 :merge (& old new))
+(constructor at (V i64) P :unextractable)
+(constructor nat (V i64) P :unextractable)
+(constructor own (P) P)
+(constructor cvt (P i64 i64 i64) P)
+(constructor p.proj (P i64) P)
+(relation want (V i64))
+(relation offer (V i64))
+(relation has (V i64))
+(rule ((r.proj k t i)) ((union (N k) (proj (N t) i))) :ruleset load :name "load/proj")
+(rule ((r.type k t)) ((set (type (N k)) t)) :ruleset load :name "load/type")
+(rule ((r.deps k d)) ((set (deps (N k)) d)) :ruleset load :name "load/deps")
+(rule ((= v (proj t i)) (= d (deps t))) ((set (deps v) d)) :ruleset analysis :name "deps/proj")
+(rule ((offer v l)) ((want v l)) :ruleset demand :name "demand/offer")
+"""
+"""What no op declares: the sorts, source value numbers, projections, types, loop dependence, placing."""
+
+
+def _load_rule(s: Signature) -> str:
+    columns = " ".join(("k", *s.columns))
+    wrapped = s.term(wrap="(N {})")
+    return f'(rule ((r.{s.mnemonic} {columns})) ((union (N k) {wrapped})) :ruleset load :name "load/{s.mnemonic}")'
+
+
+def _analysis_rule(s: Signature) -> str | None:
+    """Type and loop dependence of a term from its operands; leaves in loops get theirs by facts."""
+    facts, actions = [f"(= v {s.term()})"], list[str]()
+    if s.like >= 0:
+        facts.append(f"(= t (type {s.columns[s.like]}))")
+    if s.like >= -1:
+        actions.append(f"(set (type v) {'t' if s.like >= 0 else s.columns[-1]})")
+    if s.mnemonic not in ("iv", "carry", "res", "effect"):
+        facts += [f"(= d{i} (deps {o}_v))" for i, o in enumerate(s.operands)]
+        union = "0"
+        for i in range(len(s.operands)):
+            union = f"(| {union} d{i})" if i else "d0"
+        actions.append(f"(set (deps v) {union})")
+    if not actions:
+        return None
+    return f'(rule ({" ".join(facts)}) ({" ".join(actions)}) :ruleset analysis :name "facts/{s.mnemonic}")'
+
+
+def _placed(s: Signature) -> Iterator[str]:
+    """The P constructor and how a wanted value is computed in the layout it is wanted in."""
+    yield f"(constructor p.{s.name} ({s.sorts('P')}) P)"
+    layout = "l" if s.placement == ELEMENTWISE else "0"
+    wants = " ".join(f"(want {o}_v {layout})" for o in s.operands)
+    placed = s.term("p.", "(at {} " + layout + ")")
+    yield (
+        f"(rule ((= v {s.term()}) (want v {layout})) "
+        f"({wants} (union (nat v {layout}) {placed}) (has v {layout})) "
+        f':ruleset place :name "place/{s.mnemonic}")'
+    )
+    if s.results != 1:
+        yield (
+            f"(rule ((= t {s.term()}) (= v (proj t i)) (want v 0)) "
+            "((want t 0) (union (nat v 0) (p.proj (at t 0) i)) (has v 0)) "
+            f':ruleset place :name "place/{s.mnemonic}-result")'
+        )
+    if s.placement == ELEMENTWISE:
+        for o in s.operands:
+            yield (
+                f"(rule ((= v {s.term()}) (offer {o}_v l)) ((offer v l)) "
+                f':ruleset demand :name "demand/{s.mnemonic}-{o}")'
+            )
+
+
+def _texts(all_signatures: Iterable[Signature]) -> Iterator[str]:
+    for each in all_signatures:
+        yield f"(constructor {each.name} ({each.sorts('V')}) V)"
+        yield f"(relation r.{each.mnemonic} (i64 {each.sorts('i64')}))"
+    for each in all_signatures:
+        yield _load_rule(each)
+        rule = _analysis_rule(each)
+        if rule:
+            yield rule
+        if each.placement in (ELEMENTWISE, UNIFORM):
+            yield from _placed(each)
+
+
+@cache
+def declarations() -> tuple[Command, ...]:
+    """Rulesets, prelude and everything derived from the ops, one command each, in an order egglog accepts."""
+    texts = [f"(ruleset {name})" for name in RULESETS]
+    texts += [line for line in PRELUDE.splitlines() if line]
+    texts += _texts(signatures().values())
+    return tuple(Command.of(text, "<generated>") for text in texts)
