@@ -28,7 +28,9 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+import ml_dtypes
 
 from egraph.combiners import Body
 from egraph.interner import Interner
@@ -191,9 +193,8 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
 
 def smallest_normal(dtype: Any) -> float:
     """The least positive normal number of a float format, ml_dtypes' included."""
-    import ml_dtypes
-
-    return float(ml_dtypes.finfo(dtype).smallest_normal)
+    info: Any = ml_dtypes.finfo(dtype)
+    return float(info.smallest_normal)
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:
@@ -211,15 +212,13 @@ def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> Non
 
 
 def _permutations(interner: Interner, rows: Rows) -> None:
-    """Permutations in use and all their compositions: at most rank! each, and tiles have few dimensions."""
-    found = [v for v in interner.attributes if _is_permutation(v)]
-    for first, second in itertools.product(found, found):
+    """Permutations in use and their pairwise compositions, with a fact for each."""
+    used = [v for v in interner.attributes if _is_permutation(v)]
+    found = dict.fromkeys(used)
+    for first, second in itertools.product(used, used):
         if len(first) == len(second):
             both = tuple([first[d] for d in second])
-            if both not in found:
-                found.append(
-                    both
-                )  # product() works on copies; a permutation and its inverse close in one pass at rank 2
+            found[both] = None
             ids = [interner.attributes.id(p) for p in (first, second, both)]
             rows["composed"].append((ids[0], ids[1], ids[2]))
     for permutation in found:
@@ -233,9 +232,7 @@ def _is_permutation(value: Any) -> bool:
     """Shapes and view sizes are interned too; a shape of powers of two is a permutation of 0..n-1 only by accident,
     and then the extra rows are true statements that no rule joins with it.
     """
-    return (
-        isinstance(value, tuple)
-        and len(value) > 1  # pyright: ignore[reportUnknownArgumentType]
-        and all(type(x) is int for x in value)  # pyright: ignore[reportUnknownVariableType]
-        and sorted(value) == list(range(len(value)))  # pyright: ignore[reportUnknownArgumentType]
-    )
+    if not isinstance(value, tuple):
+        return False
+    items = cast("tuple[object, ...]", value)
+    return len(items) > 1 and all(type(x) is int for x in items) and set(items) == set(range(len(items)))

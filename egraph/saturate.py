@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Query:
-    """What placement asks of Python: `rows(name)` are all rows of a relation `ask_...`, `new(name)` those not shown yet."""
+    """What placement asks of Python: `rows(name)` are all rows of a relation `ask_...`, `new(name)` the fresh ones."""
 
     relations: Mapping[str, list[tuple[int, ...]]]
     seen: Mapping[str, set[tuple[int, ...]]]

@@ -1,4 +1,4 @@
-"""egglog declarations and rules derived from the op classes: constructors, loading, types and loop dependence, placing.
+"""egglog declarations and rules derived from the op classes: constructors, loading, types, loop dependence, placing.
 
 Everything here is text made from `ir.core.OpInfo`, so that an op is declared once. Sorts: V is a logical tile value, P a
 placed value. The V constructor of an op takes its operand groups (a missing optional operand is `(none)`, a variadic
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import ir.dialects.cuda_tile  # noqa: F401  (declares the ops that OPS then holds)
 from egraph.rulefile import Command
-from ir.core import OPS, PURE, READ, Attr, Op, OpInfo
+from ir.core import OPS, PURE, READ, Attr, OpInfo
+from ir.dialects.cuda_tile import TileOp
 
 RULESETS = ("load", "analysis", "canon", "algebra", "demand", "place", "isel")
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR = "elementwise", "uniform", "shape", "anchor"
@@ -95,10 +95,10 @@ def is_hint(attribute: Attr[Any]) -> bool:
     return attribute.name == "hints"
 
 
-def signature(cls: type[Op]) -> Signature | None:
+def signature(cls: type[TileOp]) -> Signature | None:
     """The V constructor of an op class, None where the op stays in the skeleton or is encoded by hand."""
     info: OpInfo = cls.info
-    placement: str = getattr(getattr(cls, "placement", None), "value", "")
+    placement: str = cls.placement.value
     if cls.effect not in (PURE, READ) or info.regions or placement not in (ELEMENTWISE, UNIFORM, SHAPE, ANCHOR):
         return None
     operands = tuple(g.name for g in info.operands)
@@ -115,7 +115,7 @@ def signature(cls: type[Op]) -> Signature | None:
 @cache
 def signatures() -> dict[str, Signature]:
     """Every V constructor by mnemonic: those of the ops, then the leaves."""
-    found = {s.mnemonic: s for name, cls in OPS.items() if name.startswith("cuda_tile.") and (s := signature(cls))}
+    found = {s.mnemonic: s for cls in OPS.values() if issubclass(cls, TileOp) and (s := signature(cls))}
     return found | {s.mnemonic: s for s in LEAVES}
 
 
