@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.pipeline import Options, compile_entry
@@ -17,20 +18,20 @@ def compile(
     target: str = DEFAULT_TARGET,
     *,
     entry: str | None = None,
-    rules: Iterable[str] = (),
+    rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str = "greedy",
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, for one target.
 
-    `rules`: egglog text added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names of atoms
-    that may not be chosen; `extractor`: tree, greedy or ilp.
+    `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
+    of atoms that may not be chosen; `extractor`: tree, greedy or ilp.
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
     module = read(source, seconds)
-    options = Options(tuple(rules), frozenset(without), frozenset(forbid), extractor)
+    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
     return compile_module(module, find_entry(module, entry), target, options, seconds)
 
 

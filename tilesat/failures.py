@@ -47,7 +47,11 @@ def render(error: TileError, sources: dict[str, str] | None = None) -> str:
 
     `sources` maps a location's file name to its text, for programs that are not files.
     """
-    parts = [f"{error.location}: error: {error.message}"]
+    from ir.core import UNKNOWN
+
+    # What has no place in a source (an unknown target) is told by the program itself, as argparse does.
+    place = "tilesat" if error.location == UNKNOWN else error.location
+    parts = [f"{place}: error: {error.message}"]
     line = _source_line(error.location, sources or {})
     if line is not None:
         parts.append(_with_caret(line, error.location))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from viz.picture import INK, Drawing, Picture
 
@@ -21,6 +21,7 @@ PALETTE = (
 """Ground of a cell by lane / 4: mma and ldmatrix fragments are groups of four lanes (PTX ISA, mma fragments)."""
 
 
+@runtime_checkable
 class BitLayout(Protocol):
     """Basis k of each tuple is the element-index XOR mask of bit k of the register, lane or warp number."""
 
@@ -38,6 +39,11 @@ class BitLayout(Protocol):
     def warp(self) -> tuple[int, ...]:
         """Bases of the warp number."""
         ...
+
+
+def is_bit_layout(layout: object) -> TypeGuard[BitLayout]:
+    """Whether `layout` can be drawn (a layout of shared memory, for one, cannot)."""
+    return isinstance(layout, BitLayout)
 
 
 Holder = tuple[int, int, int]

@@ -10,8 +10,8 @@ from tilesat.kernel import Kernel
 
 
 def pipeline_options(arguments: argparse.Namespace) -> Options:
-    """Options as `lowering.pipeline` takes them; rule files are read here. Raises OSError."""
-    rules = tuple(path.read_text() for path in arguments.rules)
+    """Options as `lowering.pipeline` takes them."""
+    rules = tuple(str(path) for path in arguments.rules)
     return Options(rules, frozenset(arguments.without), frozenset(arguments.forbid), arguments.extractor)
 
 

@@ -1,0 +1,100 @@
+"""The GEMM of examples/: seconds per stage, warm and as a fresh process, and what ptxas made of it.
+
+    python -m benchmarks.gemm [--target sm_80[,sm_86...]] [--repeat 5] [--json OUT.json]
+
+Seconds are medians on the machine that runs it; ptxas is never counted in them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "examples" / "gemm.mlir"
+
+GOALS = {"warm": 0.25, "fresh": 0.8, "loop": 260}
+"""Seconds and SASS instructions of the MMA loop with 128 HMMA on sm_80 that the project aims at."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="seconds per stage and assembled code of the GEMM")
+    parser.add_argument("--target", default="sm_80,sm_86,sm_89")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    results = {target: measure(target, arguments.repeat) for target in arguments.target.split(",")}
+    for target, result in results.items():
+        report(target, result)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def measure(target: str, repeat: int) -> dict[str, Any]:
+    """Everything about one target."""
+    import tilesat
+    from runtime.ptxas import assemble
+
+    stages: list[dict[str, float]] = []
+    tilesat.compile(SOURCE, target)  # loads the rules: what follows is a warm process
+    for _ in range(repeat):
+        kernel = tilesat.compile(SOURCE, target)
+        stages.append(kernel.seconds)
+    kernel = tilesat.compile(SOURCE, target)
+    assembled = assemble(kernel.ptx, target)
+    return {
+        "warm": {stage: statistics.median(each[stage] for each in stages) for stage in stages[0]},
+        "warm_total": statistics.median(sum(each.values()) for each in stages),
+        "fresh_total": statistics.median(fresh_process(target) for _ in range(repeat)),
+        "registers": assembled.registers,
+        "spill_bytes": assembled.spill_bytes,
+        "loop": loop_counts(kernel.stages["sass"]),
+        "cost": kernel.cost,
+        "bound": kernel.bound,
+        "dynamic_smem": kernel.manifest["dynamic_smem"],
+    }
+
+
+def fresh_process(target: str) -> float:
+    """Wall-clock seconds of `tilesat compile`, interpreter start and imports included."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tilesat", "compile", str(SOURCE), "--target", target, "-o", f"{folder}/g.ptx"]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, cwd=ROOT)
+        return time.perf_counter() - start
+
+
+def loop_counts(listing: str) -> dict[str, Any]:
+    """Length and instruction mix of the MMA loop."""
+    from benchmarks.sass import mma_loop
+
+    loop = mma_loop(listing)
+    if loop is None:
+        return {"instructions": 0, "mma": 0, "mix": {}}
+    return {"instructions": loop.length, "mma": loop.tensor_core, "mix": dict(loop.mix.most_common())}
+
+
+def report(target: str, result: dict[str, Any]) -> None:
+    """Print one target."""
+    loop = result["loop"]
+    print(f"{target}: {SOURCE.name}")
+    for stage, seconds in result["warm"].items():
+        print(f"  {stage:14} {seconds:8.4f} s")
+    print(f"  {'warm total':14} {result['warm_total']:8.4f} s  (goal {GOALS['warm']})")
+    print(f"  {'fresh process':14} {result['fresh_total']:8.4f} s  (goal {GOALS['fresh']})")
+    print(f"  MMA loop: {loop['instructions']} instructions, {loop['mma']} MMA  (goal under {GOALS['loop']} for 128)")
+    print("    " + ", ".join(f"{name} {count}" for name, count in list(loop["mix"].items())[:12]))
+    print(
+        f"  {result['registers']} registers, {result['spill_bytes']} bytes spilled, {result['dynamic_smem']} bytes smem"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What the assembled code holds: loops of an nvdisasm listing and their instruction mix."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"^(\.L_\w+):")
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<mnemonic>[A-Z][A-Z0-9_.]*)(?P<rest>[^;]*);")
+_TARGET = re.compile(r"\(?(\.L_\w+)\)?")
+
+TENSOR_CORE = (
+    "HMMA",
+    "IMMA",
+    "QMMA",
+    "OMMA",
+    "BMMA",
+    "DMMA",
+    "HGMMA",
+    "IGMMA",
+    "QGMMA",
+    "UTCHMMA",
+    "UTCQMMA",
+    "UTCIMMA",
+)
+"""First parts of SASS mnemonics that run on tensor cores (nvdisasm, sm_80 to sm_120)."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The instructions from a label to the last branch back to it, in order."""
+
+    label: str
+    mnemonics: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """Instructions of one trip."""
+        return len(self.mnemonics)
+
+    @property
+    def tensor_core(self) -> int:
+        """MMA instructions of one trip."""
+        return sum(is_tensor_core(mnemonic) for mnemonic in self.mnemonics)
+
+    @property
+    def mix(self) -> Counter[str]:
+        """Counts by the mnemonic's first part (HMMA, LDSM, LDGSTS, ...)."""
+        return Counter(mnemonic.partition(".")[0] for mnemonic in self.mnemonics)
+
+
+def is_tensor_core(mnemonic: str) -> bool:
+    """Whether an instruction is an MMA."""
+    return mnemonic.partition(".")[0] in TENSOR_CORE
+
+
+def loops(listing: str) -> list[Loop]:
+    """Every loop of an `nvdisasm -c` listing, one a label that a later branch goes back to."""
+    starts: dict[str, int] = {}
+    mnemonics: list[str] = []
+    ends: dict[str, int] = {}
+    for line in listing.splitlines():
+        label = _LABEL.match(line)
+        if label:
+            starts[label[1]] = len(mnemonics)
+            continue
+        instruction = _INSTRUCTION.match(line)
+        if not instruction:
+            continue
+        mnemonics.append(instruction["mnemonic"])
+        if mnemonics[-1].partition(".")[0] in ("BRA", "BRX"):
+            target = _TARGET.search(instruction["rest"])
+            if target and target[1] in starts:
+                ends[target[1]] = len(mnemonics)
+    found = [Loop(label, tuple(mnemonics[starts[label] : end])) for label, end in ends.items()]
+    # An endless branch to itself pads the code after EXIT; it is no loop of the program.
+    return [loop for loop in found if loop.length > 1]
+
+
+def mma_loop(listing: str) -> Loop | None:
+    """The loop with the most MMA instructions; of nested ones the innermost that has them all."""
+    with_mma = [loop for loop in loops(listing) if loop.tensor_core]
+    return min(with_mma, key=lambda loop: (-loop.tensor_core, loop.length)) if with_mma else None

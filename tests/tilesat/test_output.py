@@ -1,0 +1,45 @@
+"""Output files are whole or absent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tilesat.output import with_target, write_file
+
+
+def test_file_is_written_with_its_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.ptx"
+    write_file(path, "text\n")
+    assert path.read_text() == "text\n"
+    write_file(path, b"\x00\x01")
+    assert path.read_bytes() == b"\x00\x01"
+    assert os.listdir(path.parent) == ["b.ptx"]
+
+
+def test_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "k.ptx"
+    write_file(path, "earlier")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_file(path, "later")
+    assert path.read_text() == "earlier"
+    assert os.listdir(tmp_path) == ["k.ptx"]
+
+
+def test_written_file_is_readable_by_others_as_the_umask_says(tmp_path: Path) -> None:
+    old = os.umask(0o022)
+    try:
+        write_file(tmp_path / "k.ptx", "x")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "k.ptx").stat().st_mode & 0o777 == 0o644
+
+
+def test_several_targets_get_a_file_each() -> None:
+    assert with_target(Path("out/k.ptx"), "sm_80", True) == Path("out/k.sm_80.ptx")
+    assert with_target(Path("out/k.ptx"), "sm_80", False) == Path("out/k.ptx")

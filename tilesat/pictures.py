@@ -1,0 +1,37 @@
+"""`--viz DIR`: pictures of one kernel's e-graph, of its program at each level, and of the layouts that were chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir.core import Op
+from ir.types import TensorType
+from tilesat.kernel import Kernel
+from tilesat.output import write_file
+from viz import BitLayout, draw_egraph, draw_layout, draw_program, is_bit_layout, layout_text
+
+
+def draw(kernel: Kernel, folder: Path) -> list[Path]:
+    """Write every picture below `folder`; returns the files. DOT always, SVG and PNG where `dot` is found."""
+    compiled = kernel.compiled
+    pictures = [draw_egraph(compiled.frozen.nodes, compiled.roots, compiled.chosen, compiled.node_cost)]
+    levels: dict[str, Op] = {"cuda_tile": kernel.entry, **compiled.modules}
+    pictures += [draw_program(op, level) for level, op in levels.items()]
+    written: list[Path] = []
+    for number, ((shape, layout), name) in enumerate(_layouts(levels["nv_tileas"]).items()):
+        pictures.append(draw_layout(layout, shape, f"layout{number}"))
+        text = folder / f"layout{number}.txt"
+        write_file(text, f"{name}\n{layout_text(layout, shape)}")
+        written.append(text)
+    return written + [path for picture in pictures for path in picture.write(folder)]
+
+
+def _layouts(program: Op) -> dict[tuple[tuple[int, ...], BitLayout], str]:
+    """Each different (shape, register layout) of a placed program, with the operation that makes it first."""
+    found: dict[tuple[tuple[int, ...], BitLayout], str] = {}
+    for op in program.walk():
+        for result in op.results:
+            kind = result.type
+            if isinstance(kind, TensorType) and kind.shape and is_bit_layout(kind.layout):
+                found.setdefault((kind.shape, kind.layout), f"result of {op.name}")
+    return found
