@@ -137,7 +137,7 @@ class Strings:
             item = self.table.item(index)
             try:
                 found = item.raw(item.remaining, what).decode()
-            except UnicodeDecodeError:
-                raise cursor.error(f"{what}: string {index} is not UTF-8", at)
+            except UnicodeDecodeError as error:
+                raise cursor.error(f"{what}: string {index} is not UTF-8", at) from error
             self.decoded[index] = found
         return found

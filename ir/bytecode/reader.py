@@ -19,7 +19,7 @@ KERNEL, HAS_HINTS = 2, 4
 """Bits of a function's flags; bit 0 marks it private."""
 MAX_DEPTH = 64
 """Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
-WHAT_IS_READ = "this version reads kernels built from the operations listed in docs; simplify the kernel"
+WHAT_TO_DO = "write the kernel without this operation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
 def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:
     what = f"operation cuda_tile.{NAMES[opcode]}" if opcode in NAMES else f"operation with opcode {opcode}"
     where = f" (byte {at})" if location.line else ""
-    return UnsupportedError(f"{what} is not supported yet{where}", location, WHAT_IS_READ)
+    return UnsupportedError(f"{what} is not supported yet{where}", location, WHAT_TO_DO)
 
 
 class _Body:
