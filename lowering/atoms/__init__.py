@@ -1,0 +1,1 @@
+"""Instructions as records: matrix (mma), data movement (copy)."""

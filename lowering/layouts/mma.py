@@ -1,0 +1,154 @@
+"""Layouts of a whole tile for a matrix instruction: one fragment a warp, repeated over registers and warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from lowering.atoms.mma import Fragment, MmaAtom
+from lowering.layouts.f2 import log2
+from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MmaTile:
+    """An M x N x K tile (optionally a batch of them) cut into atoms over a grid of warp_m x warp_n warps.
+
+    Each warp owns contiguous rows and columns. Warp number: low bits along m, then n. Register order, lowest first:
+    a: atom, k blocks, m blocks, batch. b: atom, k blocks, n blocks, batch. c: atom, n blocks, m blocks, batch.
+    So the accumulator of one product is, register by register, the A operand of the next where warp_n is 1.
+    """
+
+    atom: MmaAtom
+    m: int
+    n: int
+    k: int
+    warp_m: int
+    warp_n: int
+    batch: int
+    a: Layout
+    b: Layout
+    c: Layout
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """Atoms a warp along m, n, k."""
+        m, n, k = self.atom.shape
+        return self.m // (m * self.warp_m), self.n // (n * self.warp_n), self.k // k
+
+    def steps(self) -> list[MmaStep]:
+        """All matrix instructions of a warp, k outermost so that fragments of the next k can be loaded meanwhile."""
+        mb, nb, kb = self.blocks
+        a, b, c = (len(f.reg) for f in (self.atom.a, self.atom.b, self.atom.c))
+        return [
+            MmaStep(
+                k,
+                _run((s * mb + i) * kb + k, 1 << a),
+                _run((s * nb + j) * kb + k, 1 << b),
+                _run((s * mb + i) * nb + j, 1 << c),
+            )
+            for k in range(kb)
+            for s in range(self.batch)
+            for i in range(mb)
+            for j in range(nb)
+        ]
+
+
+class MmaStep(NamedTuple):
+    """One matrix instruction: its k block and the element registers of A, B and C (accumulator, read and written)."""
+
+    k: int
+    a: range
+    b: range
+    c: range
+
+
+def _run(index: int, count: int) -> range:
+    return range(index * count, (index + 1) * count)
+
+
+def _powers(unit: int, count: int) -> list[int]:
+    return [unit << k for k in range(log2(count))]
+
+
+@cache
+def mma_tile(atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, batch: int = 1) -> MmaTile:
+    """Lay out A (m x k), B (k x n) and C (m x n). Raises LayoutError where the atoms do not fill the tile evenly."""
+    am, an, ak = atom.shape
+    for name, size, unit in (("M", m, am * warp_m), ("N", n, an * warp_n), ("K", k, ak)):
+        if size < unit or size % unit:
+            raise LayoutError(
+                f"{atom.name} on {warp_m}x{warp_n} warps needs {name} to be a multiple of {unit}, got {size}",
+                hint="choose a larger tile, fewer warps or another atom",
+            )
+    mb, nb, kb = m // (am * warp_m), n // (an * warp_n), k // ak
+    m_reg, n_reg, k_reg = _powers(am, mb), _powers(an, nb), _powers(ak, kb)
+    m_warp, n_warp = _powers(am * mb, warp_m), _powers(an * nb, warp_n)
+    none_m, none_n = [0] * len(m_warp), [0] * len(n_warp)
+
+    def build(fragment: Fragment, rows: int, cols: int, reg: list[Pair], warp: list[Pair]) -> Layout:
+        flat = [row * cols + col for row, col in (*fragment.reg, *reg)] + _powers(rows * cols, batch)
+        lane = tuple(row * cols + col for row, col in fragment.lane)
+        return Layout(tuple(flat), lane, tuple(row * cols + col for row, col in warp), log2(batch * rows * cols))
+
+    a = build(atom.a, m, k, [(0, x) for x in k_reg] + [(x, 0) for x in m_reg], [(x, 0) for x in m_warp + none_n])
+    b = build(atom.b, k, n, [(x, 0) for x in k_reg] + [(0, x) for x in n_reg], [(0, x) for x in none_m + n_warp])
+    c_warp = [(x, 0) for x in m_warp] + [(0, x) for x in n_warp]
+    c = build(atom.c, m, n, [(0, x) for x in n_reg] + [(x, 0) for x in m_reg], c_warp)
+    return MmaTile(atom, m, n, k, warp_m, warp_n, batch, a, b, c)
+
+
+@cache
+def warp_grids(atom: MmaAtom, m: int, n: int, warps: int) -> tuple[tuple[int, int], ...]:
+    """Grids (warp_m, warp_n) of all `warps` warps that the atom fills, most square warp tiles first.
+
+    A square warp tile reads the fewest operand bytes for its products.
+    """
+    am, an, _ = atom.shape
+    grids = [(1 << i, warps >> i) for i in range(log2(warps) + 1)]
+    legal = [(wm, wn) for wm, wn in grids if m % (am * wm) == 0 and n % (an * wn) == 0]
+    return tuple(sorted(legal, key=lambda g: (m // g[0] + n // g[1], g)))
+
+
+class FmaTile(NamedTuple):
+    """A scalar-fma matmul: c is blocked; a (m x k) and b (k x n) are c's layout sliced, with all of k in registers.
+
+    Register order: a: k, then m bits of c. b: k, then n bits of c. c: n bits, then m bits.
+    """
+
+    a: Layout
+    b: Layout
+    c: Layout
+
+    def steps(self, k: int) -> list[tuple[int, int, int]]:
+        """(a, b, c) element registers of every fma, k outermost."""
+        rows, cols = self.a.n_regs // k, self.b.n_regs // k
+        return [(i * k + x, j * k + x, i * cols + j) for x in range(k) for i in range(rows) for j in range(cols)]
+
+
+@cache
+def fma_tile(m: int, n: int, k: int, warps: int) -> FmaTile:
+    """Blocked layouts for an m x n x k product on scalar fma: near-square register tiles, lanes first along n."""
+    m_bits, n_bits, k_bits = log2(m), log2(n), log2(k)
+    held = max(0, m_bits + n_bits - LANE_BITS - log2(warps))
+    n_held = min(n_bits, (held + 1) // 2)
+    m_held = min(m_bits, held - n_held)
+    n_held = min(n_bits, held - m_held)
+    n_reg, m_reg = _powers(1, 1 << n_held), _powers(1, 1 << m_held)
+    n_thread = [1 << x for x in range(n_held, n_bits)]
+    m_thread = [1 << x for x in range(m_held, m_bits)]
+    threads: list[Pair] = [(0, x) for x in n_thread[:3]] + [(x, 0) for x in m_thread[:2]]
+    threads += [(0, x) for x in n_thread[3:]] + [(x, 0) for x in m_thread[2:]]
+    threads += [(0, 0)] * (LANE_BITS + log2(warps) - len(threads))
+
+    def build(reg: list[int], bases: list[int], bits: int) -> Layout:
+        return Layout(tuple(reg), tuple(bases[:LANE_BITS]), tuple(bases[LANE_BITS:]), bits)
+
+    c_reg = n_reg + [x * n for x in m_reg]
+    c = build(c_reg, [row * n + col for row, col in threads], m_bits + n_bits)
+    a = build(_powers(1, k) + [x * k for x in m_reg], [row * k for row, _ in threads], m_bits + k_bits)
+    b = build(_powers(n, k) + n_reg, [col for _, col in threads], k_bits + n_bits)
+    return FmaTile(a, b, c)

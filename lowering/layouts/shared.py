@@ -1,0 +1,89 @@
+"""Shared-memory layouts: where each element of a tile lies, as a linear map from element bits to offset bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ir.core import Attribute
+from lowering.layouts.f2 import Bases, IndexArray, apply, image_array, invert, log2
+from lowering.layouts.layout import LayoutError
+from lowering.layouts.shapes import Shape, dim_bits
+
+# Swizzle span in bytes -> number of XORed address bits; source: ptx.md section 3 (TMA, wgmma, tcgen05 swizzles):
+# a ^= (a >> 7 & (2**bits - 1)) << 4.
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 2, 128: 3}
+CHUNK_BYTES = 16  # unit that a swizzle moves; same source
+SWIZZLE_ROW_BYTES = 128  # one pass over the 32 banks; same source
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout(Attribute):
+    """Offset (in elements) of element e = XOR of offset[k] over the set bits k of e; a permutation of the tile.
+
+    The XOR acts on the offset from the buffer's start, so it equals the hardware's swizzle of the absolute address when
+    the buffer is aligned to `alignment` bytes.
+    """
+
+    offset: Bases
+    bits: int
+    element_bytes: int
+
+    def __post_init__(self) -> None:
+        if len(self.offset) != self.bits:
+            raise LayoutError(f"a shared layout of {1 << self.bits} elements needs {self.bits} bases")
+
+    def __str__(self) -> str:
+        return f"#shared<offset=[{', '.join(map(str, self.offset))}], bytes={self.element_bytes}>"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the buffer."""
+        return (1 << self.bits) * self.element_bytes
+
+    @property
+    def alignment(self) -> int:
+        """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes)."""
+        return min(max(self.size_bytes, CHUNK_BYTES), 8 * SWIZZLE_ROW_BYTES)
+
+    def place(self, element: int) -> int:
+        """Offset in elements of one element."""
+        return apply(self.offset, element)
+
+    def offset_map(self) -> IndexArray:
+        """Offset in elements of every element."""
+        return image_array(self.offset)
+
+    def elements(self) -> Bases:
+        """The inverse map: bases from offset bits to element bits."""
+        return invert(self.offset)
+
+    @staticmethod
+    def row_major(shape: Shape, element_bytes: int) -> SharedLayout:
+        """The tile as it is flattened, without swizzle."""
+        bits = sum(field.width for field in dim_bits(shape))
+        return SharedLayout(tuple(1 << k for k in range(bits)), bits, element_bytes)
+
+
+@cache
+def swizzled(shape: Shape, order: tuple[int, ...] | None, element_bytes: int, mode: int = 128) -> SharedLayout:
+    """Rows of `mode` bytes along order[0], swizzled as TMA and wgmma do; `order` lists dimensions fastest first.
+
+    None means row-major. Rows longer than the span are cut into panels [panel][row][mode bytes]; shorter rows lie
+    densely one after the other, and the XOR still acts on address bits. mode: 0 (no swizzle), 32, 64 or 128 bytes.
+    """
+    if mode not in SWIZZLE_BITS:
+        raise LayoutError(f"no swizzle of {mode} bytes; choose 0, 32, 64 or 128")
+    order = order if order is not None else tuple(reversed(range(len(shape))))
+    fields = dim_bits(shape)
+    positions = [1 << (fields[d].shift + k) for d in order for k in range(fields[d].width)]
+    row = fields[order[0]].width if order else 0
+    span = min(row, log2(mode // element_bytes)) if mode else row
+    dense = positions[:span] + positions[row:] + positions[span:row]  # element bit at each dense offset bit
+    place = {element: 1 << k for k, element in enumerate(dense)}
+    chunk, line = log2(CHUNK_BYTES // element_bytes), log2(SWIZZLE_ROW_BYTES // element_bytes)
+    for k in range(SWIZZLE_BITS[mode]):
+        if line + k < len(dense):
+            place[dense[line + k]] ^= 1 << (chunk + k)
+    bits = len(dense)
+    return SharedLayout(tuple(place[1 << k] for k in range(bits)), bits, element_bytes)

@@ -1,0 +1,43 @@
+"""Numbers that several tiers share, each with its source."""
+
+from __future__ import annotations
+
+from lowering.targets.target import KIB, Feature, Latency, Limit, Rate
+
+CAPABILITY = "CUDA C++ Programming Guide, technical specifications per compute capability"
+ARITHMETIC = "CUDA C++ Programming Guide, throughput of native arithmetic instructions"
+PTX_VERSION = (8, 8)  # lowest that holds every feature used, for all targets; source: ptx.md section 1
+
+REGISTERS_PER_THREAD = Limit(255, CAPABILITY)
+REGISTERS_PER_SM = Limit(64 * KIB, CAPABILITY)
+THREADS_PER_CTA = Limit(1024, CAPABILITY)
+
+ISSUE = Rate(4, "architecture white papers: four schedulers an SM, one warp instruction a cycle each")
+SMEM_BYTES = Rate(128, "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes a cycle")
+L1_BYTES = Rate(64, "estimate: L2 to SM bandwidth of 64 bytes a cycle (A100 white paper, L2 read bandwidth 5120 B/clk)")
+SHUFFLE = Rate(32, ARITHMETIC)
+MUFU = Rate(16, ARITHMETIC)
+LOAD_STORE = Rate(32, "architecture white papers: 32 load/store units an SM")
+CONVERT_64 = Rate(64, ARITHMETIC)
+
+MICROBENCH = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, arXiv 2402.13499"
+LATENCY = Latency(
+    alu=Rate(4, "dependent-issue latency of fixed-latency instructions; Jia et al., arXiv 1804.06826"),
+    shared=Rate(29, MICROBENCH),
+    global_=Rate(500, f"order of a DRAM access; {MICROBENCH}"),
+    mma=Rate(33, "estimate: order of m16n8k16 on sm_80, not measured here"),
+    barrier=Rate(30, "estimate: order of a bar.sync over 4 to 8 warps, not measured here"),
+    shuffle=Rate(23, "Jia et al., arXiv 1804.06826, order of shared-pipe instructions"),
+)
+
+SM_80_FEATURES = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.REDUX})
+SM_89_FEATURES = SM_80_FEATURES | {Feature.MMA_FP8, Feature.CVT_FP8}
+SM_90_FEATURES = SM_89_FEATURES | {
+    Feature.STMATRIX,
+    Feature.MBARRIER,
+    Feature.TMA,
+    Feature.CLUSTER,
+    Feature.SETMAXNREG,
+}
+BLACKWELL_FEATURES = SM_90_FEATURES | {Feature.F32X2, Feature.WIDE_GLOBAL, Feature.MINMAX3}
+"""Feature sets follow the acceptance table of ptx.md section 2."""

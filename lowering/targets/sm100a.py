@@ -1,0 +1,41 @@
+"""NVIDIA B200 (compute capability 10.0), with the architecture-specific instructions."""
+
+from __future__ import annotations
+
+from lowering.targets import guide
+from lowering.targets.target import KIB, Feature, Limit, Rate, Target, Throughput
+
+TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; tcgen05 rate"
+
+SM_100A = Target(
+    name="sm_100a",
+    ptx_version=guide.PTX_VERSION,
+    smem_bytes=Limit(227 * KIB, guide.CAPABILITY),
+    registers_per_thread=guide.REGISTERS_PER_THREAD,
+    registers_per_sm=guide.REGISTERS_PER_SM,
+    threads_per_cta=guide.THREADS_PER_CTA,
+    warps_per_sm=Limit(64, guide.CAPABILITY),
+    features=guide.BLACKWELL_FEATURES | {Feature.TCGEN05, Feature.REDUX_F32},
+    throughput=Throughput(
+        issue=guide.ISSUE,
+        smem_bytes=guide.SMEM_BYTES,
+        global_bytes=guide.L1_BYTES,
+        fma_f32=Rate(128, guide.ARITHMETIC),
+        fma_f16=Rate(256, guide.ARITHMETIC),
+        int_add=Rate(64, guide.ARITHMETIC),
+        int_mul=Rate(64, guide.ARITHMETIC),
+        mufu=guide.MUFU,
+        shuffle=guide.SHUFFLE,
+        load_store=guide.LOAD_STORE,
+        convert=guide.CONVERT_64,
+        tensor={
+            "f16": Rate(8192, TENSOR),
+            "bf16": Rate(8192, TENSOR),
+            "tf32": Rate(4096, TENSOR),
+            "f8E4M3FN": Rate(16384, TENSOR),
+            "f8E5M2": Rate(16384, TENSOR),
+        },
+    ),
+    latency=guide.LATENCY,
+    tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
+)

@@ -1,0 +1,40 @@
+"""NVIDIA H100 and H200 (compute capability 9.0), with the architecture-specific instructions."""
+
+from __future__ import annotations
+
+from lowering.targets import guide
+from lowering.targets.target import KIB, Feature, Limit, Rate, Target, Throughput
+
+TENSOR = "H100 white paper, SXM5: 989 TFLOP/s dense f16 on 132 SMs at 1.83 GHz; fp8 twice, tf32 half of it; wgmma rate"
+
+SM_90A = Target(
+    name="sm_90a",
+    ptx_version=guide.PTX_VERSION,
+    smem_bytes=Limit(227 * KIB, guide.CAPABILITY),
+    registers_per_thread=guide.REGISTERS_PER_THREAD,
+    registers_per_sm=guide.REGISTERS_PER_SM,
+    threads_per_cta=guide.THREADS_PER_CTA,
+    warps_per_sm=Limit(64, guide.CAPABILITY),
+    features=guide.SM_90_FEATURES | {Feature.WGMMA},
+    throughput=Throughput(
+        issue=guide.ISSUE,
+        smem_bytes=guide.SMEM_BYTES,
+        global_bytes=guide.L1_BYTES,
+        fma_f32=Rate(128, guide.ARITHMETIC),
+        fma_f16=Rate(256, guide.ARITHMETIC),
+        int_add=Rate(64, guide.ARITHMETIC),
+        int_mul=Rate(64, guide.ARITHMETIC),
+        mufu=guide.MUFU,
+        shuffle=guide.SHUFFLE,
+        load_store=guide.LOAD_STORE,
+        convert=guide.CONVERT_64,
+        tensor={
+            "f16": Rate(4096, TENSOR),
+            "bf16": Rate(4096, TENSOR),
+            "tf32": Rate(2048, TENSOR),
+            "f8E4M3FN": Rate(8192, TENSOR),
+            "f8E5M2": Rate(8192, TENSOR),
+        },
+    ),
+    latency=guide.LATENCY,
+)

@@ -1,0 +1,118 @@
+"""What a target offers: limits, features and throughput, each number with its source. One file a tier beside this one;
+nothing else in the compiler may ask for an architecture by name."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+KIB = 1024
+
+
+class Limit(int):
+    """A whole number of a target that carries its source."""
+
+    source: str
+
+    def __new__(cls, value: int, source: str) -> Limit:
+        """A value and where it stands."""
+        limit = super().__new__(cls, value)
+        limit.source = source
+        return limit
+
+
+class Rate(float):
+    """A throughput per SM and cycle that carries its source."""
+
+    source: str
+
+    def __new__(cls, value: float, source: str) -> Rate:
+        """A value and where it stands."""
+        rate = super().__new__(cls, value)
+        rate.source = source
+        return rate
+
+
+NO_TMEM = Limit(0, "PTX ISA: tensor memory belongs to tcgen05 targets")
+
+
+class Feature(enum.Enum):
+    """An instruction family. Acceptance per target was tried with ptxas 13.5 (ptx.md section 2)."""
+
+    CP_ASYNC = "cp.async"
+    LDMATRIX = "ldmatrix"
+    STMATRIX = "stmatrix"
+    MMA_SYNC = "mma.sync f16, bf16, tf32"
+    MMA_FP8 = "mma.sync e4m3, e5m2"
+    MMA_BLOCK_SCALE = "mma.sync kind::mxf8f6f4 and mxf4"
+    CVT_FP8 = "cvt to and from fp8"
+    MBARRIER = "mbarrier with try_wait and expect_tx"
+    TMA = "cp.async.bulk.tensor"
+    CLUSTER = "thread block clusters"
+    SETMAXNREG = "setmaxnreg"
+    WGMMA = "wgmma.mma_async"
+    TCGEN05 = "tcgen05"
+    TCGEN05_LD_RED = "tcgen05.ld.red"
+    REDUX = "redux.sync on integers"
+    REDUX_F32 = "redux.sync on f32"
+    F32X2 = "packed f32x2 arithmetic"
+    WIDE_GLOBAL = "256-bit global ld and st"
+    MINMAX3 = "three-input min and max"
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Per SM and cycle: results of scalar instructions, bytes of memory, dense floating-point operations of MMA.
+
+    `tensor` counts a multiply-add as two operations, by the operand type's name.
+    """
+
+    issue: Rate
+    smem_bytes: Rate
+    global_bytes: Rate
+    fma_f32: Rate
+    fma_f16: Rate
+    int_add: Rate
+    int_mul: Rate
+    mufu: Rate
+    shuffle: Rate
+    load_store: Rate
+    convert: Rate
+    tensor: Mapping[str, Rate]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Cycles from issue to use."""
+
+    alu: Rate
+    shared: Rate
+    global_: Rate
+    mma: Rate
+    barrier: Rate
+    shuffle: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have."""
+
+    name: str
+    ptx_version: tuple[int, int]
+    smem_bytes: Limit
+    registers_per_thread: Limit
+    registers_per_sm: Limit
+    threads_per_cta: Limit
+    warps_per_sm: Limit
+    features: frozenset[Feature]
+    throughput: Throughput
+    latency: Latency
+    tmem_columns: Limit = NO_TMEM
+
+    def has(self, feature: Feature) -> bool:
+        """Does the target accept this instruction family?"""
+        return feature in self.features
+
+    def __str__(self) -> str:
+        return self.name

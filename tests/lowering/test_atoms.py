@@ -1,0 +1,67 @@
+import pytest
+
+from ir.types import BF16, F8E4M3FN, F16, F32, TF32
+from lowering.atoms import copy, mma
+from lowering.atoms.mma import FMA_F32, MMA_ATOMS, MMA_M16N8K16_F16, Fragment, MmaAtom, atoms_for
+from lowering.targets import ALL_TARGETS, Feature, target
+
+
+def test_registers_of_the_operands():
+    assert MMA_M16N8K16_F16.operand_registers == (4, 2, 4)
+    assert mma.MMA_M16N8K8_TF32.operand_registers == (4, 2, 4)
+    assert mma.MMA_M16N8K32_E4M3.operand_registers == (4, 2, 4)
+
+
+def test_cycles_follow_from_the_rate_of_the_target():
+    assert MMA_M16N8K16_F16.cycles(target("sm_80")) == 2 * 16 * 8 * 16 / 2048
+    assert FMA_F32.cycles(target("sm_80")) == 0.5
+    assert FMA_F32.flops == 64
+    per_flop = [atom.cycles(target("sm_80")) / atom.flops for atom in (MMA_M16N8K16_F16, FMA_F32)]
+    assert per_flop[1] == 16 * per_flop[0]
+
+
+@pytest.mark.parametrize("found", ALL_TARGETS.values(), ids=str)
+def test_every_legal_atom_has_a_cost(found):
+    for atom in (*MMA_ATOMS, *copy.COPY_ATOMS):
+        if atom.legal(found):
+            assert atom.cycles(found) > 0
+
+
+def test_atoms_are_chosen_by_type_and_target():
+    assert atoms_for(target("sm_80"), F16, F16, F32) == [MMA_M16N8K16_F16]
+    assert atoms_for(target("sm_80"), BF16, BF16, F32)[0].ptx == ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    assert atoms_for(target("sm_80"), TF32, TF32, F32)[0].shape == (16, 8, 8)
+    assert atoms_for(target("sm_80"), F8E4M3FN, F8E4M3FN, F32) == []
+    assert len(atoms_for(target("sm_89"), F8E4M3FN, F8E4M3FN, F32)) == 1
+    assert atoms_for(target("sm_86"), F32, F32, F32) == [FMA_F32]
+
+
+def test_a_fragment_that_does_not_fill_the_operand_is_refused():
+    bad = Fragment(((0, 1),) * 5, ())
+    with pytest.raises(ValueError, match="holds 32 of 16x16"):
+        MmaAtom("bad", (16, 8, 16), (F16, F16, F32), frozenset(), bad, bad, bad, "bad", "none")
+
+
+def test_names_are_unique_and_mnemonics_follow_ptx():
+    names = [atom.name for atom in (*MMA_ATOMS, *copy.COPY_ATOMS)]
+    assert len(names) == len(set(names))
+    assert copy.LOADS_GLOBAL[16].ptx == "ld.global.v4.b32"
+    assert copy.STORES_SHARED[2].ptx == "st.shared.b16"
+    assert copy.LDMATRIX[4, True].ptx == "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
+    assert copy.CP_ASYNC[16].ptx == "cp.async.cg.shared.global"
+    assert copy.CP_ASYNC[8].ptx == "cp.async.ca.shared.global"
+
+
+def test_stmatrix_needs_its_feature():
+    atom = copy.STMATRIX[4, False]
+    assert atom.features == {Feature.STMATRIX}
+    assert not atom.legal(target("sm_89"))
+    assert atom.legal(target("sm_90a"))
+
+
+def test_shared_cost_follows_the_bytes():
+    sm80 = target("sm_80")
+    assert copy.LDMATRIX[4, False].cycles(sm80) == 4
+    assert copy.LOADS_SHARED[4].cycles(sm80) == 1
+    assert copy.LOADS_SHARED[16].cycles(sm80) == 4
+    assert copy.SHUFFLES["bfly"].cycles(sm80) == 1
