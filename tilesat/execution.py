@@ -93,10 +93,41 @@ def interpret(module: Module, entry: Entry, grid: Grid, arguments: Sequence[Argu
 
 
 def simulate(ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument]) -> None:
-    """Run PTX on the simulator under its launch manifest; arrays are written in place."""
-    from runtime.simulator import launch
+    """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
-    launch(ptx, manifest, grid, list(arguments))
+    An array given twice is one allocation. Raises SimulatorError with the PTX line.
+    """
+    from runtime.simulator import GlobalMemory, launch
+
+    memory = GlobalMemory()
+    addresses: dict[int, Any] = {}
+    arrays: dict[int, Array] = {}
+    for argument in arguments:
+        if isinstance(argument, np.ndarray) and id(argument) not in arrays:
+            arrays[id(argument)] = argument
+            addresses[id(argument)] = memory.put(argument)
+    x, y, z = manifest["block"]
+    cx, cy, cz = manifest["cluster"]
+    launch(
+        ptx,
+        grid=grid,
+        block=(x, y, z),
+        args=[_simulator_argument(parameter, arguments, addresses) for parameter in manifest["params"]],
+        memory=memory,
+        cluster=(cx, cy, cz),
+        dynamic_smem=manifest["dynamic_smem"],
+        entry=manifest["entry"],
+    )
+    for key, array in arrays.items():
+        array[...] = memory.get(addresses[key], array.shape, array.dtype)
+
+
+def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
+    """What the simulator takes for one PTX parameter of the manifest."""
+    if parameter["kind"] == "tensormap":
+        raise UnsupportedError("kernels with tensor-map parameters cannot be run on the simulator yet")
+    argument = arguments[parameter["arg"]]
+    return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
 
 
 def refuse(on: str, entry: Entry) -> NoReturn:
