@@ -41,7 +41,7 @@ def _divisible(predicate: DivBy, values: Array, type_: TileType) -> Array:
     element = type_.element
     step = memory_dtype(element.pointee).itemsize if isinstance(element, PointerType) else 1
     size = values.shape[along]
-    ramp: Array = np.arange(size)
+    ramp: Array = np.arange(int(size), dtype=np.int64)
     place = ramp % max(predicate.every, 1)
     spread = [1] * values.ndim
     spread[along] = size
@@ -52,7 +52,7 @@ def _divisible(predicate: DivBy, values: Array, type_: TileType) -> Array:
 def _equal_in_groups(groups: tuple[int, ...], values: Array) -> Array:
     good: Array = np.ones(values.shape, np.bool_)
     for axis, group in enumerate(groups[: values.ndim]):
-        ramp: Array = np.arange(values.shape[axis])
+        ramp: Array = np.arange(int(values.shape[axis]), dtype=np.int64)
         first = np.take(values, ramp - ramp % max(group, 1), axis=axis)
         good &= values == first
     return good

@@ -1,0 +1,42 @@
+"""Writes the frozen bytecode beside this file, and the text of version 13.4 as NVIDIA's disassembler prints it.
+
+Older versions print the same but for the key of the entry's hints, which names an architecture before 13.3.
+
+Run from the repository root, so that the recorded source paths are relative:
+    python tests/data/bytecode/regenerate.py PATH_OF_TILEIRDISASM
+"""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path("tests/data/bytecode")
+EXAMPLES = Path("examples/cutile")
+VERSIONS = ("13.1", "13.2", "13.3", "13.4")
+
+
+def exports():
+    """(name, function of output path and version) of every kernel."""
+    for name in ("gemm", "gemm_negated", "softmax", "layernorm"):
+        yield name, runpy.run_path(str(EXAMPLES / f"{name}.py"))["export"]
+    vecadd = runpy.run_path(str(EXAMPLES / "vecadd.py"))["export"]
+    for form in ("ptr", "view"):
+        yield f"vecadd_{form}", lambda path, version, form=form: vecadd(path, version, form)
+    many = runpy.run_path(str(HERE / "many_ops.py"))["export"]
+    for name in ("floats", "integers", "control", "shapes"):
+        yield name, lambda path, version, name=name: many(name, path, version)
+
+
+def main(disassembler: str) -> None:
+    sys.path.insert(0, str(EXAMPLES))
+    for name, export in exports():
+        for version in VERSIONS:
+            path = HERE / f"{name}.{version}.tileirbc"
+            export(str(path), version)
+        text = subprocess.run([disassembler, path], check=True, capture_output=True, text=True).stdout
+        (HERE / f"{name}.mlir").write_text(text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
