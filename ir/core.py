@@ -48,6 +48,10 @@ class TileError(Exception):
         return f"{self.location}: error: {self.message}{hint}"
 
 
+class ParseError(TileError):
+    """Text that is not in the language; the location is that of the offending token."""
+
+
 class VerifyError(TileError):
     """An operation that breaks a rule of its dialect."""
 

@@ -226,13 +226,20 @@ def dtype_of(element: Type) -> np.dtype[Any]:
     return np.dtype(np.int64) if isinstance(element, PointerType) else _DTYPES[element]
 
 
+def _bytes_of(array: Array) -> Array:
+    """One row of bytes per element, so that NaNs and signed zeros compare by their bits."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+
+
 class DenseElements(Attribute):
-    """A literal of a tile's elements: a read-only array of the tile's dtype, with one element where it is a splat."""
+    """A literal of a tile's elements: a read-only array of the tile's dtype, cut to one element where all are equal."""
 
     __slots__ = ("array",)
 
     def __init__(self, array: Array):
         kept = np.array(array)
+        if kept.size > 1 and not np.any(_bytes_of(kept) != _bytes_of(kept)[0]):
+            kept = kept.reshape(-1)[:1].copy()
         kept.flags.writeable = False
         self.array: Array = kept
 

@@ -29,6 +29,8 @@ class For(ControlOp):
     results are the last ones. `unsigned_cmp` compares the bounds as unsigned.
     """
 
+    result_names = ("for",)
+
     lower_bound = Operand(SCALAR_INT)
     upper_bound = Operand(SCALAR_INT)
     step = Operand(SCALAR_INT)
@@ -80,6 +82,8 @@ class Return(Terminator):
 @op("cuda_tile.assert", opcode=5)
 class Assert(TileOp):
     """Trap with a message where an element of the condition is false."""
+
+    syntax = "$condition, {message} : condition"
 
     condition = Operand(BOOL)
     message = Attr(str, "")

@@ -15,6 +15,8 @@ from ir.types import TileType
 class Bitcast(TileOp):
     """The same bits read as another number type of the same width."""
 
+    syntax = "$source : source -> result"
+
     source = Operand(NUMBER)
     result = Result(NUMBER)
 
@@ -31,6 +33,8 @@ class Bitcast(TileOp):
 @op("cuda_tile.exti", opcode=37)
 class ExtI(TileOp):
     """A wider integer by sign or zero extension."""
+
+    syntax = "$from {signedness} : from -> to"
 
     from_ = Operand(WIDER_INT)
     signedness = Attr(Signedness)
@@ -52,6 +56,8 @@ class ExtI(TileOp):
 class TruncI(TileOp):
     """The low bits of an integer."""
 
+    syntax = "$from <overflow> : from -> to"
+
     from_ = Operand(WIDER_INT)
     overflow = Attr(Overflow, Overflow.NONE)
     to = Result(WIDER_INT)
@@ -71,6 +77,8 @@ class TruncI(TileOp):
 class FToF(TileOp):
     """Float to float; narrowing rounds (lowers to arith.truncf)."""
 
+    syntax = "$from <rounding>_ : from -> to"
+
     from_ = Operand(ANY_FLOAT)
     rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
     to = Result(ANY_FLOAT)
@@ -88,6 +96,8 @@ class FToF(TileOp):
 @op("cuda_tile.ftoi", opcode=43)
 class FToI(TileOp):
     """Float to integer, rounded towards zero; out of range is undefined unless `saturating` (here it saturates)."""
+
+    syntax = "$from {signedness} <rounding>_ saturating? : from -> to"
 
     from_ = Operand(ANY_FLOAT)
     signedness = Attr(Signedness)
@@ -117,6 +127,8 @@ class FToI(TileOp):
 class IToF(TileOp):
     """Integer to float, rounded to nearest."""
 
+    syntax = "$from {signedness} <rounding>_ : from -> to"
+
     from_ = Operand(INT)
     signedness = Attr(Signedness)
     rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
@@ -144,6 +156,8 @@ class IToF(TileOp):
 class IntToPtr(TileOp):
     """An i64 address as a pointer."""
 
+    syntax = "$source : source -> result"
+
     source = Operand(ADDRESS_INT)
     result = Result(POINTER)
 
@@ -160,6 +174,8 @@ class IntToPtr(TileOp):
 class PtrToInt(TileOp):
     """A pointer as its i64 address."""
 
+    syntax = "$source : source -> result"
+
     source = Operand(POINTER)
     result = Result(ADDRESS_INT)
 
@@ -175,6 +191,8 @@ class PtrToInt(TileOp):
 @op("cuda_tile.ptr_to_ptr", opcode=87)
 class PtrToPtr(TileOp):
     """The same address with another pointee."""
+
+    syntax = "$source : source -> result"
 
     source = Operand(POINTER)
     result = Result(POINTER)

@@ -68,6 +68,9 @@ class Constant(TileOp):
 class GetTileBlockId(TileOp):
     """The coordinates of this tile block in the grid."""
 
+    syntax = ": block_id_x"
+    result_names = ("blockId_x", "blockId_y", "blockId_z")
+
     block_id_x = Result(SCALAR_I32)
     block_id_y = Result(SCALAR_I32)
     block_id_z = Result(SCALAR_I32)
@@ -79,6 +82,9 @@ class GetTileBlockId(TileOp):
 class GetNumTileBlocks(TileOp):
     """The extents of the grid, in tile blocks."""
 
+    syntax = ": grid_size_x"
+    result_names = ("gridSize_x", "gridSize_y", "gridSize_z")
+
     grid_size_x = Result(SCALAR_I32)
     grid_size_y = Result(SCALAR_I32)
     grid_size_z = Result(SCALAR_I32)
@@ -89,6 +95,8 @@ class GetNumTileBlocks(TileOp):
 @op("cuda_tile.assume", opcode=6)
 class Assume(TileOp):
     """The value unchanged, with a promise about it; undefined behaviour where the promise is broken."""
+
+    syntax = "{predicate}, $value : value"
 
     value = Operand()
     predicate = Attr(Attribute)
@@ -106,6 +114,8 @@ class Assume(TileOp):
 class Iota(TileOp):
     """0, 1, ... n-1 along a 1-D integer tile."""
 
+    syntax = ": result"
+
     result = Result(INT)
 
     placement = SHAPE
@@ -120,6 +130,8 @@ class Iota(TileOp):
 @op("cuda_tile.select", opcode=95)
 class Select(TileOp):
     """Elementwise choice by an i1 tile of the same shape."""
+
+    syntax = "$cond, $val_if_true, $val_if_false : cond, val_if_true"
 
     cond = Operand(BOOL)
     val_if_true = Operand(ANY_TILE)
@@ -138,6 +150,8 @@ class Select(TileOp):
 @op("cuda_tile.offset", opcode=81)
 class Offset(TileOp):
     """A pointer tile advanced by an integer tile (signed), in elements of the pointee."""
+
+    syntax = "$ptr, $offset : ptr, offset -> result"
 
     ptr = Operand(POINTER)
     offset = Operand(INT)

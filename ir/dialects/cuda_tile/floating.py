@@ -23,6 +23,8 @@ NEAREST = Rounding.NEAREST_EVEN
 class FloatBinary(TileOp):
     """Two float tiles of one type give a third, rounded by `rounding`; f32 may flush denormals to zero."""
 
+    syntax = "$lhs, $rhs <rounding>_ flush_to_zero? : lhs"
+
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
     rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
@@ -88,6 +90,8 @@ class DivF(FloatBinary):
 class Fma(TileOp):
     """lhs * rhs + acc with one rounding."""
 
+    syntax = "$lhs, $rhs, $acc <rounding>_ flush_to_zero? : lhs"
+
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
     acc = Operand(FLOAT)
@@ -111,6 +115,8 @@ class Fma(TileOp):
 class RemF(TileOp):
     """Remainder of truncated division (C fmod); the sign of the dividend."""
 
+    syntax = "$lhs, $rhs : lhs"
+
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
     result = same_type_as("lhs")
@@ -129,6 +135,8 @@ class RemF(TileOp):
 class NegF(TileOp):
     """The sign flipped, of NaN and zero too."""
 
+    syntax = "$source : source"
+
     source = Operand(FLOAT)
     result = same_type_as("source")
 
@@ -145,6 +153,8 @@ class NegF(TileOp):
 class AbsF(TileOp):
     """The sign cleared."""
 
+    syntax = "$source : source"
+
     source = Operand(FLOAT)
     result = same_type_as("source")
 
@@ -159,6 +169,8 @@ class AbsF(TileOp):
 
 class FloatExtremum(TileOp):
     """A choice between two floats by order; a NaN is the result with `propagate_nan`, else the other operand is."""
+
+    syntax = "$lhs, $rhs flush_to_zero? propagate_nan? : lhs"
 
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)
@@ -197,6 +209,8 @@ class MinF(FloatExtremum):
 @op("cuda_tile.cmpf", opcode=14)
 class CmpF(TileOp):
     """Elementwise comparison to i1; with a NaN operand UNORDERED answers true, ORDERED false."""
+
+    syntax = "{predicate} {ordering} $lhs, $rhs : lhs -> result"
 
     lhs = Operand(FLOAT)
     rhs = Operand(FLOAT)

@@ -26,6 +26,8 @@ class IntBinary(TileOp):
 class AddI(IntBinary):
     """Wrapping sum."""
 
+    syntax = "$lhs, $rhs <overflow> : lhs"
+
     overflow = Attr(Overflow, Overflow.NONE)
     lowers_to = "arith.addi"
 
@@ -38,6 +40,8 @@ class AddI(IntBinary):
 @op("cuda_tile.subi", opcode=104)
 class SubI(IntBinary):
     """Wrapping difference."""
+
+    syntax = "$lhs, $rhs <overflow> : lhs"
 
     overflow = Attr(Overflow, Overflow.NONE)
     lowers_to = "arith.subi"
@@ -52,6 +56,8 @@ class SubI(IntBinary):
 class MulI(IntBinary):
     """Wrapping product."""
 
+    syntax = "$lhs, $rhs <overflow> : lhs"
+
     overflow = Attr(Overflow, Overflow.NONE)
     lowers_to = "arith.muli"
 
@@ -64,6 +70,8 @@ class MulI(IntBinary):
 @op("cuda_tile.mulhii", opcode=77)
 class MulHiI(TileOp):
     """The high half of the unsigned double-width product."""
+
+    syntax = "$x, $y : x"
 
     x = Operand(INT)
     y = Operand(INT)
@@ -85,6 +93,8 @@ class MulHiI(TileOp):
 @op("cuda_tile.divi", opcode=21)
 class DivI(IntBinary):
     """Quotient, rounded towards zero, down (signed only) or up; division by zero is undefined (here 0)."""
+
+    syntax = "$lhs, $rhs {signedness} <rounding> : lhs"
 
     signedness = Attr(Signedness)
     rounding = Attr(Rounding, Rounding.ZERO)
@@ -110,6 +120,8 @@ class DivI(IntBinary):
 class RemI(IntBinary):
     """Remainder with the sign of the dividend; by zero is undefined (here 0)."""
 
+    syntax = "$lhs, $rhs {signedness} : lhs"
+
     signedness = Attr(Signedness)
     lowers_to = "arith.remsi"
     lowers_to_unsigned = "arith.remui"
@@ -125,6 +137,8 @@ class RemI(IntBinary):
 @op("cuda_tile.negi", opcode=80)
 class NegI(TileOp):
     """Wrapping negation."""
+
+    syntax = "$source <overflow> : source"
 
     source = Operand(INT)
     overflow = Attr(Overflow, Overflow.NONE, since=(13, 2))
@@ -143,6 +157,8 @@ class NegI(TileOp):
 class AbsI(TileOp):
     """Absolute value; the least integer stays itself."""
 
+    syntax = "$source : source"
+
     source = Operand(INT)
     result = same_type_as("source")
 
@@ -157,6 +173,8 @@ class AbsI(TileOp):
 
 class IntExtremum(IntBinary):
     """A choice between two integers by order."""
+
+    syntax = "$lhs, $rhs {signedness} : lhs"
 
     signedness = Attr(Signedness)
 
@@ -198,6 +216,8 @@ class MinI(IntExtremum):
 class CmpI(TileOp):
     """Elementwise comparison to i1."""
 
+    syntax = "{predicate} $lhs, $rhs, {signedness} : lhs -> result"
+
     lhs = Operand(INT)
     rhs = Operand(INT)
     predicate = Attr(Predicate)
@@ -219,6 +239,8 @@ class CmpI(TileOp):
 class AndI(IntBinary):
     """Bitwise and."""
 
+    syntax = "$lhs, $rhs : lhs"
+
     lowers_to = "arith.andi"
 
     @staticmethod
@@ -230,6 +252,8 @@ class AndI(IntBinary):
 @op("cuda_tile.ori", opcode=82)
 class OrI(IntBinary):
     """Bitwise or."""
+
+    syntax = "$lhs, $rhs : lhs"
 
     lowers_to = "arith.ori"
 
@@ -243,6 +267,8 @@ class OrI(IntBinary):
 class XorI(IntBinary):
     """Bitwise exclusive or."""
 
+    syntax = "$lhs, $rhs : lhs"
+
     lowers_to = "arith.xori"
 
     @staticmethod
@@ -254,6 +280,8 @@ class XorI(IntBinary):
 @op("cuda_tile.shli", opcode=96)
 class ShlI(IntBinary):
     """Shift left by an unsigned amount; undefined from the width on (here 0)."""
+
+    syntax = "$lhs, $rhs <overflow> : lhs"
 
     overflow = Attr(Overflow, Overflow.NONE)
     lowers_to = "arith.shli"
@@ -267,6 +295,8 @@ class ShlI(IntBinary):
 @op("cuda_tile.shri", opcode=97)
 class ShrI(IntBinary):
     """Shift right by an unsigned amount, copying the sign bit where signed; undefined from the width on."""
+
+    syntax = "$lhs, $rhs {signedness} : lhs"
 
     signedness = Attr(Signedness)
     lowers_to = "arith.shrsi"

@@ -16,6 +16,8 @@ from ir.dialects.cuda_tile.numerics import flush, round_float64, sqrt_rounded
 class FloatUnary(TileOp):
     """One float tile to another of its type."""
 
+    syntax = "$source : source"
+
     source = Operand(FLOAT)
     result = same_type_as("source")
 
@@ -32,6 +34,8 @@ def apply(function: Callable[[Any], Any], source: Array) -> Array:
 class Exp(FloatUnary):
     """e^x; APPROX (f32) is the fast form."""
 
+    syntax = "$source <rounding>_ : source"
+
     rounding = Attr(Rounding, Rounding.FULL, since=(13, 3))
     lowers_to = "math.exp"
 
@@ -44,6 +48,8 @@ class Exp(FloatUnary):
 @op("cuda_tile.exp2", opcode=24)
 class Exp2(FloatUnary):
     """2^x."""
+
+    syntax = "$source flush_to_zero? : source"
 
     flush_to_zero = flag()
     lowers_to = "math.exp2"
@@ -82,6 +88,8 @@ class Log2(FloatUnary):
 class Sqrt(FloatUnary):
     """Square root."""
 
+    syntax = "$source <rounding>_ flush_to_zero? : source"
+
     rounding = Attr(Rounding, Rounding.NEAREST_EVEN)
     flush_to_zero = flag()
     lowers_to = "math.sqrt"
@@ -95,6 +103,8 @@ class Sqrt(FloatUnary):
 @op("cuda_tile.rsqrt", opcode=93)
 class Rsqrt(FloatUnary):
     """1 / square root."""
+
+    syntax = "$source flush_to_zero? : source"
 
     flush_to_zero = flag()
     lowers_to = "math.rsqrt"
@@ -170,6 +180,8 @@ class Cosh(FloatUnary):
 class Tanh(FloatUnary):
     """Hyperbolic tangent; APPROX (f32) is the fast form."""
 
+    syntax = "$source <rounding>_ : source"
+
     rounding = Attr(Rounding, Rounding.FULL, since=(13, 2))
     lowers_to = "math.tanh"
 
@@ -207,6 +219,8 @@ class Ceil(FloatUnary):
 class Atan2(TileOp):
     """The angle of the point (y, x) where operand `x` is the ordinate, as in atan2(x, y)."""
 
+    syntax = "$x, $y : x"
+
     x = Operand(FLOAT)
     y = Operand(FLOAT)
     result = same_type_as("x")
@@ -223,6 +237,8 @@ class Atan2(TileOp):
 @op("cuda_tile.pow", opcode=84)
 class Pow(TileOp):
     """source ^ exponent, both floats."""
+
+    syntax = "$source, $exponent : source"
 
     source = Operand(FLOAT)
     exponent = Operand(FLOAT)
@@ -241,6 +257,8 @@ class Pow(TileOp):
 @op("cuda_tile.fpowi", since=(13, 4), opcode=121)
 class FPowI(TileOp):
     """source ^ exponent with an integer exponent."""
+
+    syntax = "$source, $exponent : source, exponent"
 
     source = Operand(FLOAT)
     exponent = Operand(INT)

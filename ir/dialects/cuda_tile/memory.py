@@ -50,6 +50,8 @@ ANY_VIEW = Constraint("a tensor view or a view of one", lambda t: isinstance(t, 
 class MakeToken(TileOp):
     """A fresh ordering token."""
 
+    syntax = ": result"
+
     result = Result(TOKEN_TYPE)
 
     placement = UNIFORM
@@ -58,6 +60,8 @@ class MakeToken(TileOp):
 @op("cuda_tile.join_tokens", opcode=60)
 class JoinTokens(TileOp):
     """A token that depends on at least two others."""
+
+    syntax = "$tokens : result"
 
     tokens = Variadic(TOKEN_TYPE)
     result = Result(TOKEN_TYPE)
@@ -68,6 +72,8 @@ class JoinTokens(TileOp):
 @op("cuda_tile.make_tensor_view", opcode=67)
 class MakeTensorView(TileOp):
     """A strided array at `base`; the dynamic sizes and strides (elements) fill the "?" of the type in order."""
+
+    result_names = ("tview",)
 
     base = Operand(SCALAR_POINTER)
     dynamic_shape = Variadic(SCALAR_INT)
@@ -80,6 +86,9 @@ class MakeTensorView(TileOp):
 @op("cuda_tile.make_partition_view", opcode=66)
 class MakePartitionView(TileOp):
     """A tensor view cut into a grid of tiles."""
+
+    syntax = "$tensor_view : result"
+    result_names = ("pview",)
 
     tensor_view = Operand(TENSOR_VIEW)
     result = Result(PARTITION_VIEW)
@@ -110,6 +119,8 @@ class GetTensorShape(TileOp):
 @op("cuda_tile.load_ptr_tko", opcode=61)
 class LoadPtr(TileOp):
     """Gather through a pointer tile; where the mask is false the result is the padding (unspecified without one)."""
+
+    result_names = ("result", "result_token")
 
     source = Operand(POINTER)
     mask = OptionalOperand(BOOL)
@@ -145,6 +156,8 @@ class StorePtr(TileOp):
 @op("cuda_tile.load_view_tko", opcode=62)
 class LoadView(TileOp):
     """The tile at an index of a view; elements out of bounds are the view's padding, unspecified without one."""
+
+    result_names = ("tile", "result_token")
 
     view = Operand(PARTITION_VIEW)
     index = Variadic(SCALAR_INT)
@@ -182,6 +195,8 @@ class StoreView(TileOp):
 class AtomicRMW(TileOp):
     """Read-modify-write through a pointer tile where the mask is true; the result is the old value."""
 
+    result_names = ("result", "result_token")
+
     pointers = Operand(POINTER)
     arg = Operand(ANY_TILE)
     mask = OptionalOperand(BOOL)
@@ -199,6 +214,8 @@ class AtomicRMW(TileOp):
 @op("cuda_tile.atomic_cas_tko", opcode=7)
 class AtomicCAS(TileOp):
     """Compare and swap through a pointer tile where the mask is true (bitwise); the result is the old value."""
+
+    result_names = ("result", "result_token")
 
     pointers = Operand(POINTER)
     cmp = Operand(ANY_TILE)

@@ -21,6 +21,8 @@ class MmaF(TileOp):
     `fast_acc` lets f8 operands accumulate in fewer bits. Source: CUDA Tile IR 13.4, mmaf.
     """
 
+    syntax = "$lhs, $rhs, $acc fast_acc? : lhs, rhs, acc"
+
     lhs = Operand(ANY_FLOAT)
     rhs = Operand(ANY_FLOAT)
     acc = Operand(ANY_FLOAT)
@@ -48,6 +50,8 @@ class MmaF(TileOp):
 @op("cuda_tile.mmai", opcode=74)
 class MmaI(TileOp):
     """Matrix multiply-accumulate of i8 tiles into i32, wrapping."""
+
+    syntax = "$lhs, $rhs, $acc {signedness_lhs} {signedness_rhs} : lhs, rhs, acc"
 
     lhs = Operand(INT)
     rhs = Operand(INT)

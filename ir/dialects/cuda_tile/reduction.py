@@ -35,6 +35,8 @@ class Combining(TileOp):
 class Reduce(Combining):
     """Fold along `dim`; each result loses that dimension. The order of combination is not specified."""
 
+    result_names = ("reduce",)
+
     @staticmethod
     def reference(operands: Sequence[Array], dim: int, combine: Combiner) -> list[Array]:
         """A balanced tree: the far half is folded onto the near half until one slice is left."""

@@ -14,6 +14,9 @@ from ir.types import TileType
 class Reshape(TileOp):
     """The same elements in row-major order under another shape."""
 
+    syntax = "$source : source -> result"
+    result_names = ("reshape",)
+
     source = Operand(ANY_TILE)
     result = Result(ANY_TILE)
 
@@ -29,6 +32,9 @@ class Reshape(TileOp):
 @op("cuda_tile.broadcast", opcode=11)
 class Broadcast(TileOp):
     """Dimensions of size 1 repeated to the result's size; ranks are equal."""
+
+    syntax = "$source : source -> result"
+    result_names = ("bcast",)
 
     source = Operand(ANY_TILE)
     result = Result(ANY_TILE)
@@ -46,6 +52,8 @@ class Broadcast(TileOp):
 class Permute(TileOp):
     """Transposed dimensions: dimension i of the result is dimension permutation[i] of the source."""
 
+    syntax = "$source [permutation] : source -> result"
+
     source = Operand(ANY_TILE)
     permutation = Attr[tuple[int, ...]](tuple)
     result = Result(ANY_TILE)
@@ -61,6 +69,8 @@ class Permute(TileOp):
 @op("cuda_tile.cat", opcode=12)
 class Cat(TileOp):
     """Two tiles joined along dimension `dim`."""
+
+    syntax = "$lhs, $rhs dim = {dim} : lhs, rhs -> result"
 
     lhs = Operand(ANY_TILE)
     rhs = Operand(ANY_TILE)
@@ -78,6 +88,8 @@ class Cat(TileOp):
 @op("cuda_tile.extract", opcode=38)
 class Extract(TileOp):
     """A sub-tile of the result's shape at tile-space indices (unsigned; out of range is undefined)."""
+
+    syntax = "$source[$indices] : source -> result"
 
     source = Operand(ANY_TILE)
     indices = Variadic(SCALAR_INT)
