@@ -1,0 +1,155 @@
+"""Random inputs for every example, and what NumPy says of them in double precision.
+
+Arrays are allocated with a row pitch and a spare row; what lies outside the logical array holds NaN, so a read beyond
+the edge spoils the result, and a write beyond it is seen because the whole allocation is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+Array = np.ndarray[Any, Any]
+
+F16_TOLERANCE, F32_TOLERANCE = 2e-3, 1e-5
+"""What the project promises: f16 inputs summed in f32 over K <= 512, and f32 softmax."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch: `expected` gives, from the arguments, the logical part of the output argument `output`."""
+
+    example: str
+    shape: tuple[int, ...]
+    grid: tuple[int, ...]
+    arguments: list[Any]
+    output: int
+    expected: Array
+    tolerance: float
+
+    @property
+    def source(self) -> Path:
+        return EXAMPLES / f"{self.example}.mlir"
+
+    def logical(self, arguments: list[Any]) -> Array:
+        """The part of the output that the kernel owns."""
+        return arguments[self.output][tuple(slice(extent) for extent in self.expected.shape)]
+
+    def outside_untouched(self, arguments: list[Any]) -> bool:
+        """Nothing was written beyond the logical output, nor to any input."""
+        kept = arguments[self.output].copy()
+        kept[tuple(slice(extent) for extent in self.expected.shape)] = np.nan
+        inputs = [k for k, a in enumerate(self.arguments) if isinstance(a, np.ndarray) and k != self.output]
+        same = all(np.array_equal(arguments[k], self.arguments[k], equal_nan=True) for k in inputs)
+        return same and bool(np.isnan(kept).all())
+
+    def fresh(self) -> list[Any]:
+        """The arguments, arrays copied."""
+        return [a.copy() if isinstance(a, np.ndarray) else a for a in self.arguments]
+
+
+def padded(data: Array, pitch: int) -> Array:
+    """`data` in the corner of an allocation with `pitch` columns and one more row, NaN around it."""
+    held = np.full((data.shape[0] + 1, pitch), np.nan, data.dtype)
+    held[: data.shape[0], : data.shape[1]] = data
+    return held
+
+
+def blank(rows: int, pitch: int) -> Array:
+    return np.full((rows + 1, pitch), np.nan, np.float32)
+
+
+def up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def vecadd(example: str, n: int) -> Case:
+    rng = np.random.default_rng(n)
+    a, b = (np.append(rng.standard_normal(n).astype(np.float32), np.float32(np.nan)) for _ in range(2))
+    c = np.full(n + 5, np.nan, np.float32)
+    expected = a[:n].astype(np.float64) + b[:n]
+    return Case(example, (n,), (up(n, 1024) // 1024,), [a, b, c, n], 2, expected, 1e-7)
+
+
+def gemm(m: int, n: int, k: int) -> Case:
+    rng = np.random.default_rng([m, n, k])
+    a, b = (rng.standard_normal((rows, k)).astype(np.float16) for rows in (m, n))
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + c
+    half, single = up(k, 8) + 8, up(n, 4) + 4
+    arrays = [padded(a, half), padded(b, half), padded(c, single), blank(m, single)]
+    sizes = [m, n, k, half, half, single, single]
+    grid = (up(m, 128) // 128, up(n, 128) // 128)
+    return Case("gemm", (m, n, k), grid, arrays + sizes, 3, expected, F16_TOLERANCE)
+
+
+def gemm_negated(m: int, n: int, k: int) -> Case:
+    """The scaled operand is rounded to f16 as the source says, before the product."""
+    rng = np.random.default_rng([n, m, k])
+    a, b = (rng.standard_normal((rows, k)).astype(np.float16) for rows in (m, n))
+    s = rng.standard_normal(k).astype(np.float16)
+    expected = (a * -s[None, :]).astype(np.float64) @ b.astype(np.float64).T
+    half, single = up(k, 8), up(n, 4) + 4
+    held = np.append(s, np.float16(np.nan))
+    arrays = [padded(a, half), padded(b, half), held, blank(m, single)]
+    grid = (up(m, 128) // 128, up(n, 128) // 128)
+    arguments = [*arrays, m, n, k, half, half, single]
+    return Case("gemm_negated", (m, n, k), grid, arguments, 3, expected, F16_TOLERANCE)
+
+
+def softmax(m: int, n: int) -> Case:
+    rng = np.random.default_rng([m, n])
+    x = (rng.standard_normal((m, n)) * 4).astype(np.float32)
+    power = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    pitch = up(n, 4) + 4
+    arguments = [padded(x, pitch), blank(m, pitch), m, n, pitch, pitch]
+    return Case("softmax", (m, n), (m,), arguments, 1, power / power.sum(1, keepdims=True), F32_TOLERANCE)
+
+
+def layernorm(m: int, n: int) -> Case:
+    rng = np.random.default_rng([n, m])
+    x = (rng.standard_normal((m, n)) * 2 + 1).astype(np.float32)
+    weight, bias = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(1, keepdims=True)
+    expected = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * weight + bias
+    pitch = up(n, 4) + 4
+    held = [np.append(v, np.float32(np.nan)) for v in (weight, bias)]
+    arguments = [padded(x, pitch), *held, blank(m, pitch), m, n, pitch, pitch, 1e-5]
+    return Case("layernorm", (m, n), (m,), arguments, 3, expected, F32_TOLERANCE)
+
+
+QUICK: dict[str, Callable[[], Case]] = {
+    "vecadd_ptr-3000": lambda: vecadd("vecadd_ptr", 3000),
+    "vecadd_view-3000": lambda: vecadd("vecadd_view", 3000),
+    "gemm-200x136x72": lambda: gemm(200, 136, 72),
+    "gemm_negated-200x136x72": lambda: gemm_negated(200, 136, 72),
+    "softmax-3x1000": lambda: softmax(3, 1000),
+    "layernorm-2x2500": lambda: layernorm(2, 2500),
+}
+"""One shape that is no multiple of the tile for every example."""
+
+SWEEP: dict[str, Callable[[], Case]] = {
+    **QUICK,
+    "vecadd_ptr-1": lambda: vecadd("vecadd_ptr", 1),
+    "vecadd_ptr-2048": lambda: vecadd("vecadd_ptr", 2048),
+    "vecadd_view-1": lambda: vecadd("vecadd_view", 1),
+    "vecadd_view-2048": lambda: vecadd("vecadd_view", 2048),
+    "gemm-128x128x64": lambda: gemm(128, 128, 64),
+    "gemm-256x128x192": lambda: gemm(256, 128, 192),
+    "gemm-128x128x512": lambda: gemm(128, 128, 512),
+    "gemm-1x3x5": lambda: gemm(1, 3, 5),
+    "gemm-130x100x50": lambda: gemm(130, 100, 50),
+    "gemm_negated-128x128x64": lambda: gemm_negated(128, 128, 64),
+    "gemm_negated-128x256x512": lambda: gemm_negated(128, 256, 512),
+    "gemm_negated-130x100x50": lambda: gemm_negated(130, 100, 50),
+    "softmax-2x1024": lambda: softmax(2, 1024),
+    "softmax-4x7": lambda: softmax(4, 7),
+    "layernorm-2x1024": lambda: layernorm(2, 1024),
+    "layernorm-2x17": lambda: layernorm(2, 17),
+}

@@ -1,0 +1,233 @@
+"""The command line: exit codes, what goes where, and that bad input is one message and no file."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilesat.cli import STAGES, main
+
+ROOT = Path(__file__).resolve().parents[2]
+VECADD = str(ROOT / "examples" / "vecadd_view.mlir")
+GEMM = str(ROOT / "examples" / "gemm.mlir")
+VECADD_ARGUMENTS = ["--arg", "f32[3000]=normal:1", "--arg", "f32[3000]=normal:2", "--arg", "f32[3000]=zeros"]
+VECADD_RUN = ["run", VECADD, "--grid", "3", *VECADD_ARGUMENTS, "--arg", "i32=3000"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["translate"],
+        ["compile"],
+        ["compile", VECADD, "--emit", "llvm"],
+        ["compile", VECADD, "--extractor", "best"],
+        ["run", VECADD, "--grid", "0"],
+        ["run", VECADD, "--grid", "1,2,3,4"],
+        ["run", VECADD],
+        ["run", VECADD, "--grid", "1", "--on", "tpu"],
+    ],
+)
+def test_usage_errors_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: tilesat" in capsys.readouterr().err
+
+
+def test_bad_spec_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", VECADD, "--grid", "1", "--arg", "f17[3]=zeros"]) == 2
+    assert "unknown element type 'f17'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90a"])
+def test_targets_lists_each(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["targets"]) == 0
+    assert target in [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_doctor_finds_the_engine_and_ptxas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "ok       egglog: 13.2.0" in out
+    assert "ok       ptxas: " in out
+
+
+def test_doctor_says_what_is_missing_and_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    main(["doctor"])
+    assert "absent   dot: --viz writes DOT only; install graphviz" in capsys.readouterr().out
+
+
+def test_check_says_what_the_module_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", GEMM]) == 0
+    assert "ok, @gemm, " in capsys.readouterr().out
+
+
+BROKEN = """cuda_tile.module @m {
+  entry @k(%p: tile<ptr<f32>>) {
+    %0 = addf %p, %q : tile<4xf32>
+    return
+  }
+}
+"""
+
+
+def broken(tmp_path: Path, content: str | bytes) -> str:
+    path = tmp_path / "broken.mlir"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (BROKEN, "broken.mlir:3:"),
+        (BROKEN.replace("addf %p, %q", "addf %p, %p"), "broken.mlir:3:"),
+        (BROKEN.replace("addf %p, %q", "frobnicate %p"), "broken.mlir:3:"),
+        (BROKEN[:60], "broken.mlir:"),
+        ("", "broken.mlir"),
+        (b"\x7fTileIR\x00" + bytes(range(40)), "broken.mlir"),
+        (b"\xff\xfe\x00garbage", "broken.mlir"),
+    ],
+    ids=["unknown-value", "wrong-type", "unknown-op", "cut-off", "empty", "bad-bytecode", "binary"],
+)
+@pytest.mark.parametrize("command", ["check", "compile"])
+def test_bad_program_is_one_located_message_and_no_file(
+    command: str, content: str | bytes, where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    source = broken(tmp_path, content)
+    extra = ["-o", str(out / "k.ptx"), "--manifest", str(out / "k.json")] if command == "compile" else []
+    assert main([command, source, *extra]) == 1
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert where in shown.err.splitlines()[0]
+    assert ": error: " in shown.err.splitlines()[0]
+    assert "Traceback" not in shown.err
+    assert not out.exists()
+
+
+def test_missing_file_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "no/such.mlir"]) == 1
+    err = capsys.readouterr().err
+    assert "no/such.mlir" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("target", ["sm_1", "sm_80,sm_1", ""])
+def test_unknown_target_writes_nothing_for_any(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", VECADD, "--target", target, "-o", str(tmp_path / "k.ptx")]) == 1
+    err = capsys.readouterr().err
+    assert "unknown target" in err
+    assert "sm_80" in err
+    assert not os.listdir(tmp_path)
+
+
+def test_unknown_entry_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", GEMM, "--entry", "flash"]) == 1
+    assert "hint: its entries: gemm" in capsys.readouterr().err
+
+
+def test_bad_rule_file_is_located(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "mine.egg"
+    rules.write_text('(rewrite (addf a b) (addf b\n :ruleset algebra :name "mine/flip")\n')
+    assert main(["compile", VECADD, "--rules", str(rules)]) == 1
+    assert str(rules) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_is_printed(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", VECADD, "--emit", stage]) == 0
+    out = capsys.readouterr().out
+    marks = {"ptx": ".visible .entry", "sass": "EXIT", "egraph": "load_view_tko", "cuda_tile": "load_view_tko"}
+    assert marks.get(stage, "vecadd") in out
+
+
+def test_compile_writes_ptx_and_manifest_per_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ptx, manifest = tmp_path / "k.ptx", tmp_path / "k.json"
+    assert main(["compile", VECADD, "--target", "sm_80,sm_89", "-o", str(ptx), "--manifest", str(manifest)]) == 0
+    assert not capsys.readouterr().out
+    assert sorted(os.listdir(tmp_path)) == ["k.sm_80.json", "k.sm_80.ptx", "k.sm_89.json", "k.sm_89.ptx"]
+    for target in ("sm_80", "sm_89"):
+        assert f".target {target}" in (tmp_path / f"k.{target}.ptx").read_text()
+        assert json.loads((tmp_path / f"k.{target}.json").read_text())["target"] == target
+
+
+def test_manifest_has_the_agreed_form(tmp_path: Path) -> None:
+    manifest = tmp_path / "g.json"
+    assert main(["compile", GEMM, "-o", str(tmp_path / "g.ptx"), "--manifest", str(manifest)]) == 0
+    found = json.loads(manifest.read_text())
+    assert set(found) == {"entry", "target", "block", "cluster", "dynamic_smem", "global_scratch", "params"}
+    assert found["entry"] == "gemm"
+    assert found["target"] == "sm_80"
+    assert found["cluster"] == [1, 1, 1]
+    assert found["block"][0] % 32 == 0
+    assert found["params"][0] == {"kind": "pointer", "arg": 0, "dtype": "f16"}
+    assert {"kind": "scalar", "arg": 4, "dtype": "i32"} in found["params"]
+
+
+def test_time_and_explain_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", VECADD, "--time", "--explain"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("//") or ".version" in shown.out.splitlines()[0]
+    assert "seconds for sm_80:" in shown.err
+    assert "total" in shown.err
+    assert "saturated" in shown.err
+
+
+@pytest.mark.parametrize("on", ["sim", "ref"])
+def test_run_checks_and_saves(on: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "out.npz"
+    assert main([*VECADD_RUN, "--on", on, "--check", "--save", str(saved)]) == 0
+    assert "check arg2: ok" in capsys.readouterr().out
+    held = np.load(saved)
+    assert np.array_equal(held["arg2"], held["arg0"] + held["arg1"])
+    assert held["arg0"].std() > 0.5
+
+
+def test_run_fails_when_the_check_does(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator's result is spoiled: the check must see it."""
+    from tilesat import execution
+
+    right = execution.simulate
+
+    def spoiled(*arguments: object) -> None:
+        right(*arguments)  # pyright: ignore
+        arguments[3][2][2999] += 1  # type: ignore[index]
+
+    monkeypatch.setattr(execution, "simulate", spoiled)
+    assert main([*VECADD_RUN, "--check"]) == 1
+    assert "check arg2: WRONG" in capsys.readouterr().out
+
+
+def test_run_with_a_wrong_argument_is_located(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", VECADD, "--grid", "3", *VECADD_ARGUMENTS, "--arg", "f32=3000"]) == 1
+    err = capsys.readouterr().err
+    assert "vecadd_view.mlir:" in err
+    assert "parameter 3" in err
+
+
+def test_run_on_cuda_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*VECADD_RUN, "--on", "cuda"]) == 1
+    assert "'cuda' is not supported" in capsys.readouterr().err
+
+
+def test_viz_writes_pictures(tmp_path: Path) -> None:
+    assert main(["compile", VECADD, "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]) == 0
+    made = set(os.listdir(tmp_path / "viz"))
+    assert {"egraph.dot", "cuda_tile.dot", "nv_tileas.dot", "nvgpu.dot", "nvvm.dot", "layout0.dot"} <= made
+    assert "cost " in (tmp_path / "viz" / "egraph.dot").read_text()
+
+
+def test_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m tilesat compile {VECADD} | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert not done.stderr

@@ -1,0 +1,62 @@
+"""Every example: the PTX on the simulator, the source on the interpreter and NumPy give the same numbers."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import tilesat
+from runtime.ptxas import assemble
+from tests.tilesat.example_cases import EXAMPLES, QUICK, SWEEP, Case
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+TARGETS = ("sm_80", "sm_86", "sm_89")
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
+
+
+@cache
+def compiled(example: str, target: str) -> Kernel:
+    return tilesat.compile(EXAMPLES / f"{example}.mlir", target)
+
+
+def check(case: Case, target: str) -> None:
+    kernel = compiled(case.example, target)
+    for on in ("sim", "ref"):
+        arguments = case.fresh()
+        kernel.run(case.grid, *arguments, on=on)
+        error = largest_error(case.logical(arguments), case.expected)
+        assert error <= case.tolerance, f"{on}: largest error {error:.3g}, tolerance {case.tolerance}"
+        assert case.outside_untouched(arguments), f"{on} wrote outside its output"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_example_computes_right_on_sm_80(name: str) -> None:
+    check(QUICK[name](), "sm_80")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", SWEEP)
+def test_example_computes_right_everywhere(name: str, target: str) -> None:
+    check(SWEEP[name](), target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("example", NAMES)
+def test_ptxas_accepts_without_warning_or_spill(example: str, target: str) -> None:
+    made = assemble(compiled(example, target).ptx, target)
+    assert made.spill_bytes == 0
+    assert "warning" not in made.log
+    assert "(C75" not in made.log
+
+
+def test_cases_can_fail() -> None:
+    """The padding is NaN and the inputs are not: a stray read or write changes what is compared."""
+    case = QUICK["gemm-200x136x72"]()
+    arguments = case.fresh()
+    assert case.outside_untouched(arguments)
+    arguments[3][200, 0] = 1
+    assert not case.outside_untouched(arguments)
+    assert np.isnan(arguments[0][0, 72:]).all()
+    assert np.abs(case.expected).mean() > 1

@@ -1,0 +1,140 @@
+"""Arguments are checked against the entry, results against each other, and a manifest is all that a launch needs."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ir.core import Block, Location, Region, TileError, UnsupportedError
+from ir.dialects.cuda_tile import Entry
+from ir.types import BF16, F16, F32, I32, PointerType, TileType
+from tilesat.execution import as_grid, check_arguments, compare, largest_error, simulate
+
+
+def entry() -> Entry:
+    types = [TileType((), element) for element in (PointerType(F16), PointerType(BF16), I32, F32)]
+    return Entry((), (), {"sym_name": "k"}, [Region([Block(types)])], Location("k.mlir", 2, 3))
+
+
+def halves(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float16)
+
+
+def good() -> list[Any]:
+    return [halves(4, 8), halves(3).astype(ml_dtypes.bfloat16), 7, 0.5]
+
+
+def test_plain_numbers_become_scalars_of_the_parameter() -> None:
+    arguments = good()
+    checked = check_arguments(entry(), arguments)
+    assert checked[0] is arguments[0]
+    assert checked[2].dtype == np.int32
+    assert checked[3] == np.float32(0.5)
+
+
+@pytest.mark.parametrize(
+    ("position", "bad", "message"),
+    [
+        (0, halves(4).astype(np.float32), r"parameter 0 of entry 'k' is .*ptr<f16>.*float32\[4\]"),
+        (0, halves(4, 4)[:, 1], "not contiguous"),
+        (0, 3, "the argument is 3"),
+        (1, halves(3), r"ptr<bf16>.*float16\[3\]"),
+        (2, np.float32(1.5), "1.5.*float32"),
+        (2, 1 << 40, "1099511627776"),
+        (3, halves(1), r"float16\[1\]"),
+    ],
+)
+def test_argument_that_does_not_fit_is_named_with_what_is_wanted(position: int, bad: Any, message: str) -> None:
+    arguments = good()
+    arguments[position] = bad
+    with pytest.raises(TileError, match=message) as caught:
+        check_arguments(entry(), arguments)
+    assert caught.value.location.line == 2
+    assert caught.value.hint.startswith("give ")
+
+
+def test_wrong_number_of_arguments_lists_what_is_wanted() -> None:
+    with pytest.raises(TileError, match="4 parameters, 1 arguments") as caught:
+        check_arguments(entry(), good()[:1])
+    assert "a contiguous f16 array, a contiguous bf16 array, one i32, one f32" in caught.value.hint
+
+
+def test_grid_has_one_to_three_positive_extents() -> None:
+    assert as_grid(5) == (5, 1, 1)
+    assert as_grid((2, 3)) == (2, 3, 1)
+    for bad in (0, (1, 2, 3, 4), (), (2, -1)):
+        with pytest.raises(ValueError, match="grid"):
+            as_grid(bad)
+
+
+def test_error_is_absolute_near_zero_and_relative_beyond_one() -> None:
+    found, expected = np.array([0.1, 101.0, np.inf, np.nan]), np.array([0.0, 100.0, np.inf, np.nan])
+    assert largest_error(found, expected) == pytest.approx(0.1)
+    assert largest_error(np.array([np.nan]), np.array([1.0])) == np.inf
+    assert largest_error(np.array([-np.inf]), np.array([np.inf])) == np.inf
+    assert largest_error(np.zeros(0), np.zeros(0)) == 0
+
+
+def test_tolerance_follows_the_narrowest_float_and_integers_must_be_equal() -> None:
+    f32, i32 = np.array([1.0], np.float32), np.array([3], np.int32)
+    near, near_int = f32 + np.float32(1e-3), i32 + 1
+    assert not compare([near], [f32])[0].ok
+    assert compare([halves(2), near], [halves(2), f32])[1].ok
+    assert not compare([halves(2), near_int], [halves(2), i32])[1].ok
+    assert compare([near, np.int32(3)], [f32, np.int32(3)], tolerance=0.01)[0].ok
+
+
+SCALE = """
+.version 8.8
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 s)
+{
+  .reg .b32 %r<4>; .reg .b64 %rd<6>; .reg .f32 %f<4>;
+  ld.param.u64 %rd1, [x];
+  ld.param.u64 %rd2, [y];
+  ld.param.f32 %f1, [s];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r1, %r1, %r2, %r3;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.u64 %rd4, %rd1, %rd3;
+  add.u64 %rd5, %rd2, %rd3;
+  ld.global.f32 %f2, [%rd4];
+  mul.rn.f32 %f3, %f2, %f1;
+  st.global.f32 [%rd5], %f3;
+  ret;
+}
+"""
+
+MANIFEST = {
+    "entry": "scale", "target": "sm_80", "block": [32, 1, 1], "cluster": [1, 1, 1], "dynamic_smem": 0,
+    "global_scratch": 0,
+    "params": [
+        {"kind": "pointer", "arg": 1, "dtype": "f32"}, {"kind": "pointer", "arg": 2, "dtype": "f32"},
+        {"kind": "scalar", "arg": 0, "dtype": "f32"},
+    ],
+}  # fmt: skip
+
+
+def test_simulation_follows_the_manifest_and_writes_in_place() -> None:
+    """PTX parameters come in the manifest's order, which need not be that of the entry's arguments."""
+    x = np.random.default_rng(2).standard_normal(96).astype(np.float32)
+    y = np.full(96, np.nan, np.float32)
+    simulate(SCALE, MANIFEST, (3, 1, 1), [np.float32(2.5), x, y])
+    assert np.array_equal(y, x * np.float32(2.5))
+
+
+def test_an_array_given_twice_is_one_allocation() -> None:
+    x = np.random.default_rng(3).standard_normal(32).astype(np.float32)
+    expected = x * np.float32(-3)
+    simulate(SCALE, MANIFEST, (1, 1, 1), [np.float32(-3), x, x])
+    assert np.array_equal(x, expected)
+
+
+def test_tensor_map_parameter_is_refused() -> None:
+    manifest = {**MANIFEST, "params": [{"kind": "tensormap", "dtype": "f16"}]}
+    with pytest.raises(UnsupportedError, match="tensor-map"):
+        simulate(SCALE, manifest, (1, 1, 1), [])
