@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ir.bytecode.cursor import Cursor
 from ir.core import Location, UnsupportedError, Version
@@ -102,7 +103,7 @@ class Table:
         self.offsets = [int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)]
         self.data_start, self.data_end = source.position, source.end
         size = self.data_end - self.data_start
-        for this, following in zip(self.offsets, [*self.offsets[1:], size], strict=True):
+        for this, following in pairwise([*self.offsets, size]):
             if not this <= following <= size:
                 raise source.error(f"offsets of {what} are not ascending within the table")
 

@@ -1,0 +1,163 @@
+"""Damaged bytecode gives one located error: never another exception, a hang or a memory blow-up."""
+
+import random
+import resource
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from cuda.tile._bytecode import encodings as writer
+from cuda.tile._bytecode.debug_info import DebugAttrId
+from cuda.tile._bytecode.version import BytecodeVersion
+from cuda.tile._bytecode.writer import write_bytecode
+
+from ir.bytecode import BytecodeError, read_bytecode
+from ir.core import TileError, UnsupportedError, verify
+
+DATA = Path("tests/data/bytecode")
+FILES = sorted(DATA.glob("*.tileirbc"))
+HEADER = b"\x7fTileIR\x00\x0d\x03\x00\x00"
+
+
+def read(data):
+    """Read and verify; only a located TileError may come out."""
+    error = None
+    try:
+        verify(read_bytecode(data, "x.tileirbc"))
+    except TileError as caught:
+        error = caught
+    assert error is None or error.location.file != "<unknown>", error
+    assert error is None or str(error).count("\n") <= 1
+    return error
+
+
+def mutate(data, rng):
+    """One to four random edits: a byte set, bits flipped, a run deleted, inserted or repeated, the end cut."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(data))
+        kind = rng.randrange(6)
+        if kind == 0:
+            data[at] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
+        elif kind == 1:
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            del data[at : at + rng.randint(1, 8)]
+        elif kind == 3:
+            data[at:at] = bytes(rng.choices([0xFF, 0x80, 0x7F, 0], k=rng.randint(1, 10)))
+        elif kind == 4:
+            data[at:at] = data[at : at + rng.randint(1, 64)]
+        elif len(data) > 64:
+            del data[at:]
+            break
+    return bytes(data) or b"\x00"
+
+
+def test_mutations_are_refused_or_read():
+    rng = random.Random(20240)
+    refused = 0
+    start = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sources = [f.read_bytes() for f in FILES]
+    for _ in range(4000):
+        refused += read(mutate(rng.choice(sources), rng)) is not None
+    assert refused > 2000
+    assert time.perf_counter() - start < 60
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
+
+
+@pytest.mark.slow
+def test_many_mutations_are_refused_or_read():
+    rng = random.Random(7)
+    sources = [f.read_bytes() for f in FILES]
+    for _ in range(100_000):
+        read(mutate(rng.choice(sources), rng))
+
+
+def test_every_truncation_is_refused():
+    data = (DATA / "softmax.13.3.tileirbc").read_bytes()
+    for length in range(len(data)):
+        error = read(data[:length])
+        assert isinstance(error, BytecodeError), length
+        assert 0 <= error.location.offset <= length
+
+
+def section(identity, payload):
+    """A section without alignment."""
+    return bytes([identity, *varint(len(payload))]) + payload
+
+
+def varint(number):
+    encoded = []
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return [*encoded, number]
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "offset"),
+    [
+        (b"", "not Tile IR bytecode", 0),
+        (b"MLIR bytecode", "not Tile IR bytecode", 0),
+        (HEADER[:9], "minor version is missing", 9),
+        (HEADER, "section id is missing", 12),
+        (HEADER + b"\x09\x00", "unknown section 9", 12),
+        (HEADER + b"\x02\x05\x00", "section function needs 5 bytes, 1 are left", 14),
+        (HEADER + b"\x82\x00\x03", "section alignment 3 is not a power of two", 12),
+        (HEADER + section(1, b"\x00") * 2 + b"\x00", "section string appears twice", 15),
+        (HEADER + section(2, bytes(varint(1 << 60))) + b"\x00", "functions do not fit", 14),
+        (HEADER + section(2, b"\xff" * 12) + b"\x00", "has more than 64 bits", 14),
+        (HEADER + section(5, bytes(varint(1 << 40)) + b"\x00" * 8) + b"\x00", "types do not fit", 14),
+        (HEADER + section(2, b"\x01\x00\x00\x02\x00") + b"\x00", "string 0 does not exist, there are 0", 15),
+    ],
+)
+def test_message_and_offset(data, message, offset):
+    with pytest.raises(BytecodeError) as caught:
+        read_bytecode(data, "x.tileirbc")
+    assert message in caught.value.message
+    assert caught.value.location.offset == offset
+    assert str(caught.value).startswith(f"x.tileirbc:byte {offset}: error: ")
+
+
+@pytest.mark.parametrize("version", [(13, 0), (13, 5), (14, 1), (0, 0)])
+def test_other_versions_are_refused_with_advice(version):
+    data = (DATA / "gemm.13.3.tileirbc").read_bytes()
+    with pytest.raises(UnsupportedError, match=r"13\.1 to 13\.4"):
+        read_bytecode(data[:8] + bytes(version) + data[10:])
+
+
+def test_an_empty_module_is_read():
+    assert read_bytecode(HEADER + b"\x00").entries == []
+
+
+def test_deep_nesting_is_refused_without_recursion_error():
+    buffer = bytearray()
+    with write_bytecode(1, buffer, BytecodeVersion.V_13_3) as module:
+        flag = module.type_table.tile(module.type_table.I1, ())
+        with module.function("k", [flag], [], True, {}, DebugAttrId(0)) as (builder, (condition,)), ExitStack() as nest:
+            for _ in range(3000):
+                nest.enter_context(writer.encode_IfOp(builder, [], condition).new_block([]))
+    with pytest.raises(BytecodeError, match="nested deeper than 64"):
+        read_bytecode(bytes(buffer))
+
+
+def test_an_unknown_operation_is_named():
+    buffer = bytearray()
+    with write_bytecode(1, buffer, BytecodeVersion.V_13_3) as module:
+        bytes_type = module.type_table.tile(module.type_table.I32, (4,))
+        with module.function("k", [bytes_type], [], True, {}, DebugAttrId(0)) as (builder, (value,)):
+            writer.encode_PackOp(builder, bytes_type, value)
+    with pytest.raises(UnsupportedError, match=r"cuda_tile\.pack is not supported yet") as caught:
+        read_bytecode(bytes(buffer), "k.tileirbc")
+    assert buffer[caught.value.location.offset] == 111
+
+
+def test_locations_lead_to_the_kernel_source():
+    module = read_bytecode((DATA / "gemm.13.3.tileirbc").read_bytes(), "gemm.tileirbc")
+    source = Path("examples/cutile/gemm.py").read_text().splitlines()
+    (product,) = [op for op in module.walk() if op.name == "cuda_tile.mmaf"]
+    assert product.location.file == "examples/cutile/gemm.py"
+    assert "ct.mma" in source[product.location.line - 1]
+    assert product.location.offset > 0
