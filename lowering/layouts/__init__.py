@@ -16,6 +16,16 @@ from lowering.layouts.access import (
 )
 from lowering.layouts.anchors import coalesced, row_per_warp
 from lowering.layouts.banks import bank_conflicts, linear_wavefronts, wavefronts
+from lowering.layouts.conversions import (
+    Conversion,
+    Identity,
+    RegisterPermute,
+    SharedRoundTrip,
+    Shuffle,
+    plan,
+    shared_plan,
+    shuffle_plan,
+)
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.mma import FmaTile, MmaStep, MmaTile, fma_tile, mma_tile, warp_grids
 from lowering.layouts.shapes import (
@@ -29,11 +39,14 @@ from lowering.layouts.shapes import (
     without_replicas,
 )
 from lowering.layouts.shared import SharedLayout, swizzled
+from lowering.layouts.shuffles import Exchange, Round, ShuffleSteps
 
 __all__ = [
-    "Access", "AccessPlan", "AsyncCopyPlan", "FmaTile", "Free", "GlobalAccess", "GlobalPlan", "Layout", "LayoutError",
-    "LdMatrix", "MatrixAccess", "MmaStep", "MmaTile", "Reduction", "SharedLayout", "Slice", "ThreadPart", "access_plan",
-    "async_copy", "bank_conflicts", "coalesced", "dim_bits", "fma_tile", "global_access", "inverse_permutation",
-    "ldmatrix", "linear_wavefronts", "mma_tile", "permute", "reduce_dim", "row_per_warp", "slice_for_broadcast",
-    "swizzled", "warp_grids", "wavefronts", "without_replicas",
+    "Access", "AccessPlan", "AsyncCopyPlan", "Conversion", "Exchange", "FmaTile", "Free", "GlobalAccess",
+    "GlobalPlan", "Identity", "Layout", "LayoutError", "LdMatrix", "MatrixAccess", "MmaStep", "MmaTile", "Reduction",
+    "RegisterPermute", "Round", "SharedLayout", "SharedRoundTrip", "Shuffle", "ShuffleSteps", "Slice", "ThreadPart",
+    "access_plan", "async_copy", "bank_conflicts", "coalesced", "dim_bits", "fma_tile", "global_access",
+    "inverse_permutation", "ldmatrix", "linear_wavefronts", "mma_tile", "permute", "plan", "reduce_dim",
+    "row_per_warp", "shared_plan", "shuffle_plan", "slice_for_broadcast", "swizzled", "warp_grids", "wavefronts",
+    "without_replicas",
 ]  # fmt: skip

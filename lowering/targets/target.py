@@ -94,9 +94,12 @@ class Latency:
     shuffle: Rate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have."""
+    """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have.
+
+    Compared by identity, since there is one record a tier: cheap to hash as a key of caches.
+    """
 
     name: str
     ptx_version: tuple[int, int]
