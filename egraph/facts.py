@@ -19,6 +19,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     multiple_of attr d             the promised divisor itself
     bounded_below attr n, bounded_above attr n, same_elements attr d n
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
+    widens element element         floats: every value of the first is one of the second
     view_rank ty r                 partition views: rank of the tile
 """
 
@@ -35,7 +36,20 @@ import ml_dtypes
 from egraph.combiners import Body
 from egraph.interner import Interner
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, SameElements
-from ir.types import FloatType, IntType, PartitionViewType, PointerType, TileType
+from ir.types import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    TF32,
+    FloatType,
+    IntType,
+    PartitionViewType,
+    PointerType,
+    TileType,
+)
 
 Rows = dict[str, list[tuple[int, ...]]]
 
@@ -70,6 +84,7 @@ DECLARATIONS = """
 (relation bounded_above (i64 i64))
 (relation same_elements (i64 i64 i64))
 (relation combiner (i64 i64))
+(relation widens (i64 i64))
 (relation view_rank (i64 i64))
 (relation allow (i64))
 (rule ((always k)) ((unconditional (N k))) :ruleset load :name "load/unconditional")
@@ -81,6 +96,12 @@ DECLARATIONS = """
 LARGEST_DIVISOR = 1 << 30
 """Divisors are powers of two up to this, so that the product of two stays inside an i64; 2^30 bytes is more alignment
 than any access asks for."""
+
+_FLOATS = {F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23), F64: (11, 52)}
+"""Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
+
+WIDENING = {(a, b) for (a, x), (b, y) in itertools.permutations(_FLOATS.items(), 2) if x[0] <= y[0] and x[1] <= y[1]}
+"""Pairs where the second format holds every value of the first."""
 
 ONE, MINUS_ONE, ZERO, MINUS_ZERO = 1, -1, 0, -2
 
@@ -118,6 +139,9 @@ def _types(interner: Interner, rows: Rows) -> None:
         types.id(TileType(shape, element))
     for element in elements:
         types.id(element)
+    for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
+        if (narrow, wide) in WIDENING:
+            rows["widens"].append((types.id(narrow), types.id(wide)))
     shape_ids = {shape: interner.attributes.id(shape) for shape in shapes}
     for id_, type_ in types.items():
         if isinstance(type_, TileType):
@@ -193,7 +217,7 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
 
 def smallest_normal(dtype: Any) -> float:
     """The least positive normal number of a float format, ml_dtypes' included."""
-    info: Any = ml_dtypes.finfo(dtype)
+    info: Any = cast(Any, ml_dtypes).finfo(dtype)
     return float(info.smallest_normal)
 
 

@@ -1,7 +1,7 @@
 """egglog declarations and rules derived from the op classes: constructors, loading, types, loop dependence, placing.
 
-Everything here is text made from `ir.core.OpInfo`, so that an op is declared once. Sorts: V is a logical tile value, P a
-placed value. The V constructor of an op takes its operand groups (a missing optional operand is `(none)`, a variadic
+Everything here is text made from `ir.core.OpInfo`, so that an op is declared once. Sorts: V is a logical tile value, P
+a placed value. The V constructor of an op takes its operand groups (a missing optional operand is `(none)`, a variadic
 group a list of `cons` and `nil`), one i64 an attribute in declared order (its integer, -1 for None, or an interned id;
 hints are left out), and one i64 of result types unless the result has an operand's type. An op with several results is
 one term, its results are `(proj term k)`. Names that egglog keeps for its own primitives get a trailing underscore.
