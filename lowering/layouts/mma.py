@@ -18,8 +18,9 @@ class MmaTile:
     """An M x N x K tile (optionally a batch of them) cut into atoms over a grid of warp_m x warp_n warps.
 
     Each warp owns contiguous rows and columns. Warp number: low bits along m, then n. Register order, lowest first:
-    a: atom, k blocks, m blocks, batch. b: atom, k blocks, n blocks, batch. c: atom, n blocks, m blocks, batch.
-    So the accumulator of one product is, register by register, the A operand of the next where warp_n is 1.
+    a: atom, k blocks, m blocks, batch. b: atom, n blocks, k blocks, batch. c: atom, n blocks, m blocks, batch.
+    So the accumulator of one product is, register by register, the A operand of the next where warp_n is 1, and an
+    ldmatrix.x4 of b (two atoms) stays inside one k block, as fragment double-buffering wants.
     """
 
     atom: MmaAtom
@@ -47,7 +48,7 @@ class MmaTile:
             MmaStep(
                 k,
                 _run((s * mb + i) * kb + k, 1 << a),
-                _run((s * nb + j) * kb + k, 1 << b),
+                _run((s * kb + k) * nb + j, 1 << b),
                 _run((s * mb + i) * nb + j, 1 << c),
             )
             for k in range(kb)
@@ -95,7 +96,7 @@ def mma_tile(atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, ba
         return Layout(tuple(flat), lane, tuple(row * cols + col for row, col in warp), log2(batch * rows * cols))
 
     a = build(atom.a, m, k, [(0, x) for x in k_reg] + [(x, 0) for x in m_reg], [(x, 0) for x in m_warp + none_n])
-    b = build(atom.b, k, n, [(x, 0) for x in k_reg] + [(0, x) for x in n_reg], [(0, x) for x in none_m + n_warp])
+    b = build(atom.b, k, n, [(0, x) for x in n_reg] + [(x, 0) for x in k_reg], [(0, x) for x in none_m + n_warp])
     c_warp = [(x, 0) for x in m_warp] + [(0, x) for x in n_warp]
     c = build(atom.c, m, n, [(0, x) for x in n_reg] + [(x, 0) for x in m_reg], c_warp)
     return MmaTile(atom, m, n, k, warp_m, warp_n, batch, a, b, c)

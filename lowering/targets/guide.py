@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowering.targets.target import KIB, Feature, Latency, Limit, Rate
 
 CAPABILITY = "CUDA C++ Programming Guide, technical specifications per compute capability"
-ARITHMETIC = "CUDA C++ Programming Guide, throughput of native arithmetic instructions"
+ARITHMETIC = "CUDA C++ Best Practices Guide 13, section 12.1.1, throughput of native arithmetic instructions"
 PTX_VERSION = (8, 8)  # lowest that holds every feature used, for all targets; source: ptx.md section 1
 
 REGISTERS_PER_THREAD = Limit(255, CAPABILITY)
@@ -18,16 +18,17 @@ L1_BYTES = Rate(64, "estimate: L2 to SM bandwidth of 64 bytes a cycle (A100 whit
 SHUFFLE = Rate(32, ARITHMETIC)
 MUFU = Rate(16, ARITHMETIC)
 LOAD_STORE = Rate(32, "architecture white papers: 32 load/store units an SM")
-CONVERT_64 = Rate(64, ARITHMETIC)
+CONVERT = Rate(64, f"{ARITHMETIC}; widening conversions, compute capability 8.x")
+CONVERT_NARROW = Rate(16, f"{ARITHMETIC}; from f32 to 16-bit floats, compute capability 9.0 and later")
 
-MICROBENCH = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, arXiv 2402.13499"
+MICROBENCH = "arXiv 2402.13499 (Hopper), arXiv 2208.11174 (Ampere), arXiv 1804.06826 (Volta)"
 LATENCY = Latency(
-    alu=Rate(4, "dependent-issue latency of fixed-latency instructions; Jia et al., arXiv 1804.06826"),
-    shared=Rate(29, MICROBENCH),
-    global_=Rate(500, f"order of a DRAM access; {MICROBENCH}"),
-    mma=Rate(33, "estimate: order of m16n8k16 on sm_80, not measured here"),
-    barrier=Rate(30, "estimate: order of a bar.sync over 4 to 8 warps, not measured here"),
-    shuffle=Rate(23, "Jia et al., arXiv 1804.06826, order of shared-pipe instructions"),
+    alu=Rate(4, f"fixed-latency instructions; {MICROBENCH}"),
+    shared=Rate(29, f"rounded from {MICROBENCH}; not measured here"),
+    global_=Rate(500, f"order of a DRAM access; {MICROBENCH}; not measured here"),
+    mma=Rate(33, "estimate: order of m16n8k16 on sm_80, arXiv 2206.02874; not measured here"),
+    barrier=Rate(30, "estimate: order of a bar.sync over 4 to 8 warps; not measured here"),
+    shuffle=Rate(23, f"estimate: as a shared-memory load, whose pipe it uses; {MICROBENCH}"),
 )
 
 SM_80_FEATURES = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.REDUX})

@@ -186,6 +186,15 @@ def test_ldmatrix_fills_the_fragment(atom, operand, size, order, trans, mode):
         assert plan.wavefronts == len(plan.instructions) * plan.num, "a 128-byte swizzle must have no conflict"
 
 
+@pytest.mark.parametrize(("operand", "shape", "order"), [("a", (64, 64), None), ("b", (64, 32), None)])
+def test_each_ldmatrix_fills_registers_of_one_k_block(operand, shape, order):
+    tile = mma_tile(MMA_M16N8K16_F16, 64, 32, 64, 2, 2)
+    plan = ldmatrix(getattr(tile, operand), swizzled(shape, order, 2, 128))
+    block_of = {register: step.k for step in tile.steps() for register in getattr(step, operand)}
+    for instruction in plan.instructions:
+        assert len({block_of[r] for matrix in instruction.registers for r in matrix}) == 1
+
+
 def test_ldmatrix_is_refused_where_the_rows_do_not_fit():
     tile = mma_tile(MMA_M16N8K8_TF32, 64, 32, 64, 2, 2)
     assert ldmatrix(tile.b, swizzled((64, 32), None, 4, 128)) is None, "32-bit elements cannot be transposed"
