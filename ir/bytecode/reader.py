@@ -84,7 +84,8 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
     while code.remaining:
         block.append(body.operation(code, 0))
     location = tables.locations.locate(ids, 0, at)
-    return Entry((), (), {"sym_name": name, "hints": hints}, [Region([block])], location)
+    attributes: dict[str, Any] = {"sym_name": name} | ({"hints": hints} if hints else {})
+    return Entry((), (), attributes, [Region([block])], location)
 
 
 def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:

@@ -82,7 +82,7 @@ class Memory:
         if bad.any():
             self._out_of_bounds(int(addresses[int(bad.argmax())]), dtype, location, writes)
         parts: list[tuple[Array, Array, Any]] = []
-        touched = np.unique(owner)
+        touched = owner[:1] if (owner == owner[0]).all() else np.unique(owner)
         for which in touched:
             mine: Any = slice(None) if len(touched) == 1 else np.nonzero(owner == which)[0]
             offset = addresses[mine] - starts[which]
