@@ -181,9 +181,13 @@ HintValue = int | bool
 
 @dataclass(frozen=True, slots=True)
 class OptimizationHints(Attribute):
-    """Hints by architecture ("sm_90", "default"), in the order given; an entry of the target wins over default."""
+    """Hints by architecture ("sm_90", "default"), ordered by name; an entry of the target wins over default."""
 
     entries: tuple[tuple[str, tuple[tuple[str, HintValue], ...]], ...]
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted((arch, tuple(sorted(hints))) for arch, hints in self.entries))
+        object.__setattr__(self, "entries", ordered)
 
     def for_target(self, target: str) -> dict[str, HintValue]:
         """The hints that hold for `target`, whose feature suffix ("sm_90a") is not part of the key."""

@@ -1,0 +1,45 @@
+"""From whatever the user has (a path, bytecode, text) to a cuda_tile module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir.bytecode import read_bytecode
+from ir.core import Location, ParseError, TileError
+from ir.dialects.cuda_tile import Module
+from ir.text import parse
+
+MAGIC = b"\x7fTileIR\x00"
+"""First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
+
+
+def load(source: bytes | str | Path) -> Module:
+    """Read a module, unverified: bytes are bytecode or text, a str is text where it holds a brace or a line's end.
+
+    Any other str is a path. Raises TileError where the file cannot be read or is malformed.
+    """
+    if isinstance(source, bytes):
+        return _decode(source, "<bytes>")
+    if isinstance(source, str) and ("{" in source or "\n" in source or not source.strip()):
+        return parse(source)
+    return _read_file(Path(source))
+
+
+def _read_file(path: Path) -> Module:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise TileError(f"cannot read the file: {reason}", Location(str(path)), "give a file of Tile IR") from error
+    return _decode(data, str(path))
+
+
+def _decode(data: bytes, name: str) -> Module:
+    if data.startswith(MAGIC[:1]):
+        return read_bytecode(data, name)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        hint = "Tile IR is UTF-8 text, or bytecode that starts with 7F 54 69 6C 65 49 52 00"
+        raise ParseError(f"neither bytecode nor text (byte {error.start})", Location(name), hint) from error
+    return parse(text, name)

@@ -1,0 +1,434 @@
+"""Tile IR text to a module: what the disassembler prints and what the public test-suite writes, prefixes or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ir.core import Attribute, Block, Location, Op, OpT, Region, Type, UnsupportedError, Value
+from ir.dialects.cuda_tile import Constant, Entry, Module, OptimizationHints, Return, TileOp
+from ir.dialects.cuda_tile.attributes import Bounded, DivBy, HintValue, SameElements
+from ir.text.literals import parse_dense
+from ir.text.syntax import DIALECT, Form, Kind, Step, classes, enum_members, form_of
+from ir.text.tokens import END, Tokens
+from ir.text.type_text import TypeTextError, read_type
+from ir.types import FloatType, IntType, TileType
+
+MAX_DEPTH = 64
+"""Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
+UNSUPPORTED = (
+    "alloca", "atomic_red_view_tko", "gdc_launch_dependents_tko", "gdc_wait_tko", "get_global", "global", "insert",
+    "make_gather_scatter_view", "make_strided_view", "memory_fence_alias_tko", "mmaf_scaled",
+    "multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko", "pack", "preview_call",
+    "print", "print_tko", "testing$func", "unpack",
+)  # fmt: skip
+"""Operations of Tile IR 13.5 that this version does not declare."""
+
+
+class Parser:
+    """Recursive descent over tokens; `names` maps each visible name to its values (several for a pack)."""
+
+    __slots__ = ("depth", "names", "tokens")
+
+    def __init__(self, source: str, filename: str):
+        self.tokens = Tokens(source, filename)
+        self.names: dict[str, list[Value]] = {}
+        self.depth = 0
+
+    # Modules and entries
+
+    def module(self) -> Module:
+        """The whole text: one module, or the entries of one without its line."""
+        tokens = self.tokens
+        self._skip_aliases()
+        start, name = tokens.location(), ""
+        body = Block()
+        if tokens.current in ("module", "cuda_tile.module"):
+            tokens.take()
+            name = tokens.symbol("the module's name") if tokens.current.startswith("@") else ""
+            if tokens.accept("attributes"):
+                tokens.skip_balanced()
+            tokens.expect("{", "after the module's name")
+            while not tokens.accept("}"):
+                body.append(self._entry())
+            self._skip_location()
+        else:
+            while tokens.current != END and not tokens.current.startswith("#"):
+                body.append(self._entry())
+        self._skip_aliases()
+        if tokens.current != END:
+            tokens.fail(f"expected the end of the text, found {tokens.describe()}", "one module or its entries a file")
+        return Module((), (), {"sym_name": name} if name else {}, [Region([body])], start)
+
+    def _skip_aliases(self) -> None:
+        """Pass over `#name = ...` lines, which hold debug information."""
+        tokens = self.tokens
+        while tokens.current.startswith("#"):
+            line = tokens.location().line
+            while tokens.current != END and tokens.location().line == line:
+                tokens.take()
+
+    def _skip_location(self) -> None:
+        """Pass over a trailing `loc(...)`."""
+        if self.tokens.current == "loc":
+            self.tokens.take()
+            self.tokens.skip_balanced()
+
+    def _entry(self) -> Entry:
+        tokens = self.tokens
+        start = tokens.location()
+        word = tokens.current
+        if word not in ("entry", "cuda_tile.entry"):
+            if word.removeprefix(DIALECT) in UNSUPPORTED:
+                raise UnsupportedError(f"'{word}' is not supported yet", start, "only entries may stand in a module")
+            tokens.fail(f"expected 'entry', found {tokens.describe()}", "a module holds `entry @name(...) { ... }`")
+        tokens.take()
+        attributes: dict[str, Any] = {"sym_name": tokens.symbol("the entry's name")}
+        names, types = self.typed_names("the entry's name")
+        if tokens.accept("optimization_hints"):
+            attributes["hints"] = self.hints()
+        region = self.region(names, types, Return)
+        self._skip_location()
+        return Entry((), (), attributes, [region], start)
+
+    def typed_names(self, after: str) -> tuple[list[str], list[Type]]:
+        """`(%a: type, ...)`."""
+        tokens = self.tokens
+        names: list[str] = []
+        types: list[Type] = []
+        tokens.expect("(", f"after {after}")
+        while not tokens.accept(")"):
+            if names:
+                tokens.expect(",", "between the arguments")
+            names.append(self.fresh_name())
+            tokens.expect(":", "after an argument's name")
+            types.append(self.type())
+            self._skip_location()
+        return names, types
+
+    # Regions and operations
+
+    def region(self, names: Sequence[str], types: Sequence[Type], end: type[Op] | None) -> Region:
+        """`{ ... }` with the given block arguments; an empty terminator `end` is added where it is left out."""
+        tokens = self.tokens
+        start = tokens.at
+        tokens.expect("{", "before the body")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            tokens.fail(f"regions are nested deeper than {MAX_DEPTH}", index=start)
+        outer = self.names
+        self.names = dict(outer)
+        block = Block(types)
+        for name, value in zip(names, block.args, strict=True):
+            self.define(name, [value], start)
+        while tokens.current != "}":
+            if tokens.current == END:
+                tokens.fail("'{' is never closed", index=start)
+            block.append(self.operation())
+        if end is not None and not (block.ops and is_terminator(block.ops[-1])):
+            block.append(end(location=tokens.location()))
+        tokens.take()
+        self.names = outer
+        self.depth -= 1
+        return Region([block])
+
+    def operation(self) -> Op:
+        """One operation with the names of its results."""
+        tokens = self.tokens
+        start = tokens.at
+        targets = self._targets() if tokens.current.startswith("%") else []
+        at = tokens.at
+        word = tokens.take()
+        cls = classes().get(word)
+        if cls is None:
+            self._unknown(word, at)
+        location = tokens.location(at)
+        form = form_of(cls)
+        made = self._follow(form, cls, location) if form else STRUCTURED.get(cls, misplaced)(self, cls, location)
+        if tokens.current == "loc":
+            self._skip_location()
+        if targets:
+            self._bind(targets, made, start)
+        return made
+
+    def _unknown(self, word: str, at: int) -> NoReturn:
+        name = word.removeprefix(DIALECT)
+        if name in UNSUPPORTED or word.startswith('"'):
+            what = "generic form" if word.startswith('"') else f"operation {DIALECT}{name}"
+            hint = "write the operation without quotes" if word.startswith('"') else "write the kernel without it"
+            raise UnsupportedError(f"{what} is not supported yet", self.tokens.location(at), hint)
+        if not word:
+            self.tokens.fail("expected an operation, found the end of the text", index=at)
+        close = [n for n in classes() if not n.startswith(DIALECT) and n[:3] == name[:3]]
+        hint = f"did you mean {', '.join(sorted(close)[:4])}?" if close else ""
+        self.tokens.fail(f"'{word}' is not an operation of cuda_tile", hint, at)
+
+    def _targets(self) -> list[tuple[str, int, int]]:
+        """`%a, %b:2 =`: names with their sizes and tokens."""
+        tokens = self.tokens
+        found: list[tuple[str, int, int]] = []
+        while True:
+            at = tokens.at
+            name = self.fresh_name()
+            size = tokens.integer("the size of a pack") if tokens.accept(":") else 1
+            found.append((name, size, at))
+            if not tokens.accept(","):
+                break
+        tokens.expect("=", "after the names of the results")
+        return found
+
+    def _bind(self, targets: list[tuple[str, int, int]], made: Op, start: int) -> None:
+        wanted = sum(size for _, size, _ in targets)
+        if wanted != len(made.results):
+            self.tokens.fail(f"'{made.name}' has {len(made.results)} results, {wanted} are named", index=start)
+        taken = 0
+        for name, size, at in targets:
+            self.define(name, made.results[taken : taken + size], at)
+            taken += size
+
+    # Values
+
+    def fresh_name(self) -> str:
+        """A value's name where one is defined."""
+        token = self.tokens.current
+        if not token.startswith("%") or "#" in token:
+            self.tokens.fail(f"expected a value's name such as %x, found {self.tokens.describe()}")
+        self.tokens.at += 1
+        return token
+
+    def define(self, name: str, values: list[Value], at: int) -> None:
+        """Bring a name into scope."""
+        if name in self.names:
+            self.tokens.fail(f"'{name}' is defined twice", "names are unique within nested regions", at)
+        self.names[name] = values
+        if not name[1:].isdigit():
+            for value in values:
+                value.name = name[1:]
+
+    def value(self) -> Value:
+        """A use of a value: `%x` or one of a pack, `%x#1`."""
+        tokens = self.tokens
+        token = tokens.current
+        name, _, number = token.partition("#")
+        found = self.names.get(name)
+        if found is None or not token.startswith("%"):
+            if token.startswith("%"):
+                hint = "a value is defined before its use, in the same region or one around it"
+                tokens.fail(f"'{name}' is not defined here", hint)
+            tokens.fail(f"expected a value such as %x, found {tokens.describe()}")
+        index = int(number) if number else 0
+        if index >= len(found):
+            tokens.fail(f"'{name}' has {len(found)} results, there is no {token}")
+        tokens.at += 1
+        return found[index]
+
+    def values(self) -> list[Value]:
+        """One or more values, separated by commas."""
+        found = [self.value()]
+        while self.tokens.accept(","):
+            found.append(self.value())
+        return found
+
+    # Types
+
+    def type(self) -> Type:
+        """A type, with or without the dialect's prefix."""
+        tokens = self.tokens
+        try:
+            found = read_type(tokens.current)
+        except TypeTextError as error:
+            tokens.fail(f"expected a type: {error.message}" if tokens.current else "expected a type", error.hint)
+        tokens.at += 1
+        return found
+
+    def types(self) -> list[Type]:
+        """One or more types, separated by commas."""
+        found = [self.type()]
+        while self.tokens.accept(","):
+            found.append(self.type())
+        return found
+
+    def type_of(self, value: Value, what: str) -> None:
+        """A type that must be the one `value` was defined with."""
+        at = self.tokens.at
+        found = self.type()
+        if found != value.type:
+            self.tokens.fail(f"operand '{what}' has type {value.type}, written is {found}", index=at)
+
+    # Attributes
+
+    def hints(self) -> OptimizationHints:
+        """`= <arch = {key = value, ...}, ...>`."""
+        tokens = self.tokens
+        tokens.expect("=", "after optimization_hints")
+        tokens.expect("<")
+        entries: dict[str, tuple[tuple[str, HintValue], ...]] = {}
+        while not tokens.accept(">"):
+            if entries:
+                tokens.expect(",", "between the architectures")
+            arch = tokens.take()
+            tokens.expect("=", "after an architecture")
+            tokens.expect("{")
+            found: dict[str, HintValue] = {}
+            while not tokens.accept("}"):
+                if found:
+                    tokens.expect(",", "between the hints")
+                key = tokens.take()
+                tokens.expect("=", "after a hint's name")
+                found[key] = tokens.take() == "true" if tokens.current in ("true", "false") else tokens.integer(key)
+                if tokens.accept(":"):
+                    self.type()
+            entries[arch] = tuple(found.items())
+        return OptimizationHints(tuple(entries.items()))
+
+    def promise(self) -> Attribute:
+        """div_by<...>, same_elements<...> or bounded<...>, also with #cuda_tile. before it."""
+        tokens = self.tokens
+        at = tokens.at
+        word = tokens.take().removeprefix("#").removeprefix(DIALECT)
+        if word not in ("div_by", "same_elements", "bounded"):
+            hint = "assume takes div_by<..>, same_elements<[..]> or bounded<.., ..>"
+            tokens.fail(f"'{word}' is not a promise", hint, at)
+        tokens.expect("<", f"after {word}")
+        made: Attribute
+        if word == "div_by":
+            divisor = tokens.integer("the divisor")
+            every = along = None
+            if tokens.accept(","):
+                tokens.expect("every")
+                every = tokens.integer("every")
+                tokens.expect("along")
+                along = tokens.integer("along")
+            made = DivBy(divisor, every, along)
+        elif word == "bounded":
+            lower = self._bound()
+            tokens.expect(",", "between the bounds")
+            made = Bounded(lower, self._bound())
+        else:
+            made = SameElements(self.integers())
+        tokens.expect(">", f"at the end of {word}")
+        return made
+
+    def _bound(self) -> int | None:
+        return None if self.tokens.accept("?") else self.tokens.integer("a bound")
+
+    def integers(self) -> tuple[int, ...]:
+        """`[1, 0]`."""
+        tokens = self.tokens
+        tokens.expect("[")
+        found: list[int] = []
+        while not tokens.accept("]"):
+            if found:
+                tokens.expect(",")
+            found.append(tokens.integer("a list"))
+        return tuple(found)
+
+    def member(self, step_name: str, kind: type[Any]) -> Any:
+        """One member of an enumeration, by its text."""
+        tokens = self.tokens
+        members = enum_members(kind)
+        found = members.get(tokens.current)
+        if found is None:
+            tokens.fail(f"expected {step_name}, found {tokens.describe()}", f"one of {', '.join(members)}")
+        tokens.at += 1
+        return found
+
+    # Declared forms
+
+    def _follow(self, form: Form, cls: type[OpT], location: Location) -> OpT:
+        tokens = self.tokens
+        operands: dict[str, list[Value]] = {}
+        attributes: dict[str, Any] = {}
+        for step in form.steps:
+            kind = step.kind
+            if kind == Kind.LITERAL:
+                tokens.expect(step.name, f"in '{cls.info.name}'")
+            elif kind == Kind.OPERAND:
+                operands[step.name] = [self.value()]
+            elif kind == Kind.VARIADIC:
+                operands[step.name] = self.values()
+            else:
+                self._attribute(step, attributes)
+        tokens.expect(":", f"before the types of '{cls.info.name}'")
+        for index, name in enumerate(form.inputs):
+            if index:
+                tokens.expect(",", "between the types")
+            for value in operands[name][:1]:
+                self.type_of(value, name)
+        results = self._result_types(form, cls)
+        flat = [value for group in form.groups for value in operands[group]]
+        segments = tuple(len(operands[group]) for group in form.groups)
+        return cls(flat, results, attributes, (), location, segments)
+
+    def _result_types(self, form: Form, cls: type[Op]) -> list[Type] | None:
+        if form.inferred:
+            return None
+        if form.inputs:
+            self.tokens.expect("->", f"before the result type of '{cls.info.name}'")
+        found = [self.type()]
+        return found * len(cls.info.results) if form.shared else found
+
+    def _attribute(self, step: Step, attributes: dict[str, Any]) -> None:
+        """Read one attribute where it is written."""
+        tokens, kind = self.tokens, step.value_kind
+        if step.kind == Kind.FLAG:
+            if tokens.accept(step.name):
+                attributes[step.name] = True
+        elif step.kind == Kind.OPTION:
+            if tokens.accept(step.name):
+                tokens.expect("<", f"after {step.name}")
+                attributes[step.name] = self.member(step.name, kind)
+                tokens.expect(">", f"after the {step.name}")
+        elif step.kind == Kind.INTEGERS:
+            attributes[step.name] = self.integers()
+        elif kind is int:
+            attributes[step.name] = tokens.integer(step.name)
+        elif kind is str:
+            attributes[step.name] = tokens.string(step.name)
+        elif kind is Attribute:
+            attributes[step.name] = self.promise()
+        else:
+            attributes[step.name] = self.member(step.name, kind)
+
+
+def is_terminator(op: Op) -> bool:
+    """Whether an operation ends its block."""
+    return isinstance(op, TileOp) and op.is_terminator
+
+
+StructuredParser = Callable[[Parser, type[Op], Location], Op]
+STRUCTURED: dict[type[Op], StructuredParser] = {}
+"""Operations whose text form is not declared but written out, see `ir.text.structured` and `ir.text.access`."""
+
+
+def misplaced(parser: Parser, cls: type[Op], location: Location) -> NoReturn:
+    """A module or an entry where an operation of a body is meant."""
+    parser.tokens.fail(f"'{cls.info.name}' cannot stand inside a body", index=parser.tokens.at - 1)
+
+
+def parse_constant(parser: Parser, cls: type[Op], location: Location) -> Op:
+    """`constant <f32: 1.0> : tile<4xf32>`."""
+    tokens = parser.tokens
+    if tokens.accept("dense"):
+        tokens.fail("dense<...> literals are written <type: value>", "for example constant <f32: 0.0> : tile<16xf32>")
+    tokens.expect("<", "after 'constant'")
+    at = tokens.at
+    element = parser.type()
+    if not isinstance(element, IntType | FloatType):
+        tokens.fail(f"a literal cannot have element type {element}", index=at)
+    tokens.expect(":", "after the literal's type")
+    value, shape, start = parse_dense(tokens, element)
+    tokens.expect(">", "after the literal")
+    tokens.expect(":", "before the type of 'constant'")
+    at = tokens.at
+    tile = parser.type()
+    if not isinstance(tile, TileType) or tile.element != element:
+        tokens.fail(f"a literal of {element} cannot have type {tile}", index=at)
+    if shape is not None and shape != tile.shape:
+        tokens.fail(f"the literal has shape {shape}, its type is {tile}", index=start)
+    if not value.splat and value.array.size != tile.size:
+        tokens.fail(f"the literal has {value.array.size} elements, its type is {tile}", index=start)
+    return cls((), [tile], {"value": value}, (), location)
+
+
+STRUCTURED[Constant] = parse_constant

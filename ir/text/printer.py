@@ -1,0 +1,127 @@
+"""A module as the disassembler prints it: no dialect prefixes, defaults left out, values named after their ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ir.core import Op, OpT, Region, Type, Value
+from ir.dialects.cuda_tile import Constant, Entry, Module, tile_type
+from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.text.literals import dense_text
+from ir.text.names import Names
+from ir.text.syntax import Form, Kind, Step, form_of, mnemonic
+from ir.text.tokens import escape, symbol_text
+
+StructuredPrinter = Callable[["Printer", Op, str], str]
+PRINTED: dict[type[Op], StructuredPrinter] = {}
+"""Operations whose text form is not declared but written out, see `ir.text.structured` and `ir.text.access`."""
+
+
+def type_list(types: Iterable[Type]) -> str:
+    """Types separated by commas."""
+    return ", ".join(map(str, types))
+
+
+class Printer:
+    """Prints cuda_tile operations; each method returns text without a final newline."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, root: Op):
+        self.names = Names(root)
+
+    def name(self, value: Value) -> str:
+        """A use of a value."""
+        return self.names.texts[value]
+
+    def values(self, values: Iterable[Value]) -> str:
+        """Uses separated by commas."""
+        return ", ".join(self.names.texts[value] for value in values)
+
+    def types(self, values: Iterable[Value]) -> str:
+        """The values' types separated by commas."""
+        return type_list(value.type for value in values)
+
+    def as_a(self, op: Op, cls: type[OpT]) -> OpT:
+        """`op` as the class that its printer was registered for."""
+        if not isinstance(op, cls):
+            raise TypeError(f"{op.name} was sent to the printer of {cls.__name__}")
+        return op
+
+    def module(self, module: Module) -> str:
+        """Bare entries, or a named module around them."""
+        indent = "  " if module.sym_name else ""
+        entries = [f"{indent}{self.operation(op, indent)}\n" for op in module.body.block.ops]
+        if not module.sym_name:
+            return "".join(entries)
+        return f"cuda_tile.module {symbol_text(module.sym_name)} {{\n{''.join(entries)}}}\n"
+
+    def entry(self, entry: Entry, indent: str) -> str:
+        """`entry @name(...) { ... }`."""
+        parameters = ", ".join(f"{self.name(a)}: {a.type}" for a in entry.body.block.args)
+        hints = f" optimization_hints={entry.hints}" if entry.hints is not None else ""
+        head = f"entry {symbol_text(entry.sym_name)}({parameters}){hints} "
+        return head + self.body(entry.body, indent, None)
+
+    def body(self, region: Region, indent: str, elided: type[Op] | None) -> str:
+        """`{ ... }`; a terminator of class `elided` without operands is left out."""
+        ops: Sequence[Op] = region.block.ops
+        if elided is not None and ops and type(ops[-1]) is elided and not ops[-1].operands:
+            ops = ops[:-1]
+        inner = indent + "  "
+        lines = "".join(f"{inner}{self.operation(op, inner)}\n" for op in ops)
+        return f"{{\n{lines}{indent}}}"
+
+    def operation(self, op: Op, indent: str) -> str:
+        """One operation with the names of its results."""
+        targets = f"{self.names.targets(op)} = " if op.results else ""
+        if isinstance(op, Entry):
+            return self.entry(op, indent)
+        if isinstance(op, Constant):
+            tile = tile_type(op.result)
+            return f"{targets}constant <{tile.element}: {dense_text(op.value, tile)}> : {tile}"
+        special = PRINTED.get(type(op))
+        if special is not None:
+            return targets + special(self, op, indent)
+        form = form_of(type(op))
+        if form is None:
+            raise TypeError(f"'{op.name}' has no text form of its own; print it in generic form")
+        return targets + self._declared(form, op)
+
+    def _declared(self, form: Form, op: Op) -> str:
+        text = mnemonic(type(op))
+        for number, step in enumerate(form.steps):
+            piece = self._step(step, op)
+            blank = step.blank or (" " if number == 0 else "")
+            text += step.gap if piece is None else blank + piece
+        inputs = ", ".join(str(_field(op, name).type) for name in form.inputs)
+        outputs = ", ".join(str(_field(op, name).type) for name in form.outputs)
+        return f"{text} : {' -> '.join(part for part in (inputs, outputs) if part)}"
+
+    def _step(self, step: Step, op: Op) -> str | None:
+        """The text of one element, None where it is left out."""
+        if step.kind == Kind.LITERAL:
+            return step.name
+        if step.kind in (Kind.OPERAND, Kind.VARIADIC):
+            found: Value | list[Value] = getattr(op, _attribute_name(op, step.name))
+            return self.values(found) if isinstance(found, list) else self.name(found)
+        value: object = op.attributes.get(step.name, step.default)
+        if step.kind == Kind.FLAG:
+            return step.name if value else None
+        if step.kind == Kind.OPTION:
+            return None if value == step.default else f"{step.name}<{value}>"
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(str, value))}]"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if isinstance(value, str):
+            return escape(value)
+        return value.text if isinstance(value, TextEnum) else str(value)
+
+
+def _attribute_name(op: Op, name: str) -> str:
+    """The Python name of a declared field: a keyword carries an underscore."""
+    return name if hasattr(type(op), name) else f"{name}_"
+
+
+def _field(op: Op, name: str) -> Value:
+    found: Value = getattr(op, _attribute_name(op, name))
+    return found

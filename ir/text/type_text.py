@@ -1,0 +1,103 @@
+"""Types from their text, with or without the dialect's prefix."""
+
+from __future__ import annotations
+
+import re
+
+from ir.core import Type
+from ir.types import (
+    SCALARS,
+    TOKEN,
+    Element,
+    FloatType,
+    IntType,
+    PartitionViewType,
+    PointerType,
+    TensorViewType,
+    TileType,
+)
+
+_PREFIX = re.compile(r"!?cuda_tile\.|!(?=[a-z])")
+_POINTER = re.compile(r"ptr<(\w+)>")
+_TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+>|\w+)>")
+_TENSOR_VIEW = re.compile(r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[([\d,?]*)\])?>")
+_PARTITION = re.compile(
+    r"partition_view<tile=\(([\dx]*)\)(?:,padding_value=(\w+))?,(tensor_view<[^>]*>)(?:,dim_map=\[([\d,]*)\])?>"
+)
+PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
+_cache: dict[str, Type] = {}
+
+
+class TypeTextError(Exception):
+    """Why a text is no type, and what to do; the caller adds the place."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def read_type(text: str) -> Type:
+    """The type that `text` spells. Raises TypeTextError."""
+    found = _cache.get(text)
+    if found is None:
+        found = _cache[text] = _read(_PREFIX.sub("", re.sub(r"\s+", "", text)))
+    return found
+
+
+def _read(text: str) -> Type:
+    if text == "token":
+        return TOKEN
+    if text in SCALARS:
+        return SCALARS[text]
+    if match := _TILE.fullmatch(text):
+        return TileType(_sizes(match[1]), _element(match[2]))
+    if match := _TENSOR_VIEW.fullmatch(text):
+        return _tensor_view(match)
+    if match := _PARTITION.fullmatch(text):
+        return _partition_view(match)
+    if match := _POINTER.fullmatch(text):
+        return PointerType(_number(match[1]))
+    if text.startswith(("strided_view<", "gather_scatter_view<")):
+        raise TypeTextError(f"type {text} is not supported yet", "use a partition_view")
+    raise TypeTextError(f"{text!r} is not a type", "types are written as tile<128x64xf16>, ptr<f32>, token")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(d) for d in text.split("x") if d)
+
+
+def _number(text: str) -> IntType | FloatType:
+    found = SCALARS.get(text)
+    if found is None:
+        raise TypeTextError(f"{text!r} is not an element type", f"element types are {', '.join(SCALARS)} and ptr<...>")
+    return found
+
+
+def _element(text: str) -> Element:
+    return PointerType(_number(text[4:-1])) if text.startswith("ptr<") else _number(text)
+
+
+def _dynamic(text: str) -> int | None:
+    return None if text == "?" else int(text)
+
+
+def _tensor_view(match: re.Match[str]) -> TensorViewType:
+    shape = tuple(_dynamic(d) for d in match[1].split("x") if d)
+    strides = tuple(_dynamic(s) for s in (match[3] or "").split(",") if s)
+    if len(shape) != len(strides):
+        raise TypeTextError(f"a tensor_view of rank {len(shape)} cannot have {len(strides)} strides")
+    return TensorViewType(shape, _number(match[2]), strides)
+
+
+def _partition_view(match: re.Match[str]) -> PartitionViewType:
+    view = read_type(match[3])
+    if not isinstance(view, TensorViewType):
+        raise TypeTextError(f"{match[3]!r} is not a tensor_view")
+    tile, padding = _sizes(match[1]), match[2]
+    if padding is not None and padding not in PADDINGS:
+        raise TypeTextError(f"{padding!r} is not a padding value", f"padding values are {', '.join(PADDINGS)}")
+    dim_map = tuple(range(len(tile))) if match[4] is None else tuple(int(d) for d in match[4].split(",") if d)
+    if len(dim_map) != len(tile):
+        raise TypeTextError(f"dim_map has {len(dim_map)} entries for a tile of rank {len(tile)}")
+    return PartitionViewType(tile, view, dim_map, padding)
