@@ -75,17 +75,23 @@ class Cast(Op):
 
 @op("arith.addi")
 class AddI(IntBinary):
-    """Sum modulo 2^width."""
+    """Sum modulo 2^width; `nsw` promises no signed wrap."""
+
+    nsw = flag()
 
 
 @op("arith.subi")
 class SubI(IntBinary):
-    """Difference modulo 2^width."""
+    """Difference modulo 2^width; `nsw` promises no signed wrap."""
+
+    nsw = flag()
 
 
 @op("arith.muli")
 class MulI(IntBinary):
-    """Product modulo 2^width."""
+    """Product modulo 2^width; `nsw` promises no signed wrap."""
+
+    nsw = flag()
 
 
 @op("arith.divsi")

@@ -1,9 +1,69 @@
-"""llvm: functions, control-flow graph, pointers and scalar ops of the nvvm level; names as in MLIR's llvm dialect."""
+"""llvm: functions, control-flow graph, pointers and scalar ops of the nvvm level; names as in MLIR's llvm dialect.
+
+Deviations: branches hold their successors as the attribute `successors` (a tuple of blocks), getelementptr counts its
+`offset` in bytes, and float ops carry PTX's `rounding` and `ftz`.
+"""
 
 from __future__ import annotations
 
-from ir.core import Attr, Op, Operand, OptionalOperand, Result, op, same_type_as
-from ir.types import I32, I64, IntType, LLVMPointerType
+from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Variadic, flag, op
+from ir.core import same_type_as as like
+from ir.types import I1, I32, I64, IntType, LLVMPointerType
+
+
+@op("llvm.func")
+class Func(Op):
+    """A kernel as a control-flow graph; the first block's arguments are its parameters."""
+
+    sym_name = Attr(str)
+    target = Attr(str)
+    block: Attr[tuple[int, ...]] = Attr(tuple)
+    dynamic_smem = Attr(int, 0)
+    body = RegionField()
+    effect = CONTROL
+
+
+@op("llvm.br")
+class Br(Op):
+    """Jump to `successors[0]` with its arguments."""
+
+    args = Variadic()
+    successors: Attr[tuple[Block, ...]] = Attr(tuple)
+    effect = CONTROL
+
+
+@op("llvm.cond_br")
+class CondBr(Op):
+    """Jump to `successors[0]` where the condition holds, else to `successors[1]`."""
+
+    condition = Operand(lambda t: t == I1)
+    true_args = Variadic()
+    false_args = Variadic()
+    successors: Attr[tuple[Block, ...]] = Attr(tuple)
+    effect = CONTROL
+
+
+@op("llvm.return")
+class Return(Op):
+    """Ends the thread."""
+
+    effect = CONTROL
+
+
+@op("llvm.mlir.constant")
+class Constant(Op):
+    """A number of the result's type; on a packed pair both halves hold it."""
+
+    value: Attr[int | float] = Attr(float)
+    result = Result()
+
+
+@op("llvm.mlir.addressof")
+class AddressOf(Op):
+    """Address of a global symbol, here the dynamic shared memory."""
+
+    global_name = Attr(str)
+    result = Result(lambda t: isinstance(t, LLVMPointerType))
 
 
 @op("llvm.getelementptr")
@@ -17,7 +77,7 @@ class GetElementPtr(Op):
     index = OptionalOperand(lambda t: t in (I32, I64))
     element_bytes = Attr(int, 1)
     offset = Attr(int, 0)
-    result = same_type_as("base")
+    result = like("base")
 
 
 @op("llvm.ptrtoint")
@@ -34,3 +94,288 @@ class IntToPtr(Op):
 
     address = Operand(lambda t: isinstance(t, IntType))
     result = Result(lambda t: isinstance(t, LLVMPointerType))
+
+
+class Binary(Op):
+    """Shape shared by two-operand ops."""
+
+    lhs = Operand()
+    rhs = Operand()
+    result = like("lhs")
+
+
+class FloatOp(Op):
+    """Rounding shared by float ops."""
+
+    rounding = Attr(str, "rn")
+    ftz = flag()
+
+
+class FloatBinary(FloatOp):
+    """Shape shared by two-operand float ops."""
+
+    lhs = Operand()
+    rhs = Operand()
+    result = like("lhs")
+
+
+class FloatUnary(FloatOp):
+    """Shape shared by one-operand float ops."""
+
+    operand = Operand()
+    result = like("operand")
+
+
+class Cast(FloatOp):
+    """Shape shared by conversions."""
+
+    value = Operand()
+    result = Result()
+
+
+@op("llvm.add")
+class Add(Binary):
+    """Sum modulo 2^width; `nsw` promises no signed wrap."""
+
+    nsw = flag()
+
+
+@op("llvm.sub")
+class Sub(Binary):
+    """Difference modulo 2^width."""
+
+    nsw = flag()
+
+
+@op("llvm.mul")
+class Mul(Binary):
+    """Product modulo 2^width."""
+
+    nsw = flag()
+
+
+@op("llvm.sdiv")
+class SDiv(Binary):
+    """Signed quotient towards zero."""
+
+
+@op("llvm.udiv")
+class UDiv(Binary):
+    """Unsigned quotient."""
+
+
+@op("llvm.srem")
+class SRem(Binary):
+    """Signed remainder with the sign of the dividend."""
+
+
+@op("llvm.urem")
+class URem(Binary):
+    """Unsigned remainder."""
+
+
+@op("llvm.and")
+class And(Binary):
+    """Bitwise and."""
+
+
+@op("llvm.or")
+class Or(Binary):
+    """Bitwise or."""
+
+
+@op("llvm.xor")
+class Xor(Binary):
+    """Bitwise exclusive or."""
+
+
+@op("llvm.shl")
+class Shl(Binary):
+    """Shift left."""
+
+
+@op("llvm.lshr")
+class LShr(Binary):
+    """Logical shift right."""
+
+
+@op("llvm.ashr")
+class AShr(Binary):
+    """Arithmetic shift right."""
+
+
+@op("llvm.intr.smax")
+class SMax(Binary):
+    """Signed maximum."""
+
+
+@op("llvm.intr.smin")
+class SMin(Binary):
+    """Signed minimum."""
+
+
+@op("llvm.intr.umax")
+class UMax(Binary):
+    """Unsigned maximum."""
+
+
+@op("llvm.intr.umin")
+class UMin(Binary):
+    """Unsigned minimum."""
+
+
+@op("llvm.icmp")
+class ICmp(Op):
+    """Integer comparison; predicates as in arith.cmpi."""
+
+    lhs = Operand()
+    rhs = Operand()
+    predicate = Attr(str)
+    result = Result(lambda t: t == I1)
+
+
+@op("llvm.fcmp")
+class FCmp(Op):
+    """Float comparison; predicates as in arith.cmpf."""
+
+    lhs = Operand()
+    rhs = Operand()
+    predicate = Attr(str)
+    ftz = flag()
+    result = Result(lambda t: t == I1)
+
+
+@op("llvm.select")
+class Select(Op):
+    """The first value where the condition holds, else the second."""
+
+    condition = Operand(lambda t: t == I1)
+    true_value = Operand()
+    false_value = Operand()
+    result = like("true_value")
+
+
+@op("llvm.sext")
+class SExt(Cast):
+    """Sign extension."""
+
+
+@op("llvm.zext")
+class ZExt(Cast):
+    """Zero extension."""
+
+
+@op("llvm.trunc")
+class Trunc(Cast):
+    """The low bits."""
+
+
+@op("llvm.bitcast")
+class Bitcast(Cast):
+    """The same bits under another type."""
+
+
+@op("llvm.fpext")
+class FPExt(Cast):
+    """To a wider float."""
+
+
+@op("llvm.fptrunc")
+class FPTrunc(Cast):
+    """To a narrower float."""
+
+
+@op("llvm.sitofp")
+class SIToFP(Cast):
+    """Signed integer to float."""
+
+
+@op("llvm.uitofp")
+class UIToFP(Cast):
+    """Unsigned integer to float."""
+
+
+@op("llvm.fptosi")
+class FPToSI(Cast):
+    """Float to signed integer towards zero."""
+
+
+@op("llvm.fptoui")
+class FPToUI(Cast):
+    """Float to unsigned integer towards zero."""
+
+
+@op("llvm.fadd")
+class FAdd(FloatBinary):
+    """Sum."""
+
+
+@op("llvm.fsub")
+class FSub(FloatBinary):
+    """Difference."""
+
+
+@op("llvm.fmul")
+class FMul(FloatBinary):
+    """Product."""
+
+
+@op("llvm.fdiv")
+class FDiv(FloatBinary):
+    """Quotient."""
+
+
+@op("llvm.intr.maxnum")
+class MaxNum(FloatBinary):
+    """Maximum; the other operand if one is NaN."""
+
+
+@op("llvm.intr.minnum")
+class MinNum(FloatBinary):
+    """Minimum; the other operand if one is NaN."""
+
+
+@op("llvm.intr.maximum")
+class Maximum(FloatBinary):
+    """Maximum; NaN if either is NaN."""
+
+
+@op("llvm.intr.minimum")
+class Minimum(FloatBinary):
+    """Minimum; NaN if either is NaN."""
+
+
+@op("llvm.fneg")
+class FNeg(FloatUnary):
+    """Sign flip."""
+
+
+@op("llvm.intr.fabs")
+class FAbs(FloatUnary):
+    """Magnitude."""
+
+
+@op("llvm.intr.sqrt")
+class Sqrt(FloatUnary):
+    """Square root."""
+
+
+@op("llvm.intr.floor")
+class Floor(FloatUnary):
+    """Largest integer not above x."""
+
+
+@op("llvm.intr.ceil")
+class Ceil(FloatUnary):
+    """Smallest integer not below x."""
+
+
+@op("llvm.intr.fma")
+class Fma(FloatOp):
+    """a * b + c with one rounding; `saturate` clamps the result to [0, 1]."""
+
+    a = Operand()
+    b = Operand()
+    c = Operand()
+    saturate = flag()
+    result = like("a")

@@ -1,0 +1,106 @@
+"""From per-thread code (nvgpu, gpu, scf, arith, math, vector) to the nvvm level: one pattern an op, scf to branches.
+
+`convert` is the whole interface. Value numbering, folding and hoisting happen while ops are emitted (emitter,
+integers, addresses), so that the producer may repeat itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ir.core import Block, Op, Region, UnsupportedError, Value
+from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
+from lowering.convert.nvgpu_to_nvvm import control, functions, memory
+from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.values import register_types
+
+__all__ = ["convert", "functions"]
+
+PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nvgpu.Load: memory.load,
+    nvgpu.Store: memory.store,
+    nvgpu.DeviceAsyncCopy: memory.async_copy,
+    nvgpu.DeviceAsyncCreateGroup: memory.create_group,
+    nvgpu.DeviceAsyncWait: memory.wait_group,
+    nvgpu.MmaSync: memory.mma_sync,
+    nvgpu.LdMatrix: memory.ldmatrix,
+    nvgpu.Fragment: memory.fragment,
+    vector.Extract: memory.extract,
+    vector.FromElements: memory.from_elements,
+    gpu.Shuffle: memory.shuffle,
+    gpu.Barrier: memory.barrier,
+    gpu.ThreadId: memory.coordinate("tid"),
+    gpu.BlockId: memory.coordinate("ctaid"),
+    gpu.GridDim: memory.coordinate("nctaid"),
+    gpu.DynamicSharedMemory: memory.shared_memory,
+    llvm.GetElementPtr: memory.pointer,
+    llvm.PtrToInt: memory.pointer_to_integer,
+    llvm.IntToPtr: memory.integer_to_pointer,
+    scf.For: control.loop,
+    scf.If: control.branch,
+}
+"""Op class -> pattern (conversion, op). Elementwise ops stand in ELEMENTWISE."""
+
+
+class Conversion:
+    """One function on its way: which registers hold each nvgpu value."""
+
+    def __init__(self, entry: Block):
+        self.e = Emitter(entry)
+        self.held: dict[Value, list[Value]] = {}
+
+    def registers(self, value: Value) -> list[Value]:
+        """Registers of an nvgpu value."""
+        return self.held[value]
+
+    def register(self, value: Value) -> Value:
+        """The register of an nvgpu value that takes one."""
+        return self.held[value][0]
+
+    def define(self, value: Value, registers: list[Value]) -> None:
+        """Say which registers hold an nvgpu value."""
+        self.held[value] = registers
+
+    def ops(self, ops: list[Op]) -> None:
+        """Convert a run of ops; the terminator of a region is its owner's business."""
+        e, held = self.e, self.held
+        for op in ops:
+            e.location = op.location
+            kind = type(op)
+            elementwise = ELEMENTWISE.get(kind)
+            if elementwise is not None:
+                operands = [held[v] for v in op.operands]
+                held[op.results[0]] = self._mapped(elementwise, op, operands)
+                continue
+            pattern = PATTERNS.get(kind)
+            if pattern is not None:
+                pattern(self, op)
+            elif kind is arith.Constant:
+                types = register_types(op.results[0].type)
+                held[op.results[0]] = [e.constant(t, op.attributes["value"]) for t in types]
+            elif kind is not scf.Yield and kind is not gpu.Return:
+                raise UnsupportedError(f"no nvvm pattern for '{op.name}'", op.location, "lower it before this level")
+
+    def _mapped(self, pattern: Callable[..., Value], op: Op, operands: list[list[Value]]) -> list[Value]:
+        """The pattern on each register; an operand with one register serves all."""
+        count = max(map(len, operands))
+        if count == 1:
+            return [pattern(self.e, op, *(o[0] for o in operands))]
+        return [pattern(self.e, op, *(o[i] if len(o) > 1 else o[0] for o in operands)) for i in range(count)]
+
+
+def convert(func: gpu.GpuFunc) -> llvm.Func:
+    """The kernel at the nvvm level. Raises UnsupportedError with the op's location where an op has no pattern."""
+    source = func.body.block
+    entry = Block([a.type for a in source.args])
+    for made, given in zip(entry.args, source.args, strict=True):
+        made.name = given.name
+    conversion = Conversion(entry)
+    for given, made in zip(source.args, entry.args, strict=True):
+        conversion.define(given, [made])
+    conversion.ops(source.ops)
+    conversion.e.effect(llvm.Return, [], [])
+    conversion.e.finish()
+    return llvm.Func((), (), gpu.kernel_attributes(func), [Region(conversion.e.blocks)], func.location)

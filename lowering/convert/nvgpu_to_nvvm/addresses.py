@@ -1,0 +1,76 @@
+"""Address arithmetic: a pointer is a root, varying terms in order of how often they change, and one displacement."""
+
+from __future__ import annotations
+
+from ir.core import Value
+from ir.dialects import llvm
+from ir.types import I32, I64, SHARED_PTR
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, wrap
+from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, truncate
+
+PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
+
+
+def element_pointer(e: Emitter, base: Value, index: Value | None, scale: int, offset: int) -> Value:
+    """base + sext(index) * scale + offset, constants gathered into one outer displacement."""
+    while type(base.owner) is llvm.GetElementPtr and not base.owner.segments[1]:
+        offset += base.owner.offset
+        base = base.owner.base
+    shared = base.type == SHARED_PTR
+    if index is not None:
+        if shared:
+            index = mul(e, truncate(e, extend(e, index, I64, True), I32), e.i32(scale))
+            scale = 1
+            index, constant = _peel(e, index, PEEL_DEPTH, False)
+        else:
+            index, constant = _peel(e, index, PEEL_DEPTH, index.type == I32)
+        offset += constant * scale
+        if e.integer(index) == 0:
+            index = None
+    if shared:
+        offset = wrap(offset, 32)
+    root = base if index is None else _indexed(e, base, index, scale)
+    return _displaced(e, root, offset)
+
+
+def _displaced(e: Emitter, root: Value, offset: int) -> Value:
+    if not offset:
+        return root
+    made = e.pure(llvm.GetElementPtr, [root.type], (root,), offset=offset)
+    return made.results[0]
+
+
+def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
+    """A varying term on top of `base`; the term that changes least often goes innermost."""
+    inner = base.owner
+    if type(inner) is llvm.GetElementPtr and inner.segments[1]:
+        root, first = inner.operands
+        if e.level[index] < max(e.level[first], e.level[root]) and e.level[base] > e.level[index]:
+            swapped = _indexed(e, root, index, scale)
+            return _indexed(e, swapped, first, inner.element_bytes)
+    attributes = {"element_bytes": scale} if scale != 1 else {}
+    return e.value(llvm.GetElementPtr, base.type, base, index, **attributes)
+
+
+def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
+    """(rest, constant) with value = rest + constant; with `nsw` only through sums that cannot wrap."""
+    known = e.integer(value)
+    if known is not None:
+        return e.constant(value.type, 0), known
+    inner = value.op
+    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul, llvm.SExt)):
+        return value, 0
+    if isinstance(inner, llvm.SExt):
+        rest, constant = _peel(e, inner.operands[0], depth - 1, True)
+        return (extend(e, rest, value.type, True), constant) if constant else (value, 0)
+    if nsw and not inner.nsw:
+        return value, 0
+    x, y = inner.operands
+    first, a = _peel(e, x, depth - 1, nsw)
+    if isinstance(inner, llvm.Mul):
+        factor = e.integer(y)
+        if factor is None or not a:
+            return value, 0
+        return mul(e, first, y), a * factor
+    second, b = _peel(e, y, depth - 1, nsw)
+    return (add(e, first, second), a + b) if a or b else (value, 0)

@@ -1,0 +1,144 @@
+"""scf to branches: loops with the test at the bottom, guarded once where they may run zero times."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ir.core import Block, Op, Value
+from ir.dialects import llvm, scf
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm import memory
+
+
+class Conversion(memory.Conversion, Protocol):
+    """What the control patterns need of the conversion in progress."""
+
+    def ops(self, ops: list[Op]) -> None:
+        """Convert a run of ops at the current place."""
+        ...
+
+
+def trip_count(c: Conversion, op: scf.For) -> int | None:
+    """Number of iterations where bounds and step are constants."""
+    bounds = [c.e.integer(c.register(v)) for v in op.operands[:3]]
+    if any(b is None for b in bounds):
+        return None
+    lower, upper, step = (int(b or 0) for b in bounds)
+    return max(0, -(-(upper - lower) // step)) if step > 0 else None
+
+
+def loop(c: Conversion, op: scf.For) -> None:
+    """scf.for -> guard, body with the test at its end, exit."""
+    e, source = c.e, op.body.block
+    trips = trip_count(c, op)
+    inits = [c.registers(v) for v in op.init]
+    if trips is not None and trips < 2:
+        _unrolled(c, op, inits, trips)
+        return
+    lower = c.register(op.lower)
+    yields = source.terminator.operands
+    carried = [i for i, arg in enumerate(source.args[1:]) if yields[i] is not arg]
+    start = [r for i in carried for r in inits[i]]
+    body = Block([lower.type, *(r.type for r in start)])
+    e.enter(body, True)
+    c.define(source.args[0], [body.args[0]])
+    for i, registers in enumerate(inits):
+        c.define(source.args[i + 1], registers)
+    _bind(c, [source.args[i + 1] for i in carried], body.args[1:])
+    c.ops(source.ops)
+    _close(c, op, body, carried, start, trips is not None)
+
+
+def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: list[Value], runs: bool) -> None:
+    """Emit the latch, the guard and the exit of a converted body; `runs` says at least one iteration is certain."""
+    e, yields = c.e, op.body.block.terminator.operands
+    lower, upper, step = (c.register(v) for v in op.operands[:3])
+    order = "ult" if op.unsigned else "slt"
+    following = [r for i in carried for r in c.registers(yields[i])]
+    bump = ints.add(e, body.args[0], step, True)
+    again = ints.icmp(e, order, bump, upper)
+    results = [r for i in carried for r in c.registers(op.init[i])]
+    exit_block = Block([] if runs else [r.type for r in results])
+    out = [] if runs else following
+    e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
+             successors=(body, exit_block))  # fmt: skip
+    e.leave()
+    guard = e.boolean(True) if runs else ints.icmp(e, order, lower, upper)
+    if e.integer(guard) == 1:
+        e.effect(llvm.Br, [lower, *start], [], successors=(body,))
+    else:
+        e.effect(llvm.CondBr, [guard, lower, *start, *start], [], (1, 1 + len(start), len(start)),
+                 successors=(body, exit_block))  # fmt: skip
+    e.place(exit_block)
+    for i, result in enumerate(op.results):
+        c.define(result, c.registers(op.init[i]))
+    _bind(c, [op.results[i] for i in carried], following if runs else exit_block.args)
+    if runs:
+        for value in following:  # they dominate the exit, which is the latch's only way out
+            e.level[value] = min(e.level[value], e.depth)
+
+
+def _unrolled(c: Conversion, op: scf.For, inits: list[list[Value]], trips: int) -> None:
+    """A loop of no or one iteration in line."""
+    source = op.body.block
+    if not trips:
+        for result, registers in zip(op.results, inits, strict=True):
+            c.define(result, registers)
+        return
+    c.define(source.args[0], c.registers(op.lower))
+    for arg, registers in zip(source.args[1:], inits, strict=True):
+        c.define(arg, registers)
+    c.ops(source.ops)
+    for result, value in zip(op.results, source.terminator.operands, strict=True):
+        c.define(result, c.registers(value))
+
+
+def _bind(c: Conversion, values: list[Value], registers: list[Value]) -> None:
+    """Hand out a flat list of registers to values; each takes as many as its type needs."""
+    at = 0
+    for value in values:
+        count = len(memory.register_types(value.type))
+        c.define(value, registers[at : at + count])
+        at += count
+
+
+def branch(c: Conversion, op: scf.If) -> None:
+    """scf.if -> cond_br; a known condition keeps one side only."""
+    e = c.e
+    condition = c.register(op.condition)
+    known = e.integer(condition)
+    if known is not None:
+        side = op.then if known else op.otherwise
+        c.ops(side.block.ops)
+        for result, value in zip(op.results, side.block.terminator.operands, strict=True):
+            c.define(result, c.registers(value))
+        return
+    sides = [_side(c, region.block) for region in (op.then, op.otherwise)]
+    merge = Block([t for r in op.results for t in memory.register_types(r.type)])
+    entries: list[tuple[Block, list[Value]]] = []
+    for first, last, values in sides:
+        if first is None:
+            entries.append((merge, values))
+            continue
+        made = llvm.Br(values, [], {"successors": (merge,)}, (), op.location)
+        (last or first).append(made)
+        entries.append((first, []))
+    (then, then_args), (otherwise, else_args) = entries
+    e.effect(llvm.CondBr, [condition, *then_args, *else_args], [], (1, len(then_args), len(else_args)),
+             successors=(then, otherwise))  # fmt: skip
+    e.place(merge)
+    _bind(c, op.results, merge.args)
+
+
+def _side(c: Conversion, source: Block) -> tuple[Block | None, Block | None, list[Value]]:
+    """Convert one side: first and last block (None for a side without ops) and the yielded registers."""
+    e, yields = c.e, source.terminator.operands
+    if len(source.ops) == 1:
+        return None, None, [r for v in yields for r in c.registers(v)]
+    first = Block()
+    e.enter(first, False)
+    c.ops(source.ops)
+    last = e.scopes[-1].block
+    values = [r for v in yields for r in c.registers(v)]
+    e.leave()
+    return first, last, values

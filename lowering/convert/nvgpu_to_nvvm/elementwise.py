@@ -1,0 +1,302 @@
+"""arith ops: one function an op, from operand registers to the result register. Packed pairs stay packed where PTX can.
+
+PTX for sm_80 has fma, min, max, neg and abs on bf16 but no add, sub, mul or compare (ptxas 13.5: "requires .target
+sm_90"); sums and products are therefore fused multiply-adds with 1 or -0, which round the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ir.core import Op, Type, UnsupportedError, Value
+from ir.dialects import arith, llvm
+from ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
+from lowering.convert.nvgpu_to_nvvm.values import bitcast, pack, unpack
+
+Pattern = Callable[..., Value]
+ELEMENTWISE: dict[type[Op], Pattern] = {}
+"""Op class -> function (emitter, op, *operand registers) -> result register."""
+
+
+def lowers(cls: type[Op]) -> Callable[[Pattern], Pattern]:
+    """Register the pattern of an elementwise op."""
+
+    def register(pattern: Pattern) -> Pattern:
+        ELEMENTWISE[cls] = pattern
+        return pattern
+
+    return register
+
+
+def scalar_type(type: Type) -> Type:
+    """The element of a packed pair, or the type itself."""
+    return type.element if isinstance(type, VectorType) else type
+
+
+def mode(op: Op, **more: Any) -> dict[str, Any]:
+    """The rounding and ftz attributes that differ from the default."""
+    rounding, ftz = op.attributes.get("rounding", "rn"), op.attributes.get("ftz", False)
+    if rounding not in ("rn", "approx", "full"):
+        more["rounding"] = rounding
+    if ftz:
+        more["ftz"] = True
+    return more
+
+
+# Integers
+
+
+def _widened(e: Emitter, x: Value, signed: bool) -> Value:
+    """Bytes in 16 bits, for instructions that PTX lacks on bytes."""
+    return ints.extend(e, x, I16, signed) if x.type == I8 else x
+
+
+def _integer(cls: type[Op], make: Callable[[Emitter, Value, Value], Value], signed: bool | None = None) -> None:
+    """Register a two-operand op; `signed` says how bytes are widened, None that the low bits suffice."""
+
+    def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        if signed is None or x.type != I8:
+            return make(e, x, y)
+        return ints.truncate(e, make(e, _widened(e, x, signed), _widened(e, y, signed)), I8)
+
+    ELEMENTWISE[cls] = pattern
+
+
+_integer(arith.DivSI, lambda e, x, y: ints.divide(e, llvm.SDiv, x, y), True)
+_integer(arith.DivUI, lambda e, x, y: ints.divide(e, llvm.UDiv, x, y), False)
+_integer(arith.RemSI, lambda e, x, y: ints.divide(e, llvm.SRem, x, y), True)
+_integer(arith.RemUI, lambda e, x, y: ints.divide(e, llvm.URem, x, y), False)
+_integer(arith.FloorDivSI, ints.floor_divide, True)
+_integer(arith.CeilDivSI, lambda e, x, y: ints.ceil_divide(e, x, y, True), True)
+_integer(arith.CeilDivUI, lambda e, x, y: ints.ceil_divide(e, x, y, False), False)
+_integer(arith.ShLI, ints.shl, False)
+_integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True)
+_integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False)
+_integer(arith.AndI, ints.bit_and)
+_integer(arith.OrI, ints.bit_or)
+_integer(arith.XOrI, ints.xor)
+_integer(arith.MaxSI, lambda e, x, y: ints.extremum(e, llvm.SMax, x, y), True)
+_integer(arith.MaxUI, lambda e, x, y: ints.extremum(e, llvm.UMax, x, y), False)
+_integer(arith.MinSI, lambda e, x, y: ints.extremum(e, llvm.SMin, x, y), True)
+_integer(arith.MinUI, lambda e, x, y: ints.extremum(e, llvm.UMin, x, y), False)
+_integer(arith.MulSIWide, lambda e, x, y: ints.wide_product(e, x, y, True))
+_integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
+
+
+def _wrapping(cls: type[Op], make: Callable[[Emitter, Value, Value, bool], Value]) -> None:
+    """Register a sum, difference or product with its no-wrap promise."""
+
+    def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        return make(e, x, y, bool(op.attributes.get("nsw")))
+
+    ELEMENTWISE[cls] = pattern
+
+
+_wrapping(arith.AddI, ints.add)
+_wrapping(arith.SubI, ints.sub)
+_wrapping(arith.MulI, ints.mul)
+
+
+@lowers(arith.CmpI)
+def compare_integers(e: Emitter, op: arith.CmpI, x: Value, y: Value) -> Value:
+    """icmp."""
+    signed = op.predicate[0] == "s"
+    return ints.icmp(e, op.predicate, _widened(e, x, signed), _widened(e, y, signed))
+
+
+@lowers(arith.Select)
+def select(e: Emitter, op: Op, condition: Value, x: Value, y: Value) -> Value:
+    """select."""
+    return ints.select(e, condition, x, y)
+
+
+@lowers(arith.ExtSI)
+def extend_signed(e: Emitter, op: Op, x: Value) -> Value:
+    """sext."""
+    return ints.extend(e, x, op.results[0].type, True)
+
+
+@lowers(arith.ExtUI)
+def extend_unsigned(e: Emitter, op: Op, x: Value) -> Value:
+    """zext."""
+    return ints.extend(e, x, op.results[0].type, False)
+
+
+@lowers(arith.TruncI)
+def truncate(e: Emitter, op: Op, x: Value) -> Value:
+    """trunc."""
+    return ints.truncate(e, x, op.results[0].type)
+
+
+@lowers(arith.IndexCast)
+def index_cast(e: Emitter, op: Op, x: Value) -> Value:
+    """sext or trunc."""
+    to = op.results[0].type
+    return ints.truncate(e, x, to) if width_of(x) > ints.width_of_type(to) else ints.extend(e, x, to, True)
+
+
+# Floats
+
+
+def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = False) -> Value:
+    """Float to float, through f32 where PTX has no direct instruction."""
+    kind = x.type
+    if kind == to:
+        return x
+    if x in e.known and to in (F16, BF16, F32, F64):
+        return e.constant(to, e.known[x])
+    if TF32 in (kind, to):
+        if kind == TF32:
+            return convert(e, bitcast(e, x, F32), to, rounding)
+        return e.value(llvm.FPTrunc, TF32, convert(e, x, F32, rounding), rounding="rna")
+    if BF16 in (kind, to) and F32 not in (kind, to):
+        return convert(e, convert(e, x, F32, rounding, ftz), to, rounding, ftz)
+    wider = width_of(x) < (to.width if isinstance(to, FloatType) else 0)
+    attributes: dict[str, Any] = {} if wider or rounding in ("rn", "rna") else {"rounding": rounding}
+    if ftz:
+        attributes["ftz"] = True
+    return e.value(llvm.FPExt if wider else llvm.FPTrunc, to, x, **attributes)
+
+
+def through_f32(e: Emitter, make: Callable[..., Value], *operands: Value) -> Value:
+    """Compute 16-bit floats, packed or not, in f32 and round once."""
+    kind = operands[0].type
+    columns = zip(*(unpack(e, x) for x in operands), strict=True)
+    element = scalar_type(kind)
+    parts = [convert(e, make(e, *(convert(e, x, F32) for x in column)), element) for column in columns]
+    return pack(e, parts, kind)
+
+
+def as_f32(e: Emitter, x: Value) -> Value:
+    """tf32 seen as the f32 it is stored in."""
+    return bitcast(e, x, F32) if x.type == TF32 else x
+
+
+def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, Value], Value] | None) -> None:
+    """Register a two-operand float op; `bf16` replaces it on bfloat16."""
+
+    def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        if bf16 is not None and scalar_type(x.type) == BF16:
+            return bf16(e, x, y)
+        if x.type == TF32:
+            return bitcast(e, e.value(to, F32, as_f32(e, x), as_f32(e, y), **mode(op)), TF32)
+        return e.value(to, x.type, x, y, **mode(op))
+
+    ELEMENTWISE[cls] = pattern
+
+
+def _bf16_fma(e: Emitter, a: Value, b: Value, c: Value) -> Value:
+    return e.value(llvm.Fma, a.type, a, b, c)
+
+
+_float_binary(arith.AddF, llvm.FAdd, lambda e, x, y: _bf16_fma(e, x, e.constant(x.type, 1.0), y))
+_float_binary(arith.SubF, llvm.FSub, lambda e, x, y: _bf16_fma(e, y, e.constant(x.type, -1.0), x))
+_float_binary(arith.MulF, llvm.FMul, lambda e, x, y: _bf16_fma(e, x, y, e.constant(x.type, -0.0)))
+_float_binary(arith.MaxNumF, llvm.MaxNum, None)
+_float_binary(arith.MinNumF, llvm.MinNum, None)
+
+
+def _nan_propagating(cls: type[Op], to: type[Op], quiet: type[Op]) -> None:
+    """Register maximumf or minimumf; f64 has no .NaN form (ptxas: illegal modifier), a sum carries the NaN there."""
+
+    def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        if x.type == F64:
+            ordered = e.value(llvm.FCmp, I1, x, y, predicate="ord")
+            return ints.select(e, ordered, e.value(quiet, F64, x, y), e.value(llvm.FAdd, F64, x, y))
+        x, y = as_f32(e, x), as_f32(e, y)
+        made = e.value(to, x.type, x, y, **mode(op))
+        return bitcast(e, made, TF32) if op.results[0].type == TF32 else made
+
+    ELEMENTWISE[cls] = pattern
+
+
+_nan_propagating(arith.MaximumF, llvm.Maximum, llvm.MaxNum)
+_nan_propagating(arith.MinimumF, llvm.Minimum, llvm.MinNum)
+
+
+def _quotient(e: Emitter, x: Value, y: Value) -> Value:
+    return e.value(llvm.FDiv, F32, x, y)
+
+
+@lowers(arith.DivF)
+def divide_floats(e: Emitter, op: arith.DivF, x: Value, y: Value) -> Value:
+    """fdiv; 16-bit quotients through f32, whose 24 bits make the second rounding harmless (24 >= 2 * 11 + 2)."""
+    if scalar_type(x.type) in (F16, BF16):
+        return through_f32(e, _quotient, x, y)
+    attributes = mode(op)
+    if op.rounding in ("approx", "full") and x.type == F32:
+        attributes["rounding"] = op.rounding
+    return e.value(llvm.FDiv, x.type, x, y, **attributes)
+
+
+@lowers(arith.NegF)
+def negate(e: Emitter, op: Op, x: Value) -> Value:
+    """fneg; twice is nothing, a constant flips."""
+    if x in e.known:
+        return e.constant(x.type, -e.known[x])
+    inner = x.owner
+    if type(inner) is llvm.FNeg:
+        return inner.operands[0]
+    if x.type == TF32:
+        return bitcast(e, e.value(llvm.FNeg, F32, as_f32(e, x)), TF32)
+    return e.value(llvm.FNeg, x.type, x)
+
+
+@lowers(arith.CmpF)
+def compare_floats(e: Emitter, op: arith.CmpF, x: Value, y: Value) -> Value:
+    """fcmp; bf16 compares as f32."""
+    x, y = as_f32(e, x), as_f32(e, y)
+    if x.type == BF16:
+        x, y = convert(e, x, F32), convert(e, y, F32)
+    if isinstance(x.type, VectorType):
+        raise UnsupportedError("arith.cmpf on a packed pair", op.location, "compare its halves")
+    return e.value(llvm.FCmp, I1, x, y, predicate=op.predicate, **({"ftz": True} if op.ftz else {}))
+
+
+def _float_cast(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
+    to = op.results[0].type
+    if isinstance(to, VectorType) and isinstance(x.type, VectorType):
+        return pack(e, [convert(e, part, to.element, op.rounding, op.ftz) for part in unpack(e, x)], to)
+    return convert(e, x, to, op.rounding, op.ftz)
+
+
+ELEMENTWISE[arith.ExtF] = _float_cast
+ELEMENTWISE[arith.TruncF] = _float_cast
+
+
+def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
+    def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
+        kind = op.results[0].type
+        known = e.integer(x)
+        if known is not None:
+            return e.constant(kind, known if signed else known & ((1 << width_of(x)) - 1))
+        if width_of(x) < 32:
+            x = ints.extend(e, x, I32, signed)
+        if kind in (BF16, TF32):
+            return convert(e, e.value(to, F32, x), kind)
+        return e.value(to, kind, x, **mode(op))
+
+    ELEMENTWISE[cls] = pattern
+
+
+def _to_integer(cls: type[Op], to: type[Op]) -> None:
+    def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
+        x = as_f32(e, x)
+        return e.value(to, op.results[0].type, convert(e, x, F32) if x.type == BF16 else x)
+
+    ELEMENTWISE[cls] = pattern
+
+
+_to_float(arith.SIToFP, llvm.SIToFP, True)
+_to_float(arith.UIToFP, llvm.UIToFP, False)
+_to_integer(arith.FPToSI, llvm.FPToSI)
+_to_integer(arith.FPToUI, llvm.FPToUI)
+
+
+@lowers(arith.Bitcast)
+def cast_bits(e: Emitter, op: Op, x: Value) -> Value:
+    """bitcast."""
+    return bitcast(e, x, op.results[0].type)

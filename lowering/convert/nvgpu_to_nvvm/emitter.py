@@ -1,0 +1,153 @@
+"""Emitting nvvm ops with value numbering: a pure op that exists in a dominating scope is found, not made again.
+
+A pure op of a loop body whose operands come from outside is placed before the loop. Scopes mirror the structured
+control flow of the source, so that both need no dominator tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ir.core import UNKNOWN, Block, Location, Op, Type, Value
+from ir.dialects import llvm
+from ir.types import I1, I32, FloatType, IntType
+
+OpT = TypeVar("OpT", bound=Op)
+Operands = tuple[Value, ...]
+
+
+def wrap(value: int, width: int) -> int:
+    """The signed number that `width` bits of `value` hold."""
+    if width == 1:
+        return value & 1
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+class Scope:
+    """Ops known in one structured region; `hoist` says that its pure ops may move to the enclosing scope."""
+
+    __slots__ = ("block", "hoist", "table")
+
+    def __init__(self, block: Block, hoist: bool):
+        self.block = block
+        self.hoist = hoist
+        self.table: dict[tuple[Any, ...], Op] = {}
+
+
+class Emitter:
+    """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
+
+    def __init__(self, entry: Block):
+        self.scopes = [Scope(entry, False)]
+        self.blocks = [entry]
+        self.level: dict[Value, int] = {}
+        self.known: dict[Value, int | float] = {}
+        self.constants: dict[tuple[Type, int | float | str], Value] = {}
+        self.constant_ops: list[Op] = []
+        self.location: Location = UNKNOWN
+        for arg in entry.args:
+            self.level[arg] = 0
+
+    @property
+    def depth(self) -> int:
+        """Number of structured regions around the current block."""
+        return len(self.scopes) - 1
+
+    def enter(self, block: Block, hoist: bool) -> None:
+        """Continue in `block`, one scope deeper."""
+        self.scopes.append(Scope(block, hoist))
+        self.place(block)
+
+    def leave(self) -> None:
+        """Back to the enclosing scope."""
+        self.scopes.pop()
+
+    def place(self, block: Block) -> None:
+        """Lay out `block` next and make it the current block of the current scope."""
+        self.blocks.append(block)
+        self.scopes[-1].block = block
+        depth = self.depth
+        for arg in block.args:
+            self.level[arg] = depth
+
+    def pure(self, cls: type[OpT], types: list[Type], operands: Operands, **attributes: Any) -> OpT:
+        """The op of this class, operands and attributes, found or made as far out as its operands allow."""
+        key = (cls, types[0], operands, tuple(attributes.items())) if attributes else (cls, types[0], operands)
+        scopes, level = self.scopes, self.level
+        outer = 0
+        for value in operands:
+            found = level[value]
+            if found > outer:
+                outer = found
+        depth = len(scopes) - 1
+        for scope in scopes[depth : outer - 1 if outer else None : -1]:
+            known = scope.table.get(key)
+            if known is not None:
+                return known  # pyright: ignore[reportReturnType]
+        while depth > outer and scopes[depth].hoist:
+            depth -= 1
+        made = cls(operands, types, attributes, (), self.location)
+        scopes[depth].table[key] = made
+        self._append(scopes[depth].block, made, depth)
+        return made
+
+    def value(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value:
+        """First result of `pure`."""
+        return self.pure(cls, [type], operands, **attributes).results[0]
+
+    def effect(self, cls: type[OpT], operands: list[Value], types: list[Type], segments: tuple[int, ...] | None = None,
+               **attributes: Any) -> OpT:  # fmt: skip
+        """A new op at this very place."""
+        made = cls(operands, types, attributes, (), self.location, segments)
+        self._append(self.scopes[-1].block, made, len(self.scopes) - 1)
+        return made
+
+    def _append(self, block: Block, made: Op, depth: int) -> None:
+        made.parent = block
+        block.ops.append(made)
+        for result in made.results:
+            self.level[result] = depth
+
+    def finish(self) -> None:
+        """Put the constants at the head of the function."""
+        self.blocks[0].ops[:0] = self.constant_ops
+
+    def constant(self, type: Type, number: int | float) -> Value:
+        """The constant of this type; integers are kept as signed numbers."""
+        key: tuple[Type, int | float | str]
+        if isinstance(type, IntType):
+            number = wrap(int(number), type.width)
+            key = (type, number)
+        else:
+            number = float(number)
+            key = (type, number.hex())  # keeps -0.0 apart from 0.0
+        value = self.constants.get(key)
+        if value is None:
+            made = llvm.Constant((), [type], {"value": number}, (), self.location)
+            made.parent = self.blocks[0]
+            self.constant_ops.append(made)
+            value = made.results[0]
+            self.level[value] = 0
+            self.known[value] = number
+            self.constants[key] = value
+        return value
+
+    def i32(self, number: int) -> Value:
+        """An i32 constant."""
+        return self.constant(I32, number)
+
+    def boolean(self, number: bool) -> Value:
+        """An i1 constant."""
+        return self.constant(I1, int(number))
+
+    def integer(self, value: Value) -> int | None:
+        """The number of an integer constant."""
+        known = self.known.get(value)
+        return known if isinstance(known, int) else None
+
+
+def width_of(value: Value) -> int:
+    """Bits of an integer or float value."""
+    kind = value.type
+    return kind.width if isinstance(kind, (IntType, FloatType)) else 0

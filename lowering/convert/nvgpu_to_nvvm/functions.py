@@ -1,0 +1,147 @@
+"""math ops: PTX's approximations, with range reduction where they alone are not accurate enough."""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Callable
+
+from ir.core import Op, UnsupportedError, Value
+from ir.dialects import llvm, math, nvvm
+from ir.types import BF16, F16, F32, F64, I32, TF32
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, mode, scalar_type, through_f32
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.values import bitcast
+
+LOG2_E = numbers.log2(numbers.e)
+LOG2_E_HIGH = 1.44269502162933349609375  # log2 e rounded to f32
+LOG2_E_LOW = LOG2_E - LOG2_E_HIGH
+LN_2 = numbers.log(2.0)
+
+
+def f32(e: Emitter, number: float) -> Value:
+    """An f32 constant."""
+    return e.constant(F32, number)
+
+
+def fma(e: Emitter, a: Value, b: Value, c: Value, **attributes: object) -> Value:
+    """a * b + c."""
+    return e.value(llvm.Fma, a.type, a, b, c, **attributes)
+
+
+def mul(e: Emitter, a: Value, b: Value) -> Value:
+    """a * b in f32."""
+    return e.value(llvm.FMul, F32, a, b)
+
+
+def _function(cls: type[Op], accurate: Callable[[Emitter, Value], Value],
+              approximate: Callable[[Emitter, Value], Value] | None = None) -> None:  # fmt: skip
+    """Register an f32 function; 16-bit operands take the approximation, whose error is far below their rounding."""
+
+    def pattern(e: Emitter, op: math.FloatUnary, x: Value) -> Value:
+        kind, fast = scalar_type(x.type), approximate or accurate
+        if kind in (F16, BF16):
+            return through_f32(e, fast, x)
+        if kind == TF32:
+            return bitcast(e, fast(e, bitcast(e, x, F32)), TF32)
+        if kind != F32:
+            raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
+        return fast(e, x) if op.rounding in ("approx", "full") else accurate(e, x)
+
+    ELEMENTWISE[cls] = pattern
+
+
+def _instruction(cls: type[Op], **attributes: object) -> Callable[[Emitter, Value], Value]:
+    return lambda e, x: e.value(cls, F32, x, **attributes)
+
+
+def exp(e: Emitter, x: Value) -> Value:
+    """e^x = 2^n * 2^f with n near x log2 e and f from two fused steps (Cody and Waite's reduction).
+
+    n is found in a saturated fma, which clamps it to [-126, 126]; 252 * sat + bias then holds n + 127 in its low bits,
+    so that a shift makes 2^n. Past the clamp f takes the rest, so overflow, underflow and infinities come out right.
+    Source of the method: libdevice's expf; constants derived here.
+    """
+    unit = fma(e, x, f32(e, LOG2_E / 252), f32(e, 0.5), saturate=True)
+    shifted = fma(e, unit, f32(e, 252.0), f32(e, 12582912.0 + 1), rounding="rm")  # 1.5 * 2^23: integers in low bits
+    n = e.value(llvm.FAdd, F32, shifted, f32(e, -(12582912.0 + 1 + 126)))
+    minus_n = e.value(llvm.FNeg, F32, n)
+    rest = fma(e, x, f32(e, LOG2_E_HIGH), minus_n)
+    rest = fma(e, x, f32(e, LOG2_E_LOW), rest)
+    scale = bitcast(e, ints.shl(e, bitcast(e, shifted, I32), e.i32(23)), F32)
+    return mul(e, e.value(nvvm.Ex2, F32, rest, ftz=True), scale)
+
+
+def exp_approximate(e: Emitter, x: Value) -> Value:
+    """ex2.approx(x log2 e)."""
+    return e.value(nvvm.Ex2, F32, mul(e, x, f32(e, LOG2_E)), ftz=True)
+
+
+def log_approximate(e: Emitter, x: Value) -> Value:
+    """lg2.approx(x) ln 2."""
+    return mul(e, e.value(nvvm.Lg2, F32, x), f32(e, LN_2))
+
+
+_function(math.Exp, exp, exp_approximate)
+_function(math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True))
+_function(math.Log, log_approximate)
+_function(math.Log2, _instruction(nvvm.Lg2))
+_function(math.Tanh, _instruction(nvvm.Tanh))
+_function(math.Sin, _instruction(nvvm.Sin))
+_function(math.Cos, _instruction(nvvm.Cos))
+
+
+def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:
+    if a.type == TF32:
+        return bitcast(e, fma(e, *(bitcast(e, v, F32) for v in (a, b, c))), TF32)
+    return fma(e, a, b, c, **mode(op))
+
+
+ELEMENTWISE[math.Fma] = _fma
+
+
+def _abs(e: Emitter, op: Op, x: Value) -> Value:
+    if x.type == TF32:
+        return bitcast(e, e.value(llvm.FAbs, F32, bitcast(e, x, F32)), TF32)
+    return e.value(llvm.FAbs, x.type, x)
+
+
+ELEMENTWISE[math.AbsF] = _abs
+
+
+def _rounded(cls: type[Op], to: type[Op]) -> None:
+    """Register floor or ceil: cvt.rmi, cvt.rpi on f16, f32, f64."""
+
+    def pattern(e: Emitter, op: Op, x: Value) -> Value:
+        if x.type in (F32, F64, F16):
+            return e.value(to, x.type, x)
+        return through_f32(e, _instruction(to), x)
+
+    ELEMENTWISE[cls] = pattern
+
+
+_rounded(math.Floor, llvm.Floor)
+_rounded(math.Ceil, llvm.Ceil)
+
+
+def _sqrt(e: Emitter, op: math.Sqrt, x: Value) -> Value:
+    rounding = {"rounding": op.rounding} if op.rounding != "rn" else {}
+    if x.type == F64:
+        return e.value(llvm.Sqrt, F64, x)
+    if x.type == F32:
+        return e.value(llvm.Sqrt, F32, x, **rounding, **({"ftz": True} if op.ftz else {}))
+    return through_f32(e, _instruction(llvm.Sqrt, rounding="approx"), x)
+
+
+ELEMENTWISE[math.Sqrt] = _sqrt
+
+
+def _rsqrt(e: Emitter, op: math.Rsqrt, x: Value) -> Value:
+    if x.type == F64:
+        return e.value(llvm.FDiv, F64, e.constant(F64, 1.0), e.value(llvm.Sqrt, F64, x))
+    if x.type == F32:
+        return e.value(nvvm.Rsqrt, F32, x, **({"ftz": True} if op.ftz else {}))
+    return through_f32(e, _instruction(nvvm.Rsqrt), x)
+
+
+ELEMENTWISE[math.Rsqrt] = _rsqrt

@@ -1,0 +1,318 @@
+"""Integer ops with the foldings that addresses need: constants, identities, strength, loop-invariant regrouping."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from ir.core import Op, Type, Value
+from ir.dialects import llvm
+from ir.types import I1, I64, IntType
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
+
+INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
+           "ule": "ugt", "ugt": "ule"}  # fmt: skip
+SWAPPED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult",
+           "ule": "uge", "uge": "ule"}  # fmt: skip
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+def _unsigned(number: int, width: int) -> int:
+    return number & ((1 << width) - 1)
+
+
+def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
+    """x + y; a chain that mixes loop-invariant and varying terms is regrouped so that the invariant ones meet."""
+    if x in e.known:
+        x, y = y, x
+    kind = x.type
+    a, b = e.integer(x), e.integer(y)
+    if kind == I1:
+        return xor(e, x, y)
+    if b is not None:
+        if a is not None:
+            return e.constant(kind, a + b)
+        if b == 0:
+            return x
+        inner = x.owner
+        if type(inner) is llvm.Add and inner.operands[1] in e.known:
+            total = b + int(e.known[inner.operands[1]])
+            keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
+            return add(e, inner.operands[0], e.constant(kind, total), keeps)
+    elif not nsw:
+        regrouped = _regroup(e, x, y) or _regroup(e, y, x)
+        if regrouped is not None:
+            return regrouped
+    return e.value(llvm.Add, kind, x, y, nsw=True) if nsw else e.value(llvm.Add, kind, x, y)
+
+
+def _regroup(e: Emitter, x: Value, y: Value) -> Value | None:
+    """(varying + invariant) + invariant -> varying + (invariant + invariant)."""
+    inner = x.owner
+    if type(inner) is not llvm.Add:
+        return None
+    level, (p, q) = e.level, inner.operands
+    here = level[x]
+    if level[y] >= here or q in e.known:
+        return None
+    if level[q] < here:
+        return add(e, p, add(e, q, y))
+    return add(e, q, add(e, p, y)) if level[p] < here else None
+
+
+def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
+    """x - y; a constant y becomes an addition."""
+    b = e.integer(y)
+    if x.type == I1:
+        return xor(e, x, y)
+    if b is not None:
+        return add(e, x, e.constant(x.type, -b), nsw and wrap(-b, width_of(x)) == -b)
+    if x is y:
+        return e.constant(x.type, 0)
+    return e.value(llvm.Sub, x.type, x, y, nsw=True) if nsw else e.value(llvm.Sub, x.type, x, y)
+
+
+def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
+    """x * y; powers of two stay products here and print as shifts."""
+    if x in e.known:
+        x, y = y, x
+    kind = x.type
+    a, b = e.integer(x), e.integer(y)
+    if kind == I1:
+        return bit_and(e, x, y)
+    if b is not None:
+        if a is not None:
+            return e.constant(kind, a * b)
+        if b in (0, 1):
+            return x if b else y
+        inner = x.owner
+        if type(inner) is llvm.Mul and inner.operands[1] in e.known:
+            total = b * int(e.known[inner.operands[1]])
+            keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
+            return mul(e, inner.operands[0], e.constant(kind, total), keeps)
+    return e.value(llvm.Mul, kind, x, y, nsw=True) if nsw else e.value(llvm.Mul, kind, x, y)
+
+
+def shl(e: Emitter, x: Value, y: Value) -> Value:
+    """x << y; a constant amount becomes a product, so that both spellings are one value."""
+    b = e.integer(y)
+    if b is not None and x.type != I1:
+        width = width_of(x)
+        return mul(e, x, e.constant(x.type, 1 << b)) if 0 <= b < width else e.constant(x.type, 0)
+    return e.value(llvm.Shl, x.type, x, y)
+
+
+def shift_right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
+    """x >> y, arithmetic (AShr) or logical (LShr)."""
+    a, b = e.integer(x), e.integer(y)
+    if b == 0:
+        return x
+    if a is not None and b is not None and 0 < b < width_of(x):
+        return e.constant(x.type, (a if cls is llvm.AShr else _unsigned(a, width_of(x))) >> b)
+    return e.value(cls, x.type, x, y)
+
+
+def bit_and(e: Emitter, x: Value, y: Value) -> Value:
+    """x & y."""
+    if x in e.known:
+        x, y = y, x
+    a, b = e.integer(x), e.integer(y)
+    if b is not None:
+        if a is not None:
+            return e.constant(x.type, a & b)
+        if b == 0:
+            return y
+        if b == -1 or (x.type == I1 and b == 1):
+            return x
+    return x if x is y else e.value(llvm.And, x.type, x, y)
+
+
+def bit_or(e: Emitter, x: Value, y: Value) -> Value:
+    """x | y."""
+    if x in e.known:
+        x, y = y, x
+    a, b = e.integer(x), e.integer(y)
+    if b is not None:
+        if a is not None:
+            return e.constant(x.type, a | b)
+        if b == 0:
+            return x
+        if b == -1 or (x.type == I1 and b == 1):
+            return y
+    return x if x is y else e.value(llvm.Or, x.type, x, y)
+
+
+def xor(e: Emitter, x: Value, y: Value) -> Value:
+    """x ^ y; a negated comparison becomes the opposite comparison."""
+    if x in e.known:
+        x, y = y, x
+    a, b = e.integer(x), e.integer(y)
+    if b is not None:
+        if a is not None:
+            return e.constant(x.type, a ^ b)
+        if b == 0:
+            return x
+        inner = x.owner
+        if type(inner) is llvm.Xor and inner.operands[1] in e.known:
+            return xor(e, inner.operands[0], e.constant(x.type, b ^ int(e.known[inner.operands[1]])))
+        if x.type == I1 and type(inner) is llvm.ICmp:
+            return icmp(e, INVERSE[inner.predicate], *inner.operands)
+    return e.constant(x.type, 0) if x is y else e.value(llvm.Xor, x.type, x, y)
+
+
+def bit_not(e: Emitter, x: Value) -> Value:
+    """All bits flipped."""
+    return xor(e, x, e.constant(x.type, -1))
+
+
+def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
+    """SDiv, UDiv, SRem or URem; unsigned powers of two become shifts and masks, other constants are ptxas's work."""
+    a, b = e.integer(x), e.integer(y)
+    remainder, signed = cls in (llvm.SRem, llvm.URem), cls in (llvm.SDiv, llvm.SRem)
+    if b == 1:
+        return e.constant(x.type, 0) if remainder else x
+    if a is not None and b:
+        if not signed:
+            a, b = _unsigned(a, width_of(x)), _unsigned(b, width_of(x))
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return e.constant(x.type, a - quotient * b if remainder else quotient)
+    if b is not None and b > 0 and not signed and b & (b - 1) == 0:
+        if remainder:
+            return bit_and(e, x, e.constant(x.type, b - 1))
+        return shift_right(e, llvm.LShr, x, e.constant(x.type, b.bit_length() - 1))
+    return e.value(cls, x.type, x, y)
+
+
+def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
+    """Signed division rounded down: the truncated quotient, less one where a remainder has the divisor's other sign."""
+    b = e.integer(y)
+    if b is not None and b > 0:
+        if b & (b - 1) == 0:
+            return shift_right(e, llvm.AShr, x, e.constant(x.type, b.bit_length() - 1))
+        quotient, rest = _divide_with_rest(e, x, y)
+        return add(e, quotient, shift_right(e, llvm.AShr, rest, e.constant(x.type, width_of(x) - 1)))
+    quotient, rest = _divide_with_rest(e, x, y)
+    zero = e.constant(x.type, 0)
+    crosses = icmp(e, "slt", xor(e, rest, y), zero)
+    adjust = bit_and(e, icmp(e, "ne", rest, zero), crosses)
+    return select(e, adjust, add(e, quotient, e.constant(x.type, -1)), quotient)
+
+
+def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
+    """Division rounded up: the truncated quotient, plus one where a remainder has the divisor's sign."""
+    zero, one = e.constant(x.type, 0), e.constant(x.type, 1)
+    if not signed:
+        quotient = divide(e, llvm.UDiv, x, y)
+        rest = sub(e, x, mul(e, quotient, y))
+        return select(e, icmp(e, "ne", rest, zero), add(e, quotient, one), quotient)
+    quotient, rest = _divide_with_rest(e, x, y)
+    b = e.integer(y)
+    if b is not None and b > 0:
+        grows = icmp(e, "sgt", rest, zero)
+    else:
+        grows = bit_and(e, icmp(e, "ne", rest, zero), icmp(e, "sge", xor(e, rest, y), zero))
+    return select(e, grows, add(e, quotient, one), quotient)
+
+
+def _divide_with_rest(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
+    quotient = divide(e, llvm.SDiv, x, y)
+    return quotient, sub(e, x, mul(e, quotient, y))
+
+
+def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
+    """SMax, SMin, UMax or UMin."""
+    a, b = e.integer(x), e.integer(y)
+    if a is not None and b is not None:
+        pick = max if cls in (llvm.SMax, llvm.UMax) else min
+        signed = cls in (llvm.SMax, llvm.SMin)
+        return e.constant(x.type, pick(a, b, key=lambda n: n if signed else _unsigned(n, width_of(x))))
+    return x if x is y else e.value(cls, x.type, x, y)
+
+
+def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
+    """A comparison with its constant, if any, on the right."""
+    if x in e.known and y not in e.known:
+        x, y, predicate = y, x, SWAPPED[predicate]
+    a, b = e.integer(x), e.integer(y)
+    if a is not None and b is not None:
+        if predicate[0] == "u":
+            a, b = _unsigned(a, width_of(x)), _unsigned(b, width_of(x))
+        return e.boolean(COMPARE[predicate[-2:]](a, b))
+    if x is y:
+        return e.boolean(predicate[-2:] in ("eq", "le", "ge"))
+    if x.type == I1:
+        return _compare_bits(e, predicate, x, y)
+    return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def _compare_bits(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
+    """Comparison of i1 as logic; signed, true is -1."""
+    if predicate in ("eq", "ne"):
+        differs = xor(e, x, y)
+        return differs if predicate == "ne" else bit_not(e, differs)
+    if predicate[0] == "s":
+        x, y = y, x
+    order = predicate[1:]
+    if order in ("gt", "le"):
+        x, y = y, x
+    less = bit_and(e, bit_not(e, x), y)  # x < y, unsigned
+    return less if order in ("lt", "gt") else bit_not(e, less)
+
+
+def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
+    """x where the condition holds, else y."""
+    known = e.integer(condition)
+    if known is not None:
+        return x if known else y
+    if x is y:
+        return x
+    if x.type == I1:
+        return bit_or(e, bit_and(e, condition, x), bit_and(e, bit_not(e, condition), y))
+    flipped = condition.owner
+    if type(flipped) is llvm.Xor and flipped.operands[1] in e.known:
+        return e.value(llvm.Select, x.type, flipped.operands[0], y, x)
+    return e.value(llvm.Select, x.type, condition, x, y)
+
+
+def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
+    """Sign or zero extension to a wider integer."""
+    if x.type == to:
+        return x
+    known = e.integer(x)
+    if known is not None:
+        if x.type == I1 and signed:
+            return e.constant(to, -known)
+        return e.constant(to, known if signed else _unsigned(known, width_of(x)))
+    if x.type == I1:
+        return select(e, x, e.constant(to, -1 if signed else 1), e.constant(to, 0))
+    inner, cls = x.op, llvm.SExt if signed else llvm.ZExt
+    if isinstance(inner, (cls, llvm.ZExt)):
+        return e.value(type(inner), to, inner.operands[0])
+    return e.value(cls, to, x)
+
+
+def truncate(e: Emitter, x: Value, to: Type) -> Value:
+    """The low bits."""
+    if x.type == to:
+        return x
+    known = e.integer(x)
+    if known is not None:
+        return e.constant(to, known)
+    if to == I1:
+        return icmp(e, "ne", bit_and(e, x, e.constant(x.type, 1)), e.constant(x.type, 0))
+    inner = x.owner
+    if isinstance(inner, (llvm.SExt, llvm.ZExt)) and width_of(inner.operands[0]) >= width_of_type(to):
+        return truncate(e, inner.operands[0], to)
+    return e.value(llvm.Trunc, to, x)
+
+
+def width_of_type(type: Type) -> int:
+    """Bits of an integer type."""
+    return type.width if isinstance(type, IntType) else 0
+
+
+def wide_product(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
+    """i32 x i32 -> i64, which prints as mul.wide."""
+    return mul(e, extend(e, x, I64, signed), extend(e, y, I64, signed))

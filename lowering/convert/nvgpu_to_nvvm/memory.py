@@ -1,0 +1,239 @@
+"""Memory, tensor-core and warp ops: registers in, registers out, one pattern an op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Protocol
+
+from ir.core import Op, Type, UnsupportedError, Value
+from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
+from ir.types import I1, I8, I16, I32, I64, FloatType, VectorType
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pack, register_types, unpack
+
+SHARED_SYMBOL = "dynamic_smem"
+MMA_TYPES = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "tf32": "tf32", "i8": "s8"}
+FULL_WARP_CLAMP = {"xor": 31, "down": 31, "idx": 31, "up": 0}  # PTX ISA, shfl.sync operand c: segment of 32 lanes
+SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
+
+
+class Conversion(Protocol):
+    """What the patterns need of the conversion in progress."""
+
+    e: Emitter
+
+    def registers(self, value: Value) -> list[Value]:
+        """Registers of an nvgpu value."""
+        ...
+
+    def register(self, value: Value) -> Value:
+        """The register of an nvgpu value that takes one."""
+        ...
+
+    def define(self, value: Value, registers: list[Value]) -> None:
+        """Say which registers hold an nvgpu value."""
+        ...
+
+
+def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
+    """The i1 register of an optional predicate, or its value where it is known."""
+    if pred is None:
+        return True
+    register = c.register(pred)
+    known = c.e.integer(register)
+    return register if known is None else bool(known)
+
+
+def load(c: Conversion, op: nvgpu.Load) -> None:
+    """nvgpu.load -> nvvm.ld."""
+    e, wanted = c.e, register_types(op.results[0].type)
+    kinds: list[Type] = [I8 if t == I1 else t for t in wanted]
+    pred, cache = predicate_of(c, op.pred), op.cache
+    kept: list[Value] = []
+    if pred is not True:
+        given = op.passthrough
+        kept = [e.constant(t, 0) for t in wanted] if given is None else c.registers(given)
+    if pred is False:
+        c.define(op.results[0], kept)
+        return
+    kept = [ints.extend(e, k, I8, False) if k.type == I1 else k for k in kept]
+    guard = [] if pred is True else [pred]
+    made = e.effect(nvvm.Ld, [c.register(op.ptr), *guard, *kept], kinds, (1, len(guard), len(kept)), cache=cache)
+    registers = [_as_bit(e, r) if t == I1 else r for r, t in zip(made.results, wanted, strict=True)]
+    c.define(op.results[0], registers)
+
+
+def _as_bit(e: Emitter, byte: Value) -> Value:
+    word = ints.extend(e, byte, I16, False)
+    return ints.icmp(e, "ne", word, e.constant(I16, 0))
+
+
+def store(c: Conversion, op: nvgpu.Store) -> None:
+    """nvgpu.store -> nvvm.st."""
+    e, pred = c.e, predicate_of(c, op.pred)
+    if pred is False:
+        return
+    values = [ints.extend(e, v, I8, False) if v.type == I1 else v for v in c.registers(op.value)]
+    guard = [] if pred is True else [pred]
+    e.effect(nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache)
+
+
+def async_copy(c: Conversion, op: nvgpu.DeviceAsyncCopy) -> None:
+    """nvgpu.device_async_copy -> nvvm.cp.async.shared.global.
+
+    A false predicate becomes a source size of zero: ptxas folds the select into the predicate operand of LDGSTS (seen
+    in SASS for sm_80), so that zero-filling costs no instruction. The select stays beside its copy for that.
+    """
+    e, pred = c.e, predicate_of(c, op.pred)
+    size: Value | None = c.register(op.src_bytes) if op.src_bytes is not None else None
+    if pred is False:
+        size = e.i32(0)
+    elif pred is not True:
+        size = _source_size(e, pred, e.i32(op.bytes) if size is None else size)
+    operands = [c.register(op.dst), c.register(op.src), *([size] if size is not None else [])]
+    modifier = "cg" if op.bypass_l1 else "ca"
+    e.effect(nvvm.CpAsyncSharedGlobal, operands, [], (1, 1, len(operands) - 2), size=op.bytes, modifier=modifier)
+
+
+def _source_size(e: Emitter, pred: Value, size: Value) -> Value:
+    """select(pred, size, 0), one a block and never hoisted."""
+    scope = e.scopes[-1]
+    key = ("source size", scope.block, pred, size)
+    found = scope.table.get(key)
+    if found is None:
+        found = scope.table[key] = e.effect(llvm.Select, [pred, size, e.i32(0)], [I32])
+    return found.results[0]
+
+
+def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
+    """nvgpu.mma.sync -> nvvm.mma.sync."""
+    a, b, acc = (c.registers(v) for v in op.operands)
+    kinds = [v.type for v in op.operands]
+    names = [k.element.name if isinstance(k, VectorType) and isinstance(k.element, FloatType) else "i8" for k in kinds]
+    accumulator = names[2] if names[2] in ("f16", "f32") else "s32"
+    made = c.e.effect(
+        nvvm.MmaSync, [*a, *b, *acc], [r.type for r in acc], (len(a), len(b), len(acc)), shape=op.mmaShape,
+        multiplicandAPtxType=MMA_TYPES[names[0]], multiplicandBPtxType=MMA_TYPES[names[1]],
+        accumulatorPtxType=accumulator,
+    )  # fmt: skip
+    c.define(op.results[0], made.results)
+
+
+def ldmatrix(c: Conversion, op: nvgpu.LdMatrix) -> None:
+    """nvgpu.ldmatrix -> nvvm.ldmatrix."""
+    kinds = register_types(op.results[0].type)
+    layout = "col" if op.transpose else "row"
+    made = c.e.effect(nvvm.LdMatrix, [c.register(op.source)], kinds, num=op.numTiles, layout=layout)
+    c.define(op.results[0], made.results)
+
+
+def fragment(c: Conversion, op: nvgpu.Fragment) -> None:
+    """nvgpu.fragment: no instruction, its operands' registers side by side."""
+    c.define(op.results[0], [r for v in op.operands for r in c.registers(v)])
+
+
+def extract(c: Conversion, op: vector.Extract) -> None:
+    """vector.extract: the registers at the position, or an element of one of them."""
+    source = op.operands[0]
+    registers, kind = c.registers(source), source.type
+    shape = kind.shape if isinstance(kind, VectorType) else ()
+    start, stride = 0, prod(shape)
+    for position, size in zip(op.position, shape, strict=False):
+        stride //= size
+        start += position * stride
+    lanes = lanes_of(registers[0].type)
+    if start % lanes == 0 and stride % lanes == 0:
+        c.define(op.results[0], registers[start // lanes : (start + stride) // lanes])
+        return
+    parts = [unpack(c.e, registers[i // lanes])[i % lanes] for i in range(start, start + stride)]
+    c.define(op.results[0], _packed(c.e, parts, op.results[0].type))
+
+
+def from_elements(c: Conversion, op: vector.FromElements) -> None:
+    """vector.from_elements: 16-bit elements packed in pairs, bytes in fours."""
+    parts = [c.register(v) for v in op.operands]
+    c.define(op.results[0], _packed(c.e, parts, op.results[0].type))
+
+
+def _packed(e: Emitter, parts: list[Value], kind: Type) -> list[Value]:
+    kinds = register_types(kind)
+    lanes = lanes_of(kinds[0])
+    return [pack(e, parts[i * lanes : (i + 1) * lanes], t) for i, t in enumerate(kinds)]
+
+
+def shuffle(c: Conversion, op: gpu.Shuffle) -> None:
+    """gpu.shuffle -> nvvm.shfl.sync of each 32-bit piece."""
+    offset = c.register(op.offset)
+    c.define(op.results[0], [_shuffled(c.e, r, offset, op.mode, op) for r in c.registers(op.value)])
+
+
+def _shuffled(e: Emitter, value: Value, offset: Value, mode: str, op: Op) -> Value:
+    kind = value.type
+    width = bits_of(kind)
+    if width == 32:
+        made = e.effect(nvvm.ShflSync, [value, offset], [kind], kind=SHUFFLE_KINDS[mode], clamp=FULL_WARP_CLAMP[mode])
+        return made.results[0]
+    if kind == I1:
+        word = ints.extend(e, value, I32, False)
+        return ints.icmp(e, "ne", _shuffled(e, word, offset, mode, op), e.i32(0))
+    if width in (8, 16):
+        integer = I8 if width == 8 else I16
+        word = ints.extend(e, bitcast(e, value, integer), I32, False)
+        return bitcast(e, ints.truncate(e, _shuffled(e, word, offset, mode, op), integer), kind)
+    if width != 64:
+        raise UnsupportedError(f"gpu.shuffle of {kind}", op.location, "shuffle values of 1 to 64 bits")
+    pair = VectorType((2,), I32)
+    halves = unpack(e, bitcast(e, value, pair) if kind != I64 else e.value(llvm.Bitcast, pair, value))
+    return bitcast(e, pack(e, [_shuffled(e, h, offset, mode, op) for h in halves], pair), kind)
+
+
+def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
+    """llvm.getelementptr with its constants gathered."""
+    index = op.index
+    made = element_pointer(
+        c.e, c.register(op.base), None if index is None else c.register(index), op.element_bytes, op.offset
+    )
+    c.define(op.results[0], [made])
+
+
+def pointer_to_integer(c: Conversion, op: llvm.PtrToInt) -> None:
+    """llvm.ptrtoint."""
+    c.define(op.results[0], [c.e.value(llvm.PtrToInt, op.results[0].type, c.register(op.pointer))])
+
+
+def integer_to_pointer(c: Conversion, op: llvm.IntToPtr) -> None:
+    """llvm.inttoptr."""
+    c.define(op.results[0], [c.e.value(llvm.IntToPtr, op.results[0].type, c.register(op.address))])
+
+
+def shared_memory(c: Conversion, op: gpu.DynamicSharedMemory) -> None:
+    """gpu.dynamic_shared_memory -> address of the external shared array."""
+    address = c.e.value(llvm.AddressOf, op.results[0].type, global_name=SHARED_SYMBOL)
+    c.define(op.results[0], [address])
+
+
+def coordinate(kind: str) -> Callable[[Conversion, gpu.Coordinate], None]:
+    """Pattern of a coordinate read -> nvvm.read.ptx.sreg."""
+
+    def pattern(c: Conversion, op: gpu.Coordinate) -> None:
+        c.define(op.results[0], [c.e.value(nvvm.SPECIAL_REGISTERS[kind, op.dimension], I32)])
+
+    return pattern
+
+
+def barrier(c: Conversion, op: Op) -> None:
+    """gpu.barrier -> nvvm.barrier0."""
+    c.e.effect(nvvm.Barrier0, [], [])
+
+
+def create_group(c: Conversion, op: Op) -> None:
+    """nvgpu.device_async_create_group -> nvvm.cp.async.commit.group."""
+    c.e.effect(nvvm.CpAsyncCommitGroup, [], [])
+
+
+def wait_group(c: Conversion, op: nvgpu.DeviceAsyncWait) -> None:
+    """nvgpu.device_async_wait -> nvvm.cp.async.wait.group."""
+    c.e.effect(nvvm.CpAsyncWaitGroup, [], [], n=op.num_groups)

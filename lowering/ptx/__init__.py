@@ -1,0 +1,5 @@
+"""From the nvvm level to PTX text: selection (select, templates), register names (registers), printing (printer)."""
+
+from lowering.ptx.printer import PTX_VERSION, emit
+
+__all__ = ["PTX_VERSION", "emit"]

@@ -1,0 +1,110 @@
+"""PTX instructions before registers have names: text with holes, the values defined and used, blocks and edges."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ir.core import Block, Type, Value
+from ir.types import BF16, F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
+
+PREFIX = {1: "%p", 16: "%rs", 32: "%r", 64: "%rd"}
+FLOAT_PREFIX = {16: "%h", 32: "%f", 64: "%fd"}
+DECLARED = {"%p": "pred", "%rs": "b16", "%h": "b16", "%r": "b32", "%f": "b32", "%rd": "b64", "%fd": "b64"}
+"""Register name -> type. Bit types fit every instruction of their size, so that a bitcast needs no move."""
+
+
+class Instruction:
+    """`text` with one %s for each of `args`; `defs` are written, `uses` read."""
+
+    __slots__ = ("args", "defs", "text", "uses")
+
+    def __init__(self, text: str, defs: list[Value], uses: list[Value], args: list[Value] | None = None):
+        self.text = text
+        self.defs = defs
+        self.uses = uses
+        self.args = [*defs, *uses] if args is None else args
+
+
+Copy = tuple[Value, "Value | str"]
+"""What an edge moves: a block argument and its register or immediate."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """A way from one block to another with the values it hands over."""
+
+    to: Block
+    copies: list[Copy] = field(default_factory=list[Copy])
+
+
+@dataclass(slots=True)
+class MachineBlock:
+    """Instructions in order, then the branch: no edge is a return, two are chosen by `condition` (or its negation)."""
+
+    source: Block
+    code: list[Instruction] = field(default_factory=list[Instruction])
+    edges: list[Edge] = field(default_factory=list[Edge])
+    condition: Value | None = None
+    negated: bool = False
+
+
+def register_bits(type: Type) -> int:
+    """Size of the register that holds a value of `type`; bytes live in 16 bits."""
+    if isinstance(type, LLVMPointerType):
+        return 32 if type.space == 3 else 64
+    if isinstance(type, VectorType):
+        return max(type.shape[0] * type.element.width, 16)
+    if type == I1:
+        return 1
+    return max(type.width, 16) if isinstance(type, (IntType, FloatType)) else 64
+
+
+def prefix_of(type: Type) -> str:
+    """Register name prefix of a value's type."""
+    bits = register_bits(type)
+    return FLOAT_PREFIX[bits] if isinstance(type, FloatType) else PREFIX[bits]
+
+
+def half_bits(type: FloatType, number: float) -> int:
+    """The 16 bits of a f16 or bf16 number, rounded to nearest even."""
+    if type == BF16:
+        word = struct.unpack("<I", struct.pack("<f", number))[0]
+        if word & 0x7FFFFFFF > 0x7F800000:
+            return word >> 16 | 0x40
+        return (word + 0x7FFF + (word >> 16 & 1)) >> 16
+    with np.errstate(over="ignore"):
+        return int(np.float16(number).view(np.uint16))
+
+
+def bit_pattern(type: Type, number: int | float) -> int:
+    """The bits of a constant of this register type."""
+    if isinstance(type, VectorType):
+        one, width = bit_pattern(type.element, number), type.element.width
+        return sum(one << width * i for i in range(type.shape[0]))
+    if isinstance(type, FloatType):
+        if type in (F32, TF32):
+            with np.errstate(over="ignore"):
+                return int(np.float32(number).view(np.uint32))
+        if type == F64:
+            return struct.unpack("<Q", struct.pack("<d", number))[0]
+        return half_bits(type, number)
+    width = type.width if isinstance(type, IntType) else 64
+    return int(number) & ((1 << width) - 1)
+
+
+def immediate(type: Type, number: int | float) -> str:
+    """A constant as PTX spells it in an operand or a mov."""
+    if isinstance(type, IntType):
+        return str(int(number))
+    bits = bit_pattern(type, number)
+    if type in (F32, TF32):
+        return f"0f{bits:08X}"
+    return f"0d{bits:016X}" if type == F64 else f"0x{bits:0{register_bits(type) // 4}X}"
+
+
+def takes_immediate(type: Type) -> bool:
+    """Whether instructions accept constants of this type; 16-bit floats and pairs need a register (ptxas)."""
+    return (isinstance(type, IntType) and type != I1) or type in (F32, TF32, F64)

@@ -1,0 +1,164 @@
+"""PTX text of a selected function: header, parameters, register declarations, blocks, moves on edges."""
+
+from __future__ import annotations
+
+from ir.core import Block, Type, Value
+from ir.dialects import llvm
+from ir.types import I1, I8, LLVMPointerType
+from lowering.ptx.machine import DECLARED, Edge, MachineBlock, register_bits
+from lowering.ptx.registers import Liveness, Names, coalesce
+from lowering.ptx.select import Selector
+from lowering.ptx.templates import TEMPLATES, move_type
+
+PTX_VERSION = "8.8"  # covers every feature used and assembles with CUDA 12.9 and 13 (bisected with ptxas 13.5)
+SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
+Move = tuple[str, str, str]
+"""Type, destination register, source register or immediate."""
+
+
+def emit(func: llvm.Func) -> str:
+    """The PTX module of one kernel."""
+    selector = Selector(func, TEMPLATES)
+    return Printer(func, selector.run()).text()
+
+
+class Printer:
+    """Prints one function."""
+
+    def __init__(self, func: llvm.Func, blocks: list[MachineBlock]):
+        self.func = func
+        self.blocks = blocks
+        live = Liveness(blocks)
+        self.live_in = live.live_in
+        self.names = Names(coalesce(blocks, live))
+        self.labels: dict[Block, str] = {}
+        self.lines: list[str] = []
+        self.extra = 0
+
+    def text(self) -> str:
+        """The whole module."""
+        self._label_targets()
+        for at, block in enumerate(self.blocks):
+            following = self.blocks[at + 1].source if at + 1 < len(self.blocks) else None
+            self._block(block, following)
+        return "\n".join([*self._header(), *self._declarations(), "", *self.lines, "}", ""])
+
+    def _header(self) -> list[str]:
+        func = self.func
+        shared = [f".extern .shared .align {SHARED_ALIGNMENT} .b8 dynamic_smem[];"] if func.dynamic_smem else []
+        params = [f"    {parameter(a.type, f'{func.sym_name}_param_{a.index}')}" for a in self.blocks[0].source.args]
+        return [
+            f".version {PTX_VERSION}", f".target {func.target}", ".address_size 64", "", *shared,
+            f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
+            f".reqntid {', '.join(map(str, func.block))}", "{",
+        ]  # fmt: skip
+
+    def _declarations(self) -> list[str]:
+        counts = self.names.counts
+        return [f"    .reg .{DECLARED[p]} {p}<{counts[p]}>;" for p in DECLARED if p in counts]
+
+    def _label_targets(self) -> None:
+        for at, block in enumerate(self.blocks):
+            for edge in block.edges:
+                following = self.blocks[at + 1].source if at + 1 < len(self.blocks) else None
+                if edge.to is not following or len(block.edges) == 2:
+                    self.labels.setdefault(edge.to, "")
+        number = 0
+        for block in self.blocks:
+            if block.source in self.labels:
+                self.labels[block.source] = f"$L{number}"
+                number += 1
+
+    def _block(self, block: MachineBlock, following: Block | None) -> None:
+        if block.source in self.labels:
+            self.lines.append(f"{self.labels[block.source]}:")
+        names, lines = self.names, self.lines
+        for each in block.code:
+            lines.append("    " + each.text % tuple([names[v] for v in each.args]))
+        if not block.edges:
+            lines.append("    ret;")
+        elif len(block.edges) == 1:
+            self._moves(self._needed(block.edges[0]))
+            if block.edges[0].to is not following:
+                lines.append(f"    bra {self.labels[block.edges[0].to]};")
+        else:
+            self._fork(block, following)
+
+    def _fork(self, block: MachineBlock, following: Block | None) -> None:
+        """A conditional branch: the edge to the next block falls through, the other one jumps."""
+        taken, other = block.edges
+        condition = self.names[self._condition(block)]
+        negated = block.negated
+        if taken.to is following:
+            taken, other, negated = other, taken, not negated
+        jump, stay = self._needed(taken), self._needed(other)
+        common = [m for m in jump if m in stay]
+        rest = [m for m in stay if m not in common]
+        written = {m[1] for m in jump}
+        early = len(common) == len(jump) and not any(m[2] in written for m in rest) and condition not in written
+        if not early and condition not in written and not self._harmed(written, other, stay):
+            early, rest = True, stay  # the jump's moves spoil nothing where the branch falls through
+        if early:
+            self._moves(jump)
+            self.lines.append(f"    @{'!' if negated else ''}{condition} bra {self.labels[taken.to]};")
+        else:
+            self.extra += 1
+            skip = f"$E{self.extra}"
+            self.lines.append(f"    @{'' if negated else '!'}{condition} bra {skip};")
+            self._moves(jump)
+            self.lines += [f"    bra {self.labels[taken.to]};", f"{skip}:"]
+            rest = stay
+        self._moves(rest)
+        if other.to is not following:
+            self.lines.append(f"    bra {self.labels[other.to]};")
+
+    @staticmethod
+    def _condition(block: MachineBlock) -> Value:
+        if block.condition is None:
+            raise ValueError("a block with two edges has no condition")
+        return block.condition
+
+    def _harmed(self, written: set[str], edge: Edge, moves: list[Move]) -> bool:
+        """Whether a register in `written` is read by the moves of `edge` or live in its target."""
+        if any(m[2] in written for m in moves):
+            return True
+        target = self.live_registers(edge.to)
+        return any(name in target for name in written)
+
+    def live_registers(self, block: Block) -> set[str]:
+        """Names of the registers that hold a value live into `block`."""
+        return {self.names[v] for v in self.live_in[block] if v in self.names.names}
+
+    def _needed(self, edge: Edge) -> list[Move]:
+        """The moves of an edge that change something."""
+        made: list[Move] = []
+        for arg, value in edge.copies:
+            target = self.names[arg]
+            source = value if isinstance(value, str) else self.names[value]
+            if target != source:
+                made.append((move_type(arg.type), target, source))
+        return made
+
+    def _moves(self, moves: list[Move]) -> None:
+        """Parallel moves in an order that reads each register before it is written; a cycle takes a spare register."""
+        pending = list(moves)
+        while pending:
+            read = {m[2] for m in pending}
+            ready = [m for m in pending if m[1] not in read]
+            if not ready:
+                kind, target, source = pending[0]
+                prefix = target.rstrip("0123456789")
+                spare = self.names.fresh(prefix)
+                self.lines.append(f"    mov.{kind} {spare}, {target};")
+                pending = [(k, t, spare if s == target else s) for k, t, s in pending]
+                continue
+            for kind, target, source in ready:
+                self.lines.append(f"    mov.{kind} {target}, {source};")
+            pending = [m for m in pending if m not in ready]
+
+
+def parameter(kind: Type, name: str) -> str:
+    """Declaration of a kernel parameter."""
+    if isinstance(kind, LLVMPointerType):
+        return f".param .u64 .ptr .global .align 1 {name}"
+    return f".param .b{8 if kind in (I1, I8) else register_bits(kind)} {name}"

@@ -1,0 +1,123 @@
+"""Register names: values that a loop or a branch hands over share one register where their lives do not overlap.
+
+Liveness is per block (sets of values), the interference test that of SSA: two values clash if one is live where the
+other is defined. Without clash the move on the edge disappears.
+"""
+
+from __future__ import annotations
+
+from ir.core import Block, Value
+from lowering.ptx.machine import MachineBlock, prefix_of, register_bits
+
+
+class Liveness:
+    """Where each value is defined, last used, and live out of which block."""
+
+    def __init__(self, blocks: list[MachineBlock]):
+        self.home: dict[Value, tuple[MachineBlock, int]] = {}
+        self.last: dict[Block, dict[Value, int]] = {}
+        self.live_in: dict[Block, set[Value]] = {}
+        self.live_out: dict[Block, set[Value]] = {}
+        upward = {block.source: self._scan(block) for block in blocks}
+        self._solve(blocks, upward)
+
+    def _scan(self, block: MachineBlock) -> set[Value]:
+        """Definitions and last uses of one block; returns what it reads before writing."""
+        home, last, upward = self.home, dict[Value, int](), set[Value]()
+        for arg in block.source.args:
+            home[arg] = (block, -1)
+        for at, each in enumerate(block.code):
+            for value in each.uses:
+                last[value] = at
+                if value not in home or home[value][0] is not block:
+                    upward.add(value)
+            for value in each.defs:
+                if value not in home:
+                    home[value] = (block, at)
+        end = len(block.code)
+        for value in self._edge_uses(block):
+            last[value] = end
+            if value not in home or home[value][0] is not block:
+                upward.add(value)
+        self.last[block.source] = last
+        return upward
+
+    @staticmethod
+    def _edge_uses(block: MachineBlock) -> list[Value]:
+        used = [v for edge in block.edges for _, v in edge.copies if isinstance(v, Value)]
+        return used if block.condition is None else [*used, block.condition]
+
+    def _solve(self, blocks: list[MachineBlock], upward: dict[Block, set[Value]]) -> None:
+        live_in, live_out = self.live_in, self.live_out
+        for block in blocks:
+            live_in[block.source] = set()
+            live_out[block.source] = set()
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(blocks):
+                out: set[Value] = set()
+                for edge in block.edges:
+                    out |= live_in[edge.to]
+                live_out[block.source] = out
+                before = len(live_in[block.source])
+                local = {v for v in out if v not in self.home or self.home[v][0] is not block}
+                live_in[block.source] = upward[block.source] | local
+                changed |= len(live_in[block.source]) != before
+
+    def live_after(self, value: Value, block: MachineBlock, at: int) -> bool:
+        """Whether `value` is live just after position `at` of `block`."""
+        home, defined = self.home[value]
+        if home is block:
+            if defined > at:
+                return False
+        elif value not in self.live_in[block.source]:
+            return False
+        return value in self.live_out[block.source] or self.last[block.source].get(value, -2) > at
+
+    def clash(self, x: Value, y: Value) -> bool:
+        """Whether x and y need different registers."""
+        return self.live_after(x, *self.home[y]) or self.live_after(y, *self.home[x])
+
+
+def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:
+    """Groups of values that share a register: every block argument with the values handed to it, where none clash."""
+    groups: dict[Value, list[Value]] = {}
+    for block in sorted(blocks, key=lambda b: -len(b.edges)):
+        for edge in block.edges:
+            for arg, value in edge.copies:
+                if isinstance(value, Value) and register_bits(arg.type) == register_bits(value.type):
+                    _merge(groups, live, arg, value)
+    return groups
+
+
+def _merge(groups: dict[Value, list[Value]], live: Liveness, x: Value, y: Value) -> None:
+    first, second = groups.get(x) or [x], groups.get(y) or [y]
+    if first is second or any(live.clash(a, b) for a in first for b in second):
+        return
+    first.extend(second)
+    for value in first:
+        groups[value] = first
+
+
+class Names:
+    """Hands out register names by class, %r0, %r1, ..., in order of first appearance."""
+
+    def __init__(self, groups: dict[Value, list[Value]]):
+        self.groups = groups
+        self.names: dict[Value, str] = {}
+        self.counts: dict[str, int] = {}
+
+    def fresh(self, prefix: str) -> str:
+        """A new register."""
+        number = self.counts.get(prefix, 0)
+        self.counts[prefix] = number + 1
+        return f"{prefix}{number}"
+
+    def __getitem__(self, value: Value) -> str:
+        name = self.names.get(value)
+        if name is None:
+            name = self.fresh(prefix_of(value.type))
+            for member in self.groups.get(value, (value,)):
+                self.names[member] = name
+        return name
