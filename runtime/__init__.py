@@ -1,0 +1,1 @@
+"""Running PTX: the simulator, and the hand-off to ptxas."""

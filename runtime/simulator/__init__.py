@@ -1,0 +1,44 @@
+"""A PTX simulator on NumPy.
+
+`launch` runs an entry of PTX text over a grid on a `GlobalMemory`. It shares no code with any compiler, so that PTX of
+any origin can be judged by it. Structure: parser -> program -> link (decode to closures) -> schedule; one module per
+instruction family under `families`.
+"""
+
+from runtime.simulator.errors import (
+    DeadlockError,
+    HazardError,
+    LaunchError,
+    MisalignedError,
+    OperandError,
+    OutOfBoundsError,
+    ParseError,
+    SimulatorError,
+    StepLimitError,
+    TrapError,
+    UnknownOpcodeError,
+    UnsupportedModifierError,
+)
+from runtime.simulator.launch import launch
+from runtime.simulator.memory import Address, GlobalMemory
+from runtime.simulator.report import Report, Sectors
+
+__all__ = [
+    "Address",
+    "DeadlockError",
+    "GlobalMemory",
+    "HazardError",
+    "LaunchError",
+    "MisalignedError",
+    "OperandError",
+    "OutOfBoundsError",
+    "ParseError",
+    "Report",
+    "Sectors",
+    "SimulatorError",
+    "StepLimitError",
+    "TrapError",
+    "UnknownOpcodeError",
+    "UnsupportedModifierError",
+    "launch",
+]

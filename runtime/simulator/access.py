@@ -1,0 +1,109 @@
+"""One memory instruction at run time: indices into its state space, with faults located and traffic counted.
+
+Loops repeat a few address patterns, so each instruction remembers what it computed for a pattern. A shared pattern
+gives indices and bank conflicts; a global one, taken relative to its first address, gives sectors.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.errors import MisalignedError, OutOfBoundsError, SimulatorError
+from runtime.simulator.machine import Machine
+from runtime.simulator.memory import Fault, WindowSpace
+from runtime.simulator.program import Instruction
+from runtime.simulator.report import SECTOR, count_sectors, extra_wavefronts, phase_lanes
+from runtime.simulator.types import Array
+
+# Patterns remembered per instruction; more than this many and the instruction has no pattern worth remembering.
+_PATTERNS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Cell numbers for a pattern of shared addresses, and the wavefronts beyond one per phase."""
+
+    index: Array
+    extra: int
+
+
+class Site:
+    """The place of a memory instruction in the program: where its faults and its counts go."""
+
+    def __init__(self, machine: Machine, instruction: Instruction) -> None:
+        self.machine = machine
+        self.instruction = instruction
+        self.extra = 0
+        self.accesses = 0
+        self.sectors = 0
+        self.counts_banks = False
+        self.counts_sectors = False
+        self._shared: dict[bytes | tuple[bytes, bytes], Pattern] = {}
+        self._global: dict[bytes | tuple[bytes, bytes], tuple[int, int]] = {}
+
+    def error(self, kind: type[SimulatorError], message: str) -> SimulatorError:
+        """An error at this instruction."""
+        return kind(message, self.instruction.line, self.instruction.text)
+
+    def fault(self, fault: Fault, lanes: Array | None) -> SimulatorError:
+        """The error for a fault; lanes: the active lanes' mask, None for all."""
+        lane = fault.position if lanes is None else int(np.flatnonzero(lanes)[fault.position])
+        kind = MisalignedError if fault.misaligned else OutOfBoundsError
+        return self.error(kind, f"{self.machine.describe(lane)} accesses {fault.reason}")
+
+    def misaligned(self, lane: int, reason: str) -> SimulatorError:
+        """The error for a misaligned access of one lane."""
+        return self.error(MisalignedError, f"{self.machine.describe(lane)}: {reason}")
+
+    def global_index(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """Cell numbers in the global space for u64 addresses of the active lanes; counts sectors."""
+        try:
+            index = self.machine.global_space.index(address, size)
+        except Fault as fault:
+            raise self.fault(fault, lanes) from None
+        per_sector = SECTOR // size
+        relative = index - int(index[0]) // per_sector * per_sector
+        key: bytes | tuple[bytes, bytes] = relative.tobytes()
+        if lanes is not None:
+            key = (key, lanes.tobytes())
+        found = self._global.get(key)
+        if found is None:
+            numbers = np.arange(self.machine.lanes) if lanes is None else np.flatnonzero(lanes)
+            found = count_sectors(address, numbers, size)
+            if len(self._global) >= _PATTERNS:
+                self._global.clear()
+            self._global[key] = found
+        self.accesses += found[0]
+        self.sectors += found[1]
+        return index
+
+    def shared_index(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """Cell numbers in shared memory for u32 addresses of the active lanes; counts bank conflicts."""
+        key: bytes | tuple[bytes, bytes] = address.tobytes()
+        if lanes is not None:
+            key = (key, lanes.tobytes())
+        found = self._shared.get(key)
+        if found is None:
+            index = self.window_index(self.machine.shared, address, size, lanes)
+            numbers = np.arange(self.machine.lanes) if lanes is None else np.flatnonzero(lanes)
+            found = Pattern(index, extra_wavefronts(address, numbers, size, phase_lanes(size)))
+            self.remember(key, found)
+        self.extra += found.extra
+        return found.index
+
+    def remember(self, key: bytes | tuple[bytes, bytes], pattern: Pattern) -> None:
+        """Keep a pattern for the next time."""
+        if len(self._shared) >= _PATTERNS:
+            self._shared.clear()
+        self._shared[key] = pattern
+
+    def recall(self, key: bytes | tuple[bytes, bytes]) -> Pattern | None:
+        """The pattern kept under a key."""
+        return self._shared.get(key)
+
+    def window_index(self, space: WindowSpace, address: Array, size: int, lanes: Array | None) -> Array:
+        """Cell numbers in shared or local memory, without counting."""
+        try:
+            return space.index(address, size, lanes)
+        except Fault as fault:
+            raise self.fault(fault, lanes) from None

@@ -1,0 +1,437 @@
+"""Control flow: branches, exits and CTA barriers, as objects that the scheduler asks where lanes go next."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import OperandError, SimulatorError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Guard, Instruction, Negated, Pair, Register, Symbol
+from runtime.simulator.types import TYPES, Array
+
+# Stores the result of bar.red: (released lanes, votes of all lanes, lanes that took part).
+Finish: TypeAlias = Callable[[Array, Array, Array], None]
+# PTX ISA, "bar, barrier": sixteen barriers per CTA.
+_BARRIERS = 16
+
+
+class Lanes(Protocol):
+    """What control needs of the scheduler."""
+
+    machine: Machine
+    barriers: "Barriers"
+
+    def add(self, pc: int, mask: Array) -> None:
+        """Let lanes continue at an instruction."""
+        ...
+
+    def exited(self) -> None:
+        """React to lanes that exited."""
+        ...
+
+    def meet(self, pc: int, mask: Array, members: Array) -> Array:
+        """The lanes whose whole warp group has come to a `.sync` instruction; the others wait there."""
+        ...
+
+
+class Control(Protocol):
+    """The end of a basic block."""
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Where all live lanes go together, or None once they were handed to `add`, a barrier or exit."""
+        ...
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Hand the lanes of a mask on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fallthrough:
+    """The block ends because a label follows."""
+
+    next: int
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Go on to the next block."""
+        return self.next
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Go on to the next block."""
+        lanes.add(self.next, mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A guard bound to its register's lanes."""
+
+    values: Array
+    negated: bool
+
+    def holds(self, lanes: Array) -> Array:
+        """The lanes of a mask on which the guard is true."""
+        return lanes & ~self.values if self.negated else lanes & self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """bra, with or without a guard."""
+
+    target: int
+    next: int
+    condition: Condition | None
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Branch together, or split the lanes."""
+        if self.condition is None:
+            return self.target
+        live = lanes.machine.live
+        values = self.condition.values
+        true = int(np.count_nonzero(values if live is None else values & live))
+        if true == 0:
+            return self.target if self.condition.negated else self.next
+        if true == lanes.machine.live_count:
+            return self.next if self.condition.negated else self.target
+        self.diverged(lanes, lanes.machine.live_mask())
+        return None
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Split the lanes of a mask."""
+        if self.condition is None:
+            lanes.add(self.target, mask)
+            return
+        taken = self.condition.holds(mask)
+        lanes.add(self.target, taken)
+        lanes.add(self.next, mask & ~taken)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTable:
+    """brx.idx: each lane goes to the label that its index selects."""
+
+    index: Array
+    targets: tuple[int, ...]
+    next: int
+    condition: Condition | None
+    fail: Callable[[str], SimulatorError]
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Split the live lanes."""
+        self.diverged(lanes, lanes.machine.live_mask())
+        return None
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Split the lanes of a mask."""
+        taken = mask if self.condition is None else self.condition.holds(mask)
+        lanes.add(self.next, mask & ~taken)
+        known = np.zeros_like(taken)
+        for number, target in enumerate(self.targets):
+            chosen = taken & (self.index == number)
+            known |= chosen
+            lanes.add(target, chosen)
+        if (taken & ~known).any():
+            lane = int(np.flatnonzero(taken & ~known)[0])
+            who = lanes.machine.describe(lane)
+            raise self.fail(f"{who} has index {int(self.index[lane])} but the table has {len(self.targets)} labels")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedMeeting:
+    """A `.sync` instruction under a guard: lanes on which the guard is false pass by."""
+
+    pc: int
+    next: int
+    condition: Condition
+    members: Array
+    step: Step
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Split the live lanes by the guard."""
+        self.diverged(lanes, lanes.machine.live_mask())
+        return None
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Meet, execute where complete, go on."""
+        here = self.condition.holds(mask)
+        lanes.add(self.next, mask & ~here)
+        going = lanes.meet(self.pc, here, self.members)
+        if going.any():
+            self.step(going)
+            lanes.add(self.next, going)
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """ret and exit of an entry."""
+
+    next: int
+    condition: Condition | None
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """End the live lanes, or those that the guard selects."""
+        if self.condition is None:
+            lanes.machine.kill(None)
+            return None
+        self.diverged(lanes, lanes.machine.live_mask())
+        return None
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """End lanes of a mask."""
+        gone = mask if self.condition is None else self.condition.holds(mask)
+        lanes.add(self.next, mask & ~gone)
+        lanes.machine.kill(gone)
+        lanes.exited()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Lanes that wait at one barrier instruction."""
+
+    pc: int
+    next: int
+    mask: Array
+    expected: Array | None
+    finish: Finish | None
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """bar.sync, bar.arrive and bar.red, and their barrier.cta spellings.
+
+    number, expected: lanes of the barrier number and of the thread count (None: the whole CTA); uniform: the number
+    where it is a constant; predicate and finish: what bar.red reduces, and what stores its result.
+    """
+
+    pc: int
+    next: int
+    waits: bool
+    number: Array
+    uniform: int | None
+    expected: Array | None
+    condition: Condition | None
+    predicate: Array | None
+    finish: Finish | None
+
+    def converged(self, lanes: Lanes) -> int | None:
+        """Pass at once where every live thread of each CTA is here and none was before."""
+        simple = self.condition is None and self.expected is None and self.waits and self.predicate is None
+        if simple and self.uniform is not None and not lanes.barriers.is_used(self.uniform):
+            lanes.barriers.passed(None)
+            return self.next
+        self.diverged(lanes, lanes.machine.live_mask())
+        return None
+
+    def diverged(self, lanes: Lanes, mask: Array) -> None:
+        """Arrive; go on where the barrier does not wait or the guard is false."""
+        here = mask if self.condition is None else self.condition.holds(mask)
+        lanes.add(self.next, mask & ~here)
+        for number in np.unique(self.number[here]):
+            chosen = here & (self.number == number)
+            if self.waits:
+                arrival = Arrival(self.pc, self.next, chosen, self.expected, self.finish)
+                lanes.barriers.wait(int(number), arrival, self.predicate)
+            else:
+                lanes.barriers.arrive(int(number), chosen, self.expected)
+                lanes.add(self.next, chosen)
+        lanes.barriers.release(lanes.add)
+
+
+class Barriers:
+    """The sixteen barriers of every CTA of a machine."""
+
+    def __init__(self, machine: Machine, instructions: Sequence[Instruction]) -> None:
+        self._machine = machine
+        self._instructions = instructions
+        self._arrivals: dict[int, list[Arrival]] = {}
+        self._credit: dict[int, Array] = {}
+        self._expected: dict[int, Array] = {}
+        self._votes: dict[int, Array] = {}
+        self.observers: list[Callable[[Array | None], None]] = []
+
+    def is_used(self, number: int) -> bool:
+        """Whether lanes wait at a barrier or have arrived at it."""
+        return bool(self._arrivals.get(number)) or bool(number in self._credit and self._credit[number].any())
+
+    def passed(self, ctas: Array | None) -> None:
+        """Tell observers that the threads of these CTAs (None: all) met at a barrier."""
+        for observer in self.observers:
+            observer(ctas)
+
+    def waiting(self) -> list[tuple[int, int, Array]]:
+        """(barrier number, instruction, lanes) of all that wait."""
+        return [(n, arrival.pc, arrival.mask) for n, arrivals in self._arrivals.items() for arrival in arrivals]
+
+    def wait(self, number: int, arrival: Arrival, predicate: Array | None) -> None:
+        """Lanes start to wait at a barrier."""
+        self._check(number, arrival.pc)
+        self._arrivals.setdefault(number, []).append(arrival)
+        if arrival.expected is not None:
+            self._note_expected(number, arrival.mask, arrival.expected)
+        if predicate is not None:
+            votes = self._votes.setdefault(number, np.zeros(self._machine.lanes, np.bool_))
+            np.putmask(votes, arrival.mask, predicate)
+
+    def arrive(self, number: int, mask: Array, expected: Array | None) -> None:
+        """Lanes count as arrived without waiting. A warp counts whole (PTX ISA, "bar.arrive")."""
+        credit = self._credit.setdefault(number, np.zeros(self._machine.ctas, np.int64))
+        warps = mask.reshape(-1, WARP).any(axis=1)
+        credit += WARP * np.count_nonzero(warps.reshape(self._machine.ctas, -1), axis=1)
+        if expected is not None:
+            self._note_expected(number, mask, expected)
+
+    def _note_expected(self, number: int, mask: Array, expected: Array) -> None:
+        counts = self._expected.setdefault(number, np.zeros(self._machine.ctas, np.int64))
+        lanes = np.where(mask, expected, 0).reshape(self._machine.ctas, -1)
+        np.maximum(counts, lanes.max(axis=1), out=counts)
+
+    def _check(self, number: int, pc: int) -> None:
+        if not 0 <= number < _BARRIERS:
+            instruction = self._instructions[pc]
+            raise OperandError(f"barrier {number}: a CTA has barriers 0 to 15", instruction.line, instruction.text)
+
+    def release(self, add: Callable[[int, Array], None]) -> None:
+        """Let the lanes of every complete barrier go on."""
+        for number in list(self._arrivals):
+            arrivals = self._arrivals[number]
+            here = np.zeros(self._machine.lanes, np.bool_)
+            for arrival in arrivals:
+                here |= arrival.mask
+            complete = self._complete(number, here)
+            if not complete.any():
+                continue
+            lanes = complete[self._machine.cta_of_lane]
+            self.passed(complete)
+            votes = self._votes.get(number)
+            rest: list[Arrival] = []
+            for arrival in arrivals:
+                going = arrival.mask & lanes
+                if arrival.finish is not None and votes is not None:
+                    arrival.finish(going, votes, here)
+                add(arrival.next, going)
+                staying = arrival.mask & ~lanes
+                if staying.any():
+                    rest.append(Arrival(arrival.pc, arrival.next, staying, arrival.expected, arrival.finish))
+            self._settle(number, rest, complete)
+
+    def _settle(self, number: int, rest: list[Arrival], complete: Array) -> None:
+        if rest:
+            self._arrivals[number] = rest
+        else:
+            del self._arrivals[number]
+        for counts in (self._credit, self._expected):
+            if number in counts:
+                counts[number][complete] = 0
+
+    def _complete(self, number: int, here: Array) -> Array:
+        """The CTAs whose barrier is complete, as a mask over CTAs."""
+        shape = (self._machine.ctas, -1)
+        live = self._machine.live_mask()
+        some: Array = np.any(here.reshape(shape), axis=1)
+        everyone: Array = ~np.any((live & ~here).reshape(shape), axis=1)
+        expected = self._expected.get(number)
+        if expected is None:
+            return some & everyone
+        # dead lanes of a warp whose live lanes are all here count as arrived, since a warp counts whole
+        whole = ~(live & ~here).reshape(-1, WARP).any(axis=1) & here.reshape(-1, WARP).any(axis=1)
+        per_warp = np.where(whole, WARP, np.count_nonzero(here.reshape(-1, WARP), axis=1))
+        count = per_warp.reshape(shape).sum(axis=1)
+        if number in self._credit:
+            count = count + self._credit[number]
+        complete: Array = np.where(expected > 0, count >= expected, everyone)
+        return some & complete
+
+
+def condition_of(d: Decode, guard: Guard | None) -> Condition | None:
+    """The guard of an instruction bound to its register's lanes, or None."""
+    if guard is None:
+        return None
+    return Condition(d.value(guard.register, TYPES["pred"]), guard.negated)
+
+
+def _label(d: Decode, number: int, labels: dict[str, int]) -> int:
+    operand = d.operands[number]
+    if not isinstance(operand, Symbol) or operand.name not in labels:
+        raise d.error(OperandError, f"operand {number + 1} of `{d.instruction.base}` is not a label of this entry")
+    return labels[operand.name]
+
+
+def decode_branch(d: Decode, pc: int, labels: dict[str, int]) -> Control:
+    """bra{.uni}."""
+    d.take("uni")
+    d.finish(1)
+    return Branch(_label(d, 0, labels), pc + 1, condition_of(d, d.instruction.guard))
+
+
+def decode_branch_table(d: Decode, pc: int, labels: dict[str, int], tables: dict[str, tuple[str, ...]]) -> Control:
+    """brx.idx{.uni} index, table."""
+    d.need("idx")
+    d.take("uni")
+    d.finish(2)
+    table = d.operands[1]
+    if not isinstance(table, Symbol) or table.name not in tables:
+        raise d.error(OperandError, "the second operand of brx.idx is not a .branchtargets label")
+    unknown = [name for name in tables[table.name] if name not in labels]
+    if unknown:
+        raise d.error(OperandError, f"label `{unknown[0]}` of the branch table is not defined")
+    targets = tuple(labels[name] for name in tables[table.name])
+    condition = condition_of(d, d.instruction.guard)
+    return BranchTable(
+        d.read(0, TYPES["u32"]), targets, pc + 1, condition, lambda message: d.error(OperandError, message)
+    )
+
+
+def decode_exit(d: Decode, pc: int) -> Control:
+    """ret{.uni} and exit."""
+    d.take("uni")
+    d.finish(0)
+    return Exit(pc + 1, condition_of(d, d.instruction.guard))
+
+
+def decode_barrier(d: Decode, pc: int) -> Control:
+    """bar and barrier{.cta}: .sync, .arrive, .red with .popc, .and, .or."""
+    d.take("cta")
+    action = d.need("sync", "arrive", "red")
+    d.take("aligned")
+    predicate: Array | None = None
+    finish: Finish | None = None
+    first = 0
+    if action == "red":
+        operation = d.need("popc", "and", "or")
+        first = 1
+        predicate, finish = _reduction(d, operation)
+    last = len(d.operands) - (1 if action == "red" else 0)
+    d.finish(first + 1 + (action == "arrive"), first + 2 + (action == "red"))
+    number = d.read(first, TYPES["u32"])
+    expected = d.read(first + 1, TYPES["u32"]) if last > first + 1 else None
+    is_constant = not isinstance(d.operands[first], Register)
+    uniform = int(number[0]) if is_constant else None
+    condition = condition_of(d, d.instruction.guard)
+    return Barrier(pc, pc + 1, action != "arrive", number, uniform, expected, condition, predicate, finish)
+
+
+def _reduction(d: Decode, operation: str) -> tuple[Array, Finish]:
+    """The predicate lanes that bar.red reduces, and what stores the result into released lanes."""
+    source = d.operands[-1]
+    inverted = isinstance(source, Negated)
+    lanes = d.value(source.register if isinstance(source, Negated) else source, TYPES["pred"])
+    type_ = d.type()
+    if isinstance(d.operands[0], Pair) or (operation == "popc") != (type_.name == "u32"):
+        raise d.unsupported(f"`{d.instruction.opcode}` with these operands")
+    destination = d.write(0, type_)
+    machine = d.machine
+
+    def finish(released: Array, votes: Array, wanted: Array) -> None:
+        values = (votes ^ inverted) & wanted
+        per_cta = values.reshape(machine.ctas, -1)
+        if operation == "popc":
+            result: Array = np.count_nonzero(per_cta, axis=1)
+        elif operation == "or":
+            result = np.any(per_cta, axis=1)
+        else:
+            result = ~np.any((~values & wanted).reshape(machine.ctas, -1), axis=1)
+        np.putmask(destination, released, result[machine.cta_of_lane].astype(destination.dtype))
+
+    return lanes, finish

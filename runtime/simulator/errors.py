@@ -1,0 +1,65 @@
+"""Every way a simulation can fail, each with the PTX line it happened on."""
+
+
+class SimulatorError(Exception):
+    """A PTX program that cannot be parsed, decoded or run.
+
+    message: what is wrong and what to do; line: PTX line number from 1, None before any line is known;
+    text: the statement as written.
+    """
+
+    def __init__(self, message: str, line: int | None = None, text: str | None = None) -> None:
+        self.message = message
+        self.line = line
+        self.text = text
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        shown = f" `{self.text}`" if self.text else ""
+        return f"PTX line {self.line}{shown}: {self.message}"
+
+
+class ParseError(SimulatorError):
+    """Text that is not PTX, or PTX syntax the parser does not know."""
+
+
+class UnknownOpcodeError(SimulatorError):
+    """An opcode that the simulator does not implement."""
+
+
+class UnsupportedModifierError(SimulatorError):
+    """A modifier, type or combination of them that the simulator does not implement."""
+
+
+class OperandError(SimulatorError):
+    """An operand of the wrong kind, number or width."""
+
+
+class LaunchError(SimulatorError):
+    """Arguments, grid, block or shared memory that do not fit the entry."""
+
+
+class OutOfBoundsError(SimulatorError):
+    """An access to memory that no allocation covers; names the thread and the address."""
+
+
+class MisalignedError(SimulatorError):
+    """An access whose address is not a multiple of its size; names the thread and the address."""
+
+
+class DeadlockError(SimulatorError):
+    """No thread can go on; lists where the threads wait."""
+
+
+class StepLimitError(SimulatorError):
+    """The program ran for longer than the launch allows, most likely in a loop that never ends."""
+
+
+class HazardError(SimulatorError):
+    """A race, an uninitialised read or a read of data still in flight (only with hazards=True)."""
+
+
+class TrapError(SimulatorError):
+    """The program executed `trap`."""

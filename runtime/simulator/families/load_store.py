@@ -1,0 +1,296 @@
+"""ld, ldu and st in every state space, scalar and vector, and the prefetches and hints beside them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import OperandError, OutOfBoundsError
+from runtime.simulator.memory import CELL, FIRST_GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
+from runtime.simulator.program import Address, Immediate, Register, Sink, Symbol
+from runtime.simulator.types import TYPES, Array, PtxType, unsigned
+
+# Modifiers that change performance or ordering only; the simulator runs memory operations one at a time, in program
+# order, so every ordering holds. Source: PTX ISA, "ld", "st", "Cache Operators".
+_CACHE_LOAD = ("ca", "cg", "cs", "lu", "cv", "nc")
+_CACHE_STORE = ("wb", "cg", "cs", "wt")
+_ORDER = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
+_SCOPE = ("cta", "cluster", "gpu", "sys")
+_EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
+_SPACES = ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")
+
+
+def take_hints(d: Decode, is_load: bool) -> bool:
+    """Consume ordering, scope, cache, eviction and prefetch modifiers; whether a cache-policy operand follows."""
+    if d.take(*_ORDER) is not None:
+        d.take(*_SCOPE)
+    d.take(*(_CACHE_LOAD if is_load else _CACHE_STORE))
+    if is_load:
+        d.take("nc")
+    for prefix, names in (("L1::", _EVICTION), ("L2::", _EVICTION)):
+        d.take(*(prefix + name for name in names))
+    if is_load:
+        d.take("L2::64B", "L2::128B", "L2::256B")
+    return d.flag("L2::cache_hint")
+
+
+def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array]:
+    """What computes the lanes of an address, as unsigned integers of `bits` bits."""
+    type_ = TYPES[f"u{bits}"]
+    base = address.base
+    if isinstance(base, Symbol | Immediate):
+        start = d.symbol_address(base) if isinstance(base, Symbol) else int(base.value)
+        constant = d.binding.constant((start + address.offset) % (1 << bits), type_)
+        return lambda: constant
+    if not isinstance(base, Register):
+        raise d.error(OperandError, "an address is a register, a variable or a constant, plus an offset")
+    if base.type.bits == 64 and bits == 32:
+        values = d.value(base, TYPES["u64"])
+        offset64 = np.uint64(address.offset % (1 << 64))
+        return lambda: (values + offset64).astype(np.uint32)
+    if base.type.bits == 32 and bits == 64:
+        narrow = d.value(base, TYPES["u32"])
+        offset_wide = np.uint64(address.offset % (1 << 64))
+        return lambda: narrow.astype(np.uint64) + offset_wide
+    row = d.value(base, type_)
+    if address.offset == 0:
+        return lambda: row
+    offset = d.binding.constant(address.offset % (1 << bits), type_)
+    scratch = np.empty_like(row)
+    return lambda: np.add(row, offset, scratch)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where a memory instruction reads and writes: `cells(lanes)` gives (cell array, indices) for active lanes."""
+
+    cells: Callable[[Array | None], tuple[Array, Array]]
+
+
+def open_port(d: Decode, site: Site, space: str, address: Address, size: int) -> Port:
+    """Index computation for accesses of `size` bytes in a state space ("" is generic)."""
+    machine = d.machine
+    if space == "shared":
+        shared = machine.shared.cells[size]
+        values = address_values(d, address, 32)
+        site.counts_banks = True
+        return Port(lambda lanes: (shared, site.shared_index(_pick(values(), lanes), size, lanes)))
+    if space == "local":
+        local = machine.local.cells[size]
+        values = address_values(d, address, 32)
+        return Port(lambda lanes: (local, site.window_index(machine.local, _pick(values(), lanes), size, lanes)))
+    values = address_values(d, address, 64)
+    site.counts_sectors = True
+    cells = machine.global_space.cells[size]
+    if space != "":
+        return Port(lambda lanes: (cells, site.global_index(_pick(values(), lanes), size, lanes)))
+    shared = machine.shared.cells[size]
+    local = machine.local.cells[size]
+    site.counts_banks = True
+
+    def generic(lanes: Array | None) -> tuple[Array, Array]:
+        wanted = _pick(values(), lanes)
+        window = wanted >> np.uint64(WINDOW_BITS)
+        first = int(window[0])
+        if (window != first).any() and not (window >= FIRST_GLOBAL_WINDOW).all():
+            raise _MixedWindowsError
+        if first == SHARED_WINDOW:
+            return shared, site.shared_index(wanted.astype(np.uint32), size, lanes)
+        if first == LOCAL_WINDOW:
+            return local, site.window_index(machine.local, wanted.astype(np.uint32), size, lanes)
+        return cells, site.global_index(wanted, size, lanes)
+
+    return Port(generic)
+
+
+class _MixedWindowsError(Exception):
+    """Internal: generic addresses of one access fall in several state spaces; serve each space alone."""
+
+
+def _pick(values: Array, lanes: Array | None) -> Array:
+    return values if lanes is None else values[lanes]
+
+
+def by_window(d: Decode, address: Address, step: Step) -> Step:
+    """A step that repeats a generic access for each state space where its lanes point to several."""
+    values = address_values(d, address, 64)
+    machine = d.machine
+
+    def separate(mask: Array | None) -> None:
+        try:
+            step(mask)
+        except _MixedWindowsError:
+            lanes = machine.live_mask() if mask is None else mask
+            window = np.minimum(values() >> np.uint64(WINDOW_BITS), np.uint64(FIRST_GLOBAL_WINDOW))
+            for one in np.unique(window[lanes]):
+                step(lanes & (window == one))
+
+    return separate
+
+
+def _element(d: Decode) -> tuple[PtxType, int]:
+    lanes = int((d.take("v2", "v4", "v8") or "v1")[1:])
+    type_ = d.type()
+    if type_.bits * lanes > 128 or type_.kind == "pred":
+        raise d.unsupported(f"an access of {lanes} x .{type_.name}")
+    return type_, lanes
+
+
+def _space(d: Decode) -> str:
+    return (d.take(*_SPACES) or "").split("::")[0]
+
+
+def decode_load(d: Decode) -> Step:
+    """ld and ldu."""
+    has_policy = take_hints(d, is_load=True)
+    space = _space(d)
+    type_, count = _element(d)
+    d.finish(2 + has_policy)
+    items = d.vector(0, (count,))
+    address = d.address(1)
+    targets = [None if isinstance(item, Sink) else d.wide_target(item, type_) for item in items]
+    if space == "param" and not isinstance(address.base, Register):
+        return _load_parameter(d, type_, address, targets)
+    size = type_.bytes * count
+    site = Site(d.machine, d.instruction)
+    d.site = site
+    port = open_port(d, site, space, address, size)
+    machine = d.machine
+    cell = unsigned(type_.bits) if type_.dtype is None or type_.is_float else type_.dtype
+    if type_.bits == 128:
+        return _load_quad(d, port, targets[0])
+    raw = [None if target is None else _as_cell(target, type_) for target in targets]
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        if lanes is not None and not lanes.any():
+            return
+        cells, index = port.cells(lanes)
+        values = cells.take(index).view(cell)
+        for number, target in enumerate(raw):
+            if target is not None:
+                column = values if count == 1 else values[number::count]
+                if lanes is None:
+                    target[...] = column
+                else:
+                    target[lanes] = column
+
+    return by_window(d, address, step) if space == "" else step
+
+
+def _as_cell(target: Array, type_: PtxType) -> Array:
+    """Float destinations as bits, so that a load copies NaN payloads unchanged."""
+    return target.view(unsigned(type_.bits)) if type_.is_float else target
+
+
+def _load_quad(d: Decode, port: Port, target: Array | None) -> Step:
+    machine = d.machine
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        if lanes is not None and not lanes.any():
+            return
+        cells, index = port.cells(lanes)
+        values = cells.take(index).view(np.uint64).reshape(-1, 2)
+        if target is not None:
+            if lanes is None:
+                target[...] = values
+            else:
+                target[lanes] = values
+
+    return step
+
+
+def _load_parameter(d: Decode, type_: PtxType, address: Address, targets: list[Array | None]) -> Step:
+    """A parameter is the same for all threads and known now, so the load becomes a constant."""
+    base = address.base
+    if not isinstance(base, Symbol):
+        raise d.error(OperandError, "ld.param needs a parameter name or a register")
+    placed = d.placed(base)
+    if placed.space != "param":
+        raise d.error(OperandError, f"`{base.name}` is not a parameter")
+    start = base.offset + address.offset
+    if start < 0 or start + type_.bytes * len(targets) > placed.size:
+        raise d.error(
+            OutOfBoundsError,
+            f"{type_.bytes * len(targets)} bytes at byte {start} of a parameter of {placed.size} bytes",
+        )
+    offset = d.binding.parameter_offset(placed) + start
+    moves: list[tuple[Array, Array]] = []
+    for number, target in enumerate(targets):
+        where = offset + number * type_.bytes
+        data = d.binding.parameter_bytes[where : where + type_.bytes]
+        if target is not None:
+            value = np.frombuffer(data, CELL[type_.bytes] if type_.is_float else type_.dtype)
+            raw = _as_cell(target, type_)
+            moves.append((raw, value.astype(raw.dtype)))
+
+    def step(mask: Array | None) -> None:
+        for target, value in moves:
+            if mask is None:
+                target[...] = value
+            else:
+                target[mask] = value
+
+    return step
+
+
+def decode_store(d: Decode) -> Step:
+    """st."""
+    has_policy = take_hints(d, is_load=False)
+    space = _space(d)
+    type_, count = _element(d)
+    d.finish(2 + has_policy)
+    if space in ("const", "param"):
+        raise d.unsupported(f"a store to .{space}")
+    items = d.vector(1, (count,))
+    raw_type = type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]
+    values = [
+        d.value(item, type_) if isinstance(item, Immediate) and type_.is_float else d.narrow(item, raw_type)
+        for item in items
+    ]
+    size = type_.bytes * count
+    site = Site(d.machine, d.instruction)
+    d.site = site
+    address = d.address(0)
+    port = open_port(d, site, space, address, size)
+    machine = d.machine
+    whole = np.empty((machine.lanes, size), np.uint8)
+    if type_.bits == 128:
+        columns = [whole.view(np.uint64)]
+    else:
+        matrix = whole.view(unsigned(type_.bits))
+        columns = [matrix[:, number] for number in range(count)]
+        values = [value.view(unsigned(type_.bits)) for value in values]
+    packed = whole.view(CELL[size]).reshape(-1)
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        if lanes is not None and not lanes.any():
+            return
+        for column, value in zip(columns, values, strict=True):
+            np.copyto(column, value)
+        cells, index = port.cells(lanes)
+        cells[index] = packed if lanes is None else packed[lanes]
+
+    return by_window(d, address, step) if space == "" else step
+
+
+def decode_prefetch(d: Decode) -> Step | None:
+    """prefetch and prefetchu: hints without an effect here."""
+    d.take("global", "local", "const", "param")
+    d.need("L1", "L2")
+    d.take("L2::evict_last", "L2::evict_normal")
+    d.finish(1)
+    return None
+
+
+OPCODES = {
+    "ld": decode_load,
+    "ldu": decode_load,
+    "st": decode_store,
+    "prefetch": decode_prefetch,
+    "prefetchu": decode_prefetch,
+}

@@ -1,0 +1,154 @@
+"""ldmatrix, stmatrix and movmatrix: 8x8 matrices of 16-bit elements between shared memory and fragments.
+
+Lane 8j+i gives the address of row i of matrix j. Lane l holds in register j elements 2(l%4) and 2(l%4)+1 of row l/4 of
+matrix j, or with .trans of column l/4 (PTX ISA, "Warp-level matrix load instruction: ldmatrix").
+"""
+
+import numpy as np
+
+from runtime.simulator.access import Pattern, Site
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import OperandError
+from runtime.simulator.families.load_store import address_values
+from runtime.simulator.machine import WARP
+from runtime.simulator.report import extra_wavefronts
+from runtime.simulator.types import TYPES, Array
+
+_LANE = np.arange(WARP)
+_ROW_BYTES = 16
+
+
+def all_members(d: Decode) -> None:
+    """Mark an instruction that the whole warp must execute together."""
+    d.members = d.binding.constant(0xFFFFFFFF, TYPES["u32"])
+
+
+def _shape(d: Decode) -> tuple[int, bool]:
+    d.need("sync")
+    d.need("aligned")
+    d.need("m8n8")
+    count = int(d.need("x1", "x2", "x4")[1:])
+    is_transposed = d.flag("trans")
+    d.take("shared", "shared::cta")
+    if d.type().name != "b16":
+        raise d.unsupported(f"`{d.instruction.base}` of .{d.type().name}")
+    d.finish(2)
+    all_members(d)
+    return count, is_transposed
+
+
+def halves(rows: Array, count: int, is_transposed: bool) -> Array:
+    """16-bit cell numbers [matrix, lane of the machine, 2] from the row addresses' cells [warp, 32]."""
+    starts = rows[:, : 8 * count].reshape(-1, count, 8)
+    pair = 2 * (_LANE % 4)[:, None] + np.arange(2)
+    if is_transposed:
+        picked = starts[:, :, pair] + (_LANE // 4)[:, None]
+    else:
+        picked = starts[:, :, _LANE // 4][:, :, :, None] + pair
+    return picked.transpose(1, 0, 2, 3).reshape(count, -1, 2)
+
+
+class MatrixSite(Site):
+    """The place of an ldmatrix or stmatrix, remembering the cells of each address pattern."""
+
+    def cells(self, address: Array, lanes: Array | None, count: int, is_transposed: bool) -> Array:
+        """16-bit cell numbers [matrix, lane, 2], or 32-bit ones [matrix, lane] where nothing is transposed."""
+        key: bytes | tuple[bytes, bytes] = address.tobytes()
+        if lanes is not None:
+            key = (key, lanes.tobytes())
+        found = self.recall(key)
+        if found is None:
+            found = self._compute(address, lanes, count, is_transposed)
+            self.remember(key, found)
+        self.extra += found.extra
+        return found.index
+
+    def _compute(self, address: Array, lanes: Array | None, count: int, is_transposed: bool) -> Pattern:
+        machine = self.machine
+        used = np.arange(machine.lanes) % WARP < 8 * count
+        if lanes is not None:
+            used &= lanes
+        number = np.flatnonzero(used)
+        index = np.zeros(machine.lanes, np.int64)
+        index[number] = self.window_index(machine.shared, address[number], _ROW_BYTES, used)
+        extra = extra_wavefronts(address[number], number, _ROW_BYTES, 8) if number.size else 0
+        cells = halves(index.reshape(-1, WARP) * (_ROW_BYTES // 2), count, is_transposed)
+        return Pattern(cells if is_transposed else cells[:, :, 0] >> 1, extra)
+
+
+def decode_ldmatrix(d: Decode) -> Step:
+    """ldmatrix.sync.aligned.m8n8.{x1,x2,x4}{.trans}.shared.b16."""
+    count, is_transposed = _shape(d)
+    targets = [d.target(item, TYPES["b32"]) for item in d.vector(0, (count,))]
+    values = address_values(d, d.address(1), 32)
+    machine = d.machine
+    site = MatrixSite(machine, d.instruction)
+    site.counts_banks = True
+    d.site = site
+    source = machine.shared.cells[2 if is_transposed else 4]
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        index = site.cells(values(), lanes, count, is_transposed)
+        data = source.take(index)
+        if is_transposed:
+            data = data.view(np.uint32)[:, :, 0]
+        for target, row in zip(targets, data, strict=True):
+            if mask is None:
+                np.copyto(target, row)
+            else:
+                np.putmask(target, mask, row)
+
+    return step
+
+
+def decode_stmatrix(d: Decode) -> Step:
+    """stmatrix.sync.aligned.m8n8.{x1,x2,x4}{.trans}.shared.b16."""
+    count, is_transposed = _shape(d)
+    values = address_values(d, d.address(0), 32)
+    sources = [d.value(item, TYPES["b32"]) for item in d.vector(1, (count,))]
+    machine = d.machine
+    site = MatrixSite(machine, d.instruction)
+    site.counts_banks = True
+    d.site = site
+    target = machine.shared.cells[2 if is_transposed else 4]
+    staged = np.empty((count, machine.lanes), np.uint32)
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        index = site.cells(values(), lanes, count, is_transposed)
+        for row, source in zip(staged, sources, strict=True):
+            np.copyto(row, source)
+        data = staged.view(np.uint16).reshape(count, -1, 2) if is_transposed else staged
+        if lanes is None:
+            target[index] = data
+        else:
+            target[index[:, lanes]] = data[:, lanes]
+
+    return step
+
+
+def decode_movmatrix(d: Decode) -> Step:
+    """movmatrix.sync.aligned.m8n8.trans.b16: transpose a matrix that a fragment holds."""
+    d.need("sync")
+    d.need("aligned")
+    d.need("m8n8")
+    d.need("trans")
+    if d.type().name != "b16":
+        raise d.error(OperandError, "movmatrix moves .b16 elements")
+    d.finish(2)
+    all_members(d)
+    source, target = d.read(1, TYPES["b32"]), d.write(0, TYPES["b32"])
+
+    def step(mask: Array | None) -> None:
+        matrix = source.reshape(-1, WARP).view(np.uint16).reshape(-1, 8, 8)
+        moved = np.ascontiguousarray(matrix.transpose(0, 2, 1)).reshape(-1).view(np.uint32)
+        if mask is None:
+            np.copyto(target, moved)
+        else:
+            np.putmask(target, mask, moved)
+
+    return step
+
+
+OPCODES = {"ldmatrix": decode_ldmatrix, "stmatrix": decode_stmatrix, "movmatrix": decode_movmatrix}

@@ -1,0 +1,149 @@
+"""mov, cvta, isspacep, selp, slct: moving values between registers, and addresses between state spaces."""
+
+from typing import Any
+
+import numpy as np
+
+from runtime.simulator.decode import Decode, Step, assign, into
+from runtime.simulator.errors import OperandError
+from runtime.simulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
+from runtime.simulator.program import Immediate, Operand, Register, Symbol, Vector
+from runtime.simulator.types import TYPES, Array, PtxType, unsigned
+
+# The first generic address of each state space that has a window; global addresses are generic as they are.
+WINDOWS = {"shared": SHARED_WINDOW << WINDOW_BITS, "local": LOCAL_WINDOW << WINDOW_BITS}
+
+
+def decode_mov(d: Decode) -> Step:
+    """mov of scalars, addresses and predicates, and the packing and unpacking of {a, b, ...}."""
+    type_ = d.type()
+    d.finish(2)
+    target, source = d.operands
+    if isinstance(target, Vector):
+        return _unpack(d, type_, target, source)
+    if isinstance(source, Vector):
+        return _pack(d, type_, target, source)
+    if type_.bits == 128:
+        return into(d.write(0, type_), _copy, d.read(1, type_))
+    if isinstance(source, Symbol) and type_.bits < 32:
+        raise d.error(OperandError, "an address does not fit this type")
+    return into(d.write(0, type_), _copy, d.read(1, type_))
+
+
+def _copy(source: Array, out: Array) -> None:
+    np.copyto(out, source)
+
+
+def _pack(d: Decode, type_: PtxType, target: Operand, source: Vector) -> Step:
+    part = _part(d, type_, len(source.items))
+    values = [d.value(item, part) for item in source.items]
+    if type_.bits == 128:
+        destination = d.target(target, type_).view(part.dtype)
+        scratch = np.empty_like(destination)
+    else:
+        destination = d.target(target, TYPES[f"b{type_.bits}"])
+        scratch = np.empty((d.machine.lanes, len(values)), part.dtype)
+    columns = [scratch[:, number] for number in range(len(values))]
+    packed = scratch if type_.bits == 128 else scratch.view(unsigned(type_.bits)).reshape(-1)
+
+    def step(mask: Array | None) -> None:
+        for column, value in zip(columns, values, strict=True):
+            np.copyto(column, value)
+        if mask is None:
+            np.copyto(destination, packed)
+        else:
+            destination[mask] = packed[mask]
+
+    return step
+
+
+def _unpack(d: Decode, type_: PtxType, target: Vector, source: Operand) -> Step:
+    part = _part(d, type_, len(target.items))
+    if type_.bits == 128:
+        whole = d.value(source, type_).view(part.dtype)
+    else:
+        whole = d.value(source, TYPES[f"b{type_.bits}"]).view(part.dtype).reshape(-1, len(target.items))
+    moves = [(d.target(item, part), whole[:, number]) for number, item in enumerate(target.items)]
+
+    def step(mask: Array | None) -> None:
+        # copied first: a destination may be part of the source
+        for destination, value in [(out, column.copy()) for out, column in moves]:
+            if mask is None:
+                np.copyto(destination, value)
+            else:
+                np.putmask(destination, mask, value)
+
+    return step
+
+
+def _part(d: Decode, type_: PtxType, count: int) -> PtxType:
+    bits = type_.bits // count
+    if count not in (2, 4, 8) or bits not in (8, 16, 32, 64):
+        raise d.unsupported(f"{count} parts of a .{type_.name}")
+    return TYPES[f"b{bits}"]
+
+
+def decode_cvta(d: Decode) -> Step:
+    """cvta{.to}.space: between a state space's addresses and generic ones."""
+    to_space = d.flag("to")
+    space = d.need("shared", "shared::cta", "global", "const", "param", "local").split("::")[0]
+    type_ = d.type()
+    if type_.name != "u64":
+        raise d.unsupported(f"cvta of type .{type_.name}")
+    d.finish(2)
+    source = d.read(1, type_)
+    base = np.uint64(WINDOWS.get(space, 0))
+    operation: Any = np.subtract if to_space else np.add
+    return assign(d.write(0, type_), lambda value: operation(value, base), source)
+
+
+def decode_isspacep(d: Decode) -> Step:
+    """isspacep.space: whether a generic address lies in a state space."""
+    space = d.need("shared", "shared::cta", "global", "local", "const", "param").split("::")[0]
+    d.finish(2)
+    source = d.read(1, TYPES["u64"])
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
+    shift = np.uint64(WINDOW_BITS)
+    if window is None:
+        return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) > LOCAL_WINDOW, source)
+    return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) == window, source)
+
+
+def decode_selp(d: Decode) -> Step:
+    """selp: the first source where the predicate is true, otherwise the second."""
+    type_ = d.type()
+    d.finish(4)
+    chosen = d.read(3, TYPES["pred"])
+    return assign(d.write(0, type_), np.where, chosen, d.read(1, type_), d.read(2, type_))
+
+
+def decode_slct(d: Decode) -> Step:
+    """slct: the first source where the third is not negative, otherwise the second."""
+    is_flushed = d.flag("ftz")
+    if len(d.types) != 2 or d.types[1].name not in ("s32", "f32"):
+        raise d.unsupported("slct with these types")
+    value, sign = d.types
+    d.finish(4)
+    if is_flushed and sign.name != "f32":
+        raise d.unsupported("slct.ftz with .s32")
+    # a subnormal that flushes becomes a signed zero, and -0.0 >= 0 holds, unlike -subnormal >= 0
+    limit = np.float32(-np.finfo(np.float32).smallest_normal) if is_flushed else None
+
+    def select(a: Array, b: Array, c: Array) -> Array:
+        return np.where(c >= 0 if limit is None else c > limit, a, b)
+
+    return assign(d.write(0, value), select, d.read(1, value), d.read(2, value), d.read(3, sign))
+
+
+def is_constant(operand: Operand) -> bool:
+    """Whether an operand has one value in all lanes, known before the launch."""
+    return isinstance(operand, Immediate | Symbol) and not isinstance(operand, Register)
+
+
+OPCODES = {
+    "mov": decode_mov,
+    "cvta": decode_cvta,
+    "isspacep": decode_isspacep,
+    "selp": decode_selp,
+    "slct": decode_slct,
+}

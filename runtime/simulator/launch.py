@@ -1,0 +1,218 @@
+"""Launching an entry: arguments, variables, batches of CTAs, the report."""
+
+import struct
+from collections.abc import Sequence
+from typing import SupportsFloat, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.declarations import constant_bytes
+from runtime.simulator.decode import Binding, Placed
+from runtime.simulator.errors import LaunchError
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.link import link
+from runtime.simulator.machine import LOCAL_BASE, SHARED_BASE, Geometry, Machine, check_geometry
+from runtime.simulator.memory import Address, GlobalMemory
+from runtime.simulator.parser import parse
+from runtime.simulator.program import Entry, Module, Parameter, Variable
+from runtime.simulator.report import Report, Sectors
+from runtime.simulator.schedule import Scheduler
+
+Argument: TypeAlias = int | float | bytes | SupportsIndex | SupportsFloat
+Extent: TypeAlias = Sequence[int]
+
+# Lanes that run as one vector: beyond a few thousand NumPy's cost per lane dominates and the cache no longer holds
+# the registers (measured: benchmarks in the project's documentation of the simulator).
+_BATCH_LANES = 4096
+# Basic blocks before a launch is taken to loop forever.
+MAX_BLOCKS = 50_000_000
+
+
+def launch(
+    ptx: str,
+    grid: Extent,
+    block: Extent,
+    args: Sequence[Argument],
+    memory: GlobalMemory,
+    cluster: Extent = (1, 1, 1),
+    dynamic_smem: int = 0,
+    entry: str | None = None,
+    hazards: bool = False,
+    max_blocks: int = MAX_BLOCKS,
+) -> Report:
+    """Run an entry of a PTX module over a grid.
+
+    args: one per parameter, an int, a float, bytes for an array parameter, or an address of `memory`;
+    dynamic_smem: bytes for `.extern .shared`; entry: needed where the module has several;
+    hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost.
+    Raises SimulatorError with the PTX line.
+    """
+    module = parse(ptx)
+    kernel = _select(module, entry)
+    geometry = Geometry(_triple("grid", grid), _triple("block", block), _triple("cluster", cluster))
+    check_geometry(geometry)
+    _check_directives(kernel, geometry)
+    parameter_bytes = _bind_arguments(kernel, args)
+    mark = memory.mark()
+    try:
+        with np.errstate(all="ignore"):
+            return _run(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards, max_blocks)
+    finally:
+        memory.restore(mark)
+
+
+def _triple(name: str, extent: Extent) -> tuple[int, int, int]:
+    values = [int(value) for value in extent]
+    if not 1 <= len(values) <= 3:
+        raise LaunchError(f"{name} {tuple(extent)} must have one to three extents")
+    values += [1] * (3 - len(values))
+    return values[0], values[1], values[2]
+
+
+def _select(module: Module, name: str | None) -> Entry:
+    if name is not None:
+        if name not in module.entries:
+            known = ", ".join(module.entries) or "none"
+            raise LaunchError(f"the module has no entry `{name}`; its entries are: {known}")
+        return module.entries[name]
+    if len(module.entries) != 1:
+        known = ", ".join(module.entries) or "none"
+        raise LaunchError(f"name the entry to launch; the module's entries are: {known}")
+    return next(iter(module.entries.values()))
+
+
+def _check_directives(kernel: Entry, geometry: Geometry) -> None:
+    required = kernel.directives.get("reqntid")
+    if required is not None and (*required, 1, 1)[:3] != geometry.block:
+        raise LaunchError(
+            f"entry `{kernel.name}` requires .reqntid {required}, not block {geometry.block}", kernel.line
+        )
+    most = kernel.directives.get("maxntid")
+    if most is not None and int(np.prod(most)) < geometry.threads:
+        raise LaunchError(f"block {geometry.block} is larger than .maxntid {most} of `{kernel.name}`", kernel.line)
+    clusters = kernel.directives.get("reqnctapercluster")
+    if clusters is not None and (*clusters, 1, 1)[:3] != geometry.cluster:
+        raise LaunchError(f"entry `{kernel.name}` requires clusters of {clusters}", kernel.line)
+
+
+def _bind_arguments(kernel: Entry, args: Sequence[Argument]) -> bytes:
+    if len(args) != len(kernel.parameters):
+        names = ", ".join(parameter.name for parameter in kernel.parameters)
+        raise LaunchError(
+            f"entry `{kernel.name}` has {len(kernel.parameters)} parameters ({names}), got {len(args)} arguments",
+            kernel.line,
+        )
+    size = max((parameter.offset + parameter.size for parameter in kernel.parameters), default=0)
+    result = bytearray(size)
+    for parameter, value in zip(kernel.parameters, args, strict=True):
+        result[parameter.offset : parameter.offset + parameter.size] = _argument_bytes(kernel, parameter, value)
+    return bytes(result)
+
+
+def _argument_bytes(kernel: Entry, parameter: Parameter, value: Argument) -> bytes:
+    type_ = parameter.type
+
+    def wrong(reason: str) -> LaunchError:
+        return LaunchError(f"argument for parameter `{parameter.name}` (.{type_.name}): {reason}", kernel.line)
+
+    if parameter.is_array or isinstance(value, bytes | bytearray):
+        if not isinstance(value, bytes | bytearray) or len(value) != parameter.size:
+            raise wrong(f"expected {parameter.size} bytes")
+        return bytes(value)
+    if isinstance(value, Address) and type_.bits != 64:
+        raise wrong("an address needs a 64-bit parameter")
+    if isinstance(value, SupportsIndex):
+        number = value.__index__()
+        if type_.kind == "float":
+            return constant_bytes(number, type_)
+        low, high = -(1 << (type_.bits - 1)), (1 << type_.bits) - 1
+        if not low <= number <= high or (type_.kind == "signed" and number > high >> 1):
+            raise wrong(f"{number} does not fit")
+        return constant_bytes(number, type_)
+    number = float(value)
+    if type_.kind == "float":
+        return constant_bytes(number, type_)
+    if type_.kind == "bits" and type_.bits in (32, 64):
+        return struct.pack("<f" if type_.bits == 32 else "<d", number)
+    raise wrong(f"{number} is a float")
+
+
+def _place(
+    module: Module, kernel: Entry, memory: GlobalMemory, parameter_bytes: bytes, dynamic: int
+) -> tuple[dict[str, Placed], int, int, int]:
+    """Addresses of all variables and parameters; bytes of shared and local memory; address of the parameters."""
+    symbols: dict[str, Placed] = {}
+    sizes = {"shared": 0, "local": 0}
+    bases = {"shared": SHARED_BASE, "local": LOCAL_BASE}
+    externs: list[Variable] = []
+    for variable in [*module.variables, *kernel.variables]:
+        if variable.is_extern and variable.space == "shared":
+            externs.append(variable)
+        elif variable.space in sizes:
+            if variable.initial is not None:
+                raise LaunchError("shared and local variables have no initial value", variable.line, variable.name)
+            start = -(-sizes[variable.space] // variable.align) * variable.align
+            sizes[variable.space] = start + variable.size
+            symbols[variable.name] = Placed(variable.space, bases[variable.space] + start, variable.size)
+        elif variable.space in ("global", "const") and not variable.is_extern:
+            data = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
+            symbols[variable.name] = Placed(variable.space, int(memory.put(data)), variable.size)
+        else:
+            raise LaunchError(f"variable `{variable.name}` cannot be placed", variable.line, variable.name)
+    align = max((variable.align for variable in externs), default=1)
+    start = -(-sizes["shared"] // align) * align
+    for variable in externs:
+        symbols[variable.name] = Placed("shared", SHARED_BASE + start, dynamic)
+    if externs or dynamic:
+        sizes["shared"] = start + dynamic
+    base = int(memory.put(np.frombuffer(parameter_bytes, np.uint8)))
+    for parameter in kernel.parameters:
+        symbols[parameter.name] = Placed("param", base + parameter.offset, parameter.size)
+    return symbols, sizes["shared"], sizes["local"], base
+
+
+def _run(
+    module: Module,
+    kernel: Entry,
+    geometry: Geometry,
+    parameter_bytes: bytes,
+    memory: GlobalMemory,
+    dynamic_smem: int,
+    hazards: bool,
+    max_blocks: int,
+) -> Report:
+    if dynamic_smem < 0:
+        raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
+    symbols, shared_size, local_size, base = _place(module, kernel, memory, parameter_bytes, dynamic_smem)
+    ctas = max(1, min(geometry.ctas, _BATCH_LANES // geometry.slots))
+    machine = Machine(kernel, geometry, ctas, memory, shared_size, local_size)
+    machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
+    machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
+    tracker = Tracker(machine, kernel) if hazards else None
+    code, sites = link(kernel, Binding(machine, symbols, parameter_bytes, base, tracker))
+    scheduler = Scheduler(machine, code, max_blocks)
+    if tracker is not None:
+        scheduler.barriers.observers.append(tracker.barrier)
+    live = 0
+    for live in machine.batches():  # noqa: B007 - the last batch's count is used below
+        if tracker is not None:
+            tracker.start()
+        scheduler.run()
+        if tracker is not None:
+            tracker.end()
+    shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, :shared_size].copy()
+    return _report(scheduler, sites, shared, shared_size)
+
+
+def _report(scheduler: Scheduler, sites: list[Site], shared: np.ndarray, shared_size: int) -> Report:
+    report = Report(instructions=scheduler.counts(), shared=shared, shared_bytes=shared_size)
+    for site in sites:
+        line = site.instruction.line
+        if site.counts_banks:
+            report.bank_conflicts[line] = report.bank_conflicts.get(line, 0) + site.extra
+        if site.counts_sectors:
+            sectors = report.sectors.setdefault(line, Sectors())
+            sectors.accesses += site.accesses
+            sectors.sectors += site.sectors
+    return report

@@ -1,0 +1,126 @@
+"""From a parsed entry to decoded code: opcode tables, guards, control flow."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.control import (
+    Control,
+    GuardedMeeting,
+    condition_of,
+    decode_barrier,
+    decode_branch,
+    decode_branch_table,
+    decode_exit,
+)
+from runtime.simulator.decode import Binding, Decode, Step
+from runtime.simulator.errors import UnknownOpcodeError
+from runtime.simulator.families import (
+    async_copy,
+    atomic,
+    bits,
+    compare,
+    convert,
+    floating,
+    integer,
+    load_store,
+    matrix,
+    misc,
+    mma,
+    move,
+    warp,
+)
+from runtime.simulator.hazards import watch_registers
+from runtime.simulator.program import Entry, Guard, Instruction
+from runtime.simulator.schedule import Code
+from runtime.simulator.types import TYPES, Array
+
+Decoder: TypeAlias = Callable[[Decode], Step | None]
+_FAMILIES = (async_copy, atomic, bits, compare, convert, integer, load_store, matrix, misc, mma, move, warp)
+_CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
+
+
+def _table() -> dict[str, Decoder]:
+    table: dict[str, Decoder] = {}
+    for family in _FAMILIES:
+        for opcode, decoder in family.OPCODES.items():
+            if opcode in table:
+                raise UnknownOpcodeError(f"two instruction families claim the opcode `{opcode}`")
+            table[opcode] = decoder
+    return table
+
+
+_TABLE = _table()
+
+
+def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
+    """Decode an entry for a machine; also the memory sites, whose counts the report collects."""
+    instructions = [*entry.instructions, Instruction("ret", "ret", (), [], None, entry.line, "ret;")]
+    end = len(instructions)
+    code = Code(instructions, [None] * end, [None] * end, {}, set(entry.labels.values()))
+    sites: list[Site] = []
+    for pc, instruction in enumerate(instructions):
+        d = Decode(binding, instruction)
+        is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
+        if instruction.base in _CONTROL and not is_warp_barrier:
+            code.controls[pc] = _control(d, pc, entry)
+            if binding.hazards is not None:
+                code.steps[pc] = watch_registers(binding.hazards, d, None, None)
+            continue
+        step = _decode(d, is_warp_barrier)
+        guard = instruction.guard
+        if binding.hazards is not None:
+            step = watch_registers(binding.hazards, d, step, guard)
+        if d.site is not None:
+            sites.append(d.site)
+        if step is None:
+            continue
+        if guard is not None and d.members is not None:
+            condition = condition_of(d, guard)
+            if condition is not None:
+                code.controls[pc] = GuardedMeeting(pc, pc + 1, condition, d.members, step)
+            continue
+        code.members[pc] = d.members
+        code.steps[pc] = step if guard is None else _guarded(d, step, guard)
+    code.build_blocks()
+    return code, sites
+
+
+def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
+    base = d.instruction.base
+    if is_warp_barrier:
+        return warp.decode_warp_barrier(d)
+    # one opcode, two families: the last type decides
+    decoder: Decoder | None = _TABLE.get(base)
+    if base in floating.OPCODES and (base not in integer.OPCODES or (d.types and d.types[-1].is_float)):
+        decoder = floating.OPCODES[base]
+    if decoder is None:
+        raise d.error(UnknownOpcodeError, f"opcode `{base}` is not simulated")
+    return decoder(d)
+
+
+def _control(d: Decode, pc: int, entry: Entry) -> Control:
+    base = d.instruction.base
+    if base == "bra":
+        return decode_branch(d, pc, entry.labels)
+    if base == "brx":
+        return decode_branch_table(d, pc, entry.labels, entry.branch_targets)
+    if base in ("ret", "exit"):
+        return decode_exit(d, pc)
+    return decode_barrier(d, pc)
+
+
+def _guarded(d: Decode, step: Step, guard: Guard) -> Step:
+    """A step that runs on the lanes whose guard holds."""
+    values = d.value(guard.register, TYPES["pred"])
+    if guard.negated:
+        inverted = np.empty_like(values)
+
+        def negative(mask: Array | None) -> None:
+            np.logical_not(values, inverted)
+            step(inverted if mask is None else inverted & mask)
+
+        return negative
+    return lambda mask: step(values if mask is None else values & mask)

@@ -1,0 +1,195 @@
+"""Memory: the global allocations that a caller makes, and the state spaces that instructions index.
+
+Every global allocation lives in the middle of its own window of the virtual address space, so an address that is wrong
+by anything less than half a window falls on no allocation at all. Shared and local memory have a window each, which
+gives every generic address one meaning. Physically each space is one array of bytes.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from runtime.simulator.errors import LaunchError
+from runtime.simulator.types import Array
+
+# The 64-bit virtual address space is cut in windows of 1 TiB: more than any 32-bit index times any element size.
+WINDOW_BITS = 40
+SHARED_WINDOW = 1
+LOCAL_WINDOW = 2
+FIRST_GLOBAL_WINDOW = 3
+# Allocations start in the middle of their window, so that negative offsets are caught as well.
+_MIDDLE = 1 << (WINDOW_BITS - 1)
+# cudaMalloc aligns to at least 256 bytes (CUDA C++ Programming Guide, "Device Memory Accesses").
+ALLOCATION_ALIGNMENT = 256
+# Fresh memory holds 0xFF bytes: NaN in every float format, so that a forgotten write is seen.
+FRESH = 0xFF
+# One element of each access width; complex128 only because NumPy moves 16 bytes at once in it.
+CELL: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+class Address(int):
+    """A 64-bit address of global memory."""
+
+    def __repr__(self) -> str:
+        return f"Address({int(self):#x})"
+
+
+class GlobalMemory:
+    """Global memory of a device, filled and read by the caller around launches."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.physical: list[int] = []
+        self.arena: Array = np.zeros(0, np.uint8)
+        self._used = 0
+
+    def alloc(self, size: int) -> Address:
+        """Reserve bytes that hold 0xFF until something writes them."""
+        if size < 0:
+            raise LaunchError(f"an allocation of {size} bytes is impossible")
+        start = self._used
+        self._used += -(-max(size, 1) // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
+        if self._used > self.arena.size:
+            grown = np.full(max(self._used, 2 * self.arena.size), FRESH, np.uint8)
+            grown[:start] = self.arena[:start]
+            self.arena = grown
+        self.sizes.append(size)
+        self.physical.append(start)
+        return Address(((len(self.sizes) - 1 + FIRST_GLOBAL_WINDOW) << WINDOW_BITS) + _MIDDLE)
+
+    def mark(self) -> tuple[int, int]:
+        """A point to which `restore` can return."""
+        return len(self.sizes), self._used
+
+    def restore(self, mark: tuple[int, int]) -> None:
+        """Drop the allocations made since a mark; a launch uses this for its parameters and variables."""
+        count, self._used = mark
+        del self.sizes[count:]
+        del self.physical[count:]
+
+    def put(self, array: npt.ArrayLike) -> Address:
+        """Copy an array (row-major) into a new allocation and return its address."""
+        data = np.ascontiguousarray(array)
+        address = self.alloc(data.nbytes)
+        start = self.physical[-1]
+        self.arena[start : start + data.nbytes] = np.frombuffer(data.tobytes(), np.uint8)
+        return address
+
+    def get(self, address: int, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """A copy of the array of this shape and dtype that lies at an address inside an allocation."""
+        wanted = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        start = self.offset(address, count * wanted.itemsize)
+        data = self.arena[start : start + count * wanted.itemsize].tobytes()
+        return np.frombuffer(data, wanted).reshape(shape).copy()
+
+    def offset(self, address: int, size: int) -> int:
+        """The position in the arena of bytes at an address. Raises LaunchError where no allocation holds them all."""
+        window = (int(address) >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
+        inside = int(address) & ((1 << WINDOW_BITS) - 1)
+        if not 0 <= window < len(self.sizes) or not 0 <= inside - _MIDDLE <= self.sizes[window] - size:
+            raise LaunchError(f"{size} bytes at {int(address):#x} are not inside one allocation of this GlobalMemory")
+        return self.physical[window] + inside - _MIDDLE
+
+
+class Fault(Exception):
+    """Internal: the access number `position` of an index computation is bad; `reason` says how."""
+
+    def __init__(self, position: int, reason: str, misaligned: bool = False) -> None:
+        self.position = position
+        self.reason = reason
+        self.misaligned = misaligned
+        super().__init__(reason)
+
+
+class GlobalSpace:
+    """Address arithmetic on a GlobalMemory whose allocations stay put during a launch."""
+
+    def __init__(self, memory: GlobalMemory) -> None:
+        self._memory = memory
+        self._starts = np.array([*memory.physical, 0], np.int64)
+        self._sizes = np.array([*memory.sizes, 0], np.int64)
+        count = memory.arena.size // 16 * 16
+        self.cells = {size: memory.arena[:count].view(dtype) for size, dtype in CELL.items()}
+
+    def index(self, address: Array, size: int) -> Array:
+        """The cell numbers of accesses of `size` bytes at u64 addresses. Raises Fault."""
+        shift = size.bit_length() - 1
+        window = int(address[0]) >> WINDOW_BITS
+        number = window - FIRST_GLOBAL_WINDOW
+        if 0 <= number < len(self._memory.sizes):
+            base = (window << WINDOW_BITS) + _MIDDLE
+            inside = address - np.uint64(base)
+            limit = self._memory.sizes[number] - size
+            # below the base the subtraction wraps to a huge number, so one comparison checks both ends
+            if int(np.maximum.reduce(inside)) <= limit and not int(np.bitwise_or.reduce(inside)) & (size - 1):
+                return (inside.view(np.int64) + self._memory.physical[number]) >> shift
+        return self._index_scattered(address, size) >> shift
+
+    def _index_scattered(self, address: Array, size: int) -> Array:
+        """Byte positions for accesses that fall in several allocations, or that are wrong."""
+        number = (address >> np.uint64(WINDOW_BITS)).astype(np.int64) - FIRST_GLOBAL_WINDOW
+        count = len(self._memory.sizes)
+        known = (number >= 0) & (number < count)
+        number = np.where(known, number, count)
+        inside = (address & np.uint64((1 << WINDOW_BITS) - 1)).astype(np.int64) - _MIDDLE
+        limit = self._sizes[number] - size
+        good = known & (inside >= 0) & (inside <= limit)
+        if not good.all():
+            position = int(np.argmin(good))
+            raise Fault(position, self._explain(int(address[position]), size))
+        aligned = (inside & (size - 1)) == 0
+        if not aligned.all():
+            position = int(np.argmin(aligned))
+            raise Fault(position, f"address {int(address[position]):#x} is not a multiple of {size}", misaligned=True)
+        return inside + self._starts[number]
+
+    def _explain(self, address: int, size: int) -> str:
+        number = (address >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
+        if not 0 <= number < len(self._memory.sizes):
+            return f"{size} bytes at {address:#x}, which is near no global allocation"
+        inside = (address & ((1 << WINDOW_BITS) - 1)) - _MIDDLE
+        total = self._memory.sizes[number]
+        return f"{size} bytes at byte {inside} of allocation {number}, which has {total} bytes"
+
+
+class WindowSpace:
+    """Shared or local memory: one stretch of `size` bytes per owner (CTA or thread), at the same addresses for each.
+
+    base: the first address; stretches lie one after the other in `cells`; `owner` gives each thread its stretch.
+    """
+
+    def __init__(self, name: str, base: int, size: int, owners: int, owner: Array) -> None:
+        self.name = name
+        self.base = base
+        self.size = size
+        self.stride = -(-max(size, 1) // 16) * 16
+        self.bytes = np.full(owners * self.stride, FRESH, np.uint8)
+        self.cells = {width: self.bytes.view(dtype) for width, dtype in CELL.items()}
+        self._start = owner.astype(np.int64) * self.stride - base
+
+    def position(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """Byte positions in `bytes` of accesses of `size` bytes by these lanes (None: all). Raises Fault."""
+        where = address.astype(np.int64)
+        good = (where >= self.base) & (where <= self.base + self.size - size)
+        if not good.all():
+            position = int(np.argmin(good))
+            value = int(where[position])
+            raise Fault(
+                position,
+                f"{size} bytes at {self.name} address {value:#x}, byte {value - self.base} of {self.size} bytes",
+            )
+        aligned = (where & (size - 1)) == 0
+        if not aligned.all():
+            position = int(np.argmin(aligned))
+            raise Fault(position, f"{self.name} address {int(where[position]):#x} is not a multiple of {size}", True)
+        return where + (self._start if lanes is None else self._start[lanes])
+
+    def index(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """The cell numbers of accesses of `size` bytes. Raises Fault."""
+        return self.position(address, size, lanes) >> (size.bit_length() - 1)
+
+    def clear(self) -> None:
+        """Forget all contents."""
+        self.bytes.fill(FRESH)

@@ -1,0 +1,77 @@
+"""What a launch did: instructions, shared-memory wavefronts, global sectors, final shared memory."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from runtime.simulator.types import Array
+
+# Shared memory has 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.x and later).
+BANKS = 32
+# A sector is the 32-byte unit of global memory traffic (Nsight Compute documentation, "Memory Tables").
+SECTOR = 32
+WARP = 32
+
+
+@dataclass(slots=True)
+class Sectors:
+    """Global traffic of one PTX line: warp-wide accesses, and the distinct 32-byte sectors each touched, summed."""
+
+    accesses: int = 0
+    sectors: int = 0
+
+    @property
+    def per_access(self) -> float:
+        """Sectors a warp-wide access touches on average."""
+        return self.sectors / self.accesses if self.accesses else 0.0
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts over the whole grid.
+
+    instructions: full opcode to instructions issued by warps (predicated-off ones too); bank_conflicts: PTX line to
+    wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory
+    [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic.
+    """
+
+    instructions: Counter[str] = field(default_factory=Counter[str])
+    bank_conflicts: dict[int, int] = field(default_factory=dict[int, int])
+    sectors: dict[int, Sectors] = field(default_factory=dict[int, Sectors])
+    shared: Array = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    shared_bytes: int = 0
+
+
+def extra_wavefronts(address: Array, lanes: Array, size: int, phase_lanes: int) -> int:
+    """Wavefronts beyond one per phase for shared accesses of `size` bytes.
+
+    address: byte addresses of the active lanes; lanes: their lane numbers, whose quotient by phase_lanes is the phase.
+    A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
+    """
+    words = max(1, size // 4)
+    phase = lanes // phase_lanes
+    word = (address.astype(np.int64) >> 2)[:, None] + np.arange(words)
+    key = np.unique((phase.astype(np.int64)[:, None] << 40) + word)
+    bank = (key >> 40) * BANKS + (key & (BANKS - 1))
+    per_bank = np.bincount(bank, minlength=(int(phase[-1]) + 1) * BANKS).reshape(-1, BANKS)
+    per_phase = per_bank.max(axis=1)
+    return int(np.maximum(per_phase - 1, 0).sum())
+
+
+def phase_lanes(size: int) -> int:
+    """Lanes that one phase of a shared access serves: 128 bytes of data at a time.
+
+    Source: Nsight Compute documentation, "Shared Memory": 64-bit accesses go by half warps, 128-bit by quarter warps.
+    """
+    return {8: 16, 16: 8}.get(size, WARP)
+
+
+def count_sectors(address: Array, lanes: Array, size: int) -> tuple[int, int]:
+    """(warp-wide accesses, distinct sectors summed over them) of `size`-byte accesses at u64 addresses."""
+    warp = (lanes // WARP).astype(np.uint64)
+    relative = address - (address.min() & np.uint64(~(SECTOR - 1) & 0xFFFFFFFFFFFFFFFF))
+    # natural alignment keeps every access inside one sector
+    sector = relative // np.uint64(SECTOR)
+    pairs = np.unique(np.stack([warp, sector]), axis=1)
+    return int(np.unique(warp).size), int(pairs.shape[1])

@@ -1,0 +1,218 @@
+"""Which lanes run next: basic blocks, divergence, warp rendezvous and barriers.
+
+Lanes at one instruction run as one vector. Where control flow splits them, the group with the smallest instruction
+number goes first, which brings the groups together again after an if or a loop. A group that spins while others wait
+gives way after a while, so that a lock held by a group further on is released in the end.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from runtime.simulator.control import Barriers, Control, Fallthrough
+from runtime.simulator.decode import Step
+from runtime.simulator.errors import DeadlockError, StepLimitError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Instruction
+from runtime.simulator.types import Array
+
+# Of every _TURN group choices the last _GIVE_WAY go round all groups instead of to the smallest instruction number.
+_TURN = 4096
+_GIVE_WAY = 512
+
+
+@dataclass(slots=True)
+class Block:
+    """Instructions first to last, of which only the last may redirect control."""
+
+    first: int
+    last: int
+    steps: list[Step]
+    control: Control
+    runs: int = 0
+
+
+@dataclass(slots=True)
+class Code:
+    """A decoded entry: for each instruction its step (None for control), and for `.sync` ones the member mask."""
+
+    instructions: Sequence[Instruction]
+    steps: list[Step | None]
+    members: list[Array | None]
+    controls: dict[int, Control]
+    targets: set[int]
+    blocks: dict[int, Block] = field(default_factory=dict[int, Block])
+    block_of: list[Block] = field(default_factory=list[Block])
+
+    def build_blocks(self) -> None:
+        """Cut the instructions into basic blocks."""
+        end = len(self.steps)
+        leaders = sorted({0, *self.targets, *(pc + 1 for pc in self.controls)} & set(range(end)))
+        self.block_of = []
+        for first, following in zip(leaders, [*leaders[1:], end], strict=True):
+            last = following - 1
+            steps = [step for step in self.steps[first:following] if step is not None]
+            control = self.controls.get(last, Fallthrough(following))
+            block = Block(first, last, steps, control)
+            self.blocks[first] = block
+            self.block_of.extend([block] * (following - first))
+
+
+class Scheduler:
+    """Runs the decoded entry on the live lanes of a machine until all have exited."""
+
+    def __init__(self, machine: Machine, code: Code, limit: int) -> None:
+        self.machine = machine
+        self.code = code
+        self.barriers = Barriers(machine, code.instructions)
+        self.ready: dict[int, Array | None] = {}
+        self.parked: dict[int, Array] = {}
+        self.issued = [0] * len(code.instructions)
+        self._limit = limit
+        self._blocks_run = 0
+        self._turn = 0
+
+    def run(self) -> None:
+        """Run one batch. Raises DeadlockError and what the instructions raise."""
+        self.ready = {0: None}
+        while self.ready:
+            pc, mask = self._pick()
+            if mask is None:
+                self._converged(pc)
+            else:
+                self._diverged(pc, mask)
+            self._blocks_run += 1
+            if not self.ready and self.machine.live_count:
+                self._retry_parked()
+                if not self.ready:
+                    raise self._deadlock()
+            if self._blocks_run > self._limit:
+                raise self._too_long(pc)
+
+    def add(self, pc: int, mask: Array) -> None:
+        """Let lanes continue at an instruction."""
+        if not mask.any():
+            return
+        waiting = self.ready.get(pc)
+        self.ready[pc] = mask if waiting is None else waiting | mask
+
+    def counts(self) -> Counter[str]:
+        """Instructions issued by warps, by opcode, over all runs."""
+        result: Counter[str] = Counter()
+        for block in self.code.blocks.values():
+            for pc in range(block.first, block.last + 1):
+                total = block.runs + self.issued[pc]
+                if total:
+                    result[self.code.instructions[pc].opcode] += total
+        return result
+
+    def exited(self) -> None:
+        """Complete barriers that only waited for lanes that have now exited."""
+        self.barriers.release(self.add)
+
+    def live_warps(self, mask: Array | None) -> int:
+        """Warps with at least one lane in a mask (None: live)."""
+        lanes = self.machine.live if mask is None else mask
+        return self.machine.warps if lanes is None else int(np.count_nonzero(lanes.reshape(-1, WARP).any(axis=1)))
+
+    def _pick(self) -> tuple[int, Array | None]:
+        ready = self.ready
+        if len(ready) == 1:
+            pc, mask = ready.popitem()
+            if mask is not None and int(np.count_nonzero(mask)) == self.machine.live_count:
+                mask = None
+            return pc, mask
+        self._turn += 1
+        phase = self._turn % _TURN
+        order = sorted(ready)
+        pc = order[0] if phase < _TURN - _GIVE_WAY else order[phase % len(order)]
+        return pc, ready.pop(pc)
+
+    def _converged(self, pc: int) -> None:
+        block = self.code.blocks.get(pc)
+        if block is None:
+            self._diverged(pc, self.machine.live_mask())
+            return
+        warps = self.live_warps(None)
+        blocks = self.code.blocks
+        while True:
+            for step in block.steps:
+                step(None)
+            block.runs += warps
+            self._blocks_run += 1
+            target = block.control.converged(self)
+            if target is None:
+                return
+            block = blocks[target]
+            if self._blocks_run > self._limit:
+                raise self._too_long(block.first)
+
+    def _diverged(self, pc: int, mask: Array) -> None:
+        block = self.code.block_of[pc]
+        steps, members = self.code.steps, self.code.members
+        warps = self.live_warps(mask)
+        for number in range(pc, block.last + 1):
+            wanted = members[number]
+            if wanted is not None:
+                mask = self.meet(number, mask, wanted)
+                if not mask.any():
+                    return
+                warps = self.live_warps(mask)
+            self.issued[number] += warps
+            step = steps[number]
+            if step is not None:
+                step(mask)
+        block.control.diverged(self, mask)
+
+    def meet(self, pc: int, mask: Array, members: Array) -> Array:
+        """Park the lanes of warps whose member masks name live lanes that have not come; the others go on."""
+        earlier = self.parked.pop(pc, None)
+        here = mask if earlier is None else mask | earlier
+        lanes = here.reshape(-1, WARP)
+        bits = (np.uint32(1) << np.arange(WARP, dtype=np.uint32))[None, :]
+        # every lane of a rendezvous names the same members; lanes that are not here say nothing
+        named = np.bitwise_or.reduce(np.where(lanes, members.reshape(-1, WARP), np.uint32(0)), axis=1)
+        wanted = (named[:, None] & bits) != 0
+        if self.machine.live is not None:
+            wanted &= self.machine.live.reshape(-1, WARP)
+        complete = ~(wanted & ~lanes).any(axis=1)
+        going = (lanes & complete[:, None]).reshape(-1)
+        waiting = here & ~going
+        if waiting.any():
+            self.parked[pc] = waiting
+        return going
+
+    def _retry_parked(self) -> None:
+        """Lanes that parked may go on when those they waited for have exited."""
+        for pc, mask in list(self.parked.items()):
+            del self.parked[pc]
+            wanted = self.code.members[pc]
+            if wanted is not None:
+                self.add(pc, self.meet(pc, mask, wanted))
+
+    def _deadlock(self) -> DeadlockError:
+        places: list[str] = []
+        first: Instruction | None = None
+        waiting = [(pc, mask, "its warp") for pc, mask in self.parked.items()]
+        waiting += [(pc, mask, f"barrier {number}") for number, pc, mask in self.barriers.waiting()]
+        for pc, mask, what in sorted(waiting, key=lambda entry: entry[0]):
+            instruction = self.code.instructions[pc]
+            first = first or instruction
+            lane = int(np.flatnonzero(mask)[0])
+            count = int(np.count_nonzero(mask))
+            places.append(
+                f"line {instruction.line} `{instruction.text}`: {count} threads wait for {what}, "
+                f"the first is {self.machine.describe(lane)}"
+            )
+        message = "deadlock, no thread can go on; " + "; ".join(places)
+        return DeadlockError(message, first.line if first else None, first.text if first else None)
+
+    def _too_long(self, pc: int) -> StepLimitError:
+        instruction = self.code.instructions[min(pc, len(self.code.instructions) - 1)]
+        return StepLimitError(
+            f"still running after {self._limit} basic blocks; raise the launch's max_blocks if that is right",
+            instruction.line,
+            instruction.text,
+        )
