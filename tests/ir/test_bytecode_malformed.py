@@ -15,7 +15,8 @@ from cuda.tile._bytecode.writer import write_bytecode
 from ir.bytecode import BytecodeError, read_bytecode
 from ir.core import TileError, UnsupportedError, verify
 
-DATA = Path("tests/data/bytecode")
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/data/bytecode"
 FILES = sorted(DATA.glob("*.tileirbc"))
 HEADER = b"\x7fTileIR\x00\x0d\x03\x00\x00"
 
@@ -156,7 +157,7 @@ def test_an_unknown_operation_is_named():
 
 def test_locations_lead_to_the_kernel_source():
     module = read_bytecode((DATA / "gemm.13.3.tileirbc").read_bytes(), "gemm.tileirbc")
-    source = Path("examples/cutile/gemm.py").read_text().splitlines()
+    source = (ROOT / "examples/cutile/gemm.py").read_text().splitlines()
     (product,) = [op for op in module.walk() if op.name == "cuda_tile.mmaf"]
     assert product.location.file == "examples/cutile/gemm.py"
     assert "ct.mma" in source[product.location.line - 1]

@@ -1,6 +1,10 @@
 """Bytecode and the text that NVIDIA's disassembler prints of it are the same module."""
 
+import io
 import math
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +13,8 @@ from ir.bytecode import read_bytecode
 from ir.core import Attribute, verify
 from ir.text import parse, print_text
 
-DATA = Path("tests/data/bytecode")
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/data/bytecode"
 NAMES = sorted(path.name.removesuffix(".13.4.mlir") for path in DATA.glob("*.13.4.mlir"))
 TEXT_OF = {"13.1": "13.2", "13.2": "13.2", "13.3": "13.4", "13.4": "13.4"}
 """Which of the kept texts each version prints as."""
@@ -67,6 +72,22 @@ def test_bytecode_is_its_disassembly(name, version):
 def test_bytecode_survives_printing_and_parsing(name):
     module = read_bytecode((DATA / f"{name}.13.4.tileirbc").read_bytes(), f"{name}.tileirbc")
     same(module, parse(print_text(module)))
+
+
+@pytest.mark.parametrize("name", ["gemm", "gemm_negated", "softmax", "layernorm", "vecadd_ptr", "vecadd_view"])
+def test_cutile_examples_export_what_is_frozen(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples/cutile"))
+    script, _, form = name.partition("_") if name.startswith("vecadd") else (name, "", "")
+    exported = io.BytesIO()
+    export = runpy.run_path(str(ROOT / f"examples/cutile/{script}.py"))["export"]
+    export(exported, "13.4", *([form] if form else []))
+    same(read_bytecode(exported.getvalue()), read_bytecode((DATA / f"{name}.13.4.tileirbc").read_bytes()))
+
+
+def test_an_example_is_a_command(tmp_path):
+    output = tmp_path / "gemm.tileirbc"
+    subprocess.run([sys.executable, ROOT / "examples/cutile/gemm.py", output, "13.2"], check=True)
+    same(read_bytecode(output.read_bytes()), read_bytecode((DATA / "gemm.13.2.tileirbc").read_bytes()))
 
 
 def test_hints_name_their_architecture():

@@ -10,15 +10,15 @@ from ir.bytecode import read_bytecode
 from ir.interpreter import run
 from ir.text import parse
 
-EXAMPLES = Path("examples")
-DATA = Path("tests/data/bytecode")
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/data/bytecode"
 VERSIONS = ("13.1", "13.2", "13.3", "13.4")
 FORMS = ("text", *VERSIONS)
 
 
 def load(name, form):
     if form == "text":
-        path = EXAMPLES / f"{name}.mlir"
+        path = ROOT / "examples" / f"{name}.mlir"
         return parse(path.read_text(), str(path))
     path = DATA / f"{name}.{form}.tileirbc"
     return read_bytecode(path.read_bytes(), str(path))
