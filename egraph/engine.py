@@ -88,7 +88,7 @@ class Engine:
             return RuleError(f"the rules contradict each other: {message}", hint=hint)
         found = _POSITION.search(text)
         line, column = (int(found[1]), int(found[2])) if found else (command.line, 1)
-        what = f"{command.form.head} '{command.name}'" if command.name else f"'{command.form.head}'"
+        what = f"{command.head} '{command.name}'" if command.name else f"'{command.head}'"
         hint = "see egraph/rules/README.md for sorts, columns and rulesets"
         return RuleError(f"{what}: {message}", Location(command.file, line, column), hint)
 

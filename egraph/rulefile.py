@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from egraph.sexpr import Atom, List, read
+from egraph.sexpr import List, read, spans
 from ir.core import Location, TileError
 
 RULES_DIRECTORY = Path(__file__).parent / "rules"
@@ -15,26 +16,50 @@ RULES_DIRECTORY = Path(__file__).parent / "rules"
 _RULES = ("rule", "rewrite", "birewrite")
 
 
+_HEAD = re.compile(r"\(\s*([^\s()]+)")
+_NAME = re.compile(r':name\s+"([^"]*)"')
+_RULESET = re.compile(r":ruleset\s+([^\s()]+)")
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One top-level egglog command; `name` is set for rules only."""
+    """One top-level egglog command; `name` and `ruleset` are set for rules only."""
 
     text: str
     file: str
     line: int
-    form: List
+    head: str
     name: str = ""
     ruleset: str = ""
 
     @staticmethod
-    def of(text: str, file: str) -> Command:
-        """The single command in `text`."""
-        return _command(text, file, read(text, file)[0])
+    def of(text: str, file: str, line: int = 1) -> Command:
+        """The single command in `text`.
+
+        Raises TileError, located, for a rule without a name or ruleset.
+        """
+        found = _HEAD.match(text)
+        head = found[1] if found else ""
+        if head not in _RULES:
+            return Command(text, file, line, head)
+        name, ruleset = _NAME.search(text), _RULESET.search(text)
+        if name is None:
+            hint = 'add :name "<theory>/<what it does>"'
+            raise TileError(f"a {head} has no name", Location(file, line, 1), hint)
+        if ruleset is None:
+            hint = "add :ruleset analysis, canon, algebra, demand, place or isel"
+            raise TileError(f"{head} '{name[1]}' is in no ruleset", Location(file, line, 1), hint)
+        return Command(text, file, line, head, name[1], ruleset[1])
 
     @property
     def is_rule(self) -> bool:
         """True for rules and rewrites."""
-        return self.form.head in _RULES
+        return bool(self.name)
+
+    @property
+    def form(self) -> List:
+        """The command as an s-expression; lines count from its own first line."""
+        return read(self.text, self.file)[0]
 
     @property
     def located_text(self) -> str:
@@ -42,37 +67,12 @@ class Command:
         return "\n" * (self.line - 1) + self.text
 
 
-def option(form: List, key: str) -> str:
-    """The value after `:key` in a command, quotes removed; empty where it is not given."""
-    items = form.items
-    for at, item in enumerate(items[:-1]):
-        value = items[at + 1]
-        if isinstance(item, Atom) and item.text == key and isinstance(value, Atom):
-            return value.text.strip('"')
-    return ""
-
-
-def _command(text: str, file: str, form: List) -> Command:
-    cut = text[form.start : form.end]
-    if form.head not in _RULES:
-        return Command(cut, file, form.line, form)
-    name = option(form, ":name")
-    if not name:
-        hint = 'add :name "<theory>/<what it does>"'
-        raise TileError(f"a {form.head} has no name", Location(file, form.line, 1), hint)
-    ruleset = option(form, ":ruleset")
-    if not ruleset:
-        hint = "add :ruleset analysis, canon, algebra, demand, place or isel"
-        raise TileError(f"{form.head} '{name}' is in no ruleset", Location(file, form.line, 1), hint)
-    return Command(cut, file, form.line, form, name, ruleset)
-
-
 def read_commands(text: str, file: str) -> list[Command]:
     """The commands of one file's text.
 
     Raises TileError, located, for text that is no list of commands and for rules without a name or ruleset.
     """
-    return [_command(text, file, form) for form in read(text, file)]
+    return [Command.of(text[s.start : s.end], file, s.line) for s in spans(text, file)]
 
 
 def read_file(path: Path) -> list[Command]:

@@ -18,7 +18,9 @@ from egraph.engine import Engine, IterationReport
 from egraph.frozen import Frozen
 from egraph.report import Report, Row, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, read_file, select
-from egraph.terms import declarations
+from egraph.terms import RARE, declarations
+
+RARE_RELATIONS = frozenset(f"r.{mnemonic}" for mnemonic in RARE)
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
 
@@ -133,21 +135,23 @@ class _Run:
             self.engine.load(new)
 
 
-_ENGINES: dict[tuple[tuple[str, ...], tuple[str, ...]], Engine] = {}
+_ENGINES: dict[tuple[bool, tuple[str, ...], tuple[str, ...]], Engine] = {}
 
 
-def engine_for(rules: Sequence[Path | str] = (), without: Iterable[str] = ()) -> Engine:
-    """The process's engine for our rules, the user's files `rules`, less those named by prefix in `without`.
+def engine_for(rules: Sequence[Path | str] = (), without: Iterable[str] = (), rare: bool = False) -> Engine:
+    """The process's engine for our rules, the user's files `rules`, less those named by prefix in `without`; `rare`
+    adds the operations that few kernels have, user rules get all of them.
 
     Raises TileError, located, for a file that cannot be read or that egglog refuses.
     """
     extra: list[Command] = [c for path in rules for c in read_file(Path(path))]
-    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
+    rare = rare or bool(extra)
+    key = (rare, tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
     found = _ENGINES.get(key)
     if found is None or found.broken:
         declared = read_commands(facts.DECLARATIONS, "<facts>")
-        commands = [*declarations(), *declared, *own_rules(), *extra]
-        found = _ENGINES[key] = Engine(select(commands, key[1]))
+        commands = [*declarations(rare), *declared, *own_rules(), *extra]
+        found = _ENGINES[key] = Engine(select(commands, without))
     return found
 
 
@@ -166,7 +170,7 @@ def saturate(
     """
     limits = limits or Limits()
     start = time.perf_counter()
-    engine = engine_for(rules, without)
+    engine = engine_for(rules, without, not RARE_RELATIONS.isdisjoint(program.facts))
     ready = time.perf_counter()
     run = _Run(engine, limits, ready)
     with engine.program():
