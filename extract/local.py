@@ -1,7 +1,10 @@
-"""Local search: re-cost every chosen class given all else that is chosen, and switch when the whole gets cheaper.
+"""Local search on a whole choice, where all that is chosen already is free.
 
-Greedy prices each class alone, so it cannot see that two siblings could share. Here a class is taken out, what only it
-needed is freed, and each of its nodes is priced as what it would add to the rest, where all still chosen is free.
+Greedy prices each class alone, so it cannot see that two siblings could share. Three moves make up for that:
+- switch: a class is taken out with all that only it needs, and each of its nodes is priced as what it adds to the rest;
+- open: a class nobody needs is paid for, and the classes above it switch to it where they then gain;
+- close: a class that several need is given up, and each of its users takes its next best node.
+Every accepted move makes the answer cheaper; open and close are undone when they do not.
 """
 
 from __future__ import annotations
@@ -9,17 +12,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from extract.settle import INFINITY, settle_dag
+from extract.selection import Selection
+from extract.settle import INFINITY
 from extract.topology import Topology
 
-MAX_SWEEPS: Final = 12
-"""Most gains come in the first two sweeps; on the extraction-gym subset none needed more than eight."""
+MAX_ROUNDS: Final = 12
+"""Rounds of all moves; measured on the extraction-gym subset, none needed more than eight."""
 
 STEPS_PER_NODE: Final = 60
 """Work limit in reference-count updates per reachable node: bounds long chains, where one move touches everything."""
 
 RELATIVE_GAIN: Final = 1e-10
 """A move must gain more than rounding, or equal answers would be swapped forever."""
+
+REACH: Final = 3
+"""Classes between an opened class and the users that may switch to it (split, conversion and place nodes sit there)."""
+
+MAX_USERS: Final = 64
+"""Users looked at per opened class; constants and addresses have thousands and gain nothing."""
 
 
 @dataclass(frozen=True)
@@ -31,180 +41,153 @@ class Constraints:
 
 
 def improve(topology: Topology, cost: list[float], choice: list[int], constraints: Constraints) -> list[int]:
-    """A choice that is at least as cheap, made by moving one class at a time.
+    """A choice that is at least as cheap.
 
     cost: [n], inf forbids. choice: [m], -1 for classes that cannot be built; it must build the roots, acyclic and
     within the limits. Returns a new list.
     """
-    search = _Search(topology, cost, choice, constraints)
-    for _ in range(MAX_SWEEPS):
-        search.refresh()
-        if not search.sweep():
-            break
-    return search.choice
+    search = _LocalSearch(Selection(topology, cost, choice, constraints.use, constraints.limit))
+    search.run()
+    return search.selection.choice
 
 
-class _Search:
-    """The current choice with reference counts over the classes that the roots need."""
+class _LocalSearch:
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.topology = selection.topology
+        self.max_steps = STEPS_PER_NODE * (len(self.topology.nodes) + 100)
+        self.gain = RELATIVE_GAIN * max(1.0, abs(selection.total))
 
-    def __init__(self, topology: Topology, cost: list[float], choice: list[int], constraints: Constraints) -> None:
-        self.topology = topology
-        self.cost = cost
-        self.choice = choice.copy()
-        self.rows = list(zip(constraints.use, constraints.limit, strict=True))
-        self.references = [0] * topology.n_classes
-        self.position = [0] * topology.n_classes
-        self.steps = STEPS_PER_NODE * (len(topology.nodes) + 100)
-        self.rewards = any(value < 0.0 for value in cost)
-        for root in topology.roots:
-            self._hold(root, [], [])
-        active = [node for cls, node in enumerate(self.choice) if self.references[cls]]
-        self.used = [sum(use[node] for node in active) for use, _ in self.rows]
-        self.tolerance = RELATIVE_GAIN * max(1.0, sum(abs(cost[node]) for node in active))
+    def run(self) -> None:
+        """Rounds of moves until nothing gains or the work limit is reached."""
+        for _ in range(MAX_ROUNDS):
+            self.selection.refresh()
+            while self._switch_all():
+                self.selection.refresh()
+            if self._spent() or not (self._close_all() | self._open_all()):
+                break
 
-    def refresh(self) -> None:
-        """Choose anew for the classes that are not needed: what is cheapest to add to what is."""
-        weight = [value if value > 0.0 else 0.0 for value in self.cost]
-        for cls in self.topology.classes:
-            if self.references[cls]:
-                for node in self.topology.class_nodes[cls]:
-                    weight[node] = INFINITY
-                weight[self.choice[cls]] = 0.0
-        settled = settle_dag(self.topology, weight)
-        self.choice = settled.choice
-        for place, cls in enumerate(settled.order):
-            self.position[cls] = place
+    def _spent(self) -> bool:
+        return self.selection.steps > self.max_steps
 
-    def sweep(self) -> bool:
+    def _switch_all(self) -> bool:
         """Try every needed class once, users before their children; whether anything moved."""
         moved = False
-        needed = [cls for cls in self.topology.classes if self.references[cls]]
-        needed.sort(key=self.position.__getitem__, reverse=True)
-        for cls in needed:
-            if self.references[cls] and len(self.topology.class_nodes[cls]) > 1:
-                moved |= self._move(cls)
-                if self.steps < 0:
+        for cls in self._needed():
+            if self.selection.references[cls] and len(self.topology.class_nodes[cls]) > 1:
+                moved |= self._switch(cls, self.topology.class_nodes[cls])
+                if self._spent():
                     return False
         return moved
 
-    def _move(self, cls: int) -> bool:
-        cost, old = self.cost, self.choice[cls]
-        released: list[int] = []
-        freed_nodes = [old]
-        self._release(old, released, freed_nodes)
-        freed = sum(cost[node] for node in freed_nodes)
-        best, best_cost, best_added = old, freed - self.tolerance, freed_nodes
-        for node in self.topology.class_nodes[cls]:
-            if node == old or (cost[node] >= best_cost and not self.rewards) or cost[node] == INFINITY:
-                continue
-            held: list[int] = []
-            added = [node]
-            if self._acquire(node, best_cost, held, added):
-                total = sum(cost[member] for member in added)
-                if total < best_cost and self._fits(freed_nodes, added) and not self._reaches(node, cls):
-                    best, best_cost, best_added = node, total, added
-            self._undo_hold(held)
-        if best == old:
-            for child in released:
-                self.references[child] += 1
-            return False
-        self._acquire(best, INFINITY, [], [])
-        self.choice[cls] = best
-        for row, (use, _) in enumerate(self.rows):
-            self.used[row] += sum(use[node] for node in best_added) - sum(use[node] for node in freed_nodes)
-        self._reorder(cls)
-        return True
+    def _needed(self) -> list[int]:
+        selection = self.selection
+        needed = [cls for cls in self.topology.classes if selection.references[cls]]
+        return sorted(needed, key=selection.position.__getitem__, reverse=True)
 
-    def _hold(self, cls: int, held: list[int], added: list[int]) -> None:
-        """Count one more use of a class, taking in its choice when it is the first."""
-        held.append(cls)
-        self.references[cls] += 1
-        if self.references[cls] == 1:
-            added.append(self.choice[cls])
-            self._acquire(self.choice[cls], INFINITY, held, added)
+    def _switch(self, cls: int, nodes: list[int]) -> bool:
+        found = self.selection.best_switch(cls, nodes, -self.gain)
+        if found is not None:
+            self.selection.switch(cls, found[0])
+        return found is not None
 
-    def _acquire(self, node: int, budget: float, held: list[int], added: list[int]) -> bool:
-        """Count a node's children as used, and theirs where new; False when one cannot be built or the budget is spent.
+    def _open_all(self) -> bool:
+        moved = False
+        selection = self.selection
+        owned = selection.owned()
+        for cls in self.topology.classes:
+            if not selection.references[cls] and selection.choice[cls] >= 0:
+                users = self._users_above(cls)
+                if len(users) > 1 and sum(owned[user] for user in users) > selection.marginal(selection.choice[cls]):
+                    moved |= self._open(cls, users)
+                    if self._spent():
+                        break
+        return moved
 
-        held and added grow by the classes counted and the nodes taken in.
-        """
-        choice, references, children, cost = self.choice, self.references, self.topology.children, self.cost
-        total = cost[node]
-        stack = [node]
-        while stack:
-            for cls in children[stack.pop()]:
-                references[cls] += 1
-                held.append(cls)
-                if references[cls] == 1:
-                    chosen = choice[cls]
-                    if chosen < 0:
-                        return False
-                    total += cost[chosen]
-                    if total >= budget and not self.rewards:
-                        return False
-                    added.append(chosen)
-                    stack.append(chosen)
-        self.steps -= len(held)
-        return True
+    def _users_above(self, cls: int) -> dict[int, list[int]]:
+        """Needed classes that could come to use a class, directly or through a few classes nobody needs, and how."""
+        selection, owner, parents = self.selection, self.topology.node_class, self.topology.parents
+        users: dict[int, list[int]] = {}
+        seen = {cls}
+        level = [cls]
+        for _ in range(REACH):
+            following: list[int] = []
+            for member in level:
+                for node in parents[member]:
+                    above = owner[node]
+                    if selection.cost[node] == INFINITY:
+                        continue
+                    if selection.references[above]:
+                        users.setdefault(above, []).append(node)
+                    elif above not in seen:
+                        seen.add(above)
+                        following.append(above)
+                    if len(seen) + len(users) > MAX_USERS:
+                        return users
+            level = following
+        return users
 
-    def _undo_hold(self, held: list[int]) -> None:
-        references = self.references
-        for cls in held:
-            references[cls] -= 1
+    def _open(self, cls: int, users: dict[int, list[int]]) -> bool:
+        selection = self.selection
+        mark, before = len(selection.journal), selection.total
+        selection.hold(cls)
+        self._relay(cls)
+        for user, nodes in users.items():
+            if selection.references[user]:
+                self._switch(user, nodes)
+        selection.drop(cls)
+        return self._settle_on(mark, before)
 
-    def _release(self, node: int, released: list[int], freed: list[int]) -> None:
-        choice, references, children = self.choice, self.references, self.topology.children
-        stack = [node]
-        while stack:
-            for cls in children[stack.pop()]:
-                references[cls] -= 1
-                released.append(cls)
-                if not references[cls]:
-                    freed.append(choice[cls])
-                    stack.append(choice[cls])
-        self.steps -= len(released)
+    def _relay(self, cls: int) -> None:
+        """Let the unneeded classes above an opened class use it where that is now their cheapest choice."""
+        selection, owner, parents = self.selection, self.topology.node_class, self.topology.parents
+        level = [cls]
+        seen = {cls}
+        for _ in range(REACH - 1):
+            following: list[int] = []
+            for member in level:
+                for node in parents[member][:MAX_USERS]:
+                    above = owner[node]
+                    if above in seen or selection.references[above] or selection.choice[above] < 0:
+                        continue
+                    seen.add(above)
+                    old = selection.choice[above]
+                    if node != old:
+                        if selection.cost[node] == INFINITY:
+                            continue
+                        if selection.marginal(node) >= selection.marginal(old) or selection.reaches(node, above):
+                            continue
+                        selection.switch(above, node)
+                    selection.estimate[above] = selection.marginal(node)
+                    following.append(above)
+            level = following
 
-    def _fits(self, freed: list[int], added: list[int]) -> bool:
-        return all(
-            used - sum(use[node] for node in freed) + sum(use[node] for node in added) <= limit
-            for used, (use, limit) in zip(self.used, self.rows, strict=True)
-        )
+    def _close_all(self) -> bool:
+        moved = False
+        for cls in self._needed():
+            if self.selection.references[cls] > 1 and cls not in self.topology.roots:
+                moved |= self._close(cls)
+                if self._spent():
+                    break
+        return moved
 
-    def _reaches(self, node: int, target: int) -> bool:
-        """Whether the chosen sub-DAG below a node holds the target class; only later positions can."""
-        position, choice, children = self.position, self.choice, self.topology.children
-        floor = position[target]
-        seen: set[int] = set()
-        stack = [node]
-        while stack:
-            for cls in children[stack.pop()]:
-                if cls == target:
-                    return True
-                if position[cls] > floor and cls not in seen:
-                    seen.add(cls)
-                    stack.append(choice[cls])
-        self.steps -= len(seen)
+    def _close(self, cls: int) -> bool:
+        selection, owner, children = self.selection, self.topology.node_class, self.topology.children
+        mark, before = len(selection.journal), selection.total
+        selection.barred[cls] = 1
+        for node in self.topology.parents[cls]:
+            user = owner[node]
+            if selection.choice[user] == node and selection.references[user] and cls in children[node]:
+                found = selection.best_switch(user, self.topology.class_nodes[user], INFINITY)
+                if found is None:
+                    break
+                selection.switch(user, found[0])
+        selection.barred[cls] = 0
+        return self._settle_on(mark, before)
+
+    def _settle_on(self, mark: int, before: float) -> bool:
+        """Keep what was done since mark when it made the answer cheaper, else undo it."""
+        if self.selection.total < before - self.gain:
+            return True
+        self.selection.rollback(mark)
         return False
-
-    def _reorder(self, cls: int) -> None:
-        """Restore positions (children before users) when the new node of a class lies above it."""
-        position, choice, children = self.position, self.choice, self.topology.children
-        if all(position[child] < position[cls] for child in children[choice[cls]]):
-            return
-        order: list[int] = []
-        state = bytearray(self.topology.n_classes)
-        for start in self.topology.classes:
-            stack = [start] if choice[start] >= 0 and not state[start] else []
-            while stack:
-                top = stack[-1]
-                if state[top]:
-                    stack.pop()
-                    if state[top] == 1:
-                        state[top] = 2
-                        order.append(top)
-                    continue
-                state[top] = 1
-                stack.extend(child for child in children[choice[top]] if not state[child])
-        for place, member in enumerate(order):
-            position[member] = place
-        self.steps -= len(order)
