@@ -32,6 +32,9 @@ DEFAULT_TIME_LIMIT: Final = 60.0
 RELATIVE_GAP: Final = 1e-9
 """HiGHS stops at 1e-4 unless told otherwise, which is too far from optimal to be called so."""
 
+SOLVER_TOLERANCE: Final = 1e-6
+"""HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
+
 
 @dataclass(eq=False)
 class _Incumbent:
@@ -90,7 +93,7 @@ def _solve(
             break
         if outcome.selected is not None:
             cycles = find_cycles(program, outcome.selected)
-            found = _repair(graph, search, program, outcome.selected)
+            found = _repair(graph, search, outcome.selected, cyclic=bool(cycles))
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
             if best is not None and best.cost - bound <= slack(best.cost):
@@ -99,6 +102,8 @@ def _solve(
                 solver.cut(cycles)
                 continue
         if outcome.finished:
+            if best is not None and best.cost - bound <= SOLVER_TOLERANCE * max(1.0, abs(best.cost)):
+                bound = best.cost
             break
     if best is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
@@ -110,15 +115,15 @@ def _point(graph: Graph, program: Program, best: _Incumbent) -> dict[int, float]
     return program.point(best.choice, {int(graph.group[node]): int(graph.alternative[node]) for node in tagged})
 
 
-def _repair(graph: Graph, search: ConstrainedSearch, program: Program, selected: list[int]) -> _Incumbent | None:
-    """An acyclic answer near a solver's selection: selected nodes come first, others where a cycle needs breaking."""
+def _repair(graph: Graph, search: ConstrainedSearch, selected: list[int], *, cyclic: bool) -> _Incumbent | None:
+    """An acyclic answer at a solver's selection, or near it where a cycle needs breaking."""
     topology = graph.topology
     assignment: dict[int, int] = {}
     for node in selected:
         if graph.group[node] >= 0 and int(graph.group[node]) in search.groups:
             assignment[int(graph.group[node])] = int(graph.alternative[node])
     cost = search.masked(assignment)
-    weight = weights(cost)
+    weight = weights(cost) if cyclic else [INFINITY] * len(cost)
     for node in selected:
         weight[node] = 0.0
     settled = settle_dag(topology, weight)

@@ -88,7 +88,7 @@ class Selection:
             self.journal.pop()
 
     def best_switch(self, cls: int, nodes: list[int], ceiling: float) -> tuple[int, float] | None:
-        """The node of a class, out of these, whose choice changes the total cost least, and that change, when it is below ceiling.
+        """The node of a class, out of these, that changes the total least, and the change, when it is below ceiling.
 
         Every other node is priced as what it adds once the current one and all that only it needs are gone. Resource
         rows hold for the result; barred classes are not used.
@@ -239,8 +239,8 @@ class Selection:
     def _reorder(self, cls: int) -> None:
         """Restore positions after a new choice of a class that takes children placed above it.
 
-        Source: D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 11,
-        2006: only classes between the two ends of the new edges move.
+        Source: D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
+        JEA 11, 2006: only classes between the two ends of the new edges move.
         """
         position, choice, children = self.position, self.choice, self.topology.children
         floor = position[cls]
