@@ -236,14 +236,14 @@ def _bytes_of(array: Array) -> Array:
 
 
 class DenseElements(Attribute):
-    """A literal of a tile's elements: a read-only array of the tile's dtype, cut to one element where all are equal."""
+    """A literal: a read-only 1-D array in row-major order of the tile's dtype, one element where all are equal."""
 
     __slots__ = ("array",)
 
     def __init__(self, array: Array):
-        kept = np.array(array)
+        kept = np.array(array).reshape(-1)
         if kept.size > 1 and not np.any(_bytes_of(kept) != _bytes_of(kept)[0]):
-            kept = kept.reshape(-1)[:1].copy()
+            kept = kept[:1].copy()
         kept.flags.writeable = False
         self.array: Array = kept
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from ir.core import Op, Type, Value
-from ir.dialects.cuda_tile.attributes import SHAPE, Array, Placement
+from ir.dialects.cuda_tile.attributes import SHAPE, Array, Placement, Rounding
 from ir.types import (
     BF16,
     F16,
@@ -106,6 +106,28 @@ class TileOp(Op):
         reference: Callable[..., Array] = getattr(type(self), "reference")  # noqa: B009
         return reference(*operands, **keywords)
 
+    def same_type(self, name: str, value: Value, like_name: str, like: Value) -> None:
+        """Operand `name` must have the type of operand `like_name`."""
+        if value.type != like.type:
+            self.fail("operand '{}' has type {}, must have that of '{}', {}", name, value.type, like_name, like.type)
+
+    def same_shape(self, name: str, value: Value, like_name: str, like: Value) -> None:
+        """Operand or result `name` must have the shape of `like_name`."""
+        if shape_of(value) != shape_of(like):
+            message = "'{}' has type {}, must have the shape of '{}', {}"
+            self.fail(message, name, value.type, like_name, like.type)
+
+    def f32_only(self, what: str, value: Value) -> None:
+        """`what` is an attribute that only f32 has."""
+        self.expect(element_type(value) == F32, "{} needs f32, operand is {}", what, value.type)
+
+    def rounding_among(self, rounding: Rounding, allowed: Sequence[Rounding], value: Value) -> None:
+        """`rounding` must be allowed, and its approximate forms need f32."""
+        names = ", ".join(map(str, allowed))
+        self.expect(rounding in allowed, "rounding must be one of {}, is {}", names, rounding)
+        if rounding in (Rounding.APPROX, Rounding.FULL):
+            self.f32_only(f"rounding<{rounding}>", value)
+
 
 def tile_type(value: Value) -> TileType:
     """The type of a value already known to be a tile."""
@@ -113,6 +135,11 @@ def tile_type(value: Value) -> TileType:
     if not isinstance(type_, TileType):
         raise TypeError(f"{value!r} is not a tile")
     return type_
+
+
+def width_of(value: Value) -> int:
+    """Bits of an element of a value already known to be a tile."""
+    return tile_type(value).element.width
 
 
 def element_type(value: Value) -> Type:

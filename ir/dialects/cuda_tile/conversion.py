@@ -6,9 +6,19 @@ import numpy as np
 
 from ir.core import Attr, Operand, Result, flag, op
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Overflow, Rounding, Signedness, dtype_of
-from ir.dialects.cuda_tile.constraints import ADDRESS_INT, ANY_FLOAT, INT, NUMBER, POINTER, WIDER_INT, TileOp
+from ir.dialects.cuda_tile.constraints import (
+    ADDRESS_INT,
+    ANY_FLOAT,
+    INT,
+    NUMBER,
+    POINTER,
+    WIDER_INT,
+    TileOp,
+    element_type,
+    width_of,
+)
 from ir.dialects.cuda_tile.numerics import convert_float, float_to_int, int_to_float, read_unsigned, read_wide
-from ir.types import TileType
+from ir.types import F8E8M0FNU, TileType
 
 
 @op("cuda_tile.bitcast", opcode=9)
@@ -23,6 +33,12 @@ class Bitcast(TileOp):
     placement = ELEMENTWISE
     lowers_to = "arith.bitcast"
     needs_result_type = True
+
+    def verify(self) -> None:
+        """Shape and width stay."""
+        self.same_shape("result", self.result, "source", self.source)
+        widths = [width_of(value) for value in (self.source, self.result)]
+        self.expect(widths[0] == widths[1], "{} bits cannot be read as {}", *widths)
 
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:
@@ -45,6 +61,12 @@ class ExtI(TileOp):
     lowers_to_unsigned = "arith.extui"
     needs_result_type = True
 
+    def verify(self) -> None:
+        """The shape stays, the width grows."""
+        self.same_shape("to", self.to, "from", self.from_)
+        wider = width_of(self.to) > width_of(self.from_)
+        self.expect(wider, "result {} must be wider than operand 'from', {}", self.to.type, self.from_.type)
+
     @staticmethod
     def reference(from_: Array, signedness: Signedness, result_type: TileType) -> Array:
         """The value as signed or unsigned, in the wider type."""
@@ -66,6 +88,12 @@ class TruncI(TileOp):
     lowers_to = "arith.trunci"
     needs_result_type = True
 
+    def verify(self) -> None:
+        """The shape stays, the width shrinks."""
+        self.same_shape("to", self.to, "from", self.from_)
+        narrower = width_of(self.to) < width_of(self.from_)
+        self.expect(narrower, "result {} must be narrower than operand 'from', {}", self.to.type, self.from_.type)
+
     @staticmethod
     def reference(from_: Array, overflow: Overflow = Overflow.NONE, *, result_type: TileType) -> Array:
         """The value modulo 2^width; to i1 the lowest bit."""
@@ -86,6 +114,15 @@ class FToF(TileOp):
     placement = ELEMENTWISE
     lowers_to = "arith.extf"
     needs_result_type = True
+
+    def verify(self) -> None:
+        """The shape stays, the type changes; only f8E8M0FNU results take other roundings than nearest_even."""
+        self.same_shape("to", self.to, "from", self.from_)
+        self.expect(self.to.type != self.from_.type, "operand and result have the same type, {}", self.to.type)
+        allowed = [Rounding.NEAREST_EVEN]
+        if element_type(self.to) == F8E8M0FNU:
+            allowed += [Rounding.ZERO, Rounding.POSITIVE_INF]
+        self.rounding_among(self.rounding, allowed, self.from_)
 
     @staticmethod
     def reference(from_: Array, rounding: Rounding = Rounding.NEAREST_EVEN, *, result_type: TileType) -> Array:
@@ -109,6 +146,11 @@ class FToI(TileOp):
     lowers_to = "arith.fptosi"
     lowers_to_unsigned = "arith.fptoui"
     needs_result_type = True
+
+    def verify(self) -> None:
+        """The shape stays; rounding is towards zero."""
+        self.same_shape("to", self.to, "from", self.from_)
+        self.rounding_among(self.rounding, (Rounding.NEAREST_INT_TO_ZERO,), self.from_)
 
     @staticmethod
     def reference(
@@ -139,6 +181,11 @@ class IToF(TileOp):
     lowers_to_unsigned = "arith.uitofp"
     needs_result_type = True
 
+    def verify(self) -> None:
+        """The shape stays; rounding is to nearest."""
+        self.same_shape("to", self.to, "from", self.from_)
+        self.rounding_among(self.rounding, (Rounding.NEAREST_EVEN,), self.from_)
+
     @staticmethod
     def reference(
         from_: Array,
@@ -164,6 +211,10 @@ class IntToPtr(TileOp):
     placement = ELEMENTWISE
     lowers_to = "llvm.inttoptr"
 
+    def verify(self) -> None:
+        """The shape stays."""
+        self.same_shape("result", self.result, "source", self.source)
+
     @staticmethod
     def reference(source: Array) -> Array:
         """Addresses are int64."""
@@ -182,6 +233,10 @@ class PtrToInt(TileOp):
     placement = ELEMENTWISE
     lowers_to = "llvm.ptrtoint"
 
+    def verify(self) -> None:
+        """The shape stays."""
+        self.same_shape("result", self.result, "source", self.source)
+
     @staticmethod
     def reference(source: Array) -> Array:
         """Addresses are int64."""
@@ -199,6 +254,10 @@ class PtrToPtr(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "llvm.bitcast"
+
+    def verify(self) -> None:
+        """The shape stays."""
+        self.same_shape("result", self.result, "source", self.source)
 
     @staticmethod
     def reference(source: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ir.core import Attr, Operand, Result, flag, op, same_type_as
@@ -18,6 +20,8 @@ from ir.dialects.cuda_tile.numerics import (
 )
 
 NEAREST = Rounding.NEAREST_EVEN
+DIRECTED = (Rounding.NEAREST_EVEN, Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF)
+"""Rounding modes of IEEE arithmetic; some operations add the f32 approximations."""
 
 
 class FloatBinary(TileOp):
@@ -32,6 +36,14 @@ class FloatBinary(TileOp):
     result = same_type_as("lhs")
 
     placement = ELEMENTWISE
+    roundings: ClassVar[tuple[Rounding, ...]] = DIRECTED
+
+    def verify(self) -> None:
+        """Both operands have one type; flushing and the approximations need f32."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+        self.rounding_among(self.rounding, self.roundings, self.lhs)
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.lhs)
 
 
 @op("cuda_tile.addf", opcode=2)
@@ -78,6 +90,7 @@ class DivF(FloatBinary):
     """Quotient; APPROX and FULL (f32) allow 2 ulp, the reference gives the nearest."""
 
     lowers_to = "arith.divf"
+    roundings = (*DIRECTED, Rounding.APPROX, Rounding.FULL)
 
     @staticmethod
     def reference(lhs: Array, rhs: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False) -> Array:
@@ -102,6 +115,14 @@ class Fma(TileOp):
     placement = ELEMENTWISE
     lowers_to = "math.fma"
 
+    def verify(self) -> None:
+        """The operands have one type; flushing needs f32."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+        self.same_type("acc", self.acc, "lhs", self.lhs)
+        self.rounding_among(self.rounding, DIRECTED, self.lhs)
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.lhs)
+
     @staticmethod
     def reference(
         lhs: Array, rhs: Array, acc: Array, rounding: Rounding = NEAREST, flush_to_zero: bool = False
@@ -123,6 +144,10 @@ class RemF(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "arith.remf"
+
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
 
     @staticmethod
     def reference(lhs: Array, rhs: Array) -> Array:
@@ -180,6 +205,12 @@ class FloatExtremum(TileOp):
 
     placement = ELEMENTWISE
 
+    def verify(self) -> None:
+        """Both operands have one type; flushing needs f32."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.lhs)
+
 
 @op("cuda_tile.maxf", opcode=69)
 class MaxF(FloatExtremum):
@@ -220,6 +251,11 @@ class CmpF(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "arith.cmpf"
+
+    def verify(self) -> None:
+        """Both operands have one type, the result their shape."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+        self.same_shape("result", self.result, "lhs", self.lhs)
 
     @staticmethod
     def reference(lhs: Array, rhs: Array, predicate: Predicate, ordering: Ordering) -> Array:

@@ -21,6 +21,10 @@ class IntBinary(TileOp):
 
     placement = ELEMENTWISE
 
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+
 
 @op("cuda_tile.addi", opcode=3)
 class AddI(IntBinary):
@@ -80,6 +84,10 @@ class MulHiI(TileOp):
     placement = ELEMENTWISE
     lowers_to = "arith.mulhui"
 
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.same_type("y", self.y, "x", self.x)
+
     @staticmethod
     def reference(x: Array, y: Array) -> Array:
         """(x * y) >> width on unsigned values, through Python integers."""
@@ -100,6 +108,14 @@ class DivI(IntBinary):
     rounding = Attr(Rounding, Rounding.ZERO)
     lowers_to = "arith.divsi"
     lowers_to_unsigned = "arith.divui"
+
+    def verify(self) -> None:
+        """Rounding is towards zero, up, or for signed integers down."""
+        super().verify()
+        allowed = (Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF)
+        self.rounding_among(self.rounding, allowed, self.lhs)
+        down = self.rounding == Rounding.NEGATIVE_INF
+        self.expect(not down or bool(self.signedness), "rounding<negative_inf> needs signed operands")
 
     @staticmethod
     def reference(lhs: Array, rhs: Array, signedness: Signedness, rounding: Rounding = Rounding.ZERO) -> Array:
@@ -226,6 +242,11 @@ class CmpI(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "arith.cmpi"
+
+    def verify(self) -> None:
+        """Both operands have one type, the result their shape."""
+        self.same_type("rhs", self.rhs, "lhs", self.lhs)
+        self.same_shape("result", self.result, "lhs", self.lhs)
 
     @staticmethod
     def reference(lhs: Array, rhs: Array, predicate: Predicate, signedness: Signedness) -> Array:

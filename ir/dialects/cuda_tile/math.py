@@ -10,6 +10,7 @@ import numpy as np
 from ir.core import Attr, Operand, flag, op, same_type_as
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Rounding
 from ir.dialects.cuda_tile.constraints import FLOAT, INT, TileOp
+from ir.dialects.cuda_tile.floating import DIRECTED
 from ir.dialects.cuda_tile.numerics import flush, round_float64, sqrt_rounded
 
 
@@ -39,6 +40,12 @@ class Exp(FloatUnary):
     rounding = Attr(Rounding, Rounding.FULL, since=(13, 3))
     lowers_to = "math.exp"
 
+    def verify(self) -> None:
+        """FULL is every type's form, APPROX is f32's."""
+        self.expect(self.rounding in (Rounding.FULL, Rounding.APPROX), "rounding must be full or approx")
+        if self.rounding == Rounding.APPROX:
+            self.f32_only("rounding<approx>", self.source)
+
     @staticmethod
     def reference(source: Array, rounding: Rounding = Rounding.FULL) -> Array:
         """numpy.exp."""
@@ -53,6 +60,11 @@ class Exp2(FloatUnary):
 
     flush_to_zero = flag()
     lowers_to = "math.exp2"
+
+    def verify(self) -> None:
+        """Flushing needs f32."""
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.source)
 
     @staticmethod
     def reference(source: Array, flush_to_zero: bool = False) -> Array:
@@ -94,6 +106,12 @@ class Sqrt(FloatUnary):
     flush_to_zero = flag()
     lowers_to = "math.sqrt"
 
+    def verify(self) -> None:
+        """Flushing and the approximation need f32."""
+        self.rounding_among(self.rounding, (*DIRECTED, Rounding.APPROX), self.source)
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.source)
+
     @staticmethod
     def reference(source: Array, rounding: Rounding = Rounding.NEAREST_EVEN, flush_to_zero: bool = False) -> Array:
         """The root, rounded once."""
@@ -108,6 +126,11 @@ class Rsqrt(FloatUnary):
 
     flush_to_zero = flag()
     lowers_to = "math.rsqrt"
+
+    def verify(self) -> None:
+        """Flushing needs f32."""
+        if self.flush_to_zero:
+            self.f32_only("flush_to_zero", self.source)
 
     @staticmethod
     def reference(source: Array, flush_to_zero: bool = False) -> Array:
@@ -185,6 +208,12 @@ class Tanh(FloatUnary):
     rounding = Attr(Rounding, Rounding.FULL, since=(13, 2))
     lowers_to = "math.tanh"
 
+    def verify(self) -> None:
+        """FULL is every type's form, APPROX is f32's."""
+        self.expect(self.rounding in (Rounding.FULL, Rounding.APPROX), "rounding must be full or approx")
+        if self.rounding == Rounding.APPROX:
+            self.f32_only("rounding<approx>", self.source)
+
     @staticmethod
     def reference(source: Array, rounding: Rounding = Rounding.FULL) -> Array:
         """numpy.tanh."""
@@ -228,6 +257,10 @@ class Atan2(TileOp):
     placement = ELEMENTWISE
     lowers_to = "math.atan2"
 
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.same_type("y", self.y, "x", self.x)
+
     @staticmethod
     def reference(x: Array, y: Array) -> Array:
         """numpy.arctan2 of the operands in order."""
@@ -246,6 +279,10 @@ class Pow(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "math.powf"
+
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.same_type("exponent", self.exponent, "source", self.source)
 
     @staticmethod
     def reference(source: Array, exponent: Array) -> Array:
@@ -266,6 +303,10 @@ class FPowI(TileOp):
 
     placement = ELEMENTWISE
     lowers_to = "math.fpowi"
+
+    def verify(self) -> None:
+        """Both operands have one shape."""
+        self.same_shape("exponent", self.exponent, "source", self.source)
 
     @staticmethod
     def reference(source: Array, exponent: Array) -> Array:

@@ -6,11 +6,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from ir.core import Attr, Operand, Type, flag, op, same_type_as
+from ir.core import Attr, Operand, Type, Value, flag, op, same_type_as
 from ir.dialects.cuda_tile.attributes import ANCHOR, Array, Signedness
-from ir.dialects.cuda_tile.constraints import ANY_FLOAT, INT, TileOp
+from ir.dialects.cuda_tile.constraints import ANY_FLOAT, INT, TileOp, element_type, shape_of
 from ir.dialects.cuda_tile.numerics import read_unsigned, round_float64
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, TF32
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, TF32
+
+
+def _verify_shapes(op: TileOp, lhs: Value, rhs: Value, acc: Value) -> None:
+    """[B,] M x K times [B,] K x N plus [B,] M x N."""
+    shape = shape_of(lhs)
+    op.expect(len(shape) in (2, 3), "operand 'lhs' must have rank 2 or 3, is {}", lhs.type)
+    *batch, m, k = shape
+    other = shape_of(rhs)
+    fits = len(other) == len(shape) and other[:-1] == (*batch, k)
+    op.expect(
+        fits,
+        "operand 'rhs' {} does not fit 'lhs' {}: its shape must be {}xN",
+        rhs.type,
+        lhs.type,
+        "x".join(map(str, (*batch, k))),
+    )
+    wanted = (*batch, m, other[-1])
+    op.expect(shape_of(acc) == wanted, "operand 'acc' {} must have shape {}", acc.type, "x".join(map(str, wanted)))
 
 
 @op("cuda_tile.mmaf", opcode=73)
@@ -40,6 +58,16 @@ class MmaF(TileOp):
         F64: (F64,),
     }
 
+    def verify(self) -> None:
+        """Shapes fit, element types are among `accumulators`."""
+        _verify_shapes(self, self.lhs, self.rhs, self.acc)
+        lhs, rhs, acc = (element_type(value) for value in (self.lhs, self.rhs, self.acc))
+        self.expect(lhs == rhs, "operand 'rhs' has element type {}, must have that of 'lhs', {}", rhs, lhs)
+        allowed = self.accumulators.get(lhs, ())
+        self.expect(bool(allowed), "operand 'lhs' cannot have element type {}", lhs)
+        names = " or ".join(map(str, allowed))
+        self.expect(acc in allowed, "operand 'acc' has element type {}, {} accumulates in {}", acc, lhs, names)
+
     @staticmethod
     def reference(lhs: Array, rhs: Array, acc: Array, fast_acc: bool = False) -> Array:
         """Products and sums in at least float32, rounded to the accumulator type at the end."""
@@ -61,6 +89,13 @@ class MmaI(TileOp):
     result = same_type_as("acc")
 
     placement = ANCHOR
+
+    def verify(self) -> None:
+        """Shapes fit; i8 accumulates in i32."""
+        _verify_shapes(self, self.lhs, self.rhs, self.acc)
+        wanted = {"lhs": (self.lhs, I8), "rhs": (self.rhs, I8), "acc": (self.acc, I32)}
+        for name, (value, element) in wanted.items():
+            self.expect(element_type(value) == element, "operand '{}' must be of {}, is {}", name, element, value.type)
 
     @staticmethod
     def reference(lhs: Array, rhs: Array, acc: Array, signedness_lhs: Signedness, signedness_rhs: Signedness) -> Array:

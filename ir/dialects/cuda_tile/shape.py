@@ -6,7 +6,7 @@ import numpy as np
 
 from ir.core import Attr, Operand, Result, Variadic, op
 from ir.dialects.cuda_tile.attributes import SHAPE, Array
-from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp
+from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile_type
 from ir.types import TileType
 
 
@@ -22,6 +22,12 @@ class Reshape(TileOp):
 
     placement = SHAPE
     needs_result_type = True
+
+    def verify(self) -> None:
+        """Element type and count stay."""
+        source, result = tile_type(self.source), tile_type(self.result)
+        same = source.element == result.element and source.size == result.size
+        self.expect(same, "operand 'source' {} cannot be reshaped to {}", source, result)
 
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:
@@ -42,6 +48,13 @@ class Broadcast(TileOp):
     placement = SHAPE
     needs_result_type = True
 
+    def verify(self) -> None:
+        """Each dimension stays, or grows from 1."""
+        source, result = tile_type(self.source), tile_type(self.result)
+        fits = source.element == result.element and len(source.shape) == len(result.shape)
+        fits = fits and all(a in (1, b) for a, b in zip(source.shape, result.shape, strict=True))
+        self.expect(fits, "operand 'source' {} cannot be broadcast to {}", source, result)
+
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:
         """NumPy broadcasting at equal rank."""
@@ -59,6 +72,16 @@ class Permute(TileOp):
     result = Result(ANY_TILE)
 
     placement = SHAPE
+
+    def verify(self) -> None:
+        """The permutation names every dimension once."""
+        source, result = tile_type(self.source), tile_type(self.result)
+        named = sorted(self.permutation) == list(range(len(source.shape)))
+        self.expect(
+            named, "permutation {} must name each dimension of operand 'source' {} once", self.permutation, source
+        )
+        wanted = TileType(tuple(source.shape[d] for d in self.permutation), source.element)
+        self.expect(result == wanted, "result must be {}, is {}", wanted, result)
 
     @staticmethod
     def reference(source: Array, permutation: tuple[int, ...]) -> Array:
@@ -79,6 +102,18 @@ class Cat(TileOp):
 
     placement = SHAPE
 
+    def verify(self) -> None:
+        """All but dimension `dim` agree; the result is as long as both together."""
+        lhs, rhs, result = tile_type(self.lhs), tile_type(self.rhs), tile_type(self.result)
+        self.expect(0 <= self.dim < len(lhs.shape), "dim {} does not exist in operand 'lhs' {}", self.dim, lhs)
+        fits = lhs.element == rhs.element and len(lhs.shape) == len(rhs.shape)
+        fits = fits and all(a == b or d == self.dim for d, (a, b) in enumerate(zip(lhs.shape, rhs.shape, strict=True)))
+        self.expect(fits, "operand 'rhs' {} cannot follow 'lhs' {} along dimension {}", rhs, lhs, self.dim)
+        joined = list(lhs.shape)
+        joined[self.dim] += rhs.shape[self.dim]
+        wanted = TileType(tuple(joined), lhs.element)
+        self.expect(result == wanted, "result must be {}, is {}", wanted, result)
+
     @staticmethod
     def reference(lhs: Array, rhs: Array, dim: int) -> Array:
         """numpy.concatenate."""
@@ -97,6 +132,17 @@ class Extract(TileOp):
 
     placement = SHAPE
     needs_result_type = True
+
+    def verify(self) -> None:
+        """The result's sizes divide the source's; there is one index a dimension, all of one type."""
+        source, result = tile_type(self.source), tile_type(self.result)
+        fits = source.element == result.element and len(source.shape) == len(result.shape)
+        fits = fits and all(a % b == 0 for a, b in zip(source.shape, result.shape, strict=True))
+        self.expect(fits, "operand 'source' {} cannot be cut into {}", source, result)
+        count = len(self.indices)
+        self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
+        for index in self.indices[1:]:
+            self.same_type("indices", index, "indices[0]", self.indices[0])
 
     @staticmethod
     def reference(source: Array, *indices: Array, result_type: TileType) -> Array:
