@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ir.core import Op, Type, Value
+from ir.core import Op, Region, Type, Value
 from ir.dialects.cuda_tile.attributes import SHAPE, Array, Placement, Rounding
 from ir.types import (
     BF16,
@@ -127,6 +127,28 @@ class TileOp(Op):
         self.expect(rounding in allowed, "rounding must be one of {}, is {}", names, rounding)
         if rounding in (Rounding.APPROX, Rounding.FULL):
             self.f32_only(f"rounding<{rounding}>", value)
+
+
+def verify_region(op: Op, region: Region, ends: tuple[str, ...]) -> Op:
+    """The terminator of a one-block region, which must be one of `ends`; nothing may follow an earlier one."""
+    words = " or ".join(f"'{end}'" for end in ends)
+    op.expect(len(region.blocks) == 1, "a region must have one block, has {}", len(region.blocks))
+    ops = region.block.ops
+    op.expect(bool(ops), "a region must end with {}, is empty", words)
+    for each in ops[:-1]:
+        if isinstance(each, TileOp) and each.is_terminator:
+            each.fail("must be the last operation of its block")
+    last = ops[-1]
+    if last.name not in ends:
+        op.fail("a region must end with {}, ends with '{}' at {}", words, last.name, last.location)
+    return last
+
+
+def verify_types(op: Op, what: str, found: Sequence[Type], wanted: Sequence[Type]) -> None:
+    """The types of what crosses a region's border."""
+    if list(found) != list(wanted):
+        texts = (", ".join(map(str, types)) or "nothing" for types in (found, wanted))
+        op.fail("{}: types are ({}), must be ({})", what, *texts)
 
 
 def tile_type(value: Value) -> TileType:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ir.core import CONTROL, WRITE, Attr, Operand, RegionField, Variadic, VariadicResult, flag, op
+from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Type, Variadic, VariadicResult, flag, op
 from ir.dialects.cuda_tile.attributes import SKELETON
-from ir.dialects.cuda_tile.constraints import BOOL, SCALAR_BOOL, SCALAR_INT, TileOp
+from ir.dialects.cuda_tile.constraints import BOOL, SCALAR_BOOL, SCALAR_INT, TileOp, verify_region, verify_types
+
+CONTINUE, BREAK, YIELD, RETURN = "cuda_tile.continue", "cuda_tile.break", "cuda_tile.yield", "cuda_tile.return"
 
 
 class ControlOp(TileOp):
@@ -19,6 +21,10 @@ class Terminator(ControlOp):
 
     operands_ = Variadic()
     is_terminator = True
+
+    def types(self) -> list[Type]:
+        """The types of the operands."""
+        return [value.type for value in self.operands]
 
 
 @op("cuda_tile.for", opcode=41)
@@ -39,6 +45,17 @@ class For(ControlOp):
     outs = VariadicResult()
     body = RegionField()
 
+    def verify(self) -> None:
+        """Bounds and induction variable have one type; carried values keep theirs through body and results."""
+        self.same_type("upper_bound", self.upper_bound, "lower_bound", self.lower_bound)
+        self.same_type("step", self.step, "lower_bound", self.lower_bound)
+        carried = [value.type for value in self.init_values]
+        verify_types(self, "results", [value.type for value in self.results], carried)
+        last = verify_region(self, self.body, (CONTINUE,))
+        arguments = [value.type for value in self.body.block.args]
+        verify_types(self, "body arguments", arguments, [self.lower_bound.type, *carried])
+        verify_types(last, "operands", [value.type for value in last.operands], carried)
+
 
 @op("cuda_tile.loop", opcode=65)
 class Loop(ControlOp):
@@ -47,6 +64,14 @@ class Loop(ControlOp):
     init_values = Variadic()
     outs = VariadicResult()
     body = RegionField()
+
+    def verify(self) -> None:
+        """Carried values keep their types; each break inside gives the results."""
+        carried = [value.type for value in self.init_values]
+        last = verify_region(self, self.body, (CONTINUE, BREAK))
+        verify_types(self, "body arguments", [value.type for value in self.body.block.args], carried)
+        if isinstance(last, Continue):
+            verify_types(last, "operands", last.types(), carried)
 
 
 @op("cuda_tile.if", opcode=50)
@@ -58,25 +83,67 @@ class If(ControlOp):
     then_ = RegionField()
     else_ = RegionField()
 
+    def verify(self) -> None:
+        """Each branch yields the results, unless it leaves a loop or the kernel."""
+        wanted = [value.type for value in self.results]
+        if wanted and not self.else_.blocks:
+            self.fail("must have an else region to give its results")
+        for region in (self.then_, self.else_) if self.else_.blocks else (self.then_,):
+            last = verify_region(self, region, (YIELD, CONTINUE, BREAK, RETURN))
+            verify_types(self, "block arguments", [value.type for value in region.block.args], ())
+            if isinstance(last, Yield):
+                verify_types(last, "operands", last.types(), wanted)
+
+
+def enclosing_loop(op: Op) -> For | Loop:
+    """The innermost for or loop around `op`, through ifs only; raises VerifyError without one."""
+    parent = op.parent.parent_op if op.parent else None
+    while isinstance(parent, If):
+        parent = parent.parent.parent_op if parent.parent else None
+    if not isinstance(parent, For | Loop):
+        op.fail("must stand in a for or loop")
+    return parent
+
 
 @op("cuda_tile.continue", opcode=17)
 class Continue(Terminator):
     """The next iteration of the innermost for or loop, with its carried values."""
+
+    def verify(self) -> None:
+        """Stands in a for or loop, perhaps through ifs, and gives the carried values."""
+        loop = enclosing_loop(self)
+        verify_types(self, "operands", self.types(), [value.type for value in loop.init_values])
 
 
 @op("cuda_tile.break", opcode=10)
 class Break(Terminator):
     """Leave the innermost loop with its results."""
 
+    def verify(self) -> None:
+        """Stands in a loop, perhaps through ifs, and gives its results."""
+        loop = enclosing_loop(self)
+        self.expect(isinstance(loop, Loop), "only 'cuda_tile.loop' can be left, the innermost is '{}'", loop.name)
+        verify_types(self, "operands", self.types(), [value.type for value in loop.results])
+
 
 @op("cuda_tile.yield", opcode=109)
 class Yield(Terminator):
     """The results of an if, reduce or scan region."""
 
+    def verify(self) -> None:
+        """Stands in an if, reduce or scan."""
+        parent = self.parent.parent_op if self.parent else None
+        inside = parent is not None and parent.name in ("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")
+        self.expect(inside, "must stand in an if, reduce or scan")
+
 
 @op("cuda_tile.return", opcode=92)
 class Return(Terminator):
     """The end of an entry."""
+
+    def verify(self) -> None:
+        """An entry returns nothing."""
+        self.expect(not self.operands, "an entry returns nothing, {} values are given", len(self.operands))
 
 
 @op("cuda_tile.assert", opcode=5)

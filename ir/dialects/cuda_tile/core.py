@@ -11,12 +11,25 @@ from ir.dialects.cuda_tile.attributes import (
     SKELETON,
     UNIFORM,
     Array,
+    Bounded,
     DenseElements,
+    DivBy,
     OptimizationHints,
+    SameElements,
     dtype_of,
 )
-from ir.dialects.cuda_tile.constraints import ANY_TILE, BOOL, INT, POINTER, SCALAR_I32, TileOp
-from ir.types import PointerType, TileType
+from ir.dialects.cuda_tile.constraints import (
+    ANY_TILE,
+    BOOL,
+    INT,
+    POINTER,
+    SCALAR_I32,
+    TileOp,
+    tile_type,
+    verify_region,
+)
+from ir.dialects.cuda_tile.well_formed import verify_all_types
+from ir.types import IntType, PointerType, TensorViewType, TileType
 
 
 @op("cuda_tile.module", opcode=75)
@@ -29,6 +42,16 @@ class Module(TileOp):
 
     effect = CONTROL
     placement = SKELETON
+
+    def verify(self) -> None:
+        """Holds entries of distinct names, all of whose types exist."""
+        names: dict[str, Entry] = {}
+        for each in self.body.block.ops:
+            if not isinstance(each, Entry):
+                each.fail("cannot stand in a module, only entries can")
+            first = names.setdefault(each.sym_name, each)
+            each.expect(first is each, "an entry @{} exists already at {}", each.sym_name, first.location)
+        verify_all_types(self)
 
     @property
     def entries(self) -> list[Entry]:
@@ -47,6 +70,13 @@ class Entry(TileOp):
     effect = CONTROL
     placement = SKELETON
 
+    def verify(self) -> None:
+        """Parameters are scalars; the body ends with return."""
+        verify_region(self, self.body, ("cuda_tile.return",))
+        for index, value in enumerate(self.body.block.args):
+            scalar = isinstance(value.type, TileType) and not value.type.shape
+            self.expect(scalar, "parameter {} of @{} must be a rank-0 tile, is {}", index, self.sym_name, value.type)
+
 
 @op("cuda_tile.constant", opcode=16)
 class Constant(TileOp):
@@ -57,6 +87,17 @@ class Constant(TileOp):
 
     placement = SHAPE
     needs_result_type = True
+
+    def verify(self) -> None:
+        """One element or all of the tile's, of its dtype; pointers have no literals."""
+        tile = tile_type(self.result)
+        self.expect(not isinstance(tile.element, PointerType), "result cannot be {}", tile)
+        size = self.value.array.size
+        self.expect(size in (1, tile.size), "attribute 'value' has {} elements, result is {}", size, tile)
+        dtype = dtype_of(tile.element)
+        self.expect(
+            self.value.array.dtype == dtype, "attribute 'value' is {}, result is {}", self.value.array.dtype, tile
+        )
 
     @staticmethod
     def reference(value: DenseElements, result_type: TileType) -> Array:
@@ -104,6 +145,48 @@ class Assume(TileOp):
 
     placement = SHAPE
 
+    def verify(self) -> None:
+        """The promise suits the type."""
+        predicate, type_ = self.predicate, self.value.type
+        element = type_.element if isinstance(type_, TileType) else None
+        whole = isinstance(element, IntType)
+        if isinstance(predicate, DivBy):
+            fits = whole or isinstance(element, PointerType) or isinstance(type_, TensorViewType)
+            self.expect(fits, "div_by needs integers, pointers or a tensor view, operand 'value' is {}", type_)
+            self._verify_div_by(predicate, type_.shape if isinstance(type_, TileType) else ())
+        elif isinstance(predicate, Bounded):
+            self.expect(whole, "bounded needs integers, operand 'value' is {}", type_)
+            self._verify_bounds(predicate, element.width if isinstance(element, IntType) else 0)
+        elif isinstance(predicate, SameElements):
+            fits = whole or isinstance(element, PointerType)
+            self.expect(fits, "same_elements needs integers or pointers, operand 'value' is {}", type_)
+            rank = len(type_.shape) if isinstance(type_, TileType) else 0
+            sizes = predicate.values
+            self.expect(len(sizes) == rank, "same_elements has {} sizes, operand 'value' is {}", len(sizes), type_)
+            self.expect(all(size > 0 for size in sizes), "same_elements sizes must be positive")
+        else:
+            self.fail("attribute 'predicate' must be div_by, bounded or same_elements, is {}", predicate)
+
+    def _verify_div_by(self, predicate: DivBy, shape: tuple[int, ...]) -> None:
+        divisor, every, along = predicate.divisor, predicate.every, predicate.along
+        power = divisor > 0 and divisor & (divisor - 1) == 0
+        self.expect(power, "the divisor of div_by must be a positive power of two, is {}", divisor)
+        self.expect((every is None) == (along is None), "'every' and 'along' of div_by come together")
+        if every is None or along is None:
+            return
+        exists = 0 <= along < len(shape)
+        self.expect(exists, "'along {}' does not exist in operand 'value' {}", along, self.value.type)
+        size = shape[along]
+        self.expect(0 < every <= size, "'every {}' must be 1 to {}, the size of dimension {}", every, size, along)
+
+    def _verify_bounds(self, predicate: Bounded, width: int) -> None:
+        lowest, highest = -(1 << (width - 1)), (1 << (width - 1)) - 1
+        lower = lowest if predicate.lower is None else predicate.lower
+        upper = highest if predicate.upper is None else predicate.upper
+        self.expect(lower <= upper, "the lower bound {} is above the upper bound {}", lower, upper)
+        inside = lowest <= lower and upper <= highest
+        self.expect(inside, "bounds {} to {} do not fit operand 'value' {}", lower, upper, self.value.type)
+
     @staticmethod
     def reference(value: Array, predicate: Attribute) -> Array:
         """The value itself; the interpreter checks the promise."""
@@ -120,6 +203,12 @@ class Iota(TileOp):
 
     placement = SHAPE
     needs_result_type = True
+
+    def verify(self) -> None:
+        """One dimension, whose indices the element type holds."""
+        tile = tile_type(self.result)
+        self.expect(len(tile.shape) == 1, "result must have one dimension, is {}", tile)
+        self.expect(tile.shape[0] <= 1 << tile.element.width, "{} values do not fit result {}", tile.shape[0], tile)
 
     @staticmethod
     def reference(result_type: TileType) -> Array:
@@ -141,6 +230,11 @@ class Select(TileOp):
     placement = ELEMENTWISE
     lowers_to = "arith.select"
 
+    def verify(self) -> None:
+        """The values have one type, the condition their shape."""
+        self.same_type("val_if_false", self.val_if_false, "val_if_true", self.val_if_true)
+        self.same_shape("cond", self.cond, "val_if_true", self.val_if_true)
+
     @staticmethod
     def reference(cond: Array, val_if_true: Array, val_if_false: Array) -> Array:
         """numpy.where."""
@@ -160,6 +254,10 @@ class Offset(TileOp):
     placement = ELEMENTWISE
     lowers_to = "llvm.getelementptr"
     needs_result_type = True
+
+    def verify(self) -> None:
+        """Pointers and offsets have one shape."""
+        self.same_shape("offset", self.offset, "ptr", self.ptr)
 
     @staticmethod
     def reference(ptr: Array, offset: Array, result_type: TileType) -> Array:

@@ -14,6 +14,7 @@ from ir.core import (
     Operand,
     OptionalOperand,
     Result,
+    Value,
     Variadic,
     VariadicResult,
     op,
@@ -38,12 +39,50 @@ from ir.dialects.cuda_tile.constraints import (
     SCALAR_POINTER,
     TENSOR_VIEW,
     TOKEN_TYPE,
-    Constraint,
     TileOp,
+    element_type,
+    tile_type,
 )
-from ir.types import PartitionViewType, TensorViewType
+from ir.types import BF16, F16, F32, F64, I32, I64, PartitionViewType, PointerType, TensorViewType, TileType
 
-ANY_VIEW = Constraint("a tensor view or a view of one", lambda t: isinstance(t, TensorViewType | PartitionViewType))
+LOAD_ORDERS = (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.ACQUIRE)
+STORE_ORDERS = (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.RELEASE)
+ATOMIC_ORDERS = (MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.RELEASE, MemoryOrder.ACQ_REL)
+"""Memory orderings by kind of access (CUDA Tile IR 13.4, memory model)."""
+
+
+def verify_order(op: TileOp, order: MemoryOrder, scope: Scope | None, allowed: tuple[MemoryOrder, ...]) -> None:
+    """`order` is one of `allowed`; all but weak have a scope."""
+    op.expect(order in allowed, "attribute 'order' must be {}, is {}", " or ".join(map(str, allowed)), order)
+    if order == MemoryOrder.WEAK:
+        op.expect(scope is None, "attribute 'scope' is {}, weak has none", scope)
+    else:
+        op.expect(scope is not None, "attribute 'scope' is missing, {} needs one", order)
+
+
+def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: Value) -> None:
+    """`value` is a tile of what `pointers` point to."""
+    type_ = tile_type(pointers)
+    if not isinstance(type_.element, PointerType):
+        op.fail("operand '{}' must be pointers, is {}", name, type_)
+    wanted = TileType(type_.shape, type_.element.pointee)
+    op.expect(value.type == wanted, "'{}' has type {}, '{}' {} asks for {}", other, value.type, name, type_, wanted)
+
+
+def _verify_view(
+    op: TileOp, view: Value, index: list[Value], name: str, tile: Value, inbounds: tuple[bool, ...]
+) -> None:
+    type_ = view.type
+    if not isinstance(type_, PartitionViewType):
+        op.fail("operand 'view' must be a partition view, is {}", type_)
+    rank = len(type_.tile)
+    op.expect(len(index) == rank, "operand 'index' has {} values, the view {} dimensions", len(index), rank)
+    for value in index[1:]:
+        op.same_type("index", value, "index[0]", index[0])
+    wanted = TileType(type_.tile, type_.view.element)
+    op.expect(tile.type == wanted, "'{}' has type {}, the view gives {}", name, tile.type, wanted)
+    fits = len(inbounds) in (0, rank)
+    op.expect(fits, "attribute 'inbounds' has {} entries, the view {} dimensions", len(inbounds), rank)
 
 
 @op("cuda_tile.make_token", opcode=68)
@@ -68,6 +107,10 @@ class JoinTokens(TileOp):
 
     placement = UNIFORM
 
+    def verify(self) -> None:
+        """Joins at least two."""
+        self.expect(len(self.tokens) >= 2, "operand 'tokens' must be at least two, is {}", len(self.tokens))
+
 
 @op("cuda_tile.make_tensor_view", opcode=67)
 class MakeTensorView(TileOp):
@@ -82,6 +125,26 @@ class MakeTensorView(TileOp):
 
     placement = UNIFORM
 
+    def verify(self) -> None:
+        """As many dynamic operands as the type has "?", all of one type; the element is what `base` points to."""
+        view, base = self.result.type, element_type(self.base)
+        if not isinstance(view, TensorViewType) or not isinstance(base, PointerType):
+            self.fail("operand 'base' must be a pointer, the result a tensor view")
+        same = base.pointee == view.element
+        self.expect(same, "operand 'base' points to {}, the view's element is {}", base.pointee, view.element)
+        groups = {
+            "dynamic_shape": (self.dynamic_shape, view.shape),
+            "dynamic_strides": (self.dynamic_strides, view.strides),
+        }
+        for name, (values, sizes) in groups.items():
+            wanted = sum(size is None for size in sizes)
+            self.expect(
+                len(values) == wanted, "operand '{}' has {} values, {} needs {}", name, len(values), view, wanted
+            )
+        dynamic = [*self.dynamic_shape, *self.dynamic_strides]
+        for value in dynamic[1:]:
+            self.same_type("dynamic sizes and strides", value, "the first of them", dynamic[0])
+
 
 @op("cuda_tile.make_partition_view", opcode=66)
 class MakePartitionView(TileOp):
@@ -95,6 +158,24 @@ class MakePartitionView(TileOp):
 
     placement = UNIFORM
 
+    def verify(self) -> None:
+        """The result partitions the operand's view."""
+        view = self.result.type
+        same = isinstance(view, PartitionViewType) and view.view == self.tensor_view.type
+        self.expect(same, "operand 'tensor_view' has type {}, the result is {}", self.tensor_view.type, view)
+
+
+def _verify_sizes(op: TileOp, view: Value) -> None:
+    type_ = view.type
+    rank = len(type_.tile) if isinstance(type_, PartitionViewType) else 0
+    rank = len(type_.shape) if isinstance(type_, TensorViewType) else rank
+    op.expect(
+        len(op.results) == rank, "must have {} results for operand 'src' {}, has {}", rank, type_, len(op.results)
+    )
+    for value in op.results:
+        op.expect(SCALAR_INT(value.type), "results must be {}, one is {}", SCALAR_INT.meaning, value.type)
+        op.expect(value.type == op.results[0].type, "results must have one type")
+
 
 @op("cuda_tile.get_index_space_shape", opcode=45)
 class GetIndexSpaceShape(TileOp):
@@ -105,6 +186,10 @@ class GetIndexSpaceShape(TileOp):
 
     placement = UNIFORM
 
+    def verify(self) -> None:
+        """One integer a dimension, all of one type."""
+        _verify_sizes(self, self.src)
+
 
 @op("cuda_tile.get_tensor_shape", opcode=47)
 class GetTensorShape(TileOp):
@@ -114,6 +199,10 @@ class GetTensorShape(TileOp):
     outs = VariadicResult()
 
     placement = UNIFORM
+
+    def verify(self) -> None:
+        """One integer a dimension, all of one type."""
+        _verify_sizes(self, self.src)
 
 
 @op("cuda_tile.load_ptr_tko", opcode=61)
@@ -135,6 +224,16 @@ class LoadPtr(TileOp):
     effect = READ
     placement = ANCHOR
 
+    def verify(self) -> None:
+        """Everything has the pointers' shape, the result and the padding the pointee's type."""
+        verify_order(self, self.order, self.scope, LOAD_ORDERS)
+        verify_pointees(self, "source", self.source, "result", self.result)
+        if self.mask is not None:
+            self.same_shape("mask", self.mask, "source", self.source)
+        if self.padding_value is not None:
+            self.expect(self.mask is not None, "operand 'padding_value' needs a mask")
+            self.same_type("padding_value", self.padding_value, "result", self.result)
+
 
 @op("cuda_tile.store_ptr_tko", opcode=101)
 class StorePtr(TileOp):
@@ -151,6 +250,13 @@ class StorePtr(TileOp):
 
     effect = WRITE
     placement = SKELETON
+
+    def verify(self) -> None:
+        """Everything has the pointers' shape, the value the pointee's type."""
+        verify_order(self, self.order, self.scope, STORE_ORDERS)
+        verify_pointees(self, "destination", self.destination, "value", self.value)
+        if self.mask is not None:
+            self.same_shape("mask", self.mask, "destination", self.destination)
 
 
 @op("cuda_tile.load_view_tko", opcode=62)
@@ -172,6 +278,11 @@ class LoadView(TileOp):
     effect = READ
     placement = ANCHOR
 
+    def verify(self) -> None:
+        """One index a dimension of the view; the result is the view's tile."""
+        verify_order(self, self.order, self.scope, LOAD_ORDERS)
+        _verify_view(self, self.view, self.index, "tile", self.tile, self.inbounds)
+
 
 @op("cuda_tile.store_view_tko", opcode=102)
 class StoreView(TileOp):
@@ -189,6 +300,11 @@ class StoreView(TileOp):
 
     effect = WRITE
     placement = SKELETON
+
+    def verify(self) -> None:
+        """One index a dimension of the view; the operand is the view's tile."""
+        verify_order(self, self.order, self.scope, STORE_ORDERS)
+        _verify_view(self, self.view, self.index, "tile", self.tile, self.inbounds)
 
 
 @op("cuda_tile.atomic_rmw_tko", opcode=8)
@@ -210,6 +326,22 @@ class AtomicRMW(TileOp):
     effect = WRITE
     placement = SKELETON
 
+    def verify(self) -> None:
+        """The update exists for the type; everything has the pointers' shape."""
+        verify_order(self, self.order, self.scope, ATOMIC_ORDERS)
+        verify_pointees(self, "pointers", self.pointers, "arg", self.arg)
+        self.same_type("result", self.result, "arg", self.arg)
+        if self.mask is not None:
+            self.same_shape("mask", self.mask, "pointers", self.pointers)
+        element = element_type(self.arg)
+        if self.mode == AtomicMode.ADDF:
+            fits, wanted = element in (F16, BF16, F32, F64), "f16, bf16, f32 or f64"
+        elif self.mode == AtomicMode.XCHG:
+            fits, wanted = element in (I32, I64, F32, F64), "32 or 64 bits"
+        else:
+            fits, wanted = element in (I32, I64), "i32 or i64"
+        self.expect(fits, "mode {} needs {}, operand 'arg' is {}", self.mode, wanted, self.arg.type)
+
 
 @op("cuda_tile.atomic_cas_tko", opcode=7)
 class AtomicCAS(TileOp):
@@ -229,6 +361,17 @@ class AtomicCAS(TileOp):
 
     effect = WRITE
     placement = SKELETON
+
+    def verify(self) -> None:
+        """32 or 64 bits; everything has the pointers' shape."""
+        verify_order(self, self.order, self.scope, ATOMIC_ORDERS)
+        verify_pointees(self, "pointers", self.pointers, "cmp", self.cmp)
+        self.same_type("val", self.val, "cmp", self.cmp)
+        self.same_type("result", self.result, "cmp", self.cmp)
+        if self.mask is not None:
+            self.same_shape("mask", self.mask, "pointers", self.pointers)
+        fits = element_type(self.cmp) in (I32, I64, F32, F64)
+        self.expect(fits, "needs elements of 32 or 64 bits, operand 'cmp' is {}", self.cmp.type)
 
 
 def combine(mode: AtomicMode, old: Array, new: Array) -> Array:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ir.core import Attr, RegionField, Variadic, VariadicResult, flag, op
+from ir.core import PURE, Attr, RegionField, Variadic, VariadicResult, flag, op
 from ir.dialects.cuda_tile.attributes import ANCHOR, Array
-from ir.dialects.cuda_tile.constraints import ANY_TILE, TileOp
+from ir.dialects.cuda_tile.constraints import ANY_TILE, TileOp, shape_of, tile_type, verify_region, verify_types
+from ir.types import TileType
 
 Combiner = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 """What a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
@@ -30,12 +31,40 @@ class Combining(TileOp):
 
     placement = ANCHOR
 
+    def verify(self) -> None:
+        """Operands have one shape; the region combines pairs of scalars of their element types, without effects."""
+        self.expect(bool(self.operands), "must have an operand")
+        first, count = self.operands[0], len(self.operands)
+        for index, value in enumerate(self.operands):
+            self.same_shape(f"operands[{index}]", value, "operands[0]", first)
+        rank = len(shape_of(first))
+        self.expect(0 <= self.dim < rank, "dim {} does not exist in operand {}", self.dim, first.type)
+        self.expect(len(self.identities) == count, "{} identities for {} operands", len(self.identities), count)
+        verify_types(self, "results", [value.type for value in self.results], self.wanted_results())
+        scalars = [TileType((), tile_type(value).element) for value in self.operands]
+        last = verify_region(self, self.body, ("cuda_tile.yield",))
+        arguments = [value.type for value in self.body.block.args]
+        verify_types(self, "region arguments", arguments, [t for t in scalars for _ in range(2)])
+        verify_types(last, "operands", [value.type for value in last.operands], scalars)
+        for each in self.body.block.ops[:-1]:
+            if each.effect is not PURE:
+                each.fail("has an effect; the region of '{}' at {} must be pure", self.name, self.location)
+
+    def wanted_results(self) -> list[TileType]:
+        """The types that the results must have."""
+        return [tile_type(value) for value in self.operands]
+
 
 @op("cuda_tile.reduce", opcode=88)
 class Reduce(Combining):
     """Fold along `dim`; each result loses that dimension. The order of combination is not specified."""
 
     result_names = ("reduce",)
+
+    def wanted_results(self) -> list[TileType]:
+        """Each operand without dimension `dim`."""
+        types = [tile_type(value) for value in self.operands]
+        return [TileType((*t.shape[: self.dim], *t.shape[self.dim + 1 :]), t.element) for t in types]
 
     @staticmethod
     def reference(operands: Sequence[Array], dim: int, combine: Combiner) -> list[Array]:

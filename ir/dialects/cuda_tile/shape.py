@@ -77,9 +77,8 @@ class Permute(TileOp):
         """The permutation names every dimension once."""
         source, result = tile_type(self.source), tile_type(self.result)
         named = sorted(self.permutation) == list(range(len(source.shape)))
-        self.expect(
-            named, "permutation {} must name each dimension of operand 'source' {} once", self.permutation, source
-        )
+        message = "permutation {} must name each dimension of operand 'source' {} once"
+        self.expect(named, message, self.permutation, source)
         wanted = TileType(tuple(source.shape[d] for d in self.permutation), source.element)
         self.expect(result == wanted, "result must be {}, is {}", wanted, result)
 

@@ -1,0 +1,66 @@
+"""Which types exist in cuda_tile: sizes, ranks and element types that a type may combine."""
+
+from __future__ import annotations
+
+from ir.core import Op, Type
+from ir.types import FloatType, PartitionViewType, TensorViewType, TileType
+
+MAX_ELEMENTS = 1 << 24
+"""Elements of a tile (CUDA Tile IR 13.4, tile type)."""
+
+
+def verify_all_types(root: Op) -> None:
+    """Every result and block argument below `root` has a type that exists; raises VerifyError at its op."""
+    known: dict[Type, str] = {}
+    for op in root.walk():
+        arguments = [value for region in op.regions for block in region.blocks for value in block.args]
+        for value in (*op.results, *arguments):
+            reason = known.get(value.type)
+            if reason is None:
+                reason = known[value.type] = why_not(value.type)
+            if reason:
+                op.fail("type {} does not exist: {}", value.type, reason)
+
+
+def why_not(type_: Type) -> str:
+    """Why a type does not exist, empty where it does."""
+    if isinstance(type_, TileType):
+        return _tile(type_.shape, type_.size)
+    if isinstance(type_, TensorViewType):
+        return _tensor_view(type_)
+    if isinstance(type_, PartitionViewType):
+        return _partition_view(type_)
+    return ""
+
+
+def _tile(shape: tuple[int, ...], size: int) -> str:
+    wrong = [d for d in shape if d <= 0 or d & (d - 1)]
+    if wrong:
+        return f"dimension {wrong[0]} is not a positive power of two"
+    return f"a tile has at most {MAX_ELEMENTS} elements, this has {size}" if size > MAX_ELEMENTS else ""
+
+
+def _tensor_view(type_: TensorViewType) -> str:
+    if len(type_.shape) != len(type_.strides):
+        return f"{len(type_.shape)} sizes and {len(type_.strides)} strides"
+    for what, sizes in (("size", type_.shape), ("stride", type_.strides)):
+        wrong = [n for n in sizes if n is not None and n <= 0]
+        if wrong:
+            return f"static {what} {wrong[0]} is not positive"
+    return ""
+
+
+def _partition_view(type_: PartitionViewType) -> str:
+    rank, view = len(type_.tile), type_.view
+    size = 1
+    for dimension in type_.tile:
+        size *= dimension
+    if not rank:
+        return "a partition needs a dimension"
+    if rank != len(view.shape):
+        return f"the tile has {rank} dimensions, the view {len(view.shape)}"
+    if sorted(type_.dim_map) != list(range(rank)):
+        return f"dim_map {list(type_.dim_map)} must name each dimension of the view once"
+    if type_.padding not in (None, "zero") and not isinstance(view.element, FloatType):
+        return f"padding_value {type_.padding} needs a float element, the view has {view.element}"
+    return _tile(type_.tile, size) or _tensor_view(view)
