@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from extract.answer import Answer, make_answer, slack
-from extract.bounds import cheap_bound
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import ExtractionError, InfeasibleError
@@ -51,7 +50,7 @@ def ilp(graph: Graph, *, start: Answer | None = None, time_limit: float | None =
     began = perf_counter()
     deadline = began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
     search = ConstrainedSearch(graph, settle_dag, polish=True)
-    bound = cheap_bound(graph.topology, search.cost, search.unconstrained)
+    bound = search.bound
     best = _begin(graph, start, search)
     if best is None or best.cost - bound > slack(best.cost):
         solved = _solve(graph, search, best, bound, deadline)

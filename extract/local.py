@@ -40,35 +40,46 @@ class Constraints:
     limit: list[float]
 
 
-def improve(topology: Topology, cost: list[float], choice: list[int], constraints: Constraints) -> list[int]:
-    """A choice that is at least as cheap.
+def improve(
+    topology: Topology,
+    cost: list[float],
+    choice: list[int],
+    constraints: Constraints,
+    *,
+    deep: bool = True,
+    bound: float = -INFINITY,
+) -> list[int]:
+    """A choice that is at least as cheap; without deep, by switch moves alone. Stops at a known lower bound.
 
     cost: [n], inf forbids. choice: [m], -1 for classes that cannot be built; it must build the roots, acyclic and
     within the limits. Returns a new list.
     """
-    search = _LocalSearch(Selection(topology, cost, choice, constraints.use, constraints.limit))
-    search.run()
+    search = _LocalSearch(Selection(topology, cost, choice, constraints.use, constraints.limit), bound)
+    search.run(deep=deep)
     return search.selection.choice
 
 
 class _LocalSearch:
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, bound: float) -> None:
         self.selection = selection
         self.topology = selection.topology
         self.max_steps = STEPS_PER_NODE * (len(self.topology.nodes) + 100)
         self.gain = RELATIVE_GAIN * max(1.0, abs(selection.total))
+        self.goal = bound + self.gain
 
-    def run(self) -> None:
+    def run(self, *, deep: bool) -> None:
         """Rounds of moves until nothing gains or the work limit is reached."""
         for _ in range(MAX_ROUNDS):
+            if self._spent():
+                break
             self.selection.refresh()
             while self._switch_all():
                 self.selection.refresh()
-            if self._spent() or not (self._close_all() | self._open_all()):
+            if not deep or self._spent() or not (self._close_all() | self._open_all()):
                 break
 
     def _spent(self) -> bool:
-        return self.selection.steps > self.max_steps
+        return self.selection.steps > self.max_steps or self.selection.total <= self.goal
 
     def _switch_all(self) -> bool:
         """Try every needed class once, users before their children; whether anything moved."""
