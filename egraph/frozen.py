@@ -85,7 +85,7 @@ class _Export:
                 self._terms(name, sorts, output, function.rows)
             elif output == "i64":
                 self._analysis(name, sorts, function.rows)
-            elif not name.startswith("r."):
+            elif name != "row" and not name.startswith("r."):
                 rows = [tuple(map(self._value, sorts, row.inputs)) for row in function.rows]
                 self.result.relations[name] = rows
 

@@ -18,7 +18,7 @@ from egraph.engine import Engine, IterationReport
 from egraph.frozen import Frozen
 from egraph.report import Report, Row, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, read_file, select
-from egraph.terms import RARE, declarations
+from egraph.terms import RARE, declarations, packed
 
 RARE_RELATIONS = frozenset(f"r.{mnemonic}" for mnemonic in RARE)
 
@@ -174,7 +174,7 @@ def saturate(
     ready = time.perf_counter()
     run = _Run(engine, limits, ready)
     with engine.program():
-        engine.load(program.facts)
+        engine.load(packed(program.facts))
         engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
         engine.run("load")
         loaded = time.perf_counter()
