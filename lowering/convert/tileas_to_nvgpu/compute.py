@@ -1,0 +1,258 @@
+"""Arithmetic of one thread: elementwise ops, matrix products, reductions and layout conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ir.core import Op, Region, Type, Value
+from ir.dialects import arith, gpu, math, nvgpu
+from ir.types import F32, GLOBAL_PTR, I1, I32, TF32, PointerType, TensorType
+from lowering.atoms.mma import MmaAtom
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
+from lowering.convert.tileas_to_nvgpu.views import SharedMatrices, SharedVectors, storage_bytes, store_shared
+from lowering.layouts.access import LdMatrix, global_access
+from lowering.layouts.conversions import Conversion, Identity, RegisterPermute, SharedRoundTrip, Shuffle
+from lowering.layouts.layout import Layout
+from lowering.layouts.mma import fma_tile, mma_tile
+from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.shuffles import Exchange, ShuffleSteps
+
+Combine = Callable[[Value, Value], Value]
+
+
+def register_type(element: Type) -> Type:
+    """What holds one element: pointers become global addresses."""
+    return GLOBAL_PTR if isinstance(element, PointerType) else element
+
+
+def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout: Layout, element: Type) -> Registers:
+    """The same op on every register; on packed pairs where all operands and the result are 16-bit floats."""
+    cls, attributes = type(op), op.attributes
+    kind = register_type(element)
+
+    def scalar(i: int) -> Value:
+        return emitter.emit(cls, *(o.scalar(i) for o in operands), types=[kind], **attributes)
+
+    def pair(i: int) -> Value:
+        pairs = [o.pair(i) for o in operands]
+        return emitter.emit(cls, *pairs, types=[pairs[0].type], **attributes)
+
+    result = Computed(emitter, layout, element, scalar)
+    halves = result.packed and all(o.packed and o.element == element for o in operands)
+    return Computed(emitter, layout, element, None, pair) if halves else result
+
+
+def iota(emitter: Emitter, layout: Layout, element: Type) -> Registers:
+    """Each register's own element number: a thread part plus a constant."""
+    plan = global_access(layout, (1 << layout.bits,), 0, 1)
+    where = {r: access for access in plan.accesses for r in access.registers}
+    where |= {copy: where[original] for copy, original in plan.copies}
+
+    def scalar(i: int) -> Value:
+        access = where[i]
+        part = emitter.linear((*plan.thread[0].lane, *plan.thread[0].warp))
+        if access.xor[0]:
+            part = emitter.emit(arith.XOrI, part, emitter.constant(access.xor[0]))
+        return resize(emitter, emitter.add_constant(part, access.add[0]), element)
+
+    return Computed(emitter, layout, element, scalar)
+
+
+def resize(emitter: Emitter, value: Value, kind: Type) -> Value:
+    """An i32 element number as another integer type."""
+    width = getattr(kind, "width", 32)
+    if width == 32:
+        return value
+    return emitter.emit(arith.ExtSI if width > 32 else arith.TruncI, value, types=[kind])
+
+
+def product(
+    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], grid: tuple[int, int],
+    a: Registers, b: Registers, c: Registers, layout: Layout,
+) -> Registers:  # fmt: skip
+    """a @ b + c on tensor cores: k outermost, fragments of the next k step asked for before this one's products."""
+    batch, m, n, k = shape
+    steps = mma_tile(atom, m, n, k, *grid, batch).steps()
+    tf32 = a.element in (TF32, F32)
+    columns = 1 if tf32 else 32 // a.scalar_type.width
+    a_shape = (2 ** len(atom.a.reg) // columns, columns)
+    b_shape = (2 ** len(atom.b.reg) // columns, columns)
+    c_shape = (2, 2)
+    accumulators: dict[int, Value] = {s.c.start: c.group(s.c.start, c_shape) for s in steps}
+    by_k = [[s for s in steps if s.k == j] for j in range(1 + max(s.k for s in steps))]
+
+    def fetch(j: int) -> None:
+        for s in by_k[j]:
+            a.group(s.a.start, a_shape)
+            b.group(s.b.start, b_shape)
+
+    fetch(0)
+    for j, now in enumerate(by_k):
+        if j + 1 < len(by_k):
+            fetch(j + 1)
+        for s in now:
+            accumulators[s.c.start] = emitter.emit(
+                nvgpu.MmaSync, a.group(s.a.start, a_shape), b.group(s.b.start, b_shape), accumulators[s.c.start],
+                types=[accumulators[s.c.start].type], mmaShape=atom.shape, **({"tf32Enabled": True} if tf32 else {}),
+            )  # fmt: skip
+    return Grouped(emitter, layout, c.element, [accumulators[i] for i in sorted(accumulators)], c_shape)
+
+
+def scalar_product(
+    emitter: Emitter, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers, layout: Layout
+) -> Registers:
+    """a @ b + c by fma, k outermost; operands are widened to the accumulator's type as they are used."""
+    _, m, n, k = shape
+    element = c.scalar_type
+    sums = [c.scalar(i) for i in range(c.count)]
+    wide: dict[tuple[bool, int], Value] = {}
+
+    def widened(left: bool, i: int) -> Value:
+        source = a if left else b
+        if (left, i) not in wide:
+            value = source.scalar(i)
+            narrow = source.element not in (element, TF32)
+            wide[left, i] = emitter.emit(arith.ExtF, value, types=[element]) if narrow else value
+        return wide[left, i]
+
+    for left, right, into in fma_tile(m, n, k, emitter.warps).steps(k):
+        sums[into] = emitter.emit(math.Fma, widened(True, left), widened(False, right), sums[into], types=[element])
+    return Held(emitter, layout, element, sums)
+
+
+def combiner(emitter: Emitter, region: Region) -> Combine:
+    """The combiner region as a function that emits its ops."""
+
+    def combine(left: Value, right: Value) -> Value:
+        block = region.block
+        values = dict(zip(block.args, (left, right), strict=True))
+        for op in block.ops[:-1]:
+            operands = [values[v] for v in op.operands]
+            values[op.results[0]] = emitter.emit(
+                type(op), *operands, types=[r.type for r in op.results], **op.attributes
+            )
+        return values[block.terminator.operands[0]]
+
+    return combine
+
+
+def reduce(emitter: Emitter, source: Registers, shape: tuple[int, ...], dim: int, combine: Combine) -> Registers:
+    """One dimension folded: registers of a thread, then lanes by butterflies, then warps through shared memory."""
+    plan = reduce_dim(shape, dim, source.layout)
+    partial: list[Value] = []
+    for group in plan.groups:
+        total = balanced(combine, [source.scalar(r) for r in group])
+        for bit in plan.lane_bits:
+            other = emitter.emit(gpu.Shuffle, total, emitter.constant(1 << bit), mode="xor")
+            total = combine(total, other)
+        partial.append(total)
+    result = Held(emitter, plan.layout, source.element, partial)
+    return across_warps(emitter, result, plan.warp_bits, combine) if plan.warp_bits else result
+
+
+def balanced(combine: Combine, values: list[Value]) -> Value:
+    """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
+    while len(values) > 1:
+        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
+    return values[0]
+
+
+def across_warps(emitter: Emitter, partial: Registers, warp_bits: Sequence[int], combine: Combine) -> Registers:
+    """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
+    layout = partial.layout
+    parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
+    bits = layout.bits + len(parts)
+    warp = tuple(parts.get(i, basis) for i, basis in enumerate(layout.warp))
+    written = Renamed(
+        emitter, Layout(layout.reg, layout.lane, warp, bits), partial.element, partial, range(partial.count)
+    )
+    gathered = Layout((*layout.reg, *parts.values()), layout.lane, layout.warp, bits)
+    size = storage_bytes(partial.element)
+    shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, size)
+    read = through_shared(emitter, written, gathered, shared)
+    values = [
+        balanced(combine, [read.scalar(p * partial.count + i) for p in range(1 << len(parts))])
+        for i in range(partial.count)
+    ]
+    return Held(emitter, layout, partial.element, values)
+
+
+def through_shared(
+    emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout, matrices: bool = False
+) -> Registers:
+    """Another layout of a tile by a round trip through scratch memory, read back by ldmatrix where `matrices`."""
+    scratch = emitter.scratch()
+    element = source.element
+    store_shared(emitter, source, scratch, shared)
+    emitter.barrier()
+    emitter.scratch_used = True  # it is about to be read
+    reader = SharedMatrices if matrices else SharedVectors
+    read = reader(emitter, layout, element, scratch, shared)
+    emitter.pending.append(read)  # read when asked for, at the latest before the scratch is used again
+    return read
+
+
+def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
+    """The same tile in another layout, by the plan of the layouts."""
+    if source.element == I1 and not isinstance(conversion, Identity | RegisterPermute):
+        return _through_bytes(emitter, source, layout, conversion)
+    match conversion:
+        case Identity():
+            return Renamed(emitter, layout, source.element, source, range(source.count))
+        case RegisterPermute():
+            return Renamed(emitter, layout, source.element, source, conversion.reg_map)
+        case Shuffle():
+            return shuffle(emitter, source, layout, conversion.steps)
+        case SharedRoundTrip():
+            return through_shared(emitter, source, layout, conversion.shared, isinstance(conversion.load, LdMatrix))
+
+
+def shuffle(emitter: Emitter, source: Registers, layout: Layout, steps: ShuffleSteps) -> Registers:
+    """Exchanges of registers, one shuffle a value, exchanges of values: elements change lanes inside each warp."""
+    values = exchange(emitter, [source.scalar(i) for i in range(source.count)], steps.before)
+    lane = None if steps.butterfly else emitter.linear(steps.lane_map)
+    moved: list[Value] = []
+    for step in steps.rounds:
+        value = values[step.register]
+        if lane is not None:
+            where = emitter.emit(arith.XOrI, lane, emitter.constant(step.lane)) if step.lane else lane
+            value = emitter.emit(gpu.Shuffle, value, where, mode="idx")
+        elif step.lane:
+            value = emitter.emit(gpu.Shuffle, value, emitter.constant(step.lane), mode="xor")
+        moved.append(value)
+    moved = exchange(emitter, moved, steps.after)
+    return Held(emitter, layout, source.element, [moved[i] for i in steps.reg_map])
+
+
+def exchange(emitter: Emitter, values: list[Value], exchanges: Sequence[Exchange]) -> list[Value]:
+    """In threads of odd parity under each mask, value r becomes value r ^ xor."""
+    for mask, xor in exchanges:
+        parity = emitter.linear([mask >> i & 1 for i in range(mask.bit_length())])
+        odd = emitter.compare("ne", parity, emitter.constant(0))
+        values = [emitter.emit(arith.Select, odd, values[r ^ xor], v) for r, v in enumerate(values)]
+    return values
+
+
+def _through_bytes(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
+    """Predicates have no address and no shuffle: they travel as 32-bit integers."""
+    wide = Computed(emitter, source.layout, I32, lambda i: emitter.emit(arith.ExtUI, source.scalar(i), types=[I32]))
+    moved = convert(emitter, wide, layout, conversion)
+    return Computed(emitter, layout, I1, lambda i: emitter.compare("ne", moved.scalar(i), emitter.constant(0)))
+
+
+def tensor_of(value: Value) -> TensorType:
+    """The type of a value known to be a placed tile."""
+    kind = value.type
+    if not isinstance(kind, TensorType):
+        raise TypeError(f"{kind} is not a placed tile")
+    return kind
+
+
+def layout_of(value: Value) -> Layout:
+    """The distributed layout of a placed tile."""
+    layout = tensor_of(value).layout
+    if not isinstance(layout, Layout):
+        raise TypeError(f"{layout} is not a distributed layout")
+    return layout

@@ -1,0 +1,242 @@
+"""Where per-thread code is put: the current block, the thread's coordinates, integer arithmetic and its shortcuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
+from ir.dialects import arith, gpu, llvm, vector
+from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.registers import Registers
+
+
+class Emitter:
+    """Builds the body of one gpu.func.
+
+    `prelude` holds what depends on nothing but the thread: it stands first in the entry block, so that address
+    parts may be asked for anywhere. `depth` counts the loops around the current block.
+    """
+
+    def __init__(self, block: Block, warps: int):
+        self.block = block
+        self.prelude = Builder(Block())
+        self.builder = Builder(block)
+        self.open: set[Block] = {block}  # the blocks around the place where code is put
+        self.warps = warps
+        self.depth = 0
+        self.depth_of: dict[Value, int] = {}
+        self._constants: dict[tuple[object, Type], Value] = {}
+        self._linear: dict[tuple[int, ...], Value] = {}
+        self._thread: Value | None = None
+        self._shared_base: Value | None = None
+        self.scratch_offset = 0
+        self.scratch_used = False  # since the last barrier: then another use needs one first
+        self.pending: list[Registers] = []
+
+    def finish(self) -> None:
+        """Put the prelude in front of the entry block."""
+        self.block.ops[:0] = self.prelude.block.ops
+        for op in self.prelude.block.ops:
+            op.parent = self.block
+
+    def visible(self, value: Value) -> bool:
+        """Whether a value made earlier may be used here: the block it stands in has not been closed."""
+        owner = value.owner
+        block = owner.parent if isinstance(owner, Op) else owner
+        return block in self.open or block is self.prelude.block
+
+    def at(self, location: Location) -> None:
+        """Give what follows the location of its source op."""
+        if location is not UNKNOWN:
+            self.builder.location = location
+
+    def emit(self, cls: type[Op], *operands: Value, types: Sequence[Type] | None = None, **attributes: Any) -> Value:
+        """Emit an op in the current block; its first result."""
+        made = self.builder.add(cls, *operands, types=types, **attributes)
+        result = made.results[0]
+        if self.depth:
+            self.depth_of[result] = self.depth
+        return result
+
+    def effect(self, cls: type[Op], *operands: Value, **attributes: Any) -> None:
+        """Emit an op without results."""
+        self.builder.add(cls, *operands, types=(), **attributes)
+
+    # --- memory in order
+
+    def settle(self) -> None:
+        """Emit what pending loads have left unread: something that may change memory comes next."""
+        pending, self.pending = self.pending, []
+        for registers in pending:
+            registers.force()
+
+    def barrier(self) -> None:
+        """All threads meet."""
+        self.settle()
+        self.effect(gpu.Barrier)
+        self.scratch_used = False
+
+    def scratch(self, offset: int = 0) -> Value:
+        """Scratch shared memory that nobody reads any more."""
+        self.settle()
+        if self.scratch_used:
+            self.effect(gpu.Barrier)
+        self.scratch_used = True
+        return self.pointer(self.shared_base, None, 1, self.scratch_offset + offset)
+
+    # --- numbers
+
+    def constant(self, value: int | float, type: Type = I32) -> Value:
+        """A constant, once a kernel: it stands in the prelude."""
+        key = (repr(value), type)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.prelude.value(arith.Constant, types=[type], value=value)
+        return found
+
+    def constant_of(self, value: Value) -> int | None:
+        """The integer behind a constant value, None when it is not one."""
+        op = value.op
+        return int(op.value) if isinstance(op, arith.Constant) and isinstance(value.type, IntType) else None
+
+    def add(self, a: Value, b: Value) -> Value:
+        """Integer sum; zero costs nothing."""
+        if self.constant_of(a) == 0:
+            return b
+        if self.constant_of(b) == 0:
+            return a
+        return self.emit(arith.AddI, a, b)
+
+    def add_constant(self, a: Value, c: int) -> Value:
+        """Sum with a number."""
+        return a if c == 0 else self.add(a, self.constant(c, a.type))
+
+    def multiply(self, a: Value, c: int) -> Value:
+        """Product with a number."""
+        known = self.constant_of(a)
+        if known is not None:
+            return self.constant(known * c, a.type)
+        return a if c == 1 else self.emit(arith.MulI, a, self.constant(c, a.type))
+
+    def both(self, a: Value | None, b: Value | None) -> Value | None:
+        """Conjunction of predicates, None meaning true."""
+        if a is None or b is None:
+            return b if a is None else a
+        return a if a is b else self.emit(arith.AndI, a, b)
+
+    def compare(self, predicate: str, a: Value, b: Value) -> Value:
+        """An integer comparison."""
+        return self.emit(arith.CmpI, a, b, types=[I1], predicate=predicate)
+
+    def widen(self, a: Value) -> Value:
+        """An i32 as a sign-extended i64."""
+        known = self.constant_of(a)
+        if known is not None:
+            return self.constant(known, I64)
+        return a if a.type == I64 else self.emit(arith.ExtSI, a, types=[I64])
+
+    def product64(self, a: Value, b: Value) -> Value:
+        """The full signed product of two i32 or i64 values as i64: one instruction where both are i32."""
+        if self.constant_of(a) == 1:
+            return self.widen(b)
+        if self.constant_of(b) == 1:
+            return self.widen(a)
+        if a.type == I32 and b.type == I32:
+            return self.emit(arith.MulSIWide, a, b, types=[I64])
+        return self.emit(arith.MulI, self.widen(a), self.widen(b))
+
+    def extract(self, source: Value, position: tuple[int, ...]) -> Value:
+        """Part of a vector."""
+        return self.emit(
+            vector.Extract, source, types=[vector.Extract.result_type(source.type, position)], position=position
+        )
+
+    def splat(self, value: float, kind: Type) -> Value:
+        """A constant in every element of a scalar or vector type."""
+        if not isinstance(kind, VectorType):
+            return self.constant(value, kind)
+        size = prod(kind.shape)
+        return self.emit(vector.FromElements, *[self.constant(value, kind.element)] * size, types=[kind])
+
+    # --- the thread
+
+    @property
+    def thread(self) -> Value:
+        """%tid.x."""
+        if self._thread is None:
+            self._thread = self.prelude.value(gpu.ThreadId, types=[I32], dimension="x")
+        return self._thread
+
+    @property
+    def shared_base(self) -> Value:
+        """Base of dynamic shared memory."""
+        if self._shared_base is None:
+            self._shared_base = self.prelude.value(gpu.DynamicSharedMemory, types=[SHARED_PTR])
+        return self._shared_base
+
+    def linear(self, bases: Sequence[int]) -> Value:
+        """XOR of `bases[i]` over the set bits i of the thread number: i32, in the prelude, once for each map.
+
+        Bits that move by one distance share a mask and a shift, so a plain layout costs two or three instructions.
+        """
+        key = tuple(bases)
+        found = self._linear.get(key)
+        if found is None:
+            found = self._linear[key] = self._emit_linear(key)
+        return found
+
+    def _emit_linear(self, bases: tuple[int, ...]) -> Value:
+        masks: dict[int, int] = {}
+        for i, basis in enumerate(bases):
+            for out in range(basis.bit_length()):
+                if basis >> out & 1:
+                    masks[out - i] = masks.get(out - i, 0) | 1 << i
+        total: Value | None = None
+        written = 0
+        build = self.prelude.value
+        for shift, mask in sorted(masks.items()):
+            term = self.thread
+            if mask != 32 * self.warps - 1:
+                term = build(arith.AndI, term, self.constant(mask))
+            if shift:
+                amount = self.constant(abs(shift))
+                term = build(arith.ShLI if shift > 0 else arith.ShRUI, term, amount)
+            moved = mask << shift if shift >= 0 else mask >> -shift
+            combine = arith.XOrI if written & moved else arith.OrI
+            total = term if total is None else build(combine, total, term)
+            written |= moved
+        return self.constant(0) if total is None else total
+
+    def when(self, mask: int) -> Value | None:
+        """True in the threads whose number has no bit of `mask`; None where the mask is empty."""
+        if not mask:
+            return None
+        masked = self.prelude.value(arith.AndI, self.thread, self.constant(mask))
+        return self.prelude.value(arith.CmpI, masked, self.constant(0), types=[I1], predicate="eq")
+
+    # --- addresses
+
+    def pointer(self, base: Value, index: Value | None = None, element_bytes: int = 1, offset: int = 0) -> Value:
+        """base + index * element_bytes + offset."""
+        if index is not None and (known := self.constant_of(index)) is not None:
+            index, offset = None, offset + known * element_bytes
+        if index is None and offset == 0:
+            return base
+        operands = [base] if index is None else [base, index]
+        made = self.builder.add(
+            llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
+            element_bytes=element_bytes, offset=offset,
+        )  # fmt: skip
+        if self.depth:
+            self.depth_of[made.results[0]] = self.depth
+        return made.results[0]
+
+    def zero(self, type: Type) -> Value:
+        """The zero of a scalar type."""
+        if type == GLOBAL_PTR:
+            return self.emit(llvm.IntToPtr, self.constant(0, I64), types=[GLOBAL_PTR])
+        return self.constant(0.0 if isinstance(type, FloatType) else 0, type)

@@ -1,0 +1,487 @@
+"""nv_tileas to nvgpu: one method an op. Tiles become `Registers`, views become addresses, loops carry registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from ir.core import Block, Op, Region, Type, Value
+from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
+from ir.types import F32, GLOBAL_PTR, I1, I32, PartitionViewType, PointerType, TensorType, VectorType
+from lowering.atoms.mma import MMA_ATOMS
+from lowering.convert.tileas_to_nvgpu import compute, views
+from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
+from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.shapes import slice_for_broadcast
+from lowering.layouts.shared import SharedLayout
+from lowering.targets.target import Target
+
+Environment = dict[Value, Any]
+ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, mma.sync m16n8
+ATOMS = {atom.name: atom for atom in MMA_ATOMS}
+T = TypeVar("T")
+
+
+class SharedTile:
+    """A tile in shared memory: its address and layout."""
+
+    def __init__(self, pointer: Value, layout: SharedLayout):
+        self.pointer = pointer
+        self.layout = layout
+
+
+class Ring:
+    """Stages of one buffer: address of stage 0 and the bytes from one stage to the next."""
+
+    def __init__(self, offset: int, stage_bytes: int, layout: SharedLayout):
+        self.offset = offset
+        self.stage_bytes = stage_bytes
+        self.layout = layout
+
+
+def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
+    """The per-thread program of a scheduled kernel."""
+    source = func.body.block
+    block = Block([register_type(a.type) for a in source.args])
+    emitter = Emitter(block, func.warps)
+    emitter.scratch_offset = func.attributes.get("scratch_offset", 0)
+    environment: Environment = dict(zip(source.args, block.args, strict=True))
+    _Expander(emitter, environment, target).block(source)
+    emitter.finish()
+    return gpu.GpuFunc(
+        (), (), {
+            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps, 1, 1),
+            "dynamic_smem": func.attributes.get("shared_bytes", 0),
+        }, [Region([block])], func.location,
+    )  # fmt: skip
+
+
+class _Expander:
+    """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
+
+    def __init__(self, emitter: Emitter, values: Environment, target: Target):
+        self.emitter = emitter
+        self.values = values
+        self.target = target
+
+    def block(self, block: Block) -> None:
+        """Every op of a block in order."""
+        for op in block.ops:
+            self.emitter.at(op.location)
+            handler = _HANDLERS.get(type(op), _Expander.elementwise)
+            handler(self, op)
+
+    def scalar(self, value: Value) -> Value:
+        """A value known to be uniform."""
+        return self._as(value, Value)
+
+    def tile(self, value: Value) -> Registers:
+        """A value known to be a placed tile; a scalar counts as a tile of one."""
+        found = self.values[value]
+        if isinstance(found, Value):
+            layout = Layout.trivial(self.emitter.warps)
+            return Held(self.emitter, layout, value.type, [found])
+        return self._as(value, Registers)
+
+    def _as(self, value: Value, kind: type[T]) -> T:
+        found = self.values[value]
+        if not isinstance(found, kind):
+            raise TypeError(f"{value} is {type(found).__name__}, not {kind.__name__}")
+        return found
+
+    def scalars(self, values: Sequence[Value]) -> list[Value]:
+        """Several uniform values."""
+        return [self.scalar(v) for v in values]
+
+    # --- values
+
+    def elementwise(self, op: Op) -> None:
+        """arith and math on scalars or placed tiles."""
+        result = op.results[0]
+        if not isinstance(result.type, TensorType):
+            operands = self.scalars(op.operands)
+            self.values[result] = self.emitter.emit(type(op), *operands, types=[result.type], **op.attributes)
+            return
+        operands = [self.tile(v) for v in op.operands]
+        self.values[result] = compute.elementwise(self.emitter, op, operands, layout_of(result), result.type.element)
+
+    def number(self, op: arith.Constant) -> None:
+        """A scalar constant."""
+        self.values[op.result] = self.emitter.constant(op.value, op.result.type)
+
+    def constant(self, op: nv_tileas.Constant) -> None:
+        """A tile literal whose elements are all equal: one constant."""
+        kind, layout = tensor_of(op.result), layout_of(op.result)
+        if not op.value.splat:
+            raise LayoutError(
+                f"a {kind} literal with different elements is not supported yet", op.location,
+                hint="load it from memory, or build it from iota and select",
+            )  # fmt: skip
+        item = op.value.item
+        value = self.emitter.constant(item, kind.element)
+        registers = Computed(self.emitter, layout, kind.element, lambda _: value)
+        self.values[op.result] = registers
+
+    def iota(self, op: nv_tileas.Iota) -> None:
+        """Element numbers."""
+        kind = tensor_of(op.result)
+        self.values[op.result] = compute.iota(self.emitter, layout_of(op.result), kind.element)
+
+    def program_id(self, op: nv_tileas.ProgramId) -> None:
+        """%ctaid."""
+        self.values[op.result] = self.emitter.prelude.value(gpu.BlockId, types=[I32], dimension="xyz"[op.axis])
+
+    def num_programs(self, op: nv_tileas.NumPrograms) -> None:
+        """%nctaid."""
+        self.values[op.result] = self.emitter.prelude.value(gpu.GridDim, types=[I32], dimension="xyz"[op.axis])
+
+    def broadcast(self, op: nv_tileas.Broadcast) -> None:
+        """Registers of the small tile under the numbers of the large one."""
+        kind, source = tensor_of(op.result), self.tile(op.source)
+        shape = op.source.type.shape if isinstance(op.source.type, TensorType) else ()
+        plan = slice_for_broadcast(shape, kind.shape, layout_of(op.result))
+        self.values[op.result] = Renamed(self.emitter, layout_of(op.result), kind.element, source, plan.reg_map)
+
+    def rename(self, op: nv_tileas.Reshape | nv_tileas.Permute) -> None:
+        """Reshape and permute: the same registers."""
+        result, source = op.results[0], self.tile(op.operands[0])
+        if not isinstance(result.type, TensorType):
+            self.values[result] = source.scalar(0)
+            return
+        numbers = range(source.count)
+        self.values[result] = Renamed(self.emitter, layout_of(result), result.type.element, source, numbers)
+
+    def addptr(self, op: nv_tileas.AddPtr) -> None:
+        """Pointer plus offset."""
+        emitter, result = self.emitter, op.result
+        if not isinstance(result.type, TensorType):
+            self.values[result] = emitter.pointer(self.scalar(op.ptr), self.scalar(op.offset), op.element_bytes)
+            return
+        pointers, offsets = self.tile(op.ptr), self.tile(op.offset)
+        self.values[result] = Computed(
+            emitter, layout_of(result), result.type.element,
+            lambda i: emitter.pointer(pointers.scalar(i), offsets.scalar(i), op.element_bytes),
+        )  # fmt: skip
+
+    # --- views
+
+    def memref(self, op: nv_tileas.MakeMemref) -> None:
+        """Static sizes and strides are constants, the dynamic ones come in order."""
+        kind = op.result.type
+        sizes, strides = iter(self.scalars(op.sizes)), iter(self.scalars(op.strides))
+        emitter = self.emitter
+        static: Callable[[int | None, Any], Value] = lambda known, rest: (  # noqa: E731
+            next(rest) if known is None else emitter.constant(known)
+        )
+        shape = [static(n, sizes) for n in cast(Any, kind).shape]
+        steps = [static(n, strides) for n in cast(Any, kind).strides]
+        self.values[op.result] = views.Memref(self.scalar(op.base), shape, steps)
+
+    def partition(self, op: nv_tileas.Partition) -> None:
+        """A memref and the way it is cut."""
+        kind = op.result.type
+        assert isinstance(kind, PartitionViewType)
+        self.values[op.result] = views.View(self._as(op.source, views.Memref), kind)
+
+    def index_space(self, op: nv_tileas.IndexSpaceShape) -> None:
+        """ceil(size / tile) along each dimension."""
+        view, emitter = self._as(op.source, views.View), self.emitter
+        for dim, result in enumerate(op.results):
+            size, tile = view.memref.sizes[view.type.dim_map[dim]], view.type.tile[dim]
+            tiles = emitter.emit(arith.CeilDivUI, size, emitter.constant(tile, size.type))
+            self.values[result] = compute.resize(emitter, tiles, result.type) if size.type == I32 else tiles
+
+    def tensor_shape(self, op: nv_tileas.TensorShape) -> None:
+        """The sizes of a memref."""
+        sizes = self._as(op.source, views.Memref).sizes
+        self.values.update(zip(op.results, sizes, strict=True))
+
+    # --- memory
+
+    def tiled_load(self, op: nv_tileas.TiledLoad) -> None:
+        """A tile straight into registers, when they are asked for."""
+        loaded = views.ViewLoad(
+            self.emitter, layout_of(op.result), self._as(op.view, views.View), self.scalars(op.index), op.bytes
+        )
+        self._lazily(op.result, loaded)
+
+    def _lazily(self, result: Value, loaded: Registers) -> None:
+        self.emitter.pending.append(loaded)
+        self.values[result] = loaded
+
+    def tiled_store(self, op: nv_tileas.TiledStore) -> None:
+        """A tile out of registers."""
+        view = self._as(op.view, views.View)
+        views.store_tile(self.emitter, self.tile(op.value), view, self.scalars(op.index), op.bytes)
+
+    def gather(self, op: nv_tileas.Gather) -> None:
+        """Loads through pointers."""
+        shape = op.result.type.shape if isinstance(op.result.type, TensorType) else ()
+        element = op.result.type.element if isinstance(op.result.type, TensorType) else op.result.type
+        mask = None if op.mask is None else self.tile(op.mask)
+        other = None if op.other is None else self.tile(op.other)
+        loaded = views.GatherLoad(self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width)
+        if shape or isinstance(op.result.type, TensorType):
+            self._lazily(op.result, loaded)
+        else:
+            self.values[op.result] = loaded.scalar(0)
+
+    def scatter(self, op: nv_tileas.Scatter) -> None:
+        """Stores through pointers."""
+        shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
+        mask = None if op.mask is None else self.tile(op.mask)
+        views.scatter(self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width)
+
+    def alloc(self, op: nv_tileas.AllocTensor) -> None:
+        """A place in shared memory."""
+        kind = op.result.type
+        assert isinstance(kind, nv_tileas.BufferType)
+        assert isinstance(kind.layout, SharedLayout)
+        self.values[op.result] = Ring(op.offset, op.attributes["stage_bytes"], kind.layout)
+
+    def stage(self, buffer: Value, stage: Value | None) -> SharedTile:
+        """The tile of one stage: base + stage * stage_bytes + offset; the constant goes into the instructions."""
+        ring, emitter = self._as(buffer, Ring), self.emitter
+        base = emitter.shared_base
+        if stage is not None:
+            base = emitter.pointer(base, self.scalar(stage), ring.stage_bytes)
+        return SharedTile(emitter.pointer(base, None, 1, ring.offset), ring.layout)
+
+    def buffer_view(self, op: nv_tileas.BufferView) -> None:
+        """One stage of a ring."""
+        self.values[op.result] = self.stage(op.buffer, op.stage)
+
+    def async_copy(self, op: nv_tileas.AsyncTiledCopy) -> None:
+        """Global to shared memory."""
+        tile = self.stage(op.buffer, op.stage)
+        enable = None if op.enable is None else self.scalar(op.enable)
+        views.copy_to_shared(
+            self.emitter, self._as(op.view, views.View), self.scalars(op.index), tile.pointer, tile.layout,
+            op.attributes["threads"], op.bytes, op.asynchronous, enable,
+        )  # fmt: skip
+
+    def commit(self, op: nv_tileas.AsyncCommit) -> None:
+        """cp.async.commit_group."""
+        self.emitter.effect(nvgpu.DeviceAsyncCreateGroup)
+
+    def wait(self, op: nv_tileas.AsyncWait) -> None:
+        """cp.async.wait_group."""
+        self.emitter.effect(nvgpu.DeviceAsyncWait, num_groups=op.pending)
+
+    def barrier(self, op: nv_tileas.Barrier) -> None:
+        """bar.sync; what was loaded lazily before it is loaded now."""
+        self.emitter.barrier()
+
+    def shared_load(self, op: nv_tileas.SharedLoad) -> None:
+        """Shared memory to registers, by ldmatrix or vector loads."""
+        tile, kind = self._as(op.source, SharedTile), tensor_of(op.result)
+        cls = views.SharedMatrices if op.atom.startswith("ldmatrix") else views.SharedVectors
+        loaded = cls(self.emitter, layout_of(op.result), kind.element, tile.pointer, tile.layout)
+        self._lazily(op.result, loaded)
+
+    # --- tiles
+
+    def convert(self, op: nv_tileas.ConvertLayout) -> None:
+        """The same tile under another layout."""
+        source, layout = self.tile(op.source), layout_of(op.result)
+        conversion = plan_conversion(source.layout, layout, conversion_bits(source.element), self.target)
+        self.values[op.result] = compute.convert(self.emitter, source, layout, conversion)
+
+    def dot(self, op: nv_tileas.Dot) -> None:
+        """A matrix product by its atom."""
+        a, b, c = self.tile(op.a), self.tile(op.b), self.tile(op.c)
+        *batch, m, k = tensor_of(op.a).shape
+        n = tensor_of(op.b).shape[-1]
+        shape = (batch[0] if batch else 1, m, n, k)
+        atom, layout = ATOMS[op.atom], layout_of(op.result)
+        if atom.threads == 1:
+            result = compute.scalar_product(self.emitter, shape, a, b, c, layout)
+        else:
+            result = compute.product(self.emitter, atom, shape, op.attributes["grid"], a, b, c, layout)
+        self.values[op.result] = result
+
+    def reduce(self, op: nv_tileas.Reduce) -> None:
+        """One dimension folded."""
+        source = self.tile(op.source)
+        combine = compute.combiner(self.emitter, op.combiner)
+        result = compute.reduce(self.emitter, source, tensor_of(op.source).shape, op.dim, combine)
+        scalar = not isinstance(op.result.type, TensorType)
+        self.values[op.result] = result.scalar(0) if scalar else result
+
+    # --- control
+
+    def loop(self, op: scf.For) -> None:
+        """A loop over registers: what the body uses from outside is made before it."""
+        emitter = self.emitter
+        for value in outer_values(op):
+            found = self.values.get(value)
+            if isinstance(found, Registers):
+                found.force()
+        bounds = self.scalars([op.lower, op.upper, op.step])
+        body = op.body.block
+        forms = [carried_form(argument, op) for argument in body.args[1:]]
+        inits = [self._carried(v, form) for v, form in zip(op.init, forms, strict=True)]
+        flat = [v for group in inits for v in group]
+        inner = Block([bounds[0].type, *(v.type for v in flat)])
+        outside, emitter.builder.block = emitter.builder.block, inner
+        emitter.open.add(inner)
+        emitter.depth += 1
+        emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
+        pending, emitter.pending = emitter.pending, []
+        self.values[body.args[0]] = inner.args[0]
+        self._bind(body.args[1:], forms, inits, inner.args[1:])
+        emitter.scratch_used = True  # an earlier iteration may have left readers behind
+        self._body(body, forms)
+        emitter.pending = pending
+        emitter.depth -= 1
+        emitter.open.discard(inner)
+        emitter.builder.block = outside
+        made = emitter.builder.add(
+            scf.For, *bounds, *flat, types=[v.type for v in flat], segments=(1, 1, 1, len(flat)),
+            regions=[Region([inner])], **({"unsigned": True} if op.unsigned else {}),
+        )  # fmt: skip
+        for region in made.regions:
+            region.parent = made
+        if emitter.depth:
+            emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
+        self._bind(op.results, forms, inits, made.results)
+        emitter.scratch_used = True
+
+    def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
+        for op in body.ops[:-1]:
+            self.emitter.at(op.location)
+            _HANDLERS.get(type(op), _Expander.elementwise)(self, op)
+        ends = body.terminator.operands
+        flat = [v for value, form in zip(ends, forms, strict=True) for v in self._carried(value, form)]
+        self.emitter.settle()
+        self.emitter.builder.add(scf.Yield, *flat, types=())
+
+    def _carried(self, value: Value, form: tuple[int, ...] | None) -> list[Value]:
+        """The values that cross a loop edge for one nv_tileas value."""
+        found = self.values[value]
+        if isinstance(found, Value):
+            return [found]
+        registers = self._as(value, Registers)
+        if form is None:
+            return registers.carried()
+        size = form[0] * form[1]
+        return [registers.group(i, form) for i in range(0, registers.count, size)]
+
+    def _bind(
+        self, targets: Sequence[Value], forms: Sequence[tuple[int, ...] | None], like: Sequence[list[Value]],
+        values: Sequence[Value],
+    ) -> None:  # fmt: skip
+        """Give each nv_tileas value its share of the flat loop values."""
+        at = 0
+        for target, form, group in zip(targets, forms, like, strict=True):
+            share = list(values[at : at + len(group)])
+            at += len(group)
+            kind = target.type
+            if not isinstance(kind, TensorType):
+                self.values[target] = share[0]
+            elif form is None:
+                self.values[target] = Held(self.emitter, layout_of(target), kind.element, share, carried=True)
+            else:
+                self.values[target] = Grouped(self.emitter, layout_of(target), kind.element, share, form)
+
+    def branch(self, op: scf.If) -> None:
+        """A uniform branch; values used inside are made before it."""
+        emitter = self.emitter
+        for value in outer_values(op):
+            found = self.values.get(value)
+            if isinstance(found, Registers):
+                found.force()
+        condition = self.scalar(op.condition)
+        outside, regions, kinds, groups = emitter.builder.block, list[Region](), list[Type](), list[list[Value]]()
+        emitter.depth += 1
+        for region in op.regions:
+            inner = emitter.builder.block = Block()
+            emitter.open.add(inner)
+            pending, emitter.pending = emitter.pending, []
+            emitter.scratch_used = True
+            for each in region.block.ops[:-1]:
+                emitter.at(each.location)
+                _HANDLERS.get(type(each), _Expander.elementwise)(self, each)
+            groups = [self._carried(v, None) for v in region.block.terminator.operands]
+            emitter.settle()
+            emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())
+            emitter.pending = pending
+            emitter.open.discard(inner)
+            kinds = [v.type for g in groups for v in g]
+            regions.append(Region([inner]))
+        emitter.depth -= 1
+        emitter.builder.block = outside
+        made = emitter.builder.add(scf.If, condition, types=kinds, regions=regions)
+        self._bind(op.results, [None] * len(op.results), groups, made.results)
+        emitter.scratch_used = True
+
+    def end(self, op: nv_tileas.Return) -> None:
+        """The end of the thread."""
+        self.emitter.effect(gpu.Return)
+
+
+def conversion_bits(element: Type) -> int:
+    """Bits a conversion moves for one element: predicates travel as 32-bit integers."""
+    return 32 if element == I1 else 64 if isinstance(element, PointerType) else max(8, getattr(element, "width", 64))
+
+
+def outer_values(op: Op) -> list[Value]:
+    """Values that the op's regions use and that are defined outside of them, in order of use."""
+    inside: set[Value] = set()
+    used: dict[Value, None] = {}
+    for region in op.regions:
+        for block in region.blocks:
+            inside.update(block.args)
+            for each in (o for top in block.ops for o in top.walk()):
+                used.update(dict.fromkeys(each.operands))
+                inside.update(each.results)
+                for inner in each.regions:
+                    inside.update(a for b in inner.blocks for a in b.args)
+    return [v for v in used if v not in inside]
+
+
+def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
+    """Accumulators of tensor-core products are carried as fragments, everything else register by register."""
+    for op in loop.body.block.ops:
+        if isinstance(op, nv_tileas.Dot) and op.c is argument and ATOMS[op.atom].threads > 1:
+            return ACCUMULATOR
+    return None
+
+
+_HANDLERS: dict[type[Op], Callable[[_Expander, Any], None]] = {
+    arith.Constant: _Expander.number,
+    nv_tileas.Constant: _Expander.constant,
+    nv_tileas.Iota: _Expander.iota,
+    nv_tileas.ProgramId: _Expander.program_id,
+    nv_tileas.NumPrograms: _Expander.num_programs,
+    nv_tileas.Broadcast: _Expander.broadcast,
+    nv_tileas.Reshape: _Expander.rename,
+    nv_tileas.Permute: _Expander.rename,
+    nv_tileas.AddPtr: _Expander.addptr,
+    nv_tileas.MakeMemref: _Expander.memref,
+    nv_tileas.Partition: _Expander.partition,
+    nv_tileas.IndexSpaceShape: _Expander.index_space,
+    nv_tileas.TensorShape: _Expander.tensor_shape,
+    nv_tileas.TiledLoad: _Expander.tiled_load,
+    nv_tileas.TiledStore: _Expander.tiled_store,
+    nv_tileas.Gather: _Expander.gather,
+    nv_tileas.Scatter: _Expander.scatter,
+    nv_tileas.AllocTensor: _Expander.alloc,
+    nv_tileas.BufferView: _Expander.buffer_view,
+    nv_tileas.AsyncTiledCopy: _Expander.async_copy,
+    nv_tileas.AsyncCommit: _Expander.commit,
+    nv_tileas.AsyncWait: _Expander.wait,
+    nv_tileas.Barrier: _Expander.barrier,
+    nv_tileas.SharedLoad: _Expander.shared_load,
+    nv_tileas.ConvertLayout: _Expander.convert,
+    nv_tileas.Dot: _Expander.dot,
+    nv_tileas.Reduce: _Expander.reduce,
+    nv_tileas.Return: _Expander.end,
+    scf.For: _Expander.loop,
+    scf.If: _Expander.branch,
+}
+
+__all__ = ["F32", "GLOBAL_PTR", "VectorType", "expand"]

@@ -1,0 +1,206 @@
+"""A placed tile as one thread's registers, made when they are asked for.
+
+Laziness is what slices a program: `dot` asks for the operand registers of one k step, a store for those of one vector,
+and only then do the loads and the arithmetic behind them get emitted. Each register is emitted once and remembered.
+Elements of 16 bits come in packed pairs (registers 2i and 2i+1), as fragments and f16x2 instructions hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ir.core import Type, Value
+from ir.dialects import nvgpu, vector
+from ir.types import F32, TF32, FloatType, IntType, VectorType
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+    from lowering.layouts.layout import Layout
+
+Scalar = IntType | FloatType
+
+
+class Registers:
+    """The registers of a tile that one thread holds under `layout`; subclasses say how they come to be.
+
+    `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` where the
+    instruction behind it yields packed pairs or whole fragments.
+    """
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type):
+        self.emitter = emitter
+        self.layout = layout
+        self.element = element
+        self.count = layout.n_regs
+        self._scalars: dict[int, Value] = {}
+        self._pairs: dict[int, Value] = {}
+        self._groups: dict[tuple[int, tuple[int, ...]], Value] = {}
+
+    @property
+    def packed(self) -> bool:
+        """True where registers come in pairs: a 16-bit float with at least two registers."""
+        return isinstance(self.element, FloatType) and self.element.width == 16 and self.count > 1
+
+    def scalar(self, i: int) -> Value:
+        """Register i."""
+        found = self._scalars.get(i)
+        if found is None or not self.emitter.visible(found):
+            found = self._scalars[i] = self.make_scalar(i)
+        return found
+
+    def pair(self, i: int) -> Value:
+        """Registers 2i and 2i+1 as one vector<2xT>."""
+        found = self._pairs.get(i)
+        if found is None or not self.emitter.visible(found):
+            found = self._pairs[i] = self.make_pair(i)
+        return found
+
+    def group(self, start: int, shape: tuple[int, ...]) -> Value:
+        """Registers from `start` on as a vector of `shape`."""
+        found = self._groups.get((start, shape))
+        if found is None or not self.emitter.visible(found):
+            found = self._groups[start, shape] = self.make_group(start, shape)
+        return found
+
+    def make_scalar(self, i: int) -> Value:
+        """Emit register i; by default half of its pair."""
+        return self.emitter.extract(self.pair(i // 2), (i % 2,))
+
+    def make_pair(self, i: int) -> Value:
+        """Emit pair i; by default packed from two scalars."""
+        kind = VectorType((2,), self.scalar_type)
+        return self.emitter.emit(vector.FromElements, self.scalar(2 * i), self.scalar(2 * i + 1), types=[kind])
+
+    def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
+        """Emit a fragment; by default put together from pairs or scalars."""
+        size = 1
+        for extent in shape:
+            size *= extent
+        if self.packed:
+            parts = [self.pair(start // 2 + i) for i in range(size // 2)]
+            return self.emitter.emit(nvgpu.Fragment, *parts, types=[VectorType(shape, self.scalar_type)])
+        parts = [self.scalar(start + i) for i in range(size)]
+        element = F32 if self.scalar_type == TF32 else self.scalar_type
+        kind = VectorType(shape, element)
+        cls = nvgpu.Fragment if shape[-1] == 1 else vector.FromElements
+        return self.emitter.emit(cls, *parts, types=[kind])
+
+    @property
+    def scalar_type(self) -> Scalar:
+        """The element type, known to be numeric."""
+        if not isinstance(self.element, IntType | FloatType):
+            raise TypeError(f"{self.element} has no vector form")
+        return self.element
+
+    def force(self) -> None:
+        """Emit every register now."""
+        if self.packed:
+            for i in range(self.count // 2):
+                self.pair(i)
+        else:
+            for i in range(self.count):
+                self.scalar(i)
+
+    def carried(self) -> list[Value]:
+        """The values that stand for the whole tile across a loop edge."""
+        if self.packed:
+            return [self.pair(i) for i in range(self.count // 2)]
+        return [self.scalar(i) for i in range(self.count)]
+
+
+class Computed(Registers):
+    """Registers given by a function of the register number; `pairwise` gives packed pairs where it is set."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        layout: Layout,
+        element: Type,
+        scalar: Callable[[int], Value] | None = None,
+        pairwise: Callable[[int], Value] | None = None,
+    ):
+        super().__init__(emitter, layout, element)
+        self._make_scalar = scalar
+        self._make_pair = pairwise
+
+    def make_scalar(self, i: int) -> Value:
+        """Register i from the function, or from its pair."""
+        return super().make_scalar(i) if self._make_scalar is None else self._make_scalar(i)
+
+    def make_pair(self, i: int) -> Value:
+        """Pair i from the function, or from its scalars."""
+        return super().make_pair(i) if self._make_pair is None else self._make_pair(i)
+
+
+class Held(Registers):
+    """Registers that exist already: carried by a loop (pairs where the tile is packed) or computed one by one."""
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, values: Sequence[Value], carried: bool = False):
+        super().__init__(emitter, layout, element)
+        (self._pairs if carried and self.packed else self._scalars).update(enumerate(values))
+
+    def make_scalar(self, i: int) -> Value:
+        """Half of a pair that is held."""
+        return self.emitter.extract(self._pairs[i // 2], (i % 2,))
+
+
+class Grouped(Registers):
+    """Registers held as vectors of `shape`: accumulators of an MMA, and loops that carry them."""
+
+    def __init__(
+        self, emitter: Emitter, layout: Layout, element: Type, groups: Sequence[Value], shape: tuple[int, ...]
+    ):
+        super().__init__(emitter, layout, element)
+        self.shape = shape
+        self.size = 1
+        for extent in shape:
+            self.size *= extent
+        self._groups.update({(i * self.size, shape): v for i, v in enumerate(groups)})
+
+    def make_scalar(self, i: int) -> Value:
+        """Register i out of its group."""
+        base = i - i % self.size
+        row, column = divmod(i - base, self.shape[-1])
+        return self.emitter.extract(self._groups[base, self.shape], (row, column))
+
+    def make_pair(self, i: int) -> Value:
+        """A row of its group, where a row is a pair."""
+        if self.shape[-1] != 2:
+            return super().make_pair(i)
+        base = 2 * i - (2 * i) % self.size
+        return self.emitter.extract(self._groups[base, self.shape], ((2 * i - base) // 2,))
+
+    def carried(self) -> list[Value]:
+        """The groups themselves."""
+        return [self._groups[start, self.shape] for start in range(0, self.count, self.size)]
+
+
+class Renamed(Registers):
+    """Another tile's registers under other numbers: broadcast, reshape, permute, register conversions."""
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Registers, numbers: Sequence[int]):
+        super().__init__(emitter, layout, element)
+        self.source = source
+        self.numbers = numbers
+
+    def make_scalar(self, i: int) -> Value:
+        """The source's register of that number."""
+        return self.source.scalar(self.numbers[i])
+
+    def make_pair(self, i: int) -> Value:
+        """The source's pair where the numbers keep it together, else two scalars packed."""
+        low, high = self.numbers[2 * i], self.numbers[2 * i + 1]
+        if self.source.packed and low % 2 == 0 and high == low + 1:
+            return self.source.pair(low // 2)
+        return super().make_pair(i)
+
+    def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
+        """The source's group where the numbers keep it whole."""
+        size = 1
+        for extent in shape:
+            size *= extent
+        first = self.numbers[start]
+        if all(self.numbers[start + i] == first + i for i in range(size)):
+            return self.source.group(first, shape)
+        return super().make_group(start, shape)

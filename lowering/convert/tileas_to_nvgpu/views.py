@@ -1,0 +1,462 @@
+"""Global memory through views and pointers: addresses, bounds predicates, loads, stores and copies to shared memory.
+
+An element's coordinates are linear over F2 in (thread bits, register bits), so an address is a thread part, computed
+once, plus a constant or stride multiple for each access; bounds predicates split the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.core import Type, Value
+from ir.dialects import arith, nvgpu, vector
+from ir.types import GLOBAL_PTR, I64, FloatType, IntType, PartitionViewType, VectorType
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
+from lowering.layouts.access import (
+    Access,
+    AccessPlan,
+    GlobalAccess,
+    GlobalPlan,
+    MatrixAccess,
+    ThreadPart,
+    access_plan,
+    async_copy,
+    global_access,
+    ldmatrix,
+)
+from lowering.layouts.layout import Free, Layout, LayoutError
+from lowering.layouts.shared import SharedLayout
+
+PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
+
+
+def storage_bytes(element: object) -> int:
+    """Bytes of an element in memory; i1 takes one."""
+    return max(8, getattr(element, "width", 64)) // 8
+
+
+@dataclass
+class Memref:
+    """A strided array: base pointer, sizes and strides (elements) as values; a static one is a constant."""
+
+    base: Value
+    sizes: list[Value]
+    strides: list[Value]
+
+
+@dataclass
+class View:
+    """A partition of an array into tiles."""
+
+    memref: Memref
+    type: PartitionViewType
+
+
+class TileWindow:
+    """One tile of a view as the threads of a plan see it: pointers and predicates of each access."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        view: View,
+        index: Sequence[Value],
+        thread: Sequence[ThreadPart],
+        enable: Value | None = None,
+    ):
+        """`thread`: the coordinate parts that depend on the thread, one a dimension; `index`: the tile's coordinates.
+
+        `enable` is a condition on every access.
+        """
+        self.emitter = emitter
+        self.view = view
+        self.shape = view.type.tile
+        self.element_bytes = storage_bytes(view.type.view.element)
+        self.index = list(index)
+        self.thread = thread
+        self.enable = enable
+        self._starts: dict[tuple[int, int], Value] = {}
+        self._pointers: dict[tuple[int, ...], Value] = {}
+        self._conjunctions: dict[tuple[object, ...], Value] = {}
+        self._inside: dict[tuple[int, int, int], Value] = {}
+        self._by_depth = sorted(range(len(self.shape)), key=lambda d: emitter.depth_of.get(self.index[d], 0))
+
+    def _size(self, dim: int) -> Value:
+        return self.view.memref.sizes[self.view.type.dim_map[dim]]
+
+    def _stride(self, dim: int) -> Value:
+        return self.view.memref.strides[self.view.type.dim_map[dim]]
+
+    def _start(self, dim: int, xor: int) -> Value:
+        """Coordinate of the thread's first element along `dim`: tile index * extent + thread part."""
+        found = self._starts.get((dim, xor))
+        if found is None:
+            emitter = self.emitter
+            part = emitter.linear((*self.thread[dim].lane, *self.thread[dim].warp))
+            if xor:
+                part = emitter.prelude.value(arith.XOrI, part, emitter.constant(xor))
+            corner = emitter.multiply(self.index[dim], self.shape[dim])
+            if corner.type == I64:
+                part = emitter.widen(part)
+            found = self._starts[dim, xor] = emitter.add(corner, part)
+        return found
+
+    def pointer(self, access: GlobalAccess) -> Value:
+        """Address of an access of this thread."""
+        emitter = self.emitter
+        base = self._pointers.get(access.xor)
+        if base is None:
+            base = self._pointers[access.xor] = self._thread_pointer(access.xor)
+        offset = 0
+        for dim, added in enumerate(access.add):
+            if added:
+                stride = self._stride(dim)
+                known = emitter.constant_of(stride)
+                if known is not None:
+                    offset += added * known * self.element_bytes
+                else:
+                    step = emitter.product64(emitter.constant(added, stride.type), stride)
+                    base = emitter.pointer(base, step, self.element_bytes)
+        return emitter.pointer(base, None, 1, offset)
+
+    def _thread_pointer(self, xor: tuple[int, ...]) -> Value:
+        """The thread's base address; dimensions that change in fewer loops come first, so that they can be hoisted."""
+        emitter = self.emitter
+        pointer = self.view.memref.base
+        for dim in self._by_depth:
+            offset = emitter.product64(self._start(dim, xor[dim]), self._stride(dim))
+            pointer = emitter.pointer(pointer, offset, self.element_bytes)
+        return pointer
+
+    def inside(self, access: GlobalAccess) -> Value | None:
+        """Whether that element lies in the array and the access is enabled; None where that is certain.
+
+        Comparison is unsigned, so that a negative coordinate is outside. Dimensions that change in more loops come
+        first and are shared by the accesses that agree in them: one predicate each access is then what is left.
+        """
+        total = self.enable
+        key: tuple[object, ...] = ()
+        for dim in reversed(self._by_depth):
+            part = (access.xor[dim], access.add[dim])
+            key = (*key, dim, *part)
+            found = self._conjunctions.get(key)
+            if found is None:
+                found = self.emitter.both(total, self._inside_dim(dim, *part))
+                if found is not None:
+                    self._conjunctions[key] = found
+            total = found
+        return total
+
+    def _inside_dim(self, dim: int, xor: int, added: int) -> Value:
+        emitter = self.emitter
+        found = self._inside.get((dim, xor, added))
+        if found is None:
+            start, size = self._start(dim, xor), self._size(dim)
+            if start.type != size.type:
+                start, size = emitter.widen(start), emitter.widen(size)
+            found = emitter.compare("ult", emitter.add_constant(start, added), size)
+            self._inside[dim, xor, added] = found
+        return found
+
+
+def contiguous_dim(kind: PartitionViewType) -> int:
+    """The tile dimension with stride 1, the last one where several or none have it."""
+    unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
+    return unit[-1] if unit else len(kind.tile) - 1
+
+
+class Vectors(Registers):
+    """Registers that come several at a time from one access; asking for any of them emits the access."""
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, plan: GlobalPlan | AccessPlan):
+        super().__init__(emitter, layout, element)
+        self.width = plan.vector
+        self._place: dict[int, tuple[int, int]] = {}
+        for number, access in enumerate(plan.accesses):
+            self._place.update({r: (number, i) for i, r in enumerate(access.registers)})
+        for copy, original in plan.copies:
+            self._place[copy] = self._place[original]
+        self._loaded: dict[int, Value] = {}
+
+    def access(self, number: int) -> Value:
+        """Emit access `number`; its vector."""
+        raise TypeError("a kind of access says how it is emitted")
+
+    def _vector(self, number: int) -> Value:
+        found = self._loaded.get(number)
+        if found is None:
+            found = self._loaded[number] = self.access(number)
+        return found
+
+    def make_scalar(self, i: int) -> Value:
+        """Element of the access that covers register i."""
+        number, place = self._place[i]
+        loaded = self._vector(number)
+        if self.width == 1:
+            return loaded
+        return self.emitter.extract(loaded, place_in(access_type(self.scalar_type, self.width), place))
+
+    def make_pair(self, i: int) -> Value:
+        """Two neighbours of one access: a 32-bit part of it."""
+        (number, place), (other, next_place) = self._place[2 * i], self._place[2 * i + 1]
+        if self.width == 1 or number != other or place % 2 or next_place != place + 1:
+            return super().make_pair(i)
+        loaded = self._vector(number)
+        return loaded if self.width == 2 else self.emitter.extract(loaded, (place // 2,))
+
+
+class ViewLoad(Vectors):
+    """A tile of a view loaded straight into registers, `nbytes` at most an access."""
+
+    def __init__(
+        self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
+        enable: Value | None = None,
+    ):  # fmt: skip
+        element = view.type.view.element
+        width = max(1, nbytes // storage_bytes(element))
+        self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
+        super().__init__(emitter, layout, element, self.plan)
+        self.window = TileWindow(emitter, view, index, self.plan.thread, enable)
+        self.padding = PADDING[view.type.padding or "zero"] if isinstance(element, FloatType) else 0
+
+    def access(self, number: int) -> Value:
+        """One vector load, padded out of bounds."""
+        where = self.plan.accesses[number]
+        pointer, inside = self.window.pointer(where), self.window.inside(where)
+        return load(self.emitter, pointer, self.element, self.width, inside, self.padding)
+
+
+def access_type(element: Scalar, width: int) -> Scalar | VectorType:
+    """What one access of `width` elements yields: 16-bit floats as rows of packed pairs."""
+    if width == 1:
+        return element
+    packed = isinstance(element, FloatType) and element.width == 16 and width > 2
+    return VectorType((width // 2, 2) if packed else (width,), element)
+
+
+def place_in(kind: Scalar | VectorType, i: int) -> tuple[int, ...]:
+    """Position of element i in an access."""
+    return divmod(i, 2) if isinstance(kind, VectorType) and len(kind.shape) == 2 else (i,)
+
+
+def load(
+    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value
+) -> Value:
+    """One global load of `width` elements; where `inside` is false the result is the padding."""
+    if not isinstance(element, IntType | FloatType):
+        return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0))
+    kind = access_type(element, width)
+    operands = [pointer] if inside is None else [pointer, inside]
+    nonzero = isinstance(padding, Value) or padding != 0 or str(padding).startswith("-")
+    if inside is not None and nonzero:
+        fill = padding if isinstance(padding, Value) else emitter.splat(padding, kind)
+        operands.append(fill)
+    segments = (1, int(inside is not None), int(len(operands) == 3))
+    made = emitter.builder.add(nvgpu.Load, *operands, types=[kind], segments=segments)
+    return made.results[0]
+
+
+def store(emitter: Emitter, value: Value, pointer: Value, inside: Value | None) -> None:
+    """One store; nothing where `inside` is false."""
+    operands = [value, pointer] if inside is None else [value, pointer, inside]
+    emitter.builder.add(nvgpu.Store, *operands, types=(), segments=(1, 1, len(operands) - 2))
+
+
+def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> Value:
+    """The given registers as one vector (or scalar) to store."""
+    width = len(registers)
+    if width == 1:
+        return source.scalar(registers[0])
+    kind = access_type(source.scalar_type, width)
+    pairs = [(registers[i], registers[i + 1]) for i in range(0, width, 2)]
+    if source.packed and all(low % 2 == 0 and high == low + 1 for low, high in pairs):
+        rows = [source.pair(low // 2) for low, _ in pairs]
+        return rows[0] if width == 2 else emitter.emit(nvgpu.Fragment, *rows, types=[kind])
+    return emitter.emit(vector.FromElements, *(source.scalar(r) for r in registers), types=[kind])
+
+
+def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int) -> None:
+    """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes."""
+    width = max(1, nbytes // storage_bytes(source.element))
+    plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
+    window = TileWindow(emitter, view, index, plan.thread, owner(emitter, plan.free))
+    for access in plan.accesses:
+        value = vector_of(emitter, source, access.registers)
+        store(emitter, value, window.pointer(access), window.inside(access))
+
+
+def owner(emitter: Emitter, free: Free) -> Value | None:
+    """True in the threads that hold the copy to write; None where nothing is replicated."""
+    return emitter.when(free.thread)
+
+
+def copy_to_shared(
+    emitter: Emitter,
+    view: View,
+    index: Sequence[Value],
+    target: Value,
+    layout: SharedLayout,
+    threads: Layout,
+    nbytes: int,
+    asynchronous: bool,
+    enable: Value | None,
+) -> None:
+    """Copy one tile from global to shared memory, `nbytes` an access, split among threads as `threads` says.
+
+    With cp.async what lies outside the array is zero-filled by the instruction; otherwise loaded and stored.
+    """
+    dim = contiguous_dim(view.type)
+    if not asynchronous:
+        loaded = ViewLoad(emitter, threads, view, index, nbytes, enable)
+        store_shared(emitter, loaded, target, layout, enable)
+        return
+    plan = async_copy(threads, view.type.tile, dim, layout, nbytes)
+    if plan is None or plan.bytes != nbytes:
+        raise LayoutError(f"no cp.async of {nbytes} bytes copies {view.type} as {threads}")
+    # a copy that is not enabled fills zeros into a stage whose iteration does not exist: nobody reads it
+    window = TileWindow(emitter, view, index, plan.source_thread, enable)
+    place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
+    for copy in plan.copies:
+        operands = [place.pointer(copy.target), window.pointer(copy.source)]
+        inside = window.inside(copy.source)
+        operands += [] if inside is None else [inside]
+        emitter.builder.add(
+            nvgpu.DeviceAsyncCopy, *operands, types=(), segments=(1, 1, len(operands) - 2, 0),
+            bytes=nbytes, bypass_l1=nbytes == 16,
+        )  # fmt: skip
+
+
+class SharedWindow:
+    """A buffer in shared memory as the threads of a plan address it."""
+
+    def __init__(self, emitter: Emitter, base: Value, thread: ThreadPart, element_bytes: int):
+        self.emitter = emitter
+        self.base = base
+        self.thread = [part * element_bytes for part in (*thread.lane, *thread.warp)]
+        self.element_bytes = element_bytes
+        self._bases: dict[int, Value] = {}
+
+    def pointer(self, access: Access | MatrixAccess) -> Value:
+        """Address of an access: (thread part ^ xor) + add, the latter left to the instruction's immediate."""
+        emitter = self.emitter
+        base = self._bases.get(access.xor)
+        if base is None:
+            part = emitter.linear(self.thread)
+            if access.xor:
+                part = emitter.prelude.value(arith.XOrI, part, emitter.constant(access.xor * self.element_bytes))
+            base = self._bases[access.xor] = emitter.pointer(self.base, part)
+        return emitter.pointer(base, None, 1, access.add * self.element_bytes)
+
+
+def store_shared(
+    emitter: Emitter, source: Registers, target: Value, layout: SharedLayout, enable: Value | None = None
+) -> None:
+    """Write a placed tile to a buffer; of threads that hold replicas only one writes."""
+    plan = access_plan(source.layout, layout, "store")
+    window = SharedWindow(emitter, target, plan.thread, layout.element_bytes)
+    condition = emitter.both(enable, owner(emitter, plan.free))
+    for access in plan.accesses:
+        store(emitter, vector_of(emitter, source, access.registers), window.pointer(access), condition)
+
+
+class SharedVectors(Vectors):
+    """A tile read from a buffer by vector loads."""
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Value, shared: SharedLayout):
+        self.plan = access_plan(layout, shared)
+        super().__init__(emitter, layout, element, self.plan)
+        self.window = SharedWindow(emitter, source, self.plan.thread, shared.element_bytes)
+
+    def access(self, number: int) -> Value:
+        """One vector load."""
+        return load(self.emitter, self.window.pointer(self.plan.accesses[number]), self.element, self.width, None, 0.0)
+
+
+class SharedMatrices(Registers):
+    """A tile read from a buffer by ldmatrix, one instruction when any of its registers is asked for."""
+
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Value, shared: SharedLayout):
+        super().__init__(emitter, layout, element)
+        plan = ldmatrix(layout, shared)
+        if plan is None:
+            raise LayoutError(f"ldmatrix cannot read {layout} from {shared}")
+        self.plan = plan
+        self.window = SharedWindow(emitter, source, plan.address, shared.element_bytes)
+        self._place: dict[int, tuple[int, int, int]] = {}
+        for number, instruction in enumerate(plan.instructions):
+            for row, registers in enumerate(instruction.registers):
+                self._place.update({r: (number, row, i) for i, r in enumerate(registers)})
+        for copy, original in plan.copies:
+            self._place[copy] = self._place[original]
+        self._loaded: dict[int, Value] = {}
+
+    def _matrix(self, number: int) -> Value:
+        found = self._loaded.get(number)
+        if found is None:
+            num = self.plan.num
+            words = 32 // self.scalar_type.width
+            kind = VectorType((num, words), self.scalar_type)
+            pointer = self.window.pointer(self.plan.instructions[number])
+            found = self._loaded[number] = self.emitter.emit(
+                nvgpu.LdMatrix, pointer, types=[kind], numTiles=num, transpose=self.plan.trans
+            )
+        return found
+
+    def make_scalar(self, i: int) -> Value:
+        """One element of a row of the instruction that covers register i."""
+        number, row, place = self._place[i]
+        return self.emitter.extract(self._matrix(number), (row, place))
+
+    def make_pair(self, i: int) -> Value:
+        """A row of the instruction."""
+        number, row, _ = self._place[2 * i]
+        return self.emitter.extract(self._matrix(number), (row,))
+
+    def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
+        """The whole instruction where it makes exactly this group."""
+        number, row, _ = self._place[start]
+        instruction = self.plan.instructions[number]
+        flat = [r for registers in instruction.registers for r in registers]
+        if row == 0 and flat == list(range(start, start + len(flat))) and shape == (self.plan.num, 2):
+            return self._matrix(number)
+        return super().make_group(start, shape)
+
+
+class GatherLoad(Vectors):
+    """A tile loaded through a tile of pointers, `width` consecutive elements an access along the last dimension."""
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        element: Type,
+        pointers: Registers,
+        mask: Registers | None,
+        other: Registers | None,
+        shape: tuple[int, ...],
+        width: int,
+    ):
+        self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
+        super().__init__(emitter, pointers.layout, element, self.plan)
+        self.pointers, self.mask, self.other = pointers, mask, other
+
+    def access(self, number: int) -> Value:
+        """One vector load under the mask of its first element."""
+        registers = self.plan.accesses[number].registers
+        inside = None if self.mask is None else self.mask.scalar(registers[0])
+        padding: float | Value = 0.0
+        if self.other is not None and inside is not None:
+            padding = vector_of(self.emitter, self.other, registers)
+        return load(self.emitter, self.pointers.scalar(registers[0]), self.element, self.width, inside, padding)
+
+
+def scatter(
+    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...], width: int
+) -> None:
+    """Store through a tile of pointers; of threads that hold replicas only one writes."""
+    plan = global_access(value.layout, shape, len(shape) - 1, width)
+    condition = owner(emitter, plan.free)
+    for access in plan.accesses:
+        first = access.registers[0]
+        inside = emitter.both(None if mask is None else mask.scalar(first), condition)
+        store(emitter, vector_of(emitter, value, access.registers), pointers.scalar(first), inside)

@@ -1,0 +1,120 @@
+"""What a placed node costs on a target: cycles of one SM for one CTA, from the target's throughputs.
+
+A cost is a vector over the pipes of the SM; `scalar` is the one place where it becomes a number. Latencies that nothing
+hides (a load straight into registers inside a loop, a conversion through shared memory) are added as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lowering.layouts.access import ThreadPart
+from lowering.layouts.f2 import Echelon
+from lowering.targets.target import Target
+
+WARP = 32  # threads; PTX ISA, WARP_SZ
+SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
+UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
+DIVISION = 20  # instructions of a 32-bit integer division by a variable; counted in sm_80 SASS of ptxas 13.5
+ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """SM cycles by pipe, for the whole CTA and one execution; `latency` is waiting that overlaps with nothing."""
+
+    tensor: float = 0.0
+    alu: float = 0.0
+    memory: float = 0.0
+    latency: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.tensor + other.tensor,
+            self.alu + other.alu,
+            self.memory + other.memory,
+            self.latency + other.latency,
+        )
+
+    def scalar(self) -> float:
+        """One number to minimise: the pipes overlap only in part, so their sum orders programs as their time does."""
+        return self.tensor + self.alu + self.memory + self.latency
+
+
+FREE = Cost()
+_PIPES: dict[str, tuple[str, float]] = {
+    # mnemonic: pipe, instructions an element; default is one integer instruction. Counts are those of the PTX printer.
+    **dict.fromkeys(("addf", "subf", "mulf", "fma", "maxf", "minf"), ("fma_f32", 1.0)),
+    "divf": ("fma_f32", 10.0),
+    "muli": ("int_mul", 1.0),
+    "mulhii": ("int_mul", 1.0),
+    "divi": ("int_add", DIVISION),
+    "remi": ("int_add", DIVISION + 2),
+    "exp": ("mufu", 1.0),
+    "exp2": ("mufu", 1.0),
+    "log": ("mufu", 1.0),
+    "log2": ("mufu", 1.0),
+    "rsqrt": ("mufu", 1.0),
+    "sqrt": ("mufu", 2.0),
+    "tanh": ("mufu", 2.0),
+    "sin": ("mufu", 2.0),
+    "cos": ("mufu", 2.0),
+    "ftof": ("convert", 1.0),
+    "itof": ("convert", 1.0),
+    "ftoi": ("convert", 1.0),
+    "offset": ("int_add", 2.0),
+    "get_index_space_shape": ("int_add", DIVISION),
+}
+_FREE = frozenset((
+    "cons", "nil", "none", "arg", "iv", "effect", "make_tensor_view", "make_partition_view", "make_token",
+    "join_tokens", "get_tensor_shape", "get_tile_block_id", "get_num_tile_blocks", "proj", "own", "assume", "reshape",
+    "permute", "broadcast", "constant", "splat", "carry", "res",
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A target as seen by a CTA of `warps` warps."""
+
+    target: Target
+    warps: int
+    _rates: dict[str, float] = field(default_factory=dict[str, float], repr=False)
+
+    def instructions(self, pipe: str, each: float) -> float:
+        """Cycles of `each` instructions in every warp on a pipe named as in `Throughput`."""
+        rate = self._rates.get(pipe)
+        if rate is None:
+            rate = self._rates[pipe] = float(getattr(self.target.throughput, pipe))
+        return each * self.warps * WARP / rate
+
+    def elementwise(self, mnemonic: str, registers: int, width: int) -> Cost:
+        """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time."""
+        if mnemonic in _FREE:
+            return FREE
+        pipe, each = _PIPES.get(mnemonic, ("int_add", 1.0))
+        packed = width == 16 and mnemonic in ("addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf")
+        count = max(1, registers // 2) if packed else registers
+        return Cost(alu=self.instructions(pipe, each * count))
+
+    def global_access(self, thread: tuple[ThreadPart, ...], contiguous: int, accesses: int, element_bytes: int) -> Cost:
+        """`accesses` loads or stores a thread: sectors that a warp touches, and the instructions around each.
+
+        Rows are taken to lie in different sectors. Lane bits that stay inside a sector add none.
+        """
+        per_sector = SECTOR // element_bytes
+        rows: list[int] = []
+        for lane in range(len(thread[0].lane) if thread else 0):
+            place = 0
+            for dim, part in enumerate(thread):
+                coordinate = part.lane[lane] // per_sector if dim == contiguous else part.lane[lane]
+                place |= coordinate << 24 * dim  # a tile dimension has at most 2^24 elements
+            rows.append(place)
+        sectors = 1 << Echelon(rows).rank
+        busy = accesses * self.warps * sectors * SECTOR / self.target.throughput.global_bytes
+        issue = self.instructions("load_store", accesses)
+        return Cost(alu=self.instructions("int_add", ADDRESS * accesses), memory=max(busy, issue))
+
+    def shared_access(self, wavefronts: int, accesses: int) -> Cost:
+        """Accesses of every warp that take `wavefronts` passes over the banks in all."""
+        passes = wavefronts * self.warps * 128 / self.target.throughput.smem_bytes  # 32 banks of 4 bytes a pass
+        return Cost(memory=max(passes, self.instructions("load_store", accesses)))

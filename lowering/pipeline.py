@@ -1,0 +1,163 @@
+"""The road of a program, from a verified cuda_tile entry to PTX and a launch manifest, stage by stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from egraph.encode import encode
+from egraph.saturate import Limits, Saturated, saturate
+from ir.core import UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.text import print_generic, print_text
+from ir.types import IntType, PointerType, TileType
+from lowering import ptx
+from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.decode import decode
+from lowering.placement import LayoutOracle, seed
+from lowering.schedule import schedule
+from lowering.selection import Selection, select
+from lowering.targets import target as target_named
+
+WARPS = 4  # a CTA of one warpgroup; larger accumulators take two
+ACCUMULATORS = 1 << 15  # elements of an f32 accumulator beyond which 128 threads cannot hold it in 255 registers
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method."""
+
+    rules: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
+    forbid: frozenset[str] = frozenset()
+    extractor: str = "greedy"
+
+
+@dataclass
+class Compiled:
+    """A compiled entry. `stages` print a level when called; `cost` and `bound` are in the target's cycles."""
+
+    ptx: str
+    manifest: dict[str, Any]
+    stages: dict[str, Callable[[], str]]
+    selection: Selection
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def cost(self) -> float:
+        """Cost of the extracted program."""
+        return self.selection.answer.cost
+
+    @property
+    def bound(self) -> float:
+        """No program of the e-graph costs less."""
+        return self.selection.answer.bound
+
+    @property
+    def saturated(self) -> Saturated:
+        """The e-graph and its report."""
+        return self.selection.saturated
+
+    def explain(self) -> str:
+        """What saturation did and what extraction chose."""
+        from lowering.explain import explain
+
+        return explain(self)
+
+
+class Clock:
+    """Seconds of each stage, in order."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a block of code as stage `name`."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Options) -> Compiled:
+    """Compile one entry of a verified module for a target.
+
+    Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
+    """
+    clock = Clock()
+    tier = target_named(target)
+    check_parameters(entry)
+    warps = choose_warps(entry)
+    with clock.stage("encode"):
+        program = encode(entry)
+        oracle = LayoutOracle(program, warps)
+        program.facts.update(seed(program, oracle))
+    with clock.stage("saturate"):
+        saturated = saturate(program, oracle, options.rules, options.without, Limits(iterations=400))
+    with clock.stage("extract"):
+        selection = select(saturated, oracle, tier, options.forbid, options.extractor)
+    with clock.stage("decode"):
+        placed = decode(selection, entry.sym_name, warps)
+        placed_text = print_generic(placed)
+    with clock.stage("schedule"):
+        scheduled = schedule(placed, tier)
+    with clock.stage("nvgpu"):
+        threads = tileas_to_nvgpu.expand(scheduled, tier)
+    nvgpu_text = lambda: print_generic(threads)  # noqa: E731
+    with clock.stage("nvvm"):
+        low = nvgpu_to_nvvm.convert(threads)
+    with clock.stage("ptx"):
+        text = ptx.emit(low)
+    manifest = manifest_of(entry, target, warps, scheduled.attributes["shared_bytes"])
+    stages: dict[str, Callable[[], str]] = {
+        "cuda_tile": lambda: print_text(module),
+        "nv_tileaa": lambda: placed_text,
+        "egraph": lambda: str(saturated.report),
+        "nv_tileas": lambda: print_generic(scheduled),
+        "nvgpu": nvgpu_text,
+        "nvvm": lambda: print_generic(low),
+        "ptx": lambda: text,
+    }
+    return Compiled(text, manifest, stages, selection, clock.seconds)
+
+
+def check_parameters(entry: ct.Entry) -> None:
+    """Only scalars and pointers are parameters."""
+    for argument in entry.body.block.args:
+        kind = argument.type
+        if not isinstance(kind, TileType) or kind.shape:
+            raise UnsupportedError(f"parameter of type {kind} is not supported", entry.location, "pass a scalar")
+
+
+def choose_warps(entry: ct.Entry) -> int:
+    """Warps of a CTA: 4, or 8 where a matrix product's accumulator would not fit the registers of 128 threads."""
+    for op in entry.walk():
+        if isinstance(op, ct.MmaF) and isinstance(op.acc.type, TileType) and op.acc.type.size > ACCUMULATORS // 2:
+            return 2 * WARPS
+    return WARPS
+
+
+def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> dict[str, Any]:
+    """The launch manifest: all that a launcher needs beside the PTX."""
+    params: list[dict[str, Any]] = []
+    for number, argument in enumerate(entry.body.block.args):
+        element = argument.type.element if isinstance(argument.type, TileType) else argument.type
+        if isinstance(element, PointerType):
+            params.append({"kind": "pointer", "arg": number, "dtype": str(element.pointee)})
+        else:
+            params.append({"kind": "scalar", "arg": number, "dtype": str(element)})
+    return {
+        "entry": entry.sym_name,
+        "target": target,
+        "block": [32 * warps, 1, 1],
+        "cluster": [1, 1, 1],
+        "dynamic_smem": shared_bytes,
+        "global_scratch": 0,
+        "params": params,
+    }
+
+
+__all__ = ["Compiled", "IntType", "Options", "compile_entry"]

@@ -1,0 +1,331 @@
+"""Answers to the questions of egraph/rules/{demand,isel}.egg: what layouts do under each operation, anchors, widths.
+
+One oracle serves one program and one number of warps. It knows every target's atoms: what a target lacks is priced as
+infinite when its program is extracted, so one saturated e-graph serves all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from egraph.encode import Program
+from egraph.interner import Interner, Table
+from egraph.saturate import Query
+from egraph.skeleton import For, If, Store
+from ir.core import Type, UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.types import I1, FloatType, PartitionViewType, TensorViewType, TileType
+from lowering.atoms.mma import MMA_ATOMS, MmaAtom
+from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
+from lowering.layouts.anchors import coalesced
+from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
+from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
+from lowering.layouts.shared import SharedLayout, swizzled
+
+Row = tuple[int, ...]
+MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MmaChoice:
+    """An atom and how the warps share the tile."""
+
+    atom: MmaAtom
+    grid: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} warps"
+
+
+def element_bytes(element: Type) -> int:
+    """Bytes of one element in memory; a predicate takes one."""
+    return max(8, getattr(element, "width", 64)) // 8
+
+
+def contiguous_dim(kind: PartitionViewType) -> int | None:
+    """The tile dimension with stride 1, the last where several have it; None where none does."""
+    unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
+    return unit[-1] if unit else None
+
+
+def power_of_two_divisor(value: int) -> int:
+    """The largest power of two that divides `value`, at most the widest access."""
+    return min(value & -value, MAX_BYTES) if value else MAX_BYTES
+
+
+class LayoutOracle:
+    """Layouts by id for one program; calling it answers a query of the saturation loop."""
+
+    def __init__(self, program: Program, warps: int):
+        self.interner: Interner = program.interner
+        self.warps = warps
+        self.layouts = Table()
+        self.layouts.id(Layout.trivial(warps))  # id 0 by contract with the rules
+        self._answer: dict[str, Callable[[Row], Iterator[tuple[str, Row]]]] = {
+            "ask_load": self._load,
+            "ask_gather": self._gather,
+            "ask_mma": self._mma,
+            "ask_permute_forward": self._permute_forward,
+            "ask_permute": self._permute,
+            "ask_broadcast": self._broadcast,
+            "ask_reduce": self._reduce,
+            "ask_view": self._view,
+            "ask_run": self._run,
+            "ask_shared": self._shared,
+            "ask_gather_run": self._gather_run,
+        }
+
+    def __call__(self, query: Query) -> Mapping[str, Sequence[Row]]:
+        """Answers to all new questions; defaults only when nothing else is left to answer."""
+        rows: dict[str, list[Row]] = {}
+        for name, answer in self._answer.items():
+            for question in query.new(name):
+                for relation, row in answer(question):
+                    rows.setdefault(relation, []).append(row)
+        return rows or self._defaults(query)
+
+    def _defaults(self, query: Query) -> dict[str, list[Row]]:
+        """Coalesced layouts for carried values and reduced tiles that nothing offers a layout for."""
+        rows: dict[str, list[Row]] = {}
+        offered = set(query.rows("ask_carry_offered"))
+        for loop, index, ty in query.rows("ask_carry"):
+            if (loop, index) not in offered and isinstance(self.interner.types[ty], TileType):
+                rows.setdefault("carry_default", []).append((loop, index, self._default(ty)))
+        reduced = {row[0] for row in query.rows("ask_reduce")}
+        for (ty,) in query.rows("ask_default"):
+            if ty not in reduced:
+                rows.setdefault("default_layout", []).append((ty, self._default(ty)))
+        return rows
+
+    def _default(self, ty: int) -> int:
+        kind = self.tile(ty)
+        if kind.size == 1:
+            return 0
+        return self.layout_id(coalesced(kind.shape, len(kind.shape) - 1, element_bytes(kind.element), self.warps))
+
+    def layout_id(self, layout: Layout | SharedLayout) -> int:
+        """The id of a layout; every layout of a single element is that of a uniform value."""
+        return 0 if isinstance(layout, Layout) and layout.bits == 0 else self.layouts.id(layout)
+
+    def layout(self, id: int) -> Layout:
+        """The distributed layout behind an id."""
+        found = self.layouts[id]
+        if not isinstance(found, Layout):
+            raise TypeError(f"{found} is not a distributed layout")
+        return found
+
+    def shared(self, id: int) -> SharedLayout:
+        """The shared layout behind an id."""
+        found = self.layouts[id]
+        if not isinstance(found, SharedLayout):
+            raise TypeError(f"{found} is not a shared layout")
+        return found
+
+    def choice(self, id: int) -> MmaChoice:
+        """The matrix instruction and warp grid behind an id."""
+        return self.interner.attributes[id]
+
+    def tile(self, ty: int) -> TileType:
+        """The tile type behind an id."""
+        kind = self.interner.types[ty]
+        if not isinstance(kind, TileType):
+            raise TypeError(f"{kind} is not a tile type")
+        return kind
+
+    def _is_distributed(self, id: int) -> bool:
+        return isinstance(self.layouts[id], Layout)
+
+    # --- anchors
+
+    def anchors(self, kind: TileType, contiguous: int) -> list[int]:
+        """Coalesced layouts at the widest vectors and at single elements, so that narrow accesses coalesce too."""
+        size = element_bytes(kind.element)
+        if kind.size == 1:
+            return [0]
+        widths = (MAX_BYTES, size)
+        return list(dict.fromkeys(
+            self.layout_id(coalesced(kind.shape, contiguous, size, self.warps, width)) for width in widths
+        ))  # fmt: skip
+
+    def _load(self, row: Row) -> Iterator[tuple[str, Row]]:
+        ty, vty = row
+        view = self.interner.types[vty]
+        contiguous = contiguous_dim(view)
+        for layout in self.anchors(self.tile(ty), len(view.tile) - 1 if contiguous is None else contiguous):
+            yield "load_layout", (ty, vty, layout)
+
+    def _gather(self, row: Row) -> Iterator[tuple[str, Row]]:
+        kind = self.tile(row[0])
+        for layout in self.anchors(kind, len(kind.shape) - 1):
+            yield "gather_layout", (row[0], layout)
+
+    def _mma(self, row: Row) -> Iterator[tuple[str, Row]]:
+        a, b, c = (self.tile(ty) for ty in row)
+        *batch, m, k = a.shape
+        n = b.shape[-1]
+        count = batch[0] if batch else 1
+        elements = (a.element, b.element, c.element)
+        for atom in MMA_ATOMS:
+            if atom.threads == 1:
+                if count == 1 and isinstance(a.element, FloatType) and c.element == atom.dtypes[2]:
+                    tile = fma_tile(m, n, k, self.warps)
+                    yield self._mma_row(row, MmaChoice(atom, (1, self.warps)), tile.a, tile.b, tile.c)
+            elif atom.dtypes == elements:
+                for grid in warp_grids(atom, m, n, self.warps)[:MAX_GRIDS]:
+                    try:
+                        tile = mma_tile(atom, m, n, k, *grid, count)
+                    except LayoutError:
+                        continue  # the atom does not fill the tile evenly: another one will
+                    yield self._mma_row(row, MmaChoice(atom, grid), tile.a, tile.b, tile.c)
+
+    def _mma_row(self, row: Row, choice: MmaChoice, a: Layout, b: Layout, c: Layout) -> tuple[str, Row]:
+        ids = (self.layout_id(a), self.layout_id(b), self.layout_id(c))
+        return "mma_choice", (*row, self.interner.attributes.id(choice), *ids)
+
+    # --- what operations do to layouts
+
+    def _permute_forward(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, perm, layout = row
+        moved = permute(self.tile(tx).shape, self.interner.attributes[perm], self.layout(layout))
+        yield "permute_layout", (tx, perm, layout, self.layout_id(moved))
+
+    def _permute(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, perm, layout = row
+        order: tuple[int, ...] = self.interner.attributes[perm]
+        shape = tuple(self.tile(tx).shape[p] for p in order)
+        moved = permute(shape, inverse_permutation(order), self.layout(layout))
+        yield "permute_layout", (tx, perm, self.layout_id(moved), layout)
+
+    def _broadcast(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, ty, layout = row
+        small, large = self.tile(tx), self.tile(ty)
+        sliced = slice_for_broadcast(small.shape, large.shape, self.layout(layout)).layout
+        yield "broadcast_layout", (tx, ty, layout, self.layout_id(sliced))
+
+    def _reduce(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, dim, layout = row
+        reduced = reduce_dim(self.tile(tx).shape, dim, self.layout(layout)).layout
+        yield "reduce_layout", (tx, dim, layout, self.layout_id(reduced))
+
+    # --- memory
+
+    def _view(self, row: Row) -> Iterator[tuple[str, Row]]:
+        kind: TensorViewType = self.interner.types[row[0]]
+        size = element_bytes(kind.element)
+        unit = [d for d, stride in enumerate(kind.strides) if stride == 1]
+        if not unit:
+            yield "view_form", (row[0], size, -1, size)
+            return
+        contiguous = unit[-1]
+        known = MAX_BYTES
+        for d, stride in enumerate(kind.strides):
+            if d != contiguous and stride is not None:
+                known = min(known, power_of_two_divisor(stride * size))
+        extent = kind.shape[contiguous]
+        if extent is not None:
+            known = min(known, power_of_two_divisor(extent * size))
+            yield "view_form", (row[0], known, -1, size)
+        else:
+            yield "view_form", (row[0], known, sum(d is None for d in kind.shape[:contiguous]), size)
+
+    def _run(self, row: Row) -> Iterator[tuple[str, Row]]:
+        ty, vty, id = row
+        if self._is_distributed(id):
+            view: PartitionViewType = self.interner.types[vty]
+            size = element_bytes(view.view.element)
+            contiguous = contiguous_dim(view)
+            width = 1
+            if contiguous is not None and view.tile:
+                width = global_access(self.layout(id), view.tile, contiguous, MAX_BYTES // size).vector
+            yield "run_bytes", (ty, vty, id, width * size)
+
+    def _gather_run(self, row: Row) -> Iterator[tuple[str, Row]]:
+        ty, id = row
+        kind = self.tile(ty)
+        if kind.shape:
+            size = element_bytes(kind.element)
+            plan = global_access(self.layout(id), kind.shape, len(kind.shape) - 1, max(1, MAX_BYTES // size))
+            yield "gather_run", (ty, id, plan.vector)
+
+    def _shared(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """Shared layouts from which a fragment is read well: rows of 128 bytes, swizzled, contiguous as in memory.
+
+        A layout that global memory serves with full vectors needs no detour.
+        """
+        ty, vty, id = row
+        view: PartitionViewType = self.interner.types[vty]
+        kind = self.tile(ty)
+        contiguous = contiguous_dim(view)
+        size = element_bytes(kind.element)
+        if contiguous is None or kind.size * size < 1024 or kind.element == I1:
+            return  # 1 KiB is one swizzle atom: smaller tiles are read from global memory as they are
+        layout = self.layout(id)
+        if global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES:
+            return
+        order = (contiguous, *(d for d in reversed(range(len(kind.shape))) if d != contiguous))
+        shared = swizzled(kind.shape, order, size)
+        if ldmatrix(layout, shared) is not None:
+            yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ldmatrix"))
+        access_plan(layout, shared)
+        yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+
+
+def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
+    """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
+
+    Raises UnsupportedError, located, for effects that have no lowering yet.
+    """
+    rows: dict[str, list[Row]] = {"r.want": [], "r.tied": [], "uniform_type": []}
+    for id, kind in oracle.interner.types.items():
+        if not isinstance(kind, TileType) or kind.size == 1:
+            rows["uniform_type"].append((id,))
+    for item in program.skeleton.walk():
+        if isinstance(item, Store):
+            _seed_store(item, oracle, rows)
+        elif isinstance(item, For):
+            rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step)]
+        elif isinstance(item, If):
+            for result in item.op.results:
+                if isinstance(result.type, TileType) and result.type.size > 1:
+                    raise UnsupportedError(
+                        f"'{item.op.name}': a branch that yields {result.type} is not supported yet",
+                        item.op.location, "yield scalars, or compute both sides and use select",
+                    )  # fmt: skip
+            rows["r.want"] += [(k, 0) for k in (item.condition, *item.then_yields, *item.otherwise_yields)]
+    return rows
+
+
+def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
+    op = item.op
+    if not isinstance(op, ct.StoreView | ct.StorePtr):
+        raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
+    if op.order != ct.MemoryOrder.WEAK:
+        raise UnsupportedError(
+            f"'{op.name}': memory order {op.order.text} is not supported yet", op.location, "use a weak store"
+        )
+    if isinstance(op, ct.StoreView):
+        value, *uniform = item.operands
+        view = op.view.type
+        tile = op.tile.type
+        if not isinstance(view, PartitionViewType) or not isinstance(tile, TileType):
+            op.fail("needs a tile and a partition view")
+        contiguous = contiguous_dim(view)
+        anchors = oracle.anchors(tile, len(view.tile) - 1 if contiguous is None else contiguous)
+        rows["r.want"] += [(k, 0) for k in uniform if not is_token(op, item, k)]
+    else:
+        pointers, value = item.operands[:2]
+        tile = op.value.type
+        if not isinstance(tile, TileType):
+            op.fail("needs a tile")
+        anchors = oracle.anchors(tile, len(tile.shape) - 1)
+        rows["r.tied"].append((value, pointers))
+        if op.mask is not None:
+            rows["r.tied"].append((value, item.operands[2]))
+    rows["r.want"] += [(value, layout) for layout in anchors]
+
+
+def is_token(op: ct.StoreView, item: Store, number: int) -> bool:
+    """Is this operand number the store's token?"""
+    return op.token is not None and number == item.operands[-1]

@@ -1,0 +1,343 @@
+"""Copies to shared memory become a software pipeline: a ring of stages filled some iterations ahead by cp.async.
+
+    before the loop   stages 0 .. S-2 are filled, one group of copies a stage
+    each iteration    wait until its stage has arrived; barrier; fill the stage that the previous iteration has read,
+                      for S-1 iterations ahead; compute
+One barrier an iteration is enough: it comes after the wait (all threads' copies are visible) and before the fill (all
+threads are done with the stage that is overwritten). Copies outside loops, and those whose tile cannot be told ahead,
+are waited for at once. Source: the seeds' modulo scheduling and buffer assignment, for one agent; CUTLASS's sm_80
+mainloop has the same shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ir.core import Block, Builder, Op, Type, Value
+from ir.dialects import arith, nv_tileas, scf
+from ir.types import I1, I32, PartitionViewType, TensorType
+from lowering.layouts.conversions import SharedRoundTrip
+from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+from lowering.selection import copy_threads
+from lowering.targets import Target
+
+MAX_STAGES = 4  # beyond 4 stages of a 128x128x64 f16 product nothing is gained: the copies are 3 iterations ahead
+MIN_STAGES = 2
+
+
+class Rewriter:
+    """Rebuilds blocks op by op; `values` maps old values to new ones."""
+
+    def __init__(self, func: nv_tileas.Func, target: Target):
+        self.func = func
+        self.target = target
+        self.values: dict[Value, Value] = {}
+        self.free = 0  # first free byte of shared memory
+        self.in_loop_scratch = 0
+        self.scratch = 0
+
+    def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
+        """A copy of an op without regions on new operands."""
+        values = self.values if values is None else values
+        b.location = op.location
+        operands = [values.get(v, self.values.get(v, v)) for v in op.operands]
+        made = b.add(
+            type(op), *operands, types=[r.type for r in op.results], segments=op.segments,
+            regions=op.regions, **op.attributes,
+        )  # fmt: skip
+        for region in op.regions:
+            region.parent = made
+        values.update(zip(op.results, made.results, strict=True))
+        return made
+
+
+@dataclass
+class Ring:
+    """One buffer of a pipelined loop."""
+
+    copy: nv_tileas.TiledCopy
+    offset: int
+    buffer: Value | None = None
+
+
+def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
+    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `scratch_offset` to its attributes."""
+    rewriter = Rewriter(func, target)
+    inside, outside = scratch_need(func.body.block, target, False)
+    block = func.body.block
+    ops, block.ops = block.ops, []
+    b = Builder(block, func.location)
+    _Scheduler(rewriter, inside).run(ops, b)
+    ring_end = rewriter.free
+    # scratch that is used only outside of loops may lie over the rings: they are drained by then
+    scratch_offset = align(ring_end, 1024) if inside else 0
+    shared = max(ring_end, scratch_offset + max(inside, outside))
+    func.attributes |= {"shared_bytes": shared, "scratch_offset": scratch_offset}
+    return func
+
+
+def scratch_need(block: Block, target: Target, looped: bool) -> tuple[int, int]:
+    """Bytes of scratch that ops inside and outside of loops use."""
+    inside = outside = 0
+    for op in block.ops:
+        if isinstance(op, scf.For | scf.If):
+            for region in op.regions:
+                deeper = scratch_need(region.block, target, looped or isinstance(op, scf.For))
+                inside, outside = max(inside, deeper[0]), max(outside, deeper[1])
+            continue
+        need = scratch_of(op, target)
+        if looped:
+            inside = max(inside, need)
+        else:
+            outside = max(outside, need)
+    return inside, outside
+
+
+def scratch_of(op: Op, target: Target) -> int:
+    """Bytes of scratch of one op."""
+    if isinstance(op, nv_tileas.ConvertLayout):
+        source, result = layout_of(op.source.type), layout_of(op.result.type)
+        plan = plan_conversion(source, result, element_bits(op.source.type), target)
+        return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
+    if isinstance(op, nv_tileas.Reduce):
+        kind = op.source.type
+        if isinstance(kind, TensorType):
+            plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
+            if plan.warp_bits:
+                size = max(8, getattr(kind.element, "width", 32)) // 8
+                return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+    return 0
+
+
+def layout_of(kind: Type) -> Layout:
+    """The distributed layout of a placed type; that of a scalar is trivial."""
+    layout = kind.layout if isinstance(kind, TensorType) else None
+    if not isinstance(layout, Layout):
+        raise TypeError(f"{kind} is not a placed tile")
+    return layout
+
+
+def element_bits(kind: Type) -> int:
+    """Bits that a conversion moves for an element: predicates travel as 32-bit integers, pointers have 64."""
+    element = kind.element if isinstance(kind, TensorType) else kind
+    return 32 if element == I1 else max(8, getattr(element, "width", 64))
+
+
+def align(value: int, to: int) -> int:
+    """The next multiple."""
+    return -(-value // to) * to
+
+
+class _Scheduler:
+    def __init__(self, rewriter: Rewriter, in_loop_scratch: int):
+        self.rewriter = rewriter
+        self.reserved = in_loop_scratch
+
+    def run(self, ops: list[Op], b: Builder) -> None:
+        """Rebuild a block outside of any pipelined loop."""
+        for op in ops:
+            if isinstance(op, scf.For):
+                self.loop(op, b)
+            elif isinstance(op, nv_tileas.TiledCopy):
+                self.at_once(op, b)
+            else:
+                self.rewriter.clone(op, b)
+
+    def at_once(self, op: nv_tileas.TiledCopy, b: Builder) -> None:
+        """A copy that is waited for where it stands."""
+        rewriter = self.rewriter
+        buffer = self.allocate(op, 1, b)
+        self.copy(op, buffer, None, None, self.values(op.operands), b)
+        if op.asynchronous:
+            b.add(nv_tileas.AsyncCommit, types=())
+            b.add(nv_tileas.AsyncWait, types=(), pending=0)
+        b.add(nv_tileas.Barrier, types=())
+        made = b.add(nv_tileas.BufferView, buffer, types=[op.result.type], segments=(1, 0))
+        rewriter.values[op.result] = made.result
+
+    def values(self, operands: list[Value]) -> list[Value]:
+        """New values of old operands."""
+        return [self.rewriter.values.get(v, v) for v in operands]
+
+    def allocate(
+        self, op: nv_tileas.TiledCopy, stages: int, b: Builder, stage_bytes: int = 0, offset: int = -1
+    ) -> Value:
+        """A ring of buffers for a copy."""
+        kind, shared = tile_of(op)
+        if offset < 0:
+            offset = align(self.rewriter.free, shared.alignment)
+            self.rewriter.free = offset + shared.size_bytes
+        buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
+        return b.value(
+            nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes or shared.size_bytes
+        )
+
+    def copy(
+        self, op: nv_tileas.TiledCopy, buffer: Value, stage: Value | None, enable: Value | None,
+        operands: list[Value], b: Builder,
+    ) -> None:  # fmt: skip
+        """Fill one stage."""
+        view = op.view.type
+        if not isinstance(view, PartitionViewType):
+            raise TypeError(f"{view} is not a partition view")
+        threads = copy_threads(view, self.rewriter.func.warps, op.bytes)
+        extra = [v for v in (stage, enable) if v is not None]
+        b.location = op.location
+        b.add(
+            nv_tileas.AsyncTiledCopy, buffer, *extra, *operands, types=(), bytes=op.bytes, threads=threads,
+            segments=(1, int(stage is not None), int(enable is not None), 1, len(operands) - 1),
+            **({"asynchronous": True} if op.asynchronous else {}),
+        )  # fmt: skip
+
+    def loop(self, op: scf.For, b: Builder) -> None:
+        """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
+        body = op.body.block
+        copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous]
+        ahead = [c for c in copies if slice_of(c.operands, body) is not None]
+        stages = self.stages(ahead)
+        if not ahead or stages < MIN_STAGES:
+            self.plain_loop(op, b)
+            return
+        _Pipeline(self, op, ahead, stages).build(b)
+
+    def stages(self, copies: list[nv_tileas.TiledCopy]) -> int:
+        """As many stages as fit beside what is in use, at most MAX_STAGES."""
+        size = sum(align(tile_of(c)[1].size_bytes, tile_of(c)[1].alignment) for c in copies)
+        room = int(self.rewriter.target.smem_bytes) - align(self.rewriter.free, 1024) - align(self.reserved, 1024)
+        return min(MAX_STAGES, room // size) if size else 0
+
+    def plain_loop(self, op: scf.For, b: Builder) -> None:
+        """A loop without a pipeline."""
+        inner = Block([a.type for a in op.body.block.args])
+        self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
+        ops = op.body.block.ops
+        inside = Builder(inner, op.location)
+        if any(isinstance(each, nv_tileas.TiledCopy) for each in ops):
+            inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
+        self.run(ops, inside)
+        op.body.blocks[0] = inner
+        inner.parent = op.body
+        self.rewriter.clone(op, b)
+
+
+def tile_of(op: nv_tileas.TiledCopy) -> tuple[TensorType, SharedLayout]:
+    """The tile and shared layout that a copy makes."""
+    kind = op.result.type
+    if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):
+        raise TypeError(f"{kind} is not a tile in shared memory")
+    return kind, kind.layout
+
+
+def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
+    """The scalar ops of the body that compute `operands` from its counter and values from outside, in order.
+
+    None where they need a carried value or memory: such a tile is not known ahead.
+    """
+    wanted = set(operands)
+    found: list[Op] = []
+    for op in reversed(body.ops):
+        if wanted.intersection(op.results):
+            if not isinstance(op, nv_tileas.MakeMemref | nv_tileas.Partition) and type(op).__module__ != arith.__name__:
+                return None
+            found.append(op)
+            wanted.update(op.operands)
+    return None if wanted.intersection(body.args[1:]) else found[::-1]
+
+
+class _Pipeline:
+    """One loop with a ring of `stages` for the copies `ahead`."""
+
+    def __init__(self, scheduler: _Scheduler, op: scf.For, ahead: list[nv_tileas.TiledCopy], stages: int):
+        self.scheduler = scheduler
+        self.rewriter = scheduler.rewriter
+        self.op = op
+        self.ahead = ahead
+        self.stages = stages
+        self.kind: Any = op.lower.type
+
+    def build(self, b: Builder) -> None:
+        """The prologue, the loop and the drain."""
+        b.location = self.op.location
+        self.allocate(b)
+        lower, upper, step = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
+        predicate = "ult" if self.op.unsigned else "slt"
+        at = lower
+        for stage in range(self.stages - 1):
+            number = b.value(arith.Constant, types=[I32], value=stage)
+            enable = b.value(arith.CmpI, at, upper, types=[I1], predicate=predicate)
+            self.fill(at, number, enable, b)
+            at = b.value(arith.AddI, at, step)
+        self.loop(b, lower, upper, step, predicate)
+        b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
+
+    def allocate(self, b: Builder) -> None:
+        """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
+        layouts = [tile_of(c)[1] for c in self.ahead]
+        start = align(self.rewriter.free, 1024)
+        offsets: list[int] = []
+        end = 0
+        for layout in layouts:
+            offsets.append(align(end, layout.alignment))
+            end = offsets[-1] + layout.size_bytes
+        stage_bytes = align(end, max(layout.alignment for layout in layouts))
+        self.buffers = [
+            self.scheduler.allocate(c, self.stages, b, stage_bytes, start + o)
+            for c, o in zip(self.ahead, offsets, strict=True)
+        ]
+        self.rewriter.free = start + self.stages * stage_bytes
+
+    def fill(self, counter: Value, stage: Value, enable: Value, b: Builder) -> None:
+        """Copy the tiles of the iteration at `counter` into `stage`, as one group."""
+        body = self.op.body.block
+        for copy, buffer in zip(self.ahead, self.buffers, strict=True):
+            values = {body.args[0]: counter}
+            for op in slice_of(copy.operands, body) or []:
+                self.rewriter.clone(op, b, values)
+            operands = [values.get(v, self.rewriter.values.get(v, v)) for v in copy.operands]
+            self.scheduler.copy(copy, buffer, stage, enable, operands, b)
+        b.add(nv_tileas.AsyncCommit, types=())
+
+    def loop(self, b: Builder, lower: Value, upper: Value, step: Value, predicate: str) -> None:
+        """The loop itself: carries the stage to read and the stage to fill beside its own values."""
+        op, body = self.op, self.op.body.block
+        inner = Block([a.type for a in body.args] + [I32, I32])
+        read, fill = inner.args[-2:]
+        values = self.rewriter.values
+        values.update(zip(body.args, inner.args, strict=False))
+        inside = Builder(inner, op.location)
+        inside.add(nv_tileas.AsyncWait, types=(), pending=self.stages - 2)
+        inside.add(nv_tileas.Barrier, types=())
+        distance = inside.value(arith.Constant, types=[self.kind], value=self.stages - 1)
+        jump = inside.value(arith.MulI, step, distance)
+        ahead = inside.value(arith.AddI, inner.args[0], jump)
+        enable = inside.value(arith.CmpI, ahead, upper, types=[I1], predicate=predicate)
+        self.fill(ahead, fill, enable, inside)
+        for copy, buffer in zip(self.ahead, self.buffers, strict=True):
+            view = inside.add(nv_tileas.BufferView, buffer, read, types=[copy.result.type], segments=(1, 1))
+            values[copy.result] = view.result
+        rest = [each for each in body.ops[:-1] if each not in self.ahead]
+        self.scheduler.run(rest, inside)
+        one, zero, count = (inside.value(arith.Constant, types=[I32], value=n) for n in (1, 0, self.stages))
+        following = inside.value(arith.AddI, read, one)
+        wrapped = inside.value(arith.CmpI, following, count, types=[I1], predicate="eq")
+        following = inside.value(arith.Select, wrapped, zero, following)
+        ends = self.scheduler.values(body.terminator.operands)
+        inside.add(scf.Yield, *ends, following, read, types=())
+        first = b.value(arith.Constant, types=[I32], value=0)
+        last = b.value(arith.Constant, types=[I32], value=self.stages - 1)
+        inits = [*self.scheduler.values(op.init), first, last]
+        op.body.blocks[0] = inner
+        inner.parent = op.body
+        made = b.add(
+            scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
+            regions=[op.body], **op.attributes,
+        )  # fmt: skip
+        op.body.parent = made
+        values.update(zip(op.results, made.results, strict=False))
+
+
+__all__ = ["schedule"]
