@@ -361,6 +361,14 @@ def _scan(block: _TileBlock, op: ct.Scan) -> Results:
     return ct.Scan.reference(block.values(op.operands), op.dim, op.reverse, _combiner(block, op.body.block))
 
 
+def _extract(block: _TileBlock, op: ct.Extract) -> Results:
+    index = tile_index(block.values(op.indices))
+    counts = [size // part for size, part in zip(shape_of(op.source), shape_of(op.result), strict=True)]
+    if any(i >= n for i, n in zip(index, counts, strict=True)):
+        raise InterpreterError(f"sub-tile {index} is outside the {tuple(counts)} sub-tiles of the source", op.location)
+    return [block.pure(op)]
+
+
 def _assert(block: _TileBlock, op: ct.Assert) -> Results:
     if not np.all(block.array(op.condition)):
         raise InterpreterError(f"assertion failed: {op.message}", op.location)
@@ -388,6 +396,7 @@ _HANDLERS: dict[type[Op], Handler] = {
     ct.If: _if,
     ct.Reduce: _reduce,
     ct.Scan: _scan,
+    ct.Extract: _extract,
     ct.Assert: _assert,
 }
 """What is not pure arithmetic; everything else runs by its `reference`."""

@@ -122,6 +122,13 @@ def test_kept_promises():
     run(module(body), (2, 2), [np.ones(4, np.float32), 12])
 
 
+def test_a_sub_tile_must_be_inside():
+    body = """
+  %i = iota : tile<8xi32>
+  %v = extract %i[%n] : tile<8xi32> -> tile<2xi32>"""
+    fail(body, [np.ones(4, np.float32), 4], r"sub-tile \(4,\) is outside the \(4,\)")
+
+
 def test_a_loop_must_step_forward():
     body = """
   %zero = constant <i32: 0> : tile<i32>
@@ -171,7 +178,7 @@ def test_the_entry_must_be_named_where_there_are_several():
 
 def test_an_operation_without_meaning_here_is_named():
     from ir.core import PURE, Block, Region, op
-    from ir.dialects.cuda_tile import Entry, Module, TileOp
+    from ir.dialects.cuda_tile import Entry, Module, Return, TileOp
 
     @op("test.opaque")
     class Opaque(TileOp):
@@ -181,6 +188,7 @@ def test_an_operation_without_meaning_here_is_named():
 
     block = Block()
     block.append(Opaque())
+    block.append(Return())
     made = Module(regions=[Region([Block()])])
     made.body.block.append(Entry((), (), {"sym_name": "k"}, [Region([block])]))
     with pytest.raises(UnsupportedError, match=r"cannot run 'test\.opaque'"):
