@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ir.core import Block, Type, Value
-from ir.types import BF16, F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
+from ir.types import F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
+from lowering.ptx.bits import bit_pattern
 
 PREFIX = {1: "%p", 16: "%rs", 32: "%r", 64: "%rd"}
 FLOAT_PREFIX = {16: "%h", 32: "%f", 64: "%fd"}
@@ -66,33 +64,6 @@ def prefix_of(type: Type) -> str:
     """Register name prefix of a value's type."""
     bits = register_bits(type)
     return FLOAT_PREFIX[bits] if isinstance(type, FloatType) else PREFIX[bits]
-
-
-def half_bits(type: FloatType, number: float) -> int:
-    """The 16 bits of a f16 or bf16 number, rounded to nearest even."""
-    if type == BF16:
-        word = struct.unpack("<I", struct.pack("<f", number))[0]
-        if word & 0x7FFFFFFF > 0x7F800000:
-            return word >> 16 | 0x40
-        return (word + 0x7FFF + (word >> 16 & 1)) >> 16
-    with np.errstate(over="ignore"):
-        return int(np.float16(number).view(np.uint16))
-
-
-def bit_pattern(type: Type, number: int | float) -> int:
-    """The bits of a constant of this register type."""
-    if isinstance(type, VectorType):
-        one, width = bit_pattern(type.element, number), type.element.width
-        return sum(one << width * i for i in range(type.shape[0]))
-    if isinstance(type, FloatType):
-        if type in (F32, TF32):
-            with np.errstate(over="ignore"):
-                return int(np.float32(number).view(np.uint32))
-        if type == F64:
-            return struct.unpack("<Q", struct.pack("<d", number))[0]
-        return half_bits(type, number)
-    width = type.width if isinstance(type, IntType) else 64
-    return int(number) & ((1 << width) - 1)
 
 
 def immediate(type: Type, number: int | float) -> str:

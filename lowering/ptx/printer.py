@@ -96,7 +96,7 @@ class Printer:
         rest = [m for m in stay if m not in common]
         written = {m[1] for m in jump}
         early = len(common) == len(jump) and not any(m[2] in written for m in rest) and condition not in written
-        if not early and condition not in written and not self._harmed(written, other, stay):
+        if not early and condition not in written and not self._harmed(written, other):
             early, rest = True, stay  # the jump's moves spoil nothing where the branch falls through
         if early:
             self._moves(jump)
@@ -118,12 +118,10 @@ class Printer:
             raise ValueError("a block with two edges has no condition")
         return block.condition
 
-    def _harmed(self, written: set[str], edge: Edge, moves: list[Move]) -> bool:
-        """Whether a register in `written` is read by the moves of `edge` or live in its target."""
-        if any(m[2] in written for m in moves):
-            return True
-        target = self.live_registers(edge.to)
-        return any(name in target for name in written)
+    def _harmed(self, written: set[str], edge: Edge) -> bool:
+        """Whether a register in `written` is handed over by `edge` or live in its target."""
+        handed = {self.names[v] for _, v in edge.copies if isinstance(v, Value)}
+        return not written.isdisjoint(handed) or not written.isdisjoint(self.live_registers(edge.to))
 
     def live_registers(self, block: Block) -> set[str]:
         """Names of the registers that hold a value live into `block`."""

@@ -62,15 +62,17 @@ def simple(s: Selector, op: Op, opcode: str) -> None:
 
 # Integers
 
-SIGNED: dict[type[Op], str] = {llvm.Sub: "sub.s", llvm.SDiv: "div.s", llvm.UDiv: "div.u", llvm.SRem: "rem.s", llvm.URem: "rem.u",
-          llvm.Xor: "xor.b", llvm.Shl: "shl.b", llvm.LShr: "shr.u", llvm.AShr: "shr.s", llvm.SMax: "max.s",
-          llvm.SMin: "min.s", llvm.UMax: "max.u", llvm.UMin: "min.u"}  # fmt: skip
+INTEGER: dict[type[Op], str] = {
+    llvm.SDiv: "div.s", llvm.UDiv: "div.u", llvm.SRem: "rem.s", llvm.URem: "rem.u",
+    llvm.Shl: "shl.b", llvm.LShr: "shr.u", llvm.AShr: "shr.s",
+    llvm.SMax: "max.s", llvm.SMin: "min.s", llvm.UMax: "max.u", llvm.UMin: "min.u",
+}  # fmt: skip
 
 
 @template(llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem, llvm.SMax, llvm.SMin, llvm.UMax, llvm.UMin)
 def integer_binary(s: Selector, op: Op) -> None:
     """Quotients, remainders and extrema."""
-    simple(s, op, f"{SIGNED[type(op)]}{bits(op.results[0])}")
+    simple(s, op, f"{INTEGER[type(op)]}{bits(op.results[0])}")
 
 
 @template(llvm.Shl, llvm.LShr, llvm.AShr)
@@ -85,12 +87,12 @@ def shift(s: Selector, op: Op) -> None:
         uses.pop()
         count = Value(I32, op, -1)
         uses.append(count)
-        s.emit(f"{SIGNED[type(op)]}{width} %s, {first}, %s;", [op.results[0]], uses)
+        s.emit(f"{INTEGER[type(op)]}{width} %s, {first}, %s;", [op.results[0]], uses)
         inner: list[Value] = []
         s.register(amount, inner)
         s.emit(f"cvt.u32.u{width} %s, %s;", [count], inner)
         return
-    s.emit(f"{SIGNED[type(op)]}{width} %s, {first}, {second};", [op.results[0]], uses)
+    s.emit(f"{INTEGER[type(op)]}{width} %s, {first}, {second};", [op.results[0]], uses)
 
 
 @template(llvm.Add)
@@ -346,8 +348,10 @@ def square_root(s: Selector, op: Op) -> None:
     simple(s, op, f"sqrt{flags(op, 'rounding')}.{suffix(op.results[0].type)}")
 
 
-APPROXIMATE: dict[type[Op], str] = {nvvm.Ex2: "ex2", nvvm.Lg2: "lg2", nvvm.Sin: "sin", nvvm.Cos: "cos", nvvm.Tanh: "tanh",
-               nvvm.Rsqrt: "rsqrt", nvvm.Rcp: "rcp"}  # fmt: skip
+APPROXIMATE: dict[type[Op], str] = {
+    nvvm.Ex2: "ex2", nvvm.Lg2: "lg2", nvvm.Sin: "sin", nvvm.Cos: "cos",
+    nvvm.Tanh: "tanh", nvvm.Rsqrt: "rsqrt", nvvm.Rcp: "rcp",
+}  # fmt: skip
 
 
 @template(*APPROXIMATE)

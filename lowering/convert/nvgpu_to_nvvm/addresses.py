@@ -29,8 +29,21 @@ def element_pointer(e: Emitter, base: Value, index: Value | None, scale: int, of
             index = None
     if shared:
         offset = wrap(offset, 32)
-    root = base if index is None else _indexed(e, base, index, scale)
+    root = base if index is None else _indexed_by_terms(e, base, index, scale)
     return _displaced(e, root, offset)
+
+
+def _indexed_by_terms(e: Emitter, base: Value, index: Value, scale: int) -> Value:
+    """An index that mixes terms of several loop levels joins the pointer term by term, the outermost first.
+
+    Exact where the sum cannot wrap: always in the width of the address, for i32 indices of global pointers under nsw.
+    """
+    inner = index.op
+    if isinstance(inner, llvm.Add) and (base.type == SHARED_PTR or index.type == I64 or inner.nsw):
+        x, y = sorted(inner.operands, key=e.level.__getitem__)
+        if e.landing(base, x) < e.level[index]:
+            return _indexed_by_terms(e, _indexed_by_terms(e, base, x, scale), y, scale)
+    return _indexed(e, base, index, scale)
 
 
 def _displaced(e: Emitter, root: Value, offset: int) -> Value:
@@ -45,7 +58,7 @@ def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
     inner = base.owner
     if type(inner) is llvm.GetElementPtr and inner.segments[1]:
         root, first = inner.operands
-        if e.level[index] < max(e.level[first], e.level[root]) and e.level[base] > e.level[index]:
+        if e.level[index] < e.level[first] and e.landing(root, index) < e.level[base]:
             swapped = _indexed(e, root, index, scale)
             return _indexed(e, swapped, first, inner.element_bytes)
     attributes = {"element_bytes": scale} if scale != 1 else {}

@@ -96,6 +96,14 @@ class Emitter:
         """First result of `pure`."""
         return self.pure(cls, [type], operands, **attributes).results[0]
 
+    def landing(self, *operands: Value) -> int:
+        """The scope where a pure op of these operands would be placed."""
+        outer = max(self.level[v] for v in operands)
+        depth = self.depth
+        while depth > outer and self.scopes[depth].hoist:
+            depth -= 1
+        return depth
+
     def effect(self, cls: type[OpT], operands: list[Value], types: list[Type], segments: tuple[int, ...] | None = None,
                **attributes: Any) -> OpT:  # fmt: skip
         """A new op at this very place."""

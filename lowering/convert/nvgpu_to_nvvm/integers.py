@@ -53,13 +53,13 @@ def _regroup(e: Emitter, x: Value, y: Value) -> Value | None:
     inner = x.owner
     if type(inner) is not llvm.Add:
         return None
-    level, (p, q) = e.level, inner.operands
-    here = level[x]
-    if level[y] >= here or q in e.known:
+    p, q = inner.operands
+    here = e.level[x]
+    if e.level[y] >= here or q in e.known:
         return None
-    if level[q] < here:
+    if e.landing(q, y) < here:
         return add(e, p, add(e, q, y))
-    return add(e, q, add(e, p, y)) if level[p] < here else None
+    return add(e, q, add(e, p, y)) if e.landing(p, y) < here else None
 
 
 def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:

@@ -9,6 +9,7 @@ from ir.core import Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import F32, I32, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.ptx.bits import bit_pattern, number_of
 
 
 def lanes_of(type: Type) -> int:
@@ -46,6 +47,8 @@ def bitcast(e: Emitter, value: Value, to: Type) -> Value:
     inner = value.owner
     if type(inner) is llvm.Bitcast:
         return bitcast(e, inner.operands[0], to)
+    if value in e.known and not isinstance(to, VectorType):
+        return e.constant(to, number_of(to, bit_pattern(value.type, e.known[value])))
     return e.value(llvm.Bitcast, to, value)
 
 

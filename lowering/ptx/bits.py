@@ -1,0 +1,48 @@
+"""Numbers and their bits in every register type."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from ir.core import Type
+from ir.types import BF16, F32, F64, TF32, FloatType, IntType, VectorType
+
+
+def half_bits(type: FloatType, number: float) -> int:
+    """The 16 bits of a f16 or bf16 number, rounded to nearest even."""
+    if type == BF16:
+        word = struct.unpack("<I", struct.pack("<f", number))[0]
+        if word & 0x7FFFFFFF > 0x7F800000:
+            return word >> 16 | 0x40
+        return (word + 0x7FFF + (word >> 16 & 1)) >> 16
+    with np.errstate(over="ignore"):
+        return int(np.float16(number).view(np.uint16))
+
+
+def bit_pattern(type: Type, number: int | float) -> int:
+    """The bits of a constant of this register type."""
+    if isinstance(type, VectorType):
+        one, width = bit_pattern(type.element, number), type.element.width
+        return sum(one << width * i for i in range(type.shape[0]))
+    if isinstance(type, FloatType):
+        if type in (F32, TF32):
+            with np.errstate(over="ignore"):
+                return int(np.float32(number).view(np.uint32))
+        if type == F64:
+            return struct.unpack("<Q", struct.pack("<d", number))[0]
+        return half_bits(type, number)
+    width = type.width if isinstance(type, IntType) else 64
+    return int(number) & ((1 << width) - 1)
+
+
+def number_of(type: Type, bits: int) -> int | float:
+    """The number that these bits are in a scalar type; the inverse of bit_pattern."""
+    if isinstance(type, IntType):
+        return bits - (1 << type.width) if type.width > 1 and bits >> (type.width - 1) else bits
+    if type == BF16:
+        bits, type = bits << 16, F32
+    if type in (F32, TF32):
+        return float(np.uint32(bits).view(np.float32))
+    return float(np.uint16(bits).view(np.float16)) if type != F64 else struct.unpack("<d", struct.pack("<Q", bits))[0]

@@ -1,0 +1,204 @@
+"""Integer arith ops: PTX on the simulator against Python integers."""
+
+import numpy as np
+import pytest
+
+from ir.dialects import arith
+from tests.lowering.nvgpu_harness import (
+    DTYPES,
+    GLOBAL_PTR,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Kernel,
+    elementwise,
+    integers,
+    one,
+    run,
+)
+
+COUNT = 384
+
+
+def wrap(value: int, width: int) -> int:
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def unsigned(function):
+    return lambda a, b, w: function(a % (1 << w), b % (1 << w), w)
+
+
+BINARY = {
+    arith.AddI: lambda a, b, w: a + b,
+    arith.SubI: lambda a, b, w: a - b,
+    arith.MulI: lambda a, b, w: a * b,
+    arith.DivSI: lambda a, b, w: truncated(a, b),
+    arith.DivUI: unsigned(lambda a, b, w: a // b),
+    arith.RemSI: lambda a, b, w: a - truncated(a, b) * b,
+    arith.RemUI: unsigned(lambda a, b, w: a % b),
+    arith.FloorDivSI: lambda a, b, w: a // b,
+    arith.CeilDivSI: lambda a, b, w: -(-a // b),
+    arith.CeilDivUI: unsigned(lambda a, b, w: -(-a // b)),
+    arith.AndI: lambda a, b, w: a & b,
+    arith.OrI: lambda a, b, w: a | b,
+    arith.XOrI: lambda a, b, w: a ^ b,
+    arith.MaxSI: lambda a, b, w: max(a, b),
+    arith.MaxUI: unsigned(lambda a, b, w: max(a, b)),
+    arith.MinSI: lambda a, b, w: min(a, b),
+    arith.MinUI: unsigned(lambda a, b, w: min(a, b)),
+}
+SHIFTS = {
+    arith.ShLI: lambda a, b, w: a << b,
+    arith.ShRSI: lambda a, b, w: a >> b,
+    arith.ShRUI: lambda a, b, w: (a % (1 << w)) >> b,
+}
+COMPARE = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def compare(predicate: str):
+    def expected(a: int, b: int, w: int) -> int:
+        if predicate[0] == "u":
+            a, b = a % (1 << w), b % (1 << w)
+        return int(COMPARE[predicate[-2:]](a, b))
+
+    return expected
+
+
+def check(kind, cases: dict, x: np.ndarray, y: np.ndarray) -> None:
+    """`cases`: name -> (build, expected(a, b, width))."""
+    results = elementwise([kind, kind], [build for build, _ in cases.values()], [x, y])
+    for (name, (_, expected)), got in zip(cases.items(), results, strict=True):
+        width = got.dtype.itemsize * 8
+        for a, b, found in zip(x.tolist(), y.tolist(), got.tolist(), strict=True):
+            wanted = wrap(expected(a, b, kind.width), width)
+            assert wrap(found, width) == wanted, f"{name}({a}, {b}) = {found}, not {wanted}"
+
+
+@pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)
+def test_binary_ops_agree_with_python(kind) -> None:
+    rng = np.random.default_rng(kind.width)
+    x, y = integers(rng, kind, COUNT), integers(rng, kind, COUNT)
+    y[y == 0] = 3
+    x[(x == np.iinfo(x.dtype).min) & (y == -1)] = 5  # the quotient would overflow
+    cases = {cls.__name__: (one(cls), expected) for cls, expected in BINARY.items()}
+    cases |= {p: (one(arith.CmpI, I1, predicate=p), compare(p)) for p in arith.INT_PREDICATES}
+    check(kind, cases, x, y)
+
+
+@pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)
+def test_shifts_agree_with_python(kind) -> None:
+    rng = np.random.default_rng(kind.width + 1)
+    amounts = rng.integers(0, kind.width, COUNT).astype(DTYPES[kind])
+    check(kind, {c.__name__: (one(c), e) for c, e in SHIFTS.items()}, integers(rng, kind, COUNT), amounts)
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 8, 10, 96, 4096, -1, -3, -8])
+def test_division_by_constants_rounds_each_way(divisor: int) -> None:
+    rng = np.random.default_rng(divisor % 97)
+    x = integers(rng, I32, COUNT)
+    x[x == np.iinfo(np.int32).min] = 12345
+    chosen = [arith.DivSI, arith.RemSI, arith.FloorDivSI, arith.CeilDivSI]
+    if divisor > 0:
+        chosen += [arith.DivUI, arith.RemUI, arith.CeilDivUI]
+
+    def build(cls):
+        return lambda k, a, b: k.value(cls, a, k.const(divisor))
+
+    cases = {c.__name__: (build(c), lambda a, b, w, c=c: BINARY[c](a, divisor, w)) for c in chosen}
+    check(I32, cases, x, x)
+
+
+@pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)
+def test_conversions_between_widths(kind) -> None:
+    rng = np.random.default_rng(kind.width + 2)
+    x = integers(rng, kind, COUNT)
+    cases = {}
+    for to in (I8, I16, I32, I64):
+        if to.width > kind.width:
+            cases[f"extsi {to}"] = (one_of(arith.ExtSI, to), lambda a, b, w: a)
+            cases[f"extui {to}"] = (one_of(arith.ExtUI, to), lambda a, b, w: a % (1 << w))
+        elif to.width < kind.width:
+            cases[f"trunci {to}"] = (one_of(arith.TruncI, to), lambda a, b, w: a)
+        cases[f"index_cast {to}"] = (one_of(arith.IndexCast, to), lambda a, b, w: a)
+    check(kind, cases, x, x)
+
+
+def one_of(cls, to):
+    return lambda k, a, b: k.value(cls, a, types=[to])
+
+
+def test_wide_products() -> None:
+    rng = np.random.default_rng(5)
+    x, y = integers(rng, I32, COUNT), integers(rng, I32, COUNT)
+    cases = {
+        "signed": (one(arith.MulSIWide, I64), lambda a, b, w: a * b),
+        "unsigned": (one(arith.MulUIWide, I64), lambda a, b, w: (a % (1 << w)) * (b % (1 << w))),
+    }
+    check(I32, cases, x, y)
+
+
+def test_truth_values_are_logic() -> None:
+    rng = np.random.default_rng(6)
+    x, y = integers(rng, I32, COUNT), integers(rng, I32, COUNT)
+
+    def bits(make):
+        def build(k, a, b):
+            p = k.value(arith.CmpI, a, b, types=[I1], predicate="slt")
+            q = k.value(arith.CmpI, a, k.const(17), types=[I1], predicate="sgt")
+            return make(k, p, q)
+
+        return build
+
+    def both(a: int, b: int) -> tuple[int, int]:
+        return int(a < b), int(a > 17)
+
+    cases = {}
+    for cls, expected in (
+        (arith.AndI, lambda p, q: p & q), (arith.OrI, lambda p, q: p | q), (arith.XOrI, lambda p, q: p ^ q),
+        (arith.AddI, lambda p, q: p ^ q), (arith.MulI, lambda p, q: p & q),
+    ):  # fmt: skip
+        cases[cls.__name__] = (
+            bits(lambda k, p, q, cls=cls: k.value(cls, p, q)), lambda a, b, w, e=expected: e(*both(a, b)),
+        )  # fmt: skip
+    for predicate in arith.INT_PREDICATES:
+        sign = -1 if predicate[0] == "s" else 1
+        cases[predicate] = (
+            bits(lambda k, p, q, c=predicate: k.value(arith.CmpI, p, q, types=[I1], predicate=c)),
+            lambda a, b, w, c=predicate, s=sign: int(COMPARE[c[-2:]](*(s * v for v in both(a, b)))),
+        )
+    cases["extsi"] = (bits(lambda k, p, q: k.value(arith.ExtSI, p, types=[I32])), lambda a, b, w: -both(a, b)[0])
+    cases["extui"] = (bits(lambda k, p, q: k.value(arith.ExtUI, p, types=[I64])), lambda a, b, w: both(a, b)[0])
+    cases["trunci"] = (lambda k, a, b: k.value(arith.TruncI, a, types=[I1]), lambda a, b, w: a & 1)
+    cases["select"] = (
+        bits(lambda k, p, q: k.value(arith.Select, p, q, k.value(arith.XOrI, q, k.const(1, I1)))),
+        lambda a, b, w: both(a, b)[1] if both(a, b)[0] else 1 - both(a, b)[1],
+    )
+    cases["not chain"] = (
+        bits(lambda k, p, q: k.value(arith.AndI, k.value(arith.XOrI, p, k.const(1, I1)), q)),
+        lambda a, b, w: (1 - both(a, b)[0]) & both(a, b)[1],
+    )
+    check(I32, cases, x, y)
+
+
+def test_integer_parameters_of_each_width() -> None:
+    numbers = {I8: -7, I16: -1234, I32: -123456789, I64: -(1 << 40) - 5}
+    k = Kernel(*numbers, I1, GLOBAL_PTR, threads=32)
+    at = k.index()
+    total = k.const(0, I64)
+    for param, kind in zip(k.params, numbers, strict=False):
+        wide = param if kind == I64 else k.value(arith.ExtSI, param, types=[I64])
+        total = k.value(arith.AddI, total, wide)
+    total = k.value(arith.Select, k.params[4], total, k.const(0, I64))
+    k.store(total, k.element(k.params[5], at, I64))
+    (out,) = run(k.ptx(), 1, 32, [*numbers.values(), 1, np.zeros(32, np.int64)])
+    assert (out == sum(numbers.values())).all()
