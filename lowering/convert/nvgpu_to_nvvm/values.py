@@ -7,7 +7,8 @@ from math import prod
 
 from ir.core import Type, Value
 from ir.dialects import llvm, nvvm
-from ir.types import F32, I32, FloatType, IntType, LLVMPointerType, VectorType
+from ir.types import F32, I8, I16, I32, FloatType, IntType, LLVMPointerType, VectorType
+from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.ptx.bits import bit_pattern, number_of
 
@@ -63,6 +64,8 @@ def unpack(e: Emitter, value: Value) -> list[Value]:
     known = e.known.get(value)
     if known is not None:
         return [e.constant(kind.element, known)] * kind.shape[0]
+    if kind.element.width == 8:
+        return _bytes_of(e, value, kind)
     return list(e.pure(nvvm.Unpack, [kind.element] * kind.shape[0], (value,)).results)
 
 
@@ -75,6 +78,8 @@ def pack(e: Emitter, parts: list[Value], to: Type) -> Value:
         return first.operands[0]
     if parts[0] in e.known and all(p is parts[0] for p in parts):
         return e.constant(to, e.known[parts[0]])
+    if bits_of(parts[0].type) == 8:
+        return _word_of(e, parts, to)
     fused = _round_pair(e, parts, to)
     return fused if fused is not None else e.value(nvvm.Pack, to, *parts)
 
@@ -90,6 +95,19 @@ def _round_pair(e: Emitter, parts: list[Value], to: Type) -> Value | None:
     return e.value(nvvm.ConvertF32x2, to, *sources, **attributes)
 
 
-def as_word(e: Emitter, value: Value) -> Value:
-    """A 32-bit register's bits as i32."""
-    return bitcast(e, value, I32)
+def _bytes_of(e: Emitter, value: Value, kind: VectorType) -> list[Value]:
+    """Bytes of a register by shifts: mov unpacks no parts below 16 bits into registers that instructions take."""
+    integer = I32 if kind.shape[0] == 4 else I16
+    word = bitcast(e, value, integer)
+    shifted = [ints.shift_right(e, llvm.LShr, word, e.constant(integer, 8 * i)) for i in range(kind.shape[0])]
+    return [bitcast(e, ints.truncate(e, s, I8), kind.element) for s in shifted]
+
+
+def _word_of(e: Emitter, parts: list[Value], to: Type) -> Value:
+    """Bytes side by side in one register."""
+    integer = I32 if len(parts) == 4 else I16
+    word = e.constant(integer, 0)
+    for i, part in enumerate(parts):
+        wide = ints.extend(e, bitcast(e, part, I8), integer, False)
+        word = ints.bit_or(e, word, ints.shl(e, wide, e.constant(integer, 8 * i)))
+    return bitcast(e, word, to)
