@@ -1,9 +1,10 @@
-// Fused GEMM: D = A * B^T + C, f16 inputs, f32 accumulation, f32 C and D; any m, n, k.
+// Fused GEMM: D = A * B^T + C, f16 inputs, f32 accumulation, f32 C and D; any m, and n and k multiples of 8.
 //
 // A is m x k, B is n x k, C and D are m x n, all row-major; lda, ldb, ldc, ldd are their row pitches in elements.
 // Each tile block makes one 128 x 128 tile of D, walking k in steps of 64. Tiles that overhang an array read zeros
 // and store nothing outside it. Grid: (ceil(m / 128), ceil(n / 128), 1).
-// Promised: 16-byte aligned bases, and row pitches that keep every row 16-byte aligned (8 halves, 4 singles).
+// Promised: 16-byte aligned bases, row pitches that keep every row 16-byte aligned (8 halves, 4 singles), and n and k
+// multiples of 8, so that no 16-byte access straddles an array's edge.
 cuda_tile.module @gemm {
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %d: tile<ptr<f32>>,
               %m: tile<i32>, %n: tile<i32>, %k: tile<i32>,
@@ -14,8 +15,10 @@ cuda_tile.module @gemm {
     %c_base = assume div_by<16>, %c : tile<ptr<f32>>
     %d_base = assume div_by<16>, %d : tile<ptr<f32>>
     %rows = assume bounded<0, ?>, %m : tile<i32>
-    %cols = assume bounded<0, ?>, %n : tile<i32>
-    %depth = assume bounded<0, ?>, %k : tile<i32>
+    %n_bounded = assume bounded<0, ?>, %n : tile<i32>
+    %k_bounded = assume bounded<0, ?>, %k : tile<i32>
+    %cols = assume div_by<8>, %n_bounded : tile<i32>
+    %depth = assume div_by<8>, %k_bounded : tile<i32>
     %lda_bounded = assume bounded<0, ?>, %lda : tile<i32>
     %ldb_bounded = assume bounded<0, ?>, %ldb : tile<i32>
     %ldc_bounded = assume bounded<0, ?>, %ldc : tile<i32>

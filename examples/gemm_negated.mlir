@@ -13,8 +13,10 @@ cuda_tile.module @gemm_negated {
     %s_base = assume div_by<16>, %s : tile<ptr<f16>>
     %d_base = assume div_by<16>, %d : tile<ptr<f32>>
     %rows = assume bounded<0, ?>, %m : tile<i32>
-    %cols = assume bounded<0, ?>, %n : tile<i32>
-    %depth = assume bounded<0, ?>, %k : tile<i32>
+    %n_bounded = assume bounded<0, ?>, %n : tile<i32>
+    %k_bounded = assume bounded<0, ?>, %k : tile<i32>
+    %cols = assume div_by<8>, %n_bounded : tile<i32>
+    %depth = assume div_by<8>, %k_bounded : tile<i32>
     %lda_bounded = assume bounded<0, ?>, %lda : tile<i32>
     %ldb_bounded = assume bounded<0, ?>, %ldb : tile<i32>
     %ldd_bounded = assume bounded<0, ?>, %ldd : tile<i32>

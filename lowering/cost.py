@@ -16,6 +16,7 @@ WARP = 32  # threads; PTX ISA, WARP_SZ
 SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
 DIVISION = 20  # instructions of a 32-bit integer division by a variable; counted in sm_80 SASS of ptxas 13.5
+RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
 
 

@@ -390,9 +390,12 @@ class _Decoder:
 
     def copy(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
         view, index = operands
-        ty, _, shared, nbytes, asynchronous = node.literals
+        ty, _, shared, nbytes, inside, asynchronous = node.literals
         kind = self.type_at(ty, shared)
-        return b.value(nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, asynchronous=bool(asynchronous))
+        return b.value(
+            nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, asynchronous=bool(asynchronous),
+            ragged=inside < nbytes,
+        )  # fmt: skip
 
     def shared_read(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
         ty, method, layout = node.literals

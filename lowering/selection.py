@@ -19,7 +19,7 @@ from extract import Answer, ExtractionError, Graph, GraphBuilder, InfeasibleErro
 from ir.core import TileError, Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, PointerType, TileType, TokenType
-from lowering.cost import ADDRESS, FREE, UNKNOWN_TRIPS, WARP, Cost, Machine
+from lowering.cost import FREE, RAGGED, UNKNOWN_TRIPS, Cost, Machine
 from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.conversions import plan as plan_conversion
@@ -134,7 +134,7 @@ class _Selector:
         text = str(error)
         if "shared memory" in text:
             return TileError(
-                f"the kernel needs more shared memory than the {int(self.target.smem_bytes)} bytes of {self.target.name}",
+                f"the kernel needs more than the {int(self.target.smem_bytes)} bytes of shared memory of {self.target}",
                 self.program.entry.location, "use smaller tiles",
             )  # fmt: skip
         return UnsupportedError(
@@ -369,7 +369,7 @@ class _Selector:
         return cost + self.exposed(looped), 0
 
     def cost_copy(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
-        _, vty, shared_id, nbytes, asynchronous = node.literals
+        _, vty, shared_id, nbytes, inside, asynchronous = node.literals
         if asynchronous and (not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async")):
             return None, 0
         view: PartitionViewType = self.program.interner.types[vty]
@@ -384,6 +384,8 @@ class _Selector:
             if plan is None or plan.bytes != nbytes or not padded_with_zero:
                 return None, 0
             cost = self.machine.global_access(plan.source_thread, contiguous, len(plan.copies), size)
+            if inside < nbytes:
+                cost += Cost(alu=self.machine.instructions("int_add", RAGGED * len(plan.copies)))
             written = self.machine.shared_access(plan.wavefronts, len(plan.copies))
             return cost + Cost(memory=written.memory - self.machine.instructions("load_store", len(plan.copies))), (
                 stages * shared.size_bytes
@@ -479,6 +481,3 @@ def trip_counts(saturated: Saturated) -> dict[int, float]:
             else:
                 counts[item.loop] = float(UNKNOWN_TRIPS)
     return counts
-
-
-__all__ = ["ADDRESS", "WARP", "Selection", "select"]

@@ -45,11 +45,16 @@ class BufferType(Type):
 
 @op("nv_tileas.func")
 class Func(Op):
-    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA."""
+    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA.
+
+    Scheduling adds `shared_bytes` of dynamic shared memory, with scratch from `scratch_offset` on.
+    """
 
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int)
+    shared_bytes = Attr(int, 0)
+    scratch_offset = Attr(int, 0)
     body = RegionField()
 
     effect = CONTROL
@@ -215,13 +220,15 @@ class Scatter(Op):
 class TiledCopy(Op):
     """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
 
-    The result is a tensor in a shared layout; `bytes` is the width of one access.
+    The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
+    array's edge, then its prefix is copied.
     """
 
     view = Operand()
     index = Variadic()
     bytes = Attr(int)
     asynchronous = flag()
+    ragged = flag()
     result = Result()
 
     effect = READ
@@ -229,9 +236,10 @@ class TiledCopy(Op):
 
 @op("nv_tileas.alloc_tensor")
 class AllocTensor(Op):
-    """A ring of shared buffers at byte `offset` of the CTA's dynamic shared memory."""
+    """A ring of buffers from byte `offset` of dynamic shared memory on, `stage_bytes` from one to the next."""
 
     offset = Attr(int)
+    stage_bytes = Attr(int)
     result = Result()
 
 
@@ -248,7 +256,8 @@ class BufferView(Op):
 class AsyncTiledCopy(Op):
     """Copy one tile of a partition into stage `stage` of a ring; nothing when `enable` (i1) is false.
 
-    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores.
+    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` says
+    which thread copies what, `ragged` as in tiled_copy.
     """
 
     buffer = Operand()
@@ -257,7 +266,9 @@ class AsyncTiledCopy(Op):
     view = Operand()
     index = Variadic()
     bytes = Attr(int)
+    threads = Attr(Attribute)
     asynchronous = flag()
+    ragged = flag()
 
     effect = WRITE
 
@@ -306,12 +317,13 @@ class ConvertLayout(Op):
 
 @op("nv_tileas.dot")
 class Dot(Op):
-    """a @ b + c by the named atom; operands placed as the atom's fragments."""
+    """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments."""
 
     a = Operand()
     b = Operand()
     c = Operand()
     atom = Attr(str)
+    grid = Attr[Any](object)
     result = Result()
 
 

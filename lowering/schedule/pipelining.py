@@ -190,7 +190,7 @@ class _Scheduler:
         b.add(
             nv_tileas.AsyncTiledCopy, buffer, *extra, *operands, types=(), bytes=op.bytes, threads=threads,
             segments=(1, int(stage is not None), int(enable is not None), 1, len(operands) - 1),
-            **({"asynchronous": True} if op.asynchronous else {}),
+            asynchronous=op.asynchronous, ragged=op.ragged,
         )  # fmt: skip
 
     def loop(self, op: scf.For, b: Builder) -> None:

@@ -47,14 +47,14 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     source = func.body.block
     block = Block([register_type(a.type) for a in source.args])
     emitter = Emitter(block, func.warps)
-    emitter.scratch_offset = func.attributes.get("scratch_offset", 0)
+    emitter.scratch_offset = func.scratch_offset
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     _Expander(emitter, environment, target).block(source)
     emitter.finish()
     return gpu.GpuFunc(
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps, 1, 1),
-            "dynamic_smem": func.attributes.get("shared_bytes", 0),
+            "dynamic_smem": func.shared_bytes,
         }, [Region([block])], func.location,
     )  # fmt: skip
 
@@ -240,7 +240,7 @@ class _Expander:
         kind = op.result.type
         assert isinstance(kind, nv_tileas.BufferType)
         assert isinstance(kind.layout, SharedLayout)
-        self.values[op.result] = Ring(op.offset, op.attributes["stage_bytes"], kind.layout)
+        self.values[op.result] = Ring(op.offset, op.stage_bytes, kind.layout)
 
     def stage(self, buffer: Value, stage: Value | None) -> SharedTile:
         """The tile of one stage: base + stage * stage_bytes + offset; the constant goes into the instructions."""
@@ -260,7 +260,7 @@ class _Expander:
         enable = None if op.enable is None else self.scalar(op.enable)
         views.copy_to_shared(
             self.emitter, self._as(op.view, views.View), self.scalars(op.index), tile.pointer, tile.layout,
-            op.attributes["threads"], op.bytes, op.asynchronous, enable,
+            cast(Layout, op.threads), op.bytes, op.asynchronous, op.ragged, enable,
         )  # fmt: skip
 
     def commit(self, op: nv_tileas.AsyncCommit) -> None:
@@ -300,7 +300,7 @@ class _Expander:
         if atom.threads == 1:
             result = compute.scalar_product(self.emitter, shape, a, b, c, layout)
         else:
-            result = compute.product(self.emitter, atom, shape, op.attributes["grid"], a, b, c, layout)
+            result = compute.product(self.emitter, atom, shape, op.grid, a, b, c, layout)
         self.values[op.result] = result
 
     def reduce(self, op: nv_tileas.Reduce) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ir.core import Type, Value
 from ir.dialects import arith, nvgpu, vector
-from ir.types import GLOBAL_PTR, I64, FloatType, IntType, PartitionViewType, VectorType
+from ir.types import GLOBAL_PTR, I32, I64, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
 from lowering.layouts.access import (
@@ -80,6 +80,7 @@ class TileWindow:
         self._pointers: dict[tuple[int, ...], Value] = {}
         self._conjunctions: dict[tuple[object, ...], Value] = {}
         self._inside: dict[tuple[int, int, int], Value] = {}
+        self._prefixes: dict[tuple[int, int], Value] = {}
         self._by_depth = sorted(range(len(self.shape)), key=lambda d: emitter.depth_of.get(self.index[d], 0))
 
     def _size(self, dim: int) -> Value:
@@ -115,9 +116,8 @@ class TileWindow:
                 known = emitter.constant_of(stride)
                 if known is not None:
                     offset += added * known * self.element_bytes
-                else:
-                    step = emitter.product64(emitter.constant(added, stride.type), stride)
-                    base = emitter.pointer(base, step, self.element_bytes)
+                else:  # one wide multiply-add
+                    base = emitter.pointer(base, stride, added * self.element_bytes)
         return emitter.pointer(base, None, 1, offset)
 
     def _thread_pointer(self, xor: tuple[int, ...]) -> Value:
@@ -147,6 +147,23 @@ class TileWindow:
                     self._conjunctions[key] = found
             total = found
         return total
+
+    def bytes_inside(self, access: GlobalAccess, dim: int, nbytes: int) -> Value:
+        """How many bytes of an access that starts inside the array lie inside along `dim`: i32, at most `nbytes`."""
+        emitter = self.emitter
+        key = (access.xor[dim], access.add[dim])
+        found = self._prefixes.get(key)
+        if found is None:
+            start, size = self._start(dim, key[0]), self._size(dim)
+            if start.type != size.type:
+                start, size = emitter.widen(start), emitter.widen(size)
+            left = emitter.emit(arith.SubI, size, emitter.add_constant(start, key[1]))
+            most = emitter.constant(nbytes // self.element_bytes, left.type)
+            left = emitter.emit(arith.MinUI, left, most)
+            if left.type == I64:
+                left = emitter.emit(arith.TruncI, left, types=[I32])
+            found = self._prefixes[key] = emitter.multiply(left, self.element_bytes)
+        return found
 
     def _inside_dim(self, dim: int, xor: int, added: int) -> Value:
         emitter = self.emitter
@@ -300,11 +317,13 @@ def copy_to_shared(
     threads: Layout,
     nbytes: int,
     asynchronous: bool,
+    ragged: bool,
     enable: Value | None,
 ) -> None:
     """Copy one tile from global to shared memory, `nbytes` an access, split among threads as `threads` says.
 
-    With cp.async what lies outside the array is zero-filled by the instruction; otherwise loaded and stored.
+    With cp.async what lies outside the array is zero-filled by the instruction, which for `ragged` accesses copies the
+    prefix that lies inside; otherwise loaded and stored.
     """
     dim = contiguous_dim(view.type)
     if not asynchronous:
@@ -318,12 +337,12 @@ def copy_to_shared(
     window = TileWindow(emitter, view, index, plan.source_thread, enable)
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
-        operands = [place.pointer(copy.target), window.pointer(copy.source)]
         inside = window.inside(copy.source)
-        operands += [] if inside is None else [inside]
+        prefix = window.bytes_inside(copy.source, dim, nbytes) if ragged else None
+        extra = [v for v in (inside, prefix) if v is not None]
         emitter.builder.add(
-            nvgpu.DeviceAsyncCopy, *operands, types=(), segments=(1, 1, len(operands) - 2, 0),
-            bytes=nbytes, bypass_l1=nbytes == 16,
+            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), window.pointer(copy.source), *extra, types=(),
+            segments=(1, 1, int(inside is not None), int(ragged)), bytes=nbytes, bypass_l1=nbytes == 16,
         )  # fmt: skip
 
 
