@@ -68,8 +68,7 @@ class Site:
             key = (key, lanes.tobytes())
         found = self._global.get(key)
         if found is None:
-            numbers = np.arange(self.machine.lanes) if lanes is None else np.flatnonzero(lanes)
-            found = count_sectors(address, numbers, size)
+            found = count_sectors(relative, lanes, size)
             if len(self._global) >= _PATTERNS:
                 self._global.clear()
             self._global[key] = found
@@ -85,11 +84,19 @@ class Site:
         found = self._shared.get(key)
         if found is None:
             index = self.window_index(self.machine.shared, address, size, lanes)
-            numbers = np.arange(self.machine.lanes) if lanes is None else np.flatnonzero(lanes)
-            found = Pattern(index, extra_wavefronts(address, numbers, size, phase_lanes(size)))
+            found = Pattern(index, self._extra(address, lanes, size))
             self.remember(key, found)
         self.extra += found.extra
         return found.index
+
+    def _extra(self, address: Array, lanes: Array | None, size: int) -> int:
+        """Wavefronts beyond one per phase; CTAs that use the same addresses are counted once and multiplied."""
+        machine = self.machine
+        if lanes is None and machine.ctas > 1:
+            rows = address.reshape(machine.ctas, -1)
+            if (rows == rows[0]).all():
+                return machine.ctas * extra_wavefronts(rows[0], None, size, phase_lanes(size))
+        return extra_wavefronts(address, lanes, size, phase_lanes(size))
 
     def remember(self, key: bytes | tuple[bytes, bytes], pattern: Pattern) -> None:
         """Keep a pattern for the next time."""

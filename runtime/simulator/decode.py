@@ -287,7 +287,7 @@ def into(destination: Array, compute: Callable[[*Sources, Array], Any], *sources
     return step
 
 
-def assign(destination: Array, compute: Callable[[*Sources], Any], *sources: *Sources) -> Step:
+def assign(destination: Array, compute: Callable[[*Sources], Array], *sources: *Sources) -> Step:
     """A step that stores what compute(*sources) returns, cast to the destination's type."""
 
     def step(mask: Array | None) -> None:
@@ -295,6 +295,6 @@ def assign(destination: Array, compute: Callable[[*Sources], Any], *sources: *So
         if mask is None:
             np.copyto(destination, result, casting="unsafe")
         else:
-            np.putmask(destination, mask, result)
+            np.putmask(destination, mask, result.astype(destination.dtype, copy=False))
 
     return step

@@ -43,20 +43,36 @@ class Report:
     shared_bytes: int = 0
 
 
-def extra_wavefronts(address: Array, lanes: Array, size: int, phase_lanes: int) -> int:
+def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes: int) -> int:
     """Wavefronts beyond one per phase for shared accesses of `size` bytes.
 
-    address: byte addresses of the active lanes; lanes: their lane numbers, whose quotient by phase_lanes is the phase.
-    A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
+    address: byte addresses of the active lanes; lanes: mask over all lanes, None for all active; phase_lanes: lanes
+    that access together. A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
     """
     words = max(1, size // 4)
-    phase = lanes // phase_lanes
-    word = (address.astype(np.int64) >> 2)[:, None] + np.arange(words)
-    key = np.unique((phase.astype(np.int64)[:, None] << 40) + word)
-    bank = (key >> 40) * BANKS + (key & (BANKS - 1))
-    per_bank = np.bincount(bank, minlength=(int(phase[-1]) + 1) * BANKS).reshape(-1, BANKS)
-    per_phase = per_bank.max(axis=1)
-    return int(np.maximum(per_phase - 1, 0).sum())
+    first = _spread(address.astype(np.int64) >> 2, lanes)
+    wanted = np.where(first[:, None] < 0, -1, first[:, None] + np.arange(words)).reshape(-1, phase_lanes * words)
+    wanted.sort(axis=1)
+    phase, column = np.nonzero(_distinct(wanted))
+    bank = phase * BANKS + (wanted[phase, column] & (BANKS - 1))
+    per_bank = np.bincount(bank, minlength=wanted.shape[0] * BANKS).reshape(-1, BANKS)
+    return int(np.maximum(per_bank.max(axis=1) - 1, 0).sum())
+
+
+def _spread(values: Array, lanes: Array | None) -> Array:
+    """Values of the active lanes in an array over all lanes, -1 elsewhere."""
+    if lanes is None:
+        return values
+    result = np.full(lanes.size, -1, np.int64)
+    result[lanes] = values
+    return result
+
+
+def _distinct(ordered: Array) -> Array:
+    """Where a row of sorted values holds a value for the first time; negative values do not count."""
+    result = ordered >= 0
+    result[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return result
 
 
 def phase_lanes(size: int) -> int:
@@ -67,11 +83,12 @@ def phase_lanes(size: int) -> int:
     return {8: 16, 16: 8}.get(size, WARP)
 
 
-def count_sectors(address: Array, lanes: Array, size: int) -> tuple[int, int]:
-    """(warp-wide accesses, distinct sectors summed over them) of `size`-byte accesses at u64 addresses."""
-    warp = (lanes // WARP).astype(np.uint64)
-    relative = address - (address.min() & np.uint64(~(SECTOR - 1) & 0xFFFFFFFFFFFFFFFF))
-    # natural alignment keeps every access inside one sector
-    sector = relative // np.uint64(SECTOR)
-    pairs = np.unique(np.stack([warp, sector]), axis=1)
-    return int(np.unique(warp).size), int(pairs.shape[1])
+def count_sectors(cell: Array, lanes: Array | None, size: int) -> tuple[int, int]:
+    """(warp-wide accesses, distinct sectors summed over them) of accesses to cells of `size` bytes.
+
+    cell: numbers of the active lanes, counted from a sector boundary; natural alignment keeps each inside a sector.
+    """
+    sector = _spread(cell * size // SECTOR - int(cell.min()) * size // SECTOR, lanes).reshape(-1, WARP)
+    sector.sort(axis=1)
+    distinct = _distinct(sector)
+    return int(np.count_nonzero(distinct.any(axis=1))), int(np.count_nonzero(distinct))

@@ -71,7 +71,7 @@ class MatrixSite(Site):
         number = np.flatnonzero(used)
         index = np.zeros(machine.lanes, np.int64)
         index[number] = self.window_index(machine.shared, address[number], _ROW_BYTES, used)
-        extra = extra_wavefronts(address[number], number, _ROW_BYTES, 8) if number.size else 0
+        extra = extra_wavefronts(address[number], used, _ROW_BYTES, 8)
         cells = halves(index.reshape(-1, WARP) * (_ROW_BYTES // 2), count, is_transposed)
         return Pattern(cells if is_transposed else cells[:, :, 0] >> 1, extra)
 
