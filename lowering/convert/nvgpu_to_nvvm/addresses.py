@@ -11,7 +11,9 @@ from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, truncate
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
 
 
-def element_pointer(e: Emitter, base: Value, index: Value | None, scale: int, offset: int) -> Value:
+def element_pointer(
+    e: Emitter, base: Value, index: Value | None, scale: int, offset: int, outermost: bool = False
+) -> Value:
     """base + sext(index) * scale + offset, constants gathered into one outer displacement."""
     while type(base.owner) is llvm.GetElementPtr and not base.owner.segments[1]:
         offset += base.owner.offset
@@ -29,7 +31,8 @@ def element_pointer(e: Emitter, base: Value, index: Value | None, scale: int, of
             index = None
     if shared:
         offset = wrap(offset, 32)
-    root = base if index is None else _indexed_by_terms(e, base, index, scale)
+    join = _joined if outermost else _indexed_by_terms
+    root = base if index is None else join(e, base, index, scale)
     return _displaced(e, root, offset)
 
 
@@ -61,6 +64,11 @@ def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
         if e.level[index] < e.level[first] and e.landing(root, index) < e.level[base]:
             swapped = _indexed(e, root, index, scale)
             return _indexed(e, swapped, first, inner.element_bytes)
+    return _joined(e, base, index, scale)
+
+
+def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
+    """A varying term on top of `base` as it stands."""
     attributes = {"element_bytes": scale} if scale != 1 else {}
     return e.value(llvm.GetElementPtr, base.type, base, index, **attributes)
 

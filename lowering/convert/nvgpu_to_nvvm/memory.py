@@ -194,8 +194,9 @@ def pointer(c: Conversion, op: llvm.GetElementPtr) -> None:
     """llvm.getelementptr with its constants gathered."""
     index = op.index
     made = element_pointer(
-        c.e, c.register(op.base), None if index is None else c.register(index), op.element_bytes, op.offset
-    )
+        c.e, c.register(op.base), None if index is None else c.register(index), op.element_bytes, op.offset,
+        op.outermost,
+    )  # fmt: skip
     c.define(op.results[0], [made])
 
 

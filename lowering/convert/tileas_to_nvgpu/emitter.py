@@ -220,8 +220,10 @@ class Emitter:
 
     # --- addresses
 
-    def pointer(self, base: Value, index: Value | None = None, element_bytes: int = 1, offset: int = 0) -> Value:
-        """base + index * element_bytes + offset."""
+    def pointer(
+        self, base: Value, index: Value | None = None, element_bytes: int = 1, offset: int = 0, outermost: bool = False
+    ) -> Value:
+        """base + index * element_bytes + offset; an `outermost` term is added last, whatever changes more often."""
         if index is not None and (known := self.constant_of(index)) is not None:
             index, offset = None, offset + known * element_bytes
         if index is None and offset == 0:
@@ -229,7 +231,7 @@ class Emitter:
         operands = [base] if index is None else [base, index]
         made = self.builder.add(
             llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
-            element_bytes=element_bytes, offset=offset,
+            element_bytes=element_bytes, offset=offset, **({"outermost": True} if outermost else {}),
         )  # fmt: skip
         if self.depth:
             self.depth_of[made.results[0]] = self.depth

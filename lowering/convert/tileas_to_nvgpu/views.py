@@ -117,7 +117,7 @@ class TileWindow:
                 if known is not None:
                     offset += added * known * self.element_bytes
                 else:  # one wide multiply-add
-                    base = emitter.pointer(base, stride, added * self.element_bytes)
+                    base = emitter.pointer(base, stride, added * self.element_bytes, outermost=True)
         return emitter.pointer(base, None, 1, offset)
 
     def _thread_pointer(self, xor: tuple[int, ...]) -> Value:
