@@ -58,23 +58,22 @@ def _check(entry: Entry, position: int, wanted: object, given: Argument | int | 
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(entry, position, wanted, "an array that is not contiguous or not writeable")
-    elif isinstance(element, IntType | FloatType) and np.ndim(given) == 0 and not isinstance(given, np.ndarray):
+    elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
         kind = numpy_type(str(element))
-        if not isinstance(given, np.generic):
+        if isinstance(given, int) or (isinstance(given, float) and isinstance(element, FloatType)):
             try:
                 return kind.type(given)
             except OverflowError:
                 raise _mismatch(entry, position, wanted, given) from None
         if given.dtype == kind:
             return given
-    shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else given
+    shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else repr(given)
     raise _mismatch(entry, position, wanted, shown)
 
 
 def _mismatch(entry: Entry, position: int, wanted: object, given: object) -> TileError:
-    shown = f"{given!r} ({given.dtype})" if isinstance(given, np.generic) else given
     return TileError(
-        f"parameter {position} of entry '{entry.sym_name}' is {wanted}, the argument is {shown}",
+        f"parameter {position} of entry '{entry.sym_name}' is {wanted}, the argument is {given}",
         entry.location,
         f"give {_wanted(wanted)}",
     )
@@ -126,7 +125,7 @@ def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument]
     """What the simulator takes for one PTX parameter of the manifest."""
     if parameter["kind"] == "tensormap":
         raise UnsupportedError("kernels with tensor-map parameters cannot be run on the simulator yet")
-    argument = arguments[parameter["arg"]]
+    argument: Any = arguments[parameter["arg"]]
     return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
 
 

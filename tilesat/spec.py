@@ -15,13 +15,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Argument = Array | np.generic
+Argument: TypeAlias = "Array | np.generic[Any]"  # quoted: np.generic takes its parameter in stubs only
 Fill = Callable[[np.random.Generator, tuple[int, ...], str], Array]
 
 _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")

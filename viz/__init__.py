@@ -1,8 +1,17 @@
 """Pictures of the road: the e-graph, a program at any level, and which thread holds which element of a tile."""
 
-from viz.egraph import draw_egraph
+from viz.egraph import draw_egraph, draw_extraction
 from viz.layout import BitLayout, draw_layout, is_bit_layout, layout_text
 from viz.picture import Picture
 from viz.program import draw_program
 
-__all__ = ["BitLayout", "Picture", "draw_egraph", "draw_layout", "draw_program", "is_bit_layout", "layout_text"]
+__all__ = [
+    "BitLayout",
+    "Picture",
+    "draw_egraph",
+    "draw_extraction",
+    "draw_layout",
+    "draw_program",
+    "is_bit_layout",
+    "layout_text",
+]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from extract import Answer, Graph
 from viz.picture import CHOSEN, FAINT, Drawing, Picture, shorten
 
 MAX_NODES = 250
@@ -36,21 +39,45 @@ class ENode(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractionNode:
+    """A node of an extraction graph as it is drawn."""
+
+    op: str
+    cls: int
+    children: tuple[int, ...]
+    literals: tuple[int, ...] = ()
+
+
+def draw_extraction(graph: Graph, answer: Answer, name: str = "egraph", max_nodes: int = MAX_NODES) -> Picture:
+    """Draw the e-graph that extraction saw, from its roots, with the answer's nodes marked and every cost."""
+    nodes = [
+        ExtractionNode(op, cls, tuple(graph.children(index)))
+        for index, (op, cls) in enumerate(zip(graph.node_op, graph.node_class.tolist(), strict=True))
+    ]
+    labels = dict(enumerate(graph.class_name or ()))
+    costs: list[float] = graph.cost.tolist()
+    cost = dict(enumerate(costs))
+    return draw_egraph(nodes, graph.root.tolist(), answer.chosen, cost, labels, name, max_nodes)
+
+
 def draw_egraph(
     nodes: Sequence[ENode],
     roots: Iterable[int],
     chosen: Mapping[int, int] | None = None,
     cost: Mapping[int, float] | None = None,
+    labels: Mapping[int, str] | None = None,
     name: str = "egraph",
     max_nodes: int = MAX_NODES,
 ) -> Picture:
     """Draw the classes nearest to `roots`, as many as `max_nodes` allow.
 
-    chosen: class to the index in `nodes` of what extraction took; cost: node index to its cost in the target's cycles.
+    chosen: class to the index in `nodes` of what extraction took; cost: node index to its cost in the target's cycles;
+    labels: what a class is, for its frame.
     A larger graph is cut to the neighbourhood of the roots, breadth first along the chosen nodes before the others; the
     title says so and a class that is cut off is drawn as a dashed stub.
     """
-    chosen, cost = chosen or {}, cost or {}
+    chosen, cost, labels = chosen or {}, cost or {}, labels or {}
     members: dict[int, list[int]] = {}
     for index, node in enumerate(nodes):
         members.setdefault(node.cls, []).append(index)
@@ -60,7 +87,9 @@ def draw_egraph(
     title = f"{name}: {len(members)} classes, {len(nodes)} nodes" + (f"\n{note}" if note else "")
     graph = Drawing.new(name, title)
     for cls in shown:
-        _draw_class(graph, nodes, cls, members[cls], chosen, cost)
+        frame = f"c{cls} {shorten(labels.get(cls, ''), 80)}".rstrip()
+        with graph.cluster(f"c{cls}", frame) as cluster:
+            _draw_class(cluster, nodes, cls, members[cls], chosen, cost)
     _draw_edges(graph, nodes, shown, members, chosen)
     return Picture(name, graph.source, note)
 
@@ -91,24 +120,23 @@ def _neighbourhood(
 
 
 def _draw_class(
-    graph: Drawing,
+    cluster: Drawing,
     nodes: Sequence[ENode],
     cls: int,
     indices: Sequence[int],
     chosen: Mapping[int, int],
     cost: Mapping[int, float],
 ) -> None:
-    with graph.cluster(f"c{cls}", f"c{cls}") as cluster:
-        for index in indices:
-            node = nodes[index]
-            literals = ", ".join(map(str, node.literals))
-            label = shorten(f"{node.op}({literals})" if literals else node.op)
-            if index in cost:
-                label += f"\ncost {cost[index]:.4g}"
-            if chosen.get(cls) == index:
-                cluster.node(f"n{index}", label, color=CHOSEN, penwidth="2.5", style="filled", fillcolor="white")
-            else:
-                cluster.node(f"n{index}", label, color=FAINT, style="filled", fillcolor="white")
+    for index in indices:
+        node = nodes[index]
+        literals = ", ".join(map(str, node.literals))
+        label = shorten(f"{node.op}({literals})" if literals else node.op)
+        if index in cost:
+            label += "\nnot legal here" if math.isinf(cost[index]) else f"\ncost {cost[index]:.4g}"
+        if chosen.get(cls) == index:
+            cluster.node(f"n{index}", label, color=CHOSEN, penwidth="2.5", style="filled", fillcolor="white")
+        else:
+            cluster.node(f"n{index}", label, color=FAINT, style="filled", fillcolor="white")
 
 
 def _draw_edges(

@@ -31,6 +31,8 @@ class Case:
     output: int
     expected: Array
     tolerance: float
+    extents: dict[int, tuple[int, ...]]
+    """The logical shape of each array argument, by position."""
 
     @property
     def source(self) -> Path:
@@ -47,6 +49,18 @@ class Case:
         inputs = [k for k, a in enumerate(self.arguments) if isinstance(a, np.ndarray) and k != self.output]
         same = all(np.array_equal(arguments[k], self.arguments[k], equal_nan=True) for k in inputs)
         return same and bool(np.isnan(kept).all())
+
+    def as_cutile(self, arguments: list[Any]) -> list[Any]:
+        """The same launch as cuTile passes it: each array as pointer, sizes, strides, then the float scalars."""
+        given: list[Any] = []
+        for position, argument in enumerate(arguments):
+            if position in self.extents:
+                extents = self.extents[position]
+                strides = [argument.shape[1], 1] if len(extents) == 2 else [1]
+                given += [argument, *extents, *strides]
+            elif isinstance(argument, float):
+                given.append(argument)
+        return given
 
     def fresh(self) -> list[Any]:
         """The arguments, arrays copied."""
@@ -73,7 +87,7 @@ def vecadd(example: str, n: int) -> Case:
     a, b = (np.append(rng.standard_normal(n).astype(np.float32), np.float32(np.nan)) for _ in range(2))
     c = np.full(n + 5, np.nan, np.float32)
     expected = a[:n].astype(np.float64) + b[:n]
-    return Case(example, (n,), (up(n, 1024) // 1024,), [a, b, c, n], 2, expected, 1e-7)
+    return Case(example, (n,), (up(n, 1024) // 1024,), [a, b, c, n], 2, expected, 1e-7, dict.fromkeys(range(3), (n,)))
 
 
 def gemm(m: int, n: int, k: int) -> Case:
@@ -85,7 +99,8 @@ def gemm(m: int, n: int, k: int) -> Case:
     arrays = [padded(a, half), padded(b, half), padded(c, single), blank(m, single)]
     sizes = [m, n, k, half, half, single, single]
     grid = (up(m, 128) // 128, up(n, 128) // 128)
-    return Case("gemm", (m, n, k), grid, arrays + sizes, 3, expected, F16_TOLERANCE)
+    extents = {0: (m, k), 1: (n, k), 2: (m, n), 3: (m, n)}
+    return Case("gemm", (m, n, k), grid, arrays + sizes, 3, expected, F16_TOLERANCE, extents)
 
 
 def gemm_negated(m: int, n: int, k: int) -> Case:
@@ -99,7 +114,8 @@ def gemm_negated(m: int, n: int, k: int) -> Case:
     arrays = [padded(a, half), padded(b, half), held, blank(m, single)]
     grid = (up(m, 128) // 128, up(n, 128) // 128)
     arguments = [*arrays, m, n, k, half, half, single]
-    return Case("gemm_negated", (m, n, k), grid, arguments, 3, expected, F16_TOLERANCE)
+    extents = {0: (m, k), 1: (n, k), 2: (k,), 3: (m, n)}
+    return Case("gemm_negated", (m, n, k), grid, arguments, 3, expected, F16_TOLERANCE, extents)
 
 
 def softmax(m: int, n: int) -> Case:
@@ -108,7 +124,8 @@ def softmax(m: int, n: int) -> Case:
     power = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
     pitch = up(n, 4) + 4
     arguments = [padded(x, pitch), blank(m, pitch), m, n, pitch, pitch]
-    return Case("softmax", (m, n), (m,), arguments, 1, power / power.sum(1, keepdims=True), F32_TOLERANCE)
+    expected = power / power.sum(1, keepdims=True)
+    return Case("softmax", (m, n), (m,), arguments, 1, expected, F32_TOLERANCE, {0: (m, n), 1: (m, n)})
 
 
 def layernorm(m: int, n: int) -> Case:
@@ -121,7 +138,8 @@ def layernorm(m: int, n: int) -> Case:
     pitch = up(n, 4) + 4
     held = [np.append(v, np.float32(np.nan)) for v in (weight, bias)]
     arguments = [padded(x, pitch), *held, blank(m, pitch), m, n, pitch, pitch, 1e-5]
-    return Case("layernorm", (m, n), (m,), arguments, 3, expected, F32_TOLERANCE)
+    extents = {0: (m, n), 1: (n,), 2: (n,), 3: (m, n)}
+    return Case("layernorm", (m, n), (m,), arguments, 3, expected, F32_TOLERANCE, extents)
 
 
 QUICK: dict[str, Callable[[], Case]] = {

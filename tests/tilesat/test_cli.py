@@ -92,11 +92,10 @@ def broken(tmp_path: Path, content: str | bytes) -> str:
         (BROKEN.replace("addf %p, %q", "addf %p, %p"), "broken.mlir:3:"),
         (BROKEN.replace("addf %p, %q", "frobnicate %p"), "broken.mlir:3:"),
         (BROKEN[:60], "broken.mlir:"),
-        ("", "broken.mlir"),
         (b"\x7fTileIR\x00" + bytes(range(40)), "broken.mlir"),
         (b"\xff\xfe\x00garbage", "broken.mlir"),
     ],
-    ids=["unknown-value", "wrong-type", "unknown-op", "cut-off", "empty", "bad-bytecode", "binary"],
+    ids=["unknown-value", "wrong-type", "unknown-op", "cut-off", "bad-bytecode", "binary"],
 )
 @pytest.mark.parametrize("command", ["check", "compile"])
 def test_bad_program_is_one_located_message_and_no_file(
@@ -114,11 +113,19 @@ def test_bad_program_is_one_located_message_and_no_file(
     assert not out.exists()
 
 
+def test_module_without_a_kernel_is_read_but_not_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = broken(tmp_path, "cuda_tile.module @m {\n}\n")
+    assert main(["check", source]) == 0
+    assert "no entry" in capsys.readouterr().out
+    assert main(["compile", source]) == 1
+    assert "broken.mlir:1:1: error: the module has no entry to compile" in capsys.readouterr().err
+
+
 def test_missing_file_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "no/such.mlir"]) == 1
     err = capsys.readouterr().err
-    assert "no/such.mlir" in err
-    assert len(err.splitlines()) == 1
+    assert err.startswith("no/such.mlir: error: ")
+    assert "No such file" in err
 
 
 @pytest.mark.parametrize("target", ["sm_1", "sm_80,sm_1", ""])

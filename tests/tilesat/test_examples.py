@@ -1,6 +1,7 @@
 """Every example: the PTX on the simulator, the source on the interpreter and NumPy give the same numbers."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,19 +13,20 @@ from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
 TARGETS = ("sm_80", "sm_86", "sm_89")
+BYTECODE = Path(__file__).resolve().parents[1] / "data" / "bytecode"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
 
 @cache
-def compiled(example: str, target: str) -> Kernel:
-    return tilesat.compile(EXAMPLES / f"{example}.mlir", target)
+def compiled(source: Path, target: str) -> Kernel:
+    return tilesat.compile(source, target)
 
 
-def check(case: Case, target: str) -> None:
-    kernel = compiled(case.example, target)
+def check(case: Case, source: Path, target: str) -> None:
+    kernel = compiled(source, target)
     for on in ("sim", "ref"):
         arguments = case.fresh()
-        kernel.run(case.grid, *arguments, on=on)
+        kernel.run(case.grid, *(arguments if source.suffix == ".mlir" else case.as_cutile(arguments)), on=on)
         error = largest_error(case.logical(arguments), case.expected)
         assert error <= case.tolerance, f"{on}: largest error {error:.3g}, tolerance {case.tolerance}"
         assert case.outside_untouched(arguments), f"{on} wrote outside its output"
@@ -32,20 +34,29 @@ def check(case: Case, target: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_example_computes_right_on_sm_80(name: str) -> None:
-    check(QUICK[name](), "sm_80")
+    case = QUICK[name]()
+    check(case, case.source, "sm_80")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_cutile_bytecode_computes_right_on_sm_80(name: str) -> None:
+    """As the cuda-tile package exported it: other argument order, other assumptions, same numbers."""
+    case = QUICK[name]()
+    check(case, BYTECODE / f"{case.example}.13.3.tileirbc", "sm_80")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", SWEEP)
 def test_example_computes_right_everywhere(name: str, target: str) -> None:
-    check(SWEEP[name](), target)
+    case = SWEEP[name]()
+    check(case, case.source, target)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("example", NAMES)
 def test_ptxas_accepts_without_warning_or_spill(example: str, target: str) -> None:
-    made = assemble(compiled(example, target).ptx, target)
+    made = assemble(compiled(EXAMPLES / f"{example}.mlir", target).ptx, target)
     assert made.spill_bytes == 0
     assert "warning" not in made.log
     assert "(C75" not in made.log

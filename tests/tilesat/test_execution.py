@@ -40,8 +40,9 @@ def test_plain_numbers_become_scalars_of_the_parameter() -> None:
         (0, halves(4, 4)[:, 1], "not contiguous"),
         (0, 3, "the argument is 3"),
         (1, halves(3), r"ptr<bf16>.*float16\[3\]"),
-        (2, np.float32(1.5), "1.5.*float32"),
+        (2, np.float32(1.5), "float32.1.5"),
         (2, 1 << 40, "1099511627776"),
+        (2, 7.5, "the argument is 7.5"),
         (3, halves(1), r"float16\[1\]"),
     ],
 )
