@@ -1,10 +1,11 @@
 """Extraction as a 0-1 program: the rows, without a solver.
 
 One variable per usable node and one per alternative of a choice group. Rows:
-- a class holds at most one node; every root holds one;
+- a class holds at most one node; one that every answer needs (the roots do) holds one;
 - for classes P and K: the nodes of P that need K together are at most the nodes of K (one row per class pair, which is
   tighter than one per node);
 - per group one alternative; the nodes of a class that carry an alternative are at most that alternative;
+- of the base nodes of a required family (see `families`) at least one;
 - resource rows;
 - cycles only when asked for: for classes K1 .. Kl, at most l - 1 of the steps K1->K2, .., Kl->K1 are chosen.
 With negative costs, a class that is not a root also needs a user, or rewards would be collected by nodes no root needs.
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extract.bounds import path_bound
+from extract.families import Required, required
 from extract.graph import Graph
 from extract.settle import INFINITY, settle_tree, weights
 
@@ -91,8 +93,11 @@ def make_program(graph: Graph, cutoff: float) -> Program:
     tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
     alternative_column = {tag: len(nodes) + place for place, tag in enumerate(sorted(tags))}
     program = Program(graph, nodes, column, alternative_column, class_nodes)
-    _class_rows(program)
-    _child_rows(program)
+    needed = _required(graph, nodes)
+    always = {*graph.topology.roots, *needed.classes}
+    _class_rows(program, always)
+    _family_rows(program, needed.families)
+    _child_rows(program, always)
     _group_rows(program)
     for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
         terms = [(column[node], float(use[node])) for node in nodes if use[node]]
@@ -152,19 +157,31 @@ def _undominated(graph: Graph, members: list[int]) -> list[int]:
     return kept
 
 
-def _class_rows(program: Program) -> None:
-    roots = set(program.graph.topology.roots)
+def _class_rows(program: Program, always: set[int]) -> None:
     for cls, members in program.class_nodes.items():
-        lower = 1.0 if cls in roots else 0.0
+        lower = 1.0 if cls in always else 0.0
         if members or lower:
             program.add_row(lower, [(program.column[node], 1.0) for node in members], 1.0)
 
 
-def _child_rows(program: Program) -> None:
+def _family_rows(program: Program, families: list[list[int]]) -> None:
+    for base in families:
+        program.add_row(1.0, [(program.column[node], 1.0) for node in base], INFINITY)
+
+
+def _required(graph: Graph, nodes: list[int]) -> Required:
+    """What every answer made of these nodes holds."""
+    cost = [INFINITY] * graph.n_nodes
+    for node in nodes:
+        cost[node] = float(graph.cost[node])
+    weight = weights(cost)
+    return required(graph.topology, weight, settle_tree(graph.topology, weight).order)
+
+
+def _child_rows(program: Program, always: set[int]) -> None:
     topology = program.graph.topology
     rewards = bool((program.graph.cost < 0).any())
     users: dict[int, list[int]] = {}
-    roots = set(topology.roots)
     for members in program.class_nodes.values():
         by_child: dict[int, list[int]] = {}
         for node in members:
@@ -172,15 +189,15 @@ def _child_rows(program: Program) -> None:
                 by_child.setdefault(child, []).append(node)
         for child, needing in by_child.items():
             users.setdefault(child, []).extend(needing)
-            if child in roots:
-                continue  # always built
+            if child in always:
+                continue
             terms = [(program.column[node], 1.0) for node in program.class_nodes[child]]
             terms += [(program.column[node], -1.0) for node in needing]
             program.add_row(0.0, terms, INFINITY)
     if not rewards:
         return
     for cls, members in program.class_nodes.items():
-        if cls not in roots and members:
+        if cls not in always and members:
             terms = [(program.column[node], 1.0) for node in users.get(cls, [])]
             terms += [(program.column[node], -1.0) for node in members]
             program.add_row(0.0, terms, INFINITY)
