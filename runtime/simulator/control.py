@@ -219,7 +219,7 @@ class Barrier:
         """Pass at once where every live thread of each CTA is here and none was before."""
         simple = self.condition is None and self.expected is None and self.waits and self.predicate is None
         if simple and self.uniform is not None and not lanes.barriers.is_used(self.uniform):
-            lanes.barriers.passed(None)
+            lanes.barriers.passed(self.uniform, None)
             return self.next
         self.diverged(lanes, lanes.machine.live_mask())
         return None
@@ -234,9 +234,21 @@ class Barrier:
                 arrival = Arrival(self.pc, self.next, chosen, self.expected, self.finish)
                 lanes.barriers.wait(int(number), arrival, self.predicate)
             else:
-                lanes.barriers.arrive(int(number), chosen, self.expected)
+                lanes.barriers.arrive(int(number), self.pc, chosen, self.expected)
                 lanes.add(self.next, chosen)
         lanes.barriers.release(lanes.add)
+
+
+class Observer(Protocol):
+    """Who wants to know which lanes barriers bring together."""
+
+    def met(self, number: int, lanes: Array | None) -> None:
+        """Lanes (None: all live ones) completed a barrier."""
+        ...
+
+    def arrived(self, number: int, lanes: Array) -> None:
+        """Lanes arrived at a barrier without waiting."""
+        ...
 
 
 class Barriers:
@@ -249,16 +261,16 @@ class Barriers:
         self._credit: dict[int, Array] = {}
         self._expected: dict[int, Array] = {}
         self._votes: dict[int, Array] = {}
-        self.observers: list[Callable[[Array | None], None]] = []
+        self.observer: Observer | None = None
 
     def is_used(self, number: int) -> bool:
         """Whether lanes wait at a barrier or have arrived at it."""
         return bool(self._arrivals.get(number)) or bool(number in self._credit and self._credit[number].any())
 
-    def passed(self, ctas: Array | None) -> None:
-        """Tell observers that the threads of these CTAs (None: all) met at a barrier."""
-        for observer in self.observers:
-            observer(ctas)
+    def passed(self, number: int, lanes: Array | None) -> None:
+        """Tell the observer that lanes (None: all live ones) met at a barrier."""
+        if self.observer is not None:
+            self.observer.met(number, lanes)
 
     def waiting(self) -> list[tuple[int, int, Array]]:
         """(barrier number, instruction, lanes) of all that wait."""
@@ -274,8 +286,11 @@ class Barriers:
             votes = self._votes.setdefault(number, np.zeros(self._machine.lanes, np.bool_))
             np.putmask(votes, arrival.mask, predicate)
 
-    def arrive(self, number: int, mask: Array, expected: Array | None) -> None:
+    def arrive(self, number: int, pc: int, mask: Array, expected: Array | None) -> None:
         """Lanes count as arrived without waiting. A warp counts whole (PTX ISA, "bar.arrive")."""
+        self._check(number, pc)
+        if self.observer is not None:
+            self.observer.arrived(number, mask)
         credit = self._credit.setdefault(number, np.zeros(self._machine.ctas, np.int64))
         warps = mask.reshape(-1, WARP).any(axis=1)
         credit += WARP * np.count_nonzero(warps.reshape(self._machine.ctas, -1), axis=1)
@@ -303,7 +318,7 @@ class Barriers:
             if not complete.any():
                 continue
             lanes = complete[self._machine.cta_of_lane]
-            self.passed(complete)
+            self.passed(number, here & lanes)
             votes = self._votes.get(number)
             rest: list[Arrival] = []
             for arrival in arrivals:

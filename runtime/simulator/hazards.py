@@ -1,47 +1,342 @@
-"""What hazards=True adds: copies that arrive late, races, uninitialised registers and shared memory."""
+"""What hazards=True adds: copies that arrive late, races in shared memory, reads of what nobody wrote.
 
-from typing import TYPE_CHECKING
+Order between accesses follows vector clocks at warp granularity: every warp counts epochs, a barrier lets its warps
+know each other's epochs, and an access is ordered before another when the later warp knows the earlier epoch. One
+thread's own accesses are always ordered; two threads of a warp only by bar.warp.sync or a CTA barrier, as the PTX
+memory model has it (PTX ISA, "Memory Consistency Model"). Strong accesses (atomics, volatile, relaxed, acquire,
+release) do not race with each other. Global memory is not tracked.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.machine import Machine
-from runtime.simulator.program import Entry, Guard, Instruction
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.types import Array
 
-if TYPE_CHECKING:
-    from runtime.simulator.decode import Decode, Step
+_NOBODY = -1
+_MANY = -2
+
+
+@dataclass(slots=True)
+class Copy:
+    """Bytes of cp.async in flight: per lane its group, the cells of `size` bytes, and the data."""
+
+    site: Site
+    size: int
+    lanes: Array
+    cells: Array
+    data: Array
+    group: Array
+
+
+class Clocks:
+    """What each warp of each CTA knows of the epochs of the others."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._warps = machine.slots // WARP
+        self.known = np.zeros((machine.ctas, self._warps, self._warps), np.int32)
+        self.epoch = np.ones((machine.ctas, self._warps), np.int32)
+        self._arrived: dict[int, list[tuple[Array, Array]]] = {}
+
+    def start(self) -> None:
+        """A batch begins: nobody knows anything."""
+        self.known.fill(0)
+        self.epoch.fill(1)
+        self._arrived.clear()
+
+    def _present(self, lanes: Array) -> Array:
+        present: Array = np.any(lanes.reshape(self._machine.ctas, self._warps, WARP), axis=2)
+        return present
+
+    def _publish(self, warps: Array) -> Array:
+        """What these warps know, their own epochs included; their next accesses get a new epoch."""
+        own = np.arange(self._warps)
+        self.known[:, own, own] = np.where(warps, self.epoch, self.known[:, own, own])
+        said = np.where(warps[:, :, None], self.known, 0)
+        self.epoch += warps
+        return said
+
+    def arrived(self, number: int, lanes: Array) -> None:
+        """bar.arrive: what the warps know goes to those that wait at the barrier."""
+        warps = self._present(lanes)
+        ctas: Array = np.any(warps, axis=1)
+        self._arrived.setdefault(number, []).append((ctas, self._publish(warps).max(axis=1)))
+
+    def met(self, number: int, lanes: Array) -> None:
+        """Lanes waited for each other at a barrier."""
+        warps = self._present(lanes)
+        shared = self._publish(warps).max(axis=1)
+        here = warps.any(axis=1)
+        for ctas, said in self._arrived.get(number, []):
+            shared = np.where((ctas & here)[:, None], np.maximum(shared, said), shared)
+        self._arrived[number] = [entry for entry in self._arrived.get(number, []) if not (entry[0] & here).any()]
+        self.known = np.where(warps[:, :, None], np.maximum(self.known, shared[:, None, :]), self.known)
+
+    def warp_met(self, lanes: Array) -> None:
+        """The lanes of each warp waited for each other."""
+        self._publish(self._present(lanes))
 
 
 class Tracker:
-    """Shadow state of a machine's shared memory and of its asynchronous copies."""
+    """Shadow state of a machine's shared memory, registers and asynchronous copies."""
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
         self._machine = machine
+        self._entry = entry
+        self.clocks = Clocks(machine)
+        count = machine.shared.bytes.size
+        warps = machine.slots // WARP
+        self._writer = np.full(count, _NOBODY, np.int32)
+        self._write_epoch = np.zeros(count, np.int32)
+        self._strong = np.zeros(count, np.bool_)
+        self._reader = np.full((count, warps), _NOBODY, np.int32)
+        self._read_epoch = np.zeros((count, warps), np.int32)
+        self._read_strong = np.zeros((count, warps), np.bool_)
+        self._in_flight = np.full(count, _NOBODY, np.int32)
+        self._flights: list[Copy] = []
+        self._committed = np.zeros(machine.lanes, np.int64)
+        self._initialised = np.zeros((len(entry.registers), machine.lanes), np.bool_)
 
     def start(self) -> None:
-        """A batch begins."""
+        """A batch begins: all contents are undefined."""
+        self.clocks.start()
+        for array in (self._writer, self._reader, self._in_flight):
+            array.fill(_NOBODY)
+        self._initialised.fill(False)
+        self._committed.fill(0)
+        self._flights.clear()
 
-    def end(self) -> None:
-        """A batch ended."""
+    # ---- order
 
-    def barrier(self, ctas: Array | None) -> None:
-        """The threads of CTAs met."""
+    def arrived(self, number: int, lanes: Array) -> None:
+        """bar.arrive at a barrier."""
+        self.clocks.arrived(number, lanes)
 
-    def warp_barrier(self, lanes: Array) -> None:
-        """The lanes of warps met."""
+    def met(self, number: int, lanes: Array | None) -> None:
+        """Lanes (None: all live ones) completed a barrier."""
+        self.clocks.met(number, self._machine.live_mask() if lanes is None else lanes)
 
-    def report_shuffle(self, instruction: Instruction, lane: int) -> None:
-        """A lane reads a lane that takes no part."""
+    def warp_met(self, lanes: Array) -> None:
+        """bar.warp.sync."""
+        self.clocks.warp_met(lanes)
+
+    # ---- shared memory
+
+    def _bytes(self, cells: Array, size: int) -> Array:
+        return cells.reshape(-1)[:, None] * size + np.arange(size)
+
+    def _numbers(self, lanes: Array | None) -> Array:
+        return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
+
+    def _owners(self, cells: Array, lanes: Array | None) -> Array:
+        """The lane of each access, as a column: cells are [lane], [several, lane] or [several, lane, several]."""
+        numbers = self._numbers(lanes)
+        if cells.ndim == 3:
+            numbers = np.repeat(numbers, cells.shape[2])
+        return np.tile(numbers, cells.shape[0] if cells.ndim > 1 else 1)[:, None]
+
+    def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
+        """Lanes read cells of `size` bytes. Raises HazardError."""
+        where = self._bytes(cells, size)
+        reader = self._owners(cells, lanes)
+        self._check_flight(site, where, reader, "reads")
+        unwritten = self._writer[where] == _NOBODY
+        if unwritten.any():
+            lane, byte = self._first(unwritten, reader, where)
+            raise self._error(site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written")
+        self._check_writer(site, where, reader, strong, "reads")
+        cta, warp = self._place(reader)
+        epoch = np.broadcast_to(self.clocks.epoch[cta, warp], where.shape)
+        warp = np.broadcast_to(warp, where.shape)
+        reader = np.broadcast_to(reader, where.shape)
+        before = self._reader[where, warp]
+        fresh = (self._read_epoch[where, warp] < epoch) | (before == _NOBODY)
+        self._reader[where, warp] = np.where(fresh | (before == reader), reader, _MANY)
+        # several lanes of one instruction may read one byte: the last assignment wins, so look again
+        self._reader[where, warp] = np.where(self._reader[where, warp] == reader, reader, _MANY)
+        self._read_strong[where, warp] = strong & (fresh | self._read_strong[where, warp])
+        self._read_epoch[where, warp] = epoch
+
+    def write(
+        self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
+    ) -> None:
+        """Lanes write data (None: unknown) to cells of `size` bytes. Raises HazardError."""
+        where = self._bytes(cells, size)
+        writer = self._owners(cells, lanes)
+        self._check_flight(site, where, writer, "writes")
+        self._check_write(site, where, writer, strong, data)
+        self._note_write(where, writer, strong)
+        if data is not None and not strong:
+            self._check_same_instruction(site, where, writer, data)
+
+    def _check_write(self, site: Site, where: Array, writer: Array, strong: bool, data: Array | None) -> None:
+        unchanged = None
+        if data is not None:
+            unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
+        self._check_writer(site, where, writer, strong, "writes", unchanged)
+        cta, warp = self._place(writer)
+        known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, :]
+        others = self._reader[where]
+        racing = (others != _NOBODY) & (self._read_epoch[where] > known) & (others != writer[:, :, None])
+        racing &= ~(strong & self._read_strong[where])
+        if racing.any():
+            position = tuple(int(axis[0]) for axis in np.nonzero(racing))
+            lane, byte = int(writer[position[0], 0]), int(where[position[:2]])
+            other = int(others[position])
+            reader = "several threads read" if other == _MANY else f"{self._who(other)} read"
+            raise self._race(site, f"{self._who(lane)} writes", byte, reader)
+
+    def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
+        cta, warp = self._place(writer)
+        self._writer[where] = writer
+        self._write_epoch[where] = self.clocks.epoch[cta, warp]
+        self._strong[where] = strong
+        self._reader[where] = _NOBODY
+
+    def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
+        lost = self._writer[where] != writer
+        if not lost.any():
+            return
+        values = np.zeros(self._machine.shared.bytes.size, np.uint8)
+        given = data.view(np.uint8).reshape(where.shape)
+        values[where] = given
+        clash = lost & (values[where] != given)
+        if clash.any():
+            lane, byte = self._first(clash, writer, where)
+            other = self._who(int(self._writer[self._absolute(clash, where)]))
+            raise self._race(site, f"{self._who(lane)} writes", byte, f"{other} at the same time writes otherwise")
+
+    def _absolute(self, bad: Array, where: Array) -> int:
+        return int(where[bad][0])
+
+    def _check_writer(
+        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None
+    ) -> None:
+        """Accesses that are not ordered after the last write of another thread."""
+        writer = self._writer[where]
+        cta, warp = self._place(lanes)
+        writer_warp = np.maximum(writer, 0) % self._machine.slots // WARP
+        racing = (writer >= 0) & (writer != lanes)
+        racing &= self._write_epoch[where] > self.clocks.known[cta, warp, writer_warp]
+        if strong:
+            racing &= ~self._strong[where]
+        if harmless is not None:
+            racing &= ~harmless
+        if racing.any():
+            lane, byte = self._first(racing, lanes, where)
+            other = self._who(int(writer[racing][0]))
+            raise self._race(site, f"{self._who(lane)} {verb}", byte, f"{other} wrote")
+
+    def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        flying = self._in_flight[where] != _NOBODY
+        if flying.any():
+            lane, byte = self._first(flying, lanes, where)
+            issuer = self._who(int(self._in_flight[where][flying][0]))
+            raise self._error(
+                site,
+                f"{self._who(lane)} {verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
+                "flight; that thread must wait for its group first",
+            )
+
+    def _place(self, lanes: Array) -> tuple[Array, Array]:
+        return lanes // self._machine.slots, lanes % self._machine.slots // WARP
+
+    def _first(self, bad: Array, lanes: Array, where: Array) -> tuple[int, int]:
+        row, column = (int(axis[0]) for axis in np.nonzero(bad))
+        return int(lanes[row, 0]), int(where[row, column]) % self._machine.shared.stride
+
+    def _who(self, lane: int) -> str:
+        return self._machine.describe(lane)
+
+    def _error(self, site: Site, message: str) -> HazardError:
+        return HazardError(message, site.instruction.line, site.instruction.text)
+
+    def _race(self, site: Site, one: str, byte: int, other: str) -> HazardError:
+        inside = byte % self._machine.shared.stride
+        return self._error(site, f"race: {one} byte {inside} of shared memory, which {other} with no barrier between")
+
+    # ---- asynchronous copies
+
+    def copy(self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array) -> None:
+        """cp.async: the destination is undefined until the issuing thread has waited."""
+        numbers = self._numbers(lanes)
+        where = self._bytes(cells, size)
+        self._check_flight(site, where, numbers[:, None], "copies to")
+        self._check_write(site, where, numbers[:, None], False, None)
+        self._in_flight[where] = numbers[:, None]
+        self._machine.shared.bytes[where] = 0xFF
+        self._flights.append(Copy(site, size, numbers, cells, data.copy(), self._committed[numbers]))
 
     def commit(self, mask: Array | None) -> None:
         """cp.async.commit_group."""
+        lanes = self._machine.active(mask)
+        self._committed += 1 if lanes is None else lanes
 
     def wait(self, mask: Array | None, pending: int) -> None:
-        """cp.async.wait_group."""
+        """cp.async.wait_group: the copies of all but the newest groups arrive."""
+        lanes = self._machine.active(mask)
+        rest: list[Copy] = []
+        for flight in self._flights:
+            done = flight.group < self._committed[flight.lanes] - pending
+            if lanes is not None:
+                done &= lanes[flight.lanes]
+            if not done.any():
+                rest.append(flight)
+                continue
+            where = self._bytes(flight.cells[done], flight.size)
+            self._machine.shared.cells[flight.size][flight.cells[done]] = flight.data[done]
+            self._in_flight[where] = _NOBODY
+            self._note_write(where, flight.lanes[done][:, None], strong=False)
+            if not done.all():
+                left = ~done
+                rest.append(
+                    Copy(flight.site, flight.size, flight.lanes[left], flight.cells[left], flight.data[left],
+                         flight.group[left])
+                )  # fmt: skip
+        self._flights = rest
 
-    def copy(self, site: Site, size: int, lanes: Array | None, index: Array, data: Array) -> None:
-        """cp.async: data to shared cells."""
+    # ---- registers and shuffles
 
+    def check_shuffle(self, instruction: Instruction, lanes: Array, source: Array) -> None:
+        """Lanes read a register of the source lanes, which must take part too."""
+        absent = lanes & ~lanes[source]
+        if absent.any():
+            lane = int(np.flatnonzero(absent)[0])
+            raise HazardError(
+                f"{self._who(lane)} reads from lane {int(source[lane]) % WARP}, which does not take part",
+                instruction.line,
+                instruction.text,
+            )
 
-def watch_registers(tracker: Tracker, d: "Decode", step: "Step | None", guard: Guard | None) -> "Step | None":
-    """A step that also checks the registers it reads."""
-    return step
+    def watch(
+        self, instruction: Instruction, step: Callable[[Array | None], None] | None, reads: set[int], writes: set[int]
+    ) -> Callable[[Array | None], None]:
+        """A step that first checks that the registers it reads were written, and notes what it writes."""
+        machine = self._machine
+        sources = [(number, self._initialised[number]) for number in sorted(reads)]
+        targets = [self._initialised[number] for number in sorted(writes)]
+
+        def watched(mask: Array | None) -> None:
+            lanes = machine.active(mask)
+            for number, known in sources:
+                bad = ~known if lanes is None else lanes & ~known
+                if bad.any():
+                    lane = int(np.flatnonzero(bad)[0])
+                    name = self._entry.registers[number].name
+                    raise HazardError(
+                        f"{machine.describe(lane)} reads register `{name}`, which it has not written",
+                        instruction.line,
+                        instruction.text,
+                    )
+            if step is not None:
+                step(mask)
+            for known in targets:
+                known |= True if lanes is None else lanes
+
+        return watched

@@ -25,6 +25,8 @@ Extent: TypeAlias = Sequence[int]
 # Lanes that run as one vector: beyond a few thousand NumPy's cost per lane dominates and the cache no longer holds
 # the registers (measured: benchmarks in the project's documentation of the simulator).
 _BATCH_LANES = 4096
+# The same with hazards, whose shadow state takes some hundred bytes for each byte of shared memory.
+_HAZARD_LANES = 512
 # Basic blocks before a launch is taken to loop forever.
 MAX_BLOCKS = 50_000_000
 
@@ -185,7 +187,8 @@ def _run(
     if dynamic_smem < 0:
         raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
     symbols, shared_size, local_size, base = _place(module, kernel, memory, parameter_bytes, dynamic_smem)
-    ctas = max(1, min(geometry.ctas, _BATCH_LANES // geometry.slots))
+    lanes = _HAZARD_LANES if hazards else _BATCH_LANES
+    ctas = max(1, min(geometry.ctas, lanes // geometry.slots))
     machine = Machine(kernel, geometry, ctas, memory, shared_size, local_size)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
@@ -193,14 +196,12 @@ def _run(
     code, sites = link(kernel, Binding(machine, symbols, parameter_bytes, base, tracker))
     scheduler = Scheduler(machine, code, max_blocks)
     if tracker is not None:
-        scheduler.barriers.observers.append(tracker.barrier)
+        scheduler.barriers.observer = tracker
     live = 0
     for live in machine.batches():  # noqa: B007 - the last batch's count is used below
         if tracker is not None:
             tracker.start()
         scheduler.run()
-        if tracker is not None:
-            tracker.end()
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, :shared_size].copy()
     return _report(scheduler, sites, shared, shared_size)
 

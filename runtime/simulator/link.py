@@ -32,8 +32,8 @@ from runtime.simulator.families import (
     move,
     warp,
 )
-from runtime.simulator.hazards import watch_registers
-from runtime.simulator.program import Entry, Guard, Instruction
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
 from runtime.simulator.schedule import Code
 from runtime.simulator.types import TYPES, Array
 
@@ -67,12 +67,12 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
         if instruction.base in _CONTROL and not is_warp_barrier:
             code.controls[pc] = _control(d, pc, entry)
             if binding.hazards is not None:
-                code.steps[pc] = watch_registers(binding.hazards, d, None, None)
+                code.steps[pc] = binding.hazards.watch(instruction, None, d.reads, d.writes)
             continue
         step = _decode(d, is_warp_barrier)
         guard = instruction.guard
-        if binding.hazards is not None:
-            step = watch_registers(binding.hazards, d, step, guard)
+        if binding.hazards is not None and step is not None:
+            step = _watched(binding.hazards, d, step)
         if d.site is not None:
             sites.append(d.site)
         if step is None:
@@ -83,7 +83,11 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
                 code.controls[pc] = GuardedMeeting(pc, pc + 1, condition, d.members, step)
             continue
         code.members[pc] = d.members
-        code.steps[pc] = step if guard is None else _guarded(d, step, guard)
+        if guard is not None:
+            step = _guarded(d, step, guard)
+            if binding.hazards is not None:
+                step = binding.hazards.watch(instruction, step, {guard.register.index}, set())
+        code.steps[pc] = step
     code.build_blocks()
     return code, sites
 
@@ -99,6 +103,31 @@ def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
     if decoder is None:
         raise d.error(UnknownOpcodeError, f"opcode `{base}` is not simulated")
     return decoder(d)
+
+
+def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
+    """A step that checks the registers it reads; selp reads only the operand that it selects."""
+    instruction = d.instruction
+    if instruction.base != "selp":
+        return tracker.watch(instruction, step, d.reads, d.writes)
+    first, second, chosen = instruction.operands[1:4]
+    predicate = d.value(chosen, TYPES["pred"])
+
+    def of(operand: Operand) -> set[int]:
+        return {operand.index} if isinstance(operand, Register) else set()
+
+    check_first = tracker.watch(instruction, None, of(first), set())
+    check_second = tracker.watch(instruction, None, of(second), set())
+    whole = tracker.watch(instruction, step, of(chosen), d.writes)
+    machine = d.machine
+
+    def selected(mask: Array | None) -> None:
+        lanes = machine.live_mask() if mask is None else mask
+        check_first(lanes & predicate)
+        check_second(lanes & ~predicate)
+        whole(mask)
+
+    return selected
 
 
 def _control(d: Decode, pc: int, entry: Entry) -> Control:

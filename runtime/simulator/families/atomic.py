@@ -68,12 +68,17 @@ def decode_atomic(d: Decode) -> Step:
     port = open_port(d, site, space, address, type_.bytes)
     machine = d.machine
     storage = unsigned(type_.bits)
+    size = type_.bytes
+    tracker, shared = d.binding.hazards, machine.shared.cells[size]
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
+        if tracker is not None and cells is shared:
+            tracker.read(site, size, lanes, index, strong=True)
+            tracker.write(site, size, lanes, index, None, strong=True)
         memory = cells.view(storage)
         operands = [value if lanes is None else value[lanes] for value in values]
         before = _in_turns(memory, index, operands, update)

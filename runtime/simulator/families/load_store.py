@@ -22,9 +22,13 @@ _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no
 _SPACES = ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")
 
 
-def take_hints(d: Decode, is_load: bool) -> bool:
-    """Consume ordering, scope, cache, eviction and prefetch modifiers; whether a cache-policy operand follows."""
-    if d.take(*_ORDER) is not None:
+def take_hints(d: Decode, is_load: bool) -> tuple[bool, bool]:
+    """Consume ordering, scope, cache, eviction and prefetch modifiers.
+
+    Returns whether a cache-policy operand follows, and whether the access is strong (PTX ISA, "Strong operation").
+    """
+    order = d.take(*_ORDER)
+    if order is not None:
         d.take(*_SCOPE)
     d.take(*(_CACHE_LOAD if is_load else _CACHE_STORE))
     if is_load:
@@ -33,7 +37,7 @@ def take_hints(d: Decode, is_load: bool) -> bool:
         d.take(*(prefix + name for name in names))
     if is_load:
         d.take("L2::64B", "L2::128B", "L2::256B")
-    return d.flag("L2::cache_hint")
+    return d.flag("L2::cache_hint"), order not in (None, "weak")
 
 
 def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array]:
@@ -144,7 +148,7 @@ def _space(d: Decode) -> str:
 
 def decode_load(d: Decode) -> Step:
     """ld and ldu."""
-    has_policy = take_hints(d, is_load=True)
+    has_policy, strong = take_hints(d, is_load=True)
     space = _space(d)
     type_, count = _element(d)
     d.finish(2 + has_policy)
@@ -160,7 +164,8 @@ def decode_load(d: Decode) -> Step:
     machine = d.machine
     cell = unsigned(type_.bits) if type_.dtype is None or type_.is_float else type_.dtype
     if type_.bits == 128:
-        return _load_quad(d, port, targets[0])
+        return _load_quad(d, site, port, targets[0])
+    tracker, shared = d.binding.hazards, machine.shared.cells[size]
     raw = [None if target is None else _as_cell(target, type_) for target in targets]
 
     def step(mask: Array | None) -> None:
@@ -168,6 +173,8 @@ def decode_load(d: Decode) -> Step:
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
+        if tracker is not None and cells is shared:
+            tracker.read(site, size, lanes, index, strong)
         values = cells.take(index).view(cell)
         for number, target in enumerate(raw):
             if target is not None:
@@ -185,14 +192,17 @@ def _as_cell(target: Array, type_: PtxType) -> Array:
     return target.view(unsigned(type_.bits)) if type_.is_float else target
 
 
-def _load_quad(d: Decode, port: Port, target: Array | None) -> Step:
+def _load_quad(d: Decode, site: Site, port: Port, target: Array | None) -> Step:
     machine = d.machine
+    tracker, shared = d.binding.hazards, machine.shared.cells[16]
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
+        if tracker is not None and cells is shared:
+            tracker.read(site, 16, lanes, index)
         values = cells.take(index).view(np.uint64).reshape(-1, 2)
         if target is not None:
             if lanes is None:
@@ -239,7 +249,7 @@ def _load_parameter(d: Decode, type_: PtxType, address: Address, targets: list[A
 
 def decode_store(d: Decode) -> Step:
     """st."""
-    has_policy = take_hints(d, is_load=False)
+    has_policy, strong = take_hints(d, is_load=False)
     space = _space(d)
     type_, count = _element(d)
     d.finish(2 + has_policy)
@@ -265,6 +275,7 @@ def decode_store(d: Decode) -> Step:
         columns = [matrix[:, number] for number in range(count)]
         values = [value.view(unsigned(type_.bits)) for value in values]
     packed = whole.view(CELL[size]).reshape(-1)
+    tracker, shared = d.binding.hazards, machine.shared.cells[size]
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
@@ -273,7 +284,10 @@ def decode_store(d: Decode) -> Step:
         for column, value in zip(columns, values, strict=True):
             np.copyto(column, value)
         cells, index = port.cells(lanes)
-        cells[index] = packed if lanes is None else packed[lanes]
+        data = packed if lanes is None else packed[lanes]
+        if tracker is not None and cells is shared:
+            tracker.write(site, size, lanes, index, data, strong)
+        cells[index] = data
 
     return by_window(d, address, step) if space == "" else step
 

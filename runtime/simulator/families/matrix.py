@@ -86,10 +86,14 @@ def decode_ldmatrix(d: Decode) -> Step:
     site.counts_banks = True
     d.site = site
     source = machine.shared.cells[2 if is_transposed else 4]
+    tracker = d.binding.hazards
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         index = site.cells(values(), lanes, count, is_transposed)
+        if tracker is not None:
+            part = index if lanes is None else index[:, lanes]
+            tracker.read(site, source.dtype.itemsize, lanes, part)
         data = source.take(index)
         if is_transposed:
             data = data.view(np.uint32)[:, :, 0]
@@ -112,6 +116,7 @@ def decode_stmatrix(d: Decode) -> Step:
     site.counts_banks = True
     d.site = site
     target = machine.shared.cells[2 if is_transposed else 4]
+    tracker = d.binding.hazards
     staged = np.empty((count, machine.lanes), np.uint32)
 
     def step(mask: Array | None) -> None:
@@ -120,10 +125,10 @@ def decode_stmatrix(d: Decode) -> Step:
         for row, source in zip(staged, sources, strict=True):
             np.copyto(row, source)
         data = staged.view(np.uint16).reshape(count, -1, 2) if is_transposed else staged
-        if lanes is None:
-            target[index] = data
-        else:
-            target[index[:, lanes]] = data[:, lanes]
+        part, chosen = (index, data) if lanes is None else (index[:, lanes], data[:, lanes])
+        if tracker is not None:
+            tracker.write(site, target.dtype.itemsize, lanes, part, chosen)
+        target[part] = chosen
 
     return step
 

@@ -81,10 +81,7 @@ def decode_shfl(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         lanes, valid = source()
         if tracker is not None:
-            here = present(mask)
-            absent = here & ~here[lanes]
-            if absent.any():
-                tracker.report_shuffle(d.instruction, int(np.flatnonzero(absent)[0]))
+            tracker.check_shuffle(d.instruction, present(mask), lanes)
         if target is not None:
             _store(target, a.take(lanes), mask)
         if valid_target is not None:
@@ -282,7 +279,7 @@ def decode_warp_barrier(d: Decode) -> Step:
 
     def step(mask: Array | None) -> None:
         if tracker is not None:
-            tracker.warp_barrier(present(mask))
+            tracker.warp_met(present(mask))
 
     return step
 
