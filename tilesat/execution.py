@@ -65,7 +65,7 @@ def _check(entry: Entry, position: int, wanted: object, given: Argument | int | 
                 return kind.type(given)
             except OverflowError:
                 raise _mismatch(entry, position, wanted, given) from None
-        if given.dtype == kind:
+        if isinstance(given, np.generic) and given.dtype == kind:
             return given
     shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else repr(given)
     raise _mismatch(entry, position, wanted, shown)
