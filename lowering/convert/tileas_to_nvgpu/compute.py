@@ -186,8 +186,7 @@ def through_shared(
     scratch = emitter.scratch()
     element = source.element
     store_shared(emitter, source, scratch, shared)
-    emitter.barrier()
-    emitter.scratch_used = True  # it is about to be read
+    emitter.scratch_written()
     reader = SharedMatrices if matrices else SharedVectors
     read = reader(emitter, layout, element, scratch, shared)
     emitter.pending.append(read)  # read when asked for, at the latest before the scratch is used again

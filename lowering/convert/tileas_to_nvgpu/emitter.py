@@ -68,25 +68,34 @@ class Emitter:
 
     # --- memory in order
 
-    def settle(self) -> None:
-        """Emit what pending loads have left unread: something that may change memory comes next."""
-        pending, self.pending = self.pending, []
-        for registers in pending:
+    def settle(self, shared_only: bool = False) -> None:
+        """Emit what pending loads have left unread: something that may change memory comes next.
+
+        `shared_only`: only shared memory changes, loads from global memory stay pending.
+        """
+        waiting = [r for r in self.pending if shared_only and not r.reads_shared]
+        ready = [r for r in self.pending if r not in waiting]
+        self.pending = waiting
+        for registers in ready:
             registers.force()
 
     def barrier(self) -> None:
-        """All threads meet."""
+        """All threads meet, and see what each of them has written."""
         self.settle()
         self.effect(gpu.Barrier)
         self.scratch_used = False
 
-    def scratch(self, offset: int = 0) -> Value:
+    def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
-        self.settle()
+        self.settle(shared_only=True)
         if self.scratch_used:
             self.effect(gpu.Barrier)
+        return self.pointer(self.shared_base, None, 1, self.scratch_offset)
+
+    def scratch_written(self) -> None:
+        """All threads have written scratch memory and may read it."""
+        self.effect(gpu.Barrier)
         self.scratch_used = True
-        return self.pointer(self.shared_base, None, 1, self.scratch_offset + offset)
 
     # --- numbers
 

@@ -25,8 +25,11 @@ class Registers:
     """The registers of a tile that one thread holds under `layout`; subclasses say how they come to be.
 
     `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` where the
-    instruction behind it yields packed pairs or whole fragments.
+    instruction behind it yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must
+    be made before it changes.
     """
+
+    reads_shared = False
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type):
         self.emitter = emitter

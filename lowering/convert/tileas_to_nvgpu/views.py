@@ -382,6 +382,8 @@ def store_shared(
 class SharedVectors(Vectors):
     """A tile read from a buffer by vector loads."""
 
+    reads_shared = True
+
     def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Value, shared: SharedLayout):
         self.plan = access_plan(layout, shared)
         super().__init__(emitter, layout, element, self.plan)
@@ -394,6 +396,8 @@ class SharedVectors(Vectors):
 
 class SharedMatrices(Registers):
     """A tile read from a buffer by ldmatrix, one instruction when any of its registers is asked for."""
+
+    reads_shared = True
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type, source: Value, shared: SharedLayout):
         super().__init__(emitter, layout, element)
