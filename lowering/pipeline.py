@@ -15,7 +15,7 @@ from ir.dialects import cuda_tile as ct
 from ir.text import print_generic, print_text
 from ir.types import IntType, PointerType, TileType
 from lowering import ptx
-from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.convert import cuda_tile_to_tileaa, nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import schedule
@@ -101,7 +101,6 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
         selection = select(saturated, oracle, tier, options.forbid, options.extractor)
     with clock.stage("decode"):
         placed = decode(selection, entry.sym_name, warps)
-        placed_text = print_generic(placed)
     with clock.stage("schedule"):
         scheduled = schedule(placed, tier)
     with clock.stage("nvgpu"):
@@ -114,7 +113,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
     manifest = manifest_of(entry, target, warps, scheduled.attributes["shared_bytes"])
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: print_text(module),
-        "nv_tileaa": lambda: placed_text,
+        "nv_tileaa": lambda: print_generic(cuda_tile_to_tileaa.convert(entry)),
         "egraph": lambda: str(saturated.report),
         "nv_tileas": lambda: print_generic(scheduled),
         "nvgpu": nvgpu_text,

@@ -1,4 +1,5 @@
-"""arith: integer and float arithmetic on scalars and on packed 16-bit pairs (vector<2xf16>, vector<2xbf16>).
+"""arith: integer and float arithmetic on scalars, on packed 16-bit pairs (vector<2xf16>, vector<2xbf16>) of the
+per-thread levels, and elementwise on the tensors of nv_tileaa and nv_tileas.
 
 Names and semantics are those of MLIR's arith dialect, except `mulsi_wide` and `mului_wide` (ours: i32 x i32 -> i64).
 Float ops carry `rounding` (rn, rz, rm, rp, approx, full) and `ftz`, which PTX has and MLIR has not.
@@ -7,7 +8,7 @@ Float ops carry `rounding` (rn, rz, rm, rp, approx, full) and `ftz`, which PTX h
 from __future__ import annotations
 
 from ir.core import Attr, Op, Operand, Result, flag, op, same_type_as
-from ir.types import I1, I32, I64, FloatType, IntType, Type, VectorType
+from ir.types import I1, I32, I64, FloatType, IntType, TensorType, Type, VectorType
 
 INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
@@ -17,18 +18,23 @@ ROUNDINGS = ("rn", "rz", "rm", "rp", "approx", "full")
 
 
 def element_of(type: Type) -> Type:
-    """The scalar type under a vector, or the type itself."""
-    return type.element if isinstance(type, VectorType) else type
+    """The scalar type under a vector or tensor, or the type itself."""
+    return type.element if isinstance(type, VectorType | TensorType) else type
 
 
 def is_integer(type: Type) -> bool:
-    """An integer, or a vector of integers."""
+    """An integer, or a vector or tensor of integers."""
     return isinstance(element_of(type), IntType)
 
 
 def is_float(type: Type) -> bool:
-    """A float, or a vector of floats."""
+    """A float, or a vector or tensor of floats."""
     return isinstance(element_of(type), FloatType)
+
+
+def is_predicate(type: Type) -> bool:
+    """A predicate, or a tensor of predicates."""
+    return element_of(type) == I1
 
 
 @op("arith.constant")
@@ -204,7 +210,7 @@ class CmpI(Op):
     lhs = Operand(is_integer)
     rhs = Operand(is_integer)
     predicate = Attr(str)
-    result = Result(lambda t: t == I1)
+    result = Result(is_predicate)
 
     def verify(self) -> None:
         """One operand type, a known predicate."""
@@ -216,7 +222,7 @@ class CmpI(Op):
 class Select(Op):
     """`true_value` where the condition holds, else `false_value`."""
 
-    condition = Operand(lambda t: t == I1)
+    condition = Operand(is_predicate)
     true_value = Operand()
     false_value = Operand()
     result = same_type_as("true_value")
@@ -299,7 +305,7 @@ class CmpF(Op):
     rhs = Operand(is_float)
     predicate = Attr(str)
     ftz = flag()
-    result = Result(lambda t: t == I1)
+    result = Result(is_predicate)
 
     def verify(self) -> None:
         """One operand type, a known predicate."""
