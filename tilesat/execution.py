@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
@@ -125,7 +125,7 @@ def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument]
     """What the simulator takes for one PTX parameter of the manifest."""
     if parameter["kind"] == "tensormap":
         raise UnsupportedError("kernels with tensor-map parameters cannot be run on the simulator yet")
-    argument: Any = arguments[parameter["arg"]]
+    argument = cast(Any, arguments[parameter["arg"]])
     return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
 
 
