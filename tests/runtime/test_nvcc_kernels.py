@@ -14,7 +14,9 @@ PTX = (Path(__file__).parent / "data" / "nvcc" / "kernels.ptx").read_text()
 class Kernel:
     """One launch: arrays become addresses, and come back by their position."""
 
-    def __init__(self, name: str, grid: tuple[int, ...], block: tuple[int, ...], *args: object, shared: int = 0) -> None:
+    def __init__(
+        self, name: str, grid: tuple[int, ...], block: tuple[int, ...], *args: object, shared: int = 0
+    ) -> None:
         self.memory = GlobalMemory()
         self.arrays = {n: a for n, a in enumerate(args) if isinstance(a, np.ndarray)}
         self.addresses = {n: self.memory.put(a) for n, a in self.arrays.items()}
@@ -26,7 +28,7 @@ class Kernel:
         return self.memory.get(self.addresses[position], array.shape, array.dtype)
 
 
-@pytest.fixture()
+@pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(42)
 

@@ -1,0 +1,95 @@
+"""The hand-off to ptxas: resources, located errors, advisories, SASS."""
+
+from pathlib import Path
+
+import pytest
+
+from runtime import ptxas
+
+DATA = Path(__file__).parent / "data"
+GEMM = (DATA / "nvcc" / "kernels.ptx").read_text()
+ONE_WARP = (DATA / "ptx" / "01_cpasync_ldmatrix_mma_f16.ptx").read_text()
+
+
+def test_assemble_reports_resources() -> None:
+    cubin = ptxas.assemble(ONE_WARP, "sm_80")
+    assert cubin.binary[:4] == b"\x7fELF"
+    assert list(cubin.entries) == ["gemm16x8"]
+    assert 20 <= cubin.registers <= 40
+    assert (cubin.smem, cubin.barriers) == (3072, 1)
+    assert (cubin.spill_stores, cubin.spill_loads, cubin.stack) == (0, 0, 0)
+    assert cubin.infos == cubin.warnings == ()
+
+
+def test_spills_are_reported() -> None:
+    cubin = ptxas.assemble(GEMM.replace(".maxntid 128", ".maxnreg 24\n.maxntid 128"), "sm_80")
+    assert cubin.entries["gemm"].spill_stores > 0
+    assert cubin.spill_loads > 0
+
+
+def test_errors_name_line_text_and_message() -> None:
+    broken = ONE_WARP.replace("add.s64 %rd4,%rd0,%rd3", "adq.s64 %rd4,%rd0,%rd3")
+    line = next(number for number, text in enumerate(broken.splitlines(), 1) if "adq" in text)
+    with pytest.raises(ptxas.PtxasError) as caught:
+        ptxas.assemble(broken, "sm_80")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.line == line
+    assert "adq.s64" in diagnostic.text
+    assert "adq" in diagnostic.message
+    assert f"line {line}" in str(caught.value)
+
+
+def test_errors_without_a_line() -> None:
+    with pytest.raises(ptxas.PtxasError, match="sm_83"):
+        ptxas.assemble(ONE_WARP, "sm_83")
+    with pytest.raises(ptxas.PtxasError, match="version"):
+        ptxas.assemble("nothing", "sm_80")
+
+
+def test_advisories_are_kept() -> None:
+    text = """.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry roles() .reqntid 256 { setmaxnreg.inc.sync.aligned.u32 120; ret; }
+"""
+    cubin = ptxas.assemble(text, "sm_90a")
+    assert len(cubin.infos) == 1
+    assert "(C7508)" in cubin.infos[0]
+
+
+def test_mma_loop_counts_the_loop_of_the_gemm() -> None:
+    sass = ptxas.disassemble(ptxas.assemble(ONE_WARP, "sm_80"))
+    count = ptxas.mma_loop(sass)
+    assert 20 <= count <= 60
+    assert ptxas.mma_loop(sass.replace("HMMA", "FFMA")) == 0
+
+
+def test_mma_loop_takes_the_innermost_loop_with_most_mma() -> None:
+    sass = """
+.L_x_1:
+        /*0000*/                   IADD3 R1, R1, 0x1, RZ ;
+.L_x_2:
+        /*0010*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
+        /*0020*/                   HMMA.16816.F32 R4, R8, R14, R4 ;
+        /*0030*/               @P0 BRA `(.L_x_2) ;
+.L_x_3:
+        /*0040*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
+        /*0050*/                   IADD3 R1, R1, 0x1, RZ ;
+        /*0060*/              @!P1 BRA `(.L_x_3) ;
+        /*0070*/               @P2 BRA `(.L_x_1) ;
+        /*0080*/                   EXIT ;
+.L_x_4:
+        /*0090*/                   BRA `(.L_x_4);
+"""
+    assert ptxas.mma_loop(sass) == 3
+
+
+def test_missing_program_says_how_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ptxas.find.cache_clear()
+    try:
+        with pytest.raises(ptxas.PtxasNotFoundError, match="pip install --no-deps nvidia-cuda-nvcc"):
+            ptxas.assemble(ONE_WARP, "sm_80")
+    finally:
+        ptxas.find.cache_clear()
