@@ -22,6 +22,7 @@ _TIMEOUT_SECONDS = 300
 
 _LOCATED = re.compile(r"^ptxas\s+(?:.*?,\s*)?line\s+(\d+)\s*;\s*(error|fatal|warning|info)\s*:\s*(.*)$")
 _PLAIN = re.compile(r"^ptxas\s+(error|fatal|warning|info)\s*:\s*(.*)$")
+_MENTIONED_LINE = re.compile(r"\bat line (\d+)\b")
 _COMPILING = re.compile(r"Compiling entry function '([^']+)'")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _BARRIERS = re.compile(r"used (\d+) barriers")
@@ -209,15 +210,16 @@ def _diagnostics(said: str, ptx: str) -> list[Diagnostic]:
     lines = ptx.splitlines()
     found: list[Diagnostic] = []
     for line in said.splitlines():
-        located = _LOCATED.match(line)
-        if located is not None and located.group(2) in ("error", "fatal"):
-            number = int(located.group(1))
-            text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-            found.append(Diagnostic(number, text, located.group(3).strip()))
+        match = _LOCATED.match(line) or _PLAIN.match(line)
+        if match is None:
             continue
-        plain = _PLAIN.match(line)
-        if plain is not None and plain.group(1) in ("error", "fatal") and plain.group(2).strip() != _ABORTED:
-            found.append(Diagnostic(0, "", plain.group(2).strip()))
+        kind, message = match.groups()[-2:]
+        if kind not in ("error", "fatal") or message.strip() == _ABORTED:
+            continue
+        mentioned = _MENTIONED_LINE.search(message)
+        number = int(match.group(1)) if len(match.groups()) == 3 else int(mentioned.group(1)) if mentioned else 0
+        text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+        found.append(Diagnostic(number, text, message.strip()))
     return found
 
 

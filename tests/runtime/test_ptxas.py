@@ -22,7 +22,7 @@ def test_assemble_reports_resources() -> None:
 
 
 def test_spills_are_reported() -> None:
-    cubin = ptxas.assemble(GEMM.replace(".maxntid 128", ".maxnreg 24\n.maxntid 128"), "sm_80")
+    cubin = ptxas.assemble(GEMM.replace(".maxntid 128", ".maxnreg 32\n.maxntid 128"), "sm_80")
     assert cubin.entries["gemm"].spill_stores > 0
     assert cubin.spill_loads > 0
 
@@ -37,6 +37,12 @@ def test_errors_name_line_text_and_message() -> None:
     assert "adq.s64" in diagnostic.text
     assert "adq" in diagnostic.message
     assert f"line {line}" in str(caught.value)
+
+
+def test_too_few_registers_is_located_too() -> None:
+    with pytest.raises(ptxas.PtxasError, match="C7602") as caught:
+        ptxas.assemble(GEMM.replace(".maxntid 128", ".maxnreg 24\n.maxntid 128"), "sm_80")
+    assert "mma.sync" in caught.value.diagnostics[0].text
 
 
 def test_errors_without_a_line() -> None:
