@@ -206,7 +206,7 @@ def test_functions_are_close(kind, rounding: str) -> None:
     for (cls, (function, _)), x, got in zip(FUNCTIONS.items(), inputs, results, strict=True):
         with np.errstate(all="ignore"):
             wanted = function(x.astype(np.float64)).astype(np.float32).astype(np.float64)
-        loose = cls is math.Tanh or (cls is math.Exp and rounding == "approx")
+        loose = rounding == "approx" and cls in (math.Tanh, math.Exp)
         relative = {16: 2e-3 if kind == F16 else 8e-3, 32: 2e-3 if loose else 4e-7}[kind.width]
         absolute = 1e-6 if cls in (math.Sin, math.Cos, math.Log, math.Log2) else 1e-44
         finite = np.isfinite(wanted.astype(DTYPES[kind]).astype(np.float64))
@@ -235,6 +235,29 @@ def test_exp_is_accurate_and_survives_extremes() -> None:
     assert error.max() <= 2, (error.max(), x[ordinary][error.argmax()])
     tiny = np.isfinite(wanted) & (wanted <= 1e-37)
     assert (abs(got[tiny] - exact[tiny]) <= 3e-45 + 2e-7 * exact[tiny]).all()
+
+
+ACCURATE = {  # op -> (reference, largest ulp error allowed, samples)
+    math.Log: (np.log, 2.5, [(1e-45, 1e-37), (0.9, 1.1), (0.99999, 1.00001), (1e-3, 100), (1e30, 3e38)]),
+    math.Log2: (np.log2, 2.5, [(1e-45, 1e-37), (0.9, 1.1), (0.99999, 1.00001), (1e-3, 100), (1e30, 3e38)]),
+    math.Tanh: (np.tanh, 2.5, [(-0.7, 0.7), (-1e-5, 1e-5), (-4, 4), (-20, 20), (-1e30, 1e30)]),
+    math.Sin: (np.sin, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5)]),
+    math.Cos: (np.cos, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5)]),
+}
+
+
+@pytest.mark.parametrize("cls", ACCURATE, ids=lambda c: c.__name__)
+def test_accurate_functions(cls) -> None:
+    function, limit, spans = ACCURATE[cls]
+    rng = np.random.default_rng(11)
+    x = np.concatenate([rng.uniform(low, high, 500) for low, high in spans]).astype(np.float32)
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0], np.float32)
+    (got,) = elementwise([F32], [one(cls)], [np.concatenate([special, np.resize(x, 2553)])])
+    with np.errstate(all="ignore"):
+        same(got[:5], function(special[:5]), cls.__name__)
+        exact = function(np.resize(x, 2553).astype(np.longdouble))
+    error = abs(got[7:] - exact) / np.spacing(abs(exact).astype(np.float32))
+    assert error.max() <= limit, (error.max(), np.resize(x, 2553)[error.argmax()])
 
 
 @pytest.mark.parametrize("kind", [F16, BF16], ids=str)

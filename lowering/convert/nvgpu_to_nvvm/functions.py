@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import math as numbers
 from collections.abc import Callable
 
 from ir.core import Op, UnsupportedError, Value
 from ir.dialects import llvm, math, nvvm
 from ir.types import BF16, F16, F32, F64, I32, TF32
+from lowering.convert.nvgpu_to_nvvm import accurate
 from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, mode, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
-LOG2_E = numbers.log2(numbers.e)
 LOG2_E_HIGH = 1.44269502162933349609375  # log2 e rounded to f32
 LOG2_E_LOW = LOG2_E - LOG2_E_HIGH
-LN_2 = numbers.log(2.0)
 
 
-def f32(e: Emitter, number: float) -> Value:
-    """An f32 constant."""
-    return e.constant(F32, number)
-
-
-def fma(e: Emitter, a: Value, b: Value, c: Value, **attributes: object) -> Value:
-    """a * b + c."""
-    return e.value(llvm.Fma, a.type, a, b, c, **attributes)
-
-
-def mul(e: Emitter, a: Value, b: Value) -> Value:
-    """a * b in f32."""
-    return e.value(llvm.FMul, F32, a, b)
-
-
-def _function(cls: type[Op], accurate: Callable[[Emitter, Value], Value],
-              approximate: Callable[[Emitter, Value], Value] | None = None) -> None:  # fmt: skip
+def _function(
+    cls: type[Op], exact: Callable[[Emitter, Value], Value], approximate: Callable[[Emitter, Value], Value]
+) -> None:
     """Register an f32 function; 16-bit operands take the approximation, whose error is far below their rounding."""
 
     def pattern(e: Emitter, op: math.FloatUnary, x: Value) -> Value:
-        kind, fast = scalar_type(x.type), approximate or accurate
+        kind = scalar_type(x.type)
         if kind in (F16, BF16):
-            return through_f32(e, fast, x)
+            return through_f32(e, approximate, x)
         if kind == TF32:
-            return bitcast(e, fast(e, bitcast(e, x, F32)), TF32)
+            return bitcast(e, approximate(e, bitcast(e, x, F32)), TF32)
         if kind != F32:
             raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
-        return fast(e, x) if op.rounding in ("approx", "full") else accurate(e, x)
+        return approximate(e, x) if op.rounding in ("approx", "full") else exact(e, x)
 
     ELEMENTWISE[cls] = pattern
 
@@ -84,11 +69,11 @@ def log_approximate(e: Emitter, x: Value) -> Value:
 
 _function(math.Exp, exp, exp_approximate)
 _function(math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True))
-_function(math.Log, log_approximate)
-_function(math.Log2, _instruction(nvvm.Lg2))
-_function(math.Tanh, _instruction(nvvm.Tanh))
-_function(math.Sin, _instruction(nvvm.Sin))
-_function(math.Cos, _instruction(nvvm.Cos))
+_function(math.Log, accurate.log, log_approximate)
+_function(math.Log2, accurate.log2, _instruction(nvvm.Lg2))
+_function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh))
+_function(math.Sin, accurate.sin, _instruction(nvvm.Sin))
+_function(math.Cos, accurate.cos, _instruction(nvvm.Cos))
 
 
 def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:

@@ -1,0 +1,143 @@
+"""f32 functions within 2 ulp or so, by range reduction and polynomials where PTX's approximations are not enough.
+
+Polynomials: minimax fits by iteratively reweighted least squares, coefficients rounded to f32; the error that each
+leaves is stated beside it. PTX's own errors: PTX ISA, floating-point instructions lg2, sin, cos, tanh, ex2, rcp.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Sequence
+
+from ir.core import Value
+from ir.dialects import llvm, nvvm
+from ir.types import F32, I1, I32
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.values import bitcast
+
+LOG2_E = numbers.log2(numbers.e)
+LN_2 = numbers.log(2.0)
+MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds to an integer, held in the low bits of the sum
+LEAST_NORMAL = 2.0**-126
+SQRT_HALF_BITS = 0x3F3504F3  # bits of sqrt(1/2), the lower end of the reduced mantissa
+LOG1P = (0.3333333134651184, -0.250008225440979, 0.20001226663589478, -0.16623353958129883, 0.14201776683330536,
+         -0.13160233199596405, 0.12761469185352325, -0.07634229958057404)  # fmt: skip
+"""log(1+f) = f - f^2/2 + f^3 P(f) on [sqrt(1/2)-1, sqrt(2)-1]; relative error 8e-9."""
+TANH = (-0.33333298563957214, 0.13331924378871918, -0.05378382280468941, 0.020795943215489388, -0.005895127076655626)
+"""tanh x = x + x^3 P(x^2) for |x| < 0.6; relative error 5e-9."""
+TANH_SMALL = 0.6
+SIN = (-0.16666655242443085, 0.008332154713571072, -0.00019514450104907155)
+"""sin x = x + x^3 P(x^2) for |x| <= pi/4; relative error 9e-9."""
+COS = (0.04166664555668831, -0.0013887308305129409, 2.443220182613004e-05)
+"""cos x = 1 - x^2/2 + x^4 P(x^2) for |x| <= pi/4; relative error 2e-10."""
+HALF_PI = (1.57079637050628662109375, -4.37113900018624283e-8, -1.71512449e-15)
+"""pi/2 as a sum of three f32."""
+REDUCIBLE = (
+    105615.0  # |x| for which three terms of pi/2 leave an error below 1 ulp; CUDA's sinf draws its line here too
+)
+
+
+def f32(e: Emitter, number: float) -> Value:
+    """An f32 constant."""
+    return e.constant(F32, number)
+
+
+def fma(e: Emitter, a: Value, b: Value, c: Value, **attributes: object) -> Value:
+    """a * b + c."""
+    return e.value(llvm.Fma, a.type, a, b, c, **attributes)
+
+
+def mul(e: Emitter, a: Value, b: Value) -> Value:
+    """a * b in f32."""
+    return e.value(llvm.FMul, F32, a, b)
+
+
+def polynomial(e: Emitter, coefficients: Sequence[float], x: Value) -> Value:
+    """Horner's scheme, lowest coefficient first."""
+    value = f32(e, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value = fma(e, value, x, f32(e, coefficient))
+    return value
+
+
+def _compare(e: Emitter, predicate: str, x: Value, number: float) -> Value:
+    return e.value(llvm.FCmp, I1, x, f32(e, number), predicate=predicate)
+
+
+def _logarithm(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """(n, log(m)) with x = 2^n m, m in [sqrt(1/2), sqrt(2)); subnormals scaled up first."""
+    tiny = _compare(e, "olt", x, LEAST_NORMAL)
+    scaled = ints.select(e, tiny, mul(e, x, f32(e, 2.0**23)), x)
+    bits = bitcast(e, scaled, I32)
+    exponent = ints.shift_right(e, llvm.AShr, ints.add(e, bits, e.i32(-SQRT_HALF_BITS)), e.i32(23))
+    mantissa = bitcast(e, ints.sub(e, bits, ints.shl(e, exponent, e.i32(23))), F32)
+    f = e.value(llvm.FAdd, F32, mantissa, f32(e, -1.0))
+    inner = fma(e, polynomial(e, LOG1P, f), f, f32(e, -0.5))
+    value = fma(e, mul(e, inner, f), f, f)
+    n = e.value(llvm.SIToFP, F32, exponent)
+    return e.value(llvm.FAdd, F32, n, ints.select(e, tiny, f32(e, -23.0), f32(e, 0.0))), value
+
+
+def _where_positive(e: Emitter, x: Value, value: Value) -> Value:
+    """`value` for 0 < x < inf, elsewhere lg2.approx's zero, infinity or NaN."""
+    ordinary = ints.bit_and(e, _compare(e, "ogt", x, 0.0), _compare(e, "olt", x, numbers.inf))
+    return ints.select(e, ordinary, value, e.value(nvvm.Lg2, F32, x))
+
+
+def log(e: Emitter, x: Value) -> Value:
+    """Natural logarithm: n ln 2 + log m. lg2.approx loses all relative accuracy near 1."""
+    n, value = _logarithm(e, x)
+    return _where_positive(e, x, fma(e, n, f32(e, LN_2), value))
+
+
+def log2(e: Emitter, x: Value) -> Value:
+    """Base-2 logarithm: n + log m / ln 2."""
+    n, value = _logarithm(e, x)
+    return _where_positive(e, x, fma(e, value, f32(e, LOG2_E), n))
+
+
+def tanh(e: Emitter, x: Value) -> Value:
+    """1 - 2 / (e^2|x| + 1) with the sign of x, an odd polynomial near 0; tanh.approx has 11 bits only."""
+    square, magnitude = mul(e, x, x), e.value(llvm.FAbs, F32, x)
+    small = fma(e, mul(e, polynomial(e, TANH, square), square), magnitude, magnitude)
+    power = e.value(nvvm.Ex2, F32, mul(e, magnitude, f32(e, 2 * LOG2_E)), ftz=True)
+    inverse = e.value(nvvm.Rcp, F32, e.value(llvm.FAdd, F32, power, f32(e, 1.0)), ftz=True)
+    large = fma(e, inverse, f32(e, -2.0), f32(e, 1.0))
+    value = ints.select(e, _compare(e, "olt", magnitude, TANH_SMALL), small, large)
+    sign = ints.bit_and(e, bitcast(e, x, I32), e.i32(-(1 << 31)))
+    return bitcast(e, ints.bit_or(e, bitcast(e, value, I32), sign), F32)
+
+
+def _trigonometric(e: Emitter, x: Value, quarter: int, approximation: Value) -> Value:
+    """sin(x + quarter * pi/2): x = n pi/2 + r, then sin r or cos r with the sign of the quadrant.
+
+    Beyond REDUCIBLE the hardware's approximation, whose absolute error grows with |x|.
+    """
+    shifted = fma(e, x, f32(e, 2 / numbers.pi), f32(e, MAGIC))
+    n = e.value(llvm.FAdd, F32, shifted, f32(e, -MAGIC))
+    minus_n = e.value(llvm.FNeg, F32, n)
+    r = x
+    for part in HALF_PI:
+        r = fma(e, minus_n, f32(e, part), r)
+    square = mul(e, r, r)
+    sine = mul(e, fma(e, polynomial(e, SIN, square), square, f32(e, 1.0)), r)  # a product keeps -0
+    tail = fma(e, polynomial(e, COS, square), square, f32(e, -0.5))
+    cosine = fma(e, tail, square, f32(e, 1.0))
+    quadrant = ints.add(e, bitcast(e, shifted, I32), e.i32(quarter))
+    odd = ints.truncate(e, quadrant, I1)
+    value = bitcast(e, ints.select(e, odd, cosine, sine), I32)
+    sign = ints.shl(e, ints.bit_and(e, quadrant, e.i32(2)), e.i32(30))
+    signed = bitcast(e, ints.xor(e, value, sign), F32)
+    near = _compare(e, "olt", e.value(llvm.FAbs, F32, x), REDUCIBLE)
+    return ints.select(e, near, signed, approximation)
+
+
+def sin(e: Emitter, x: Value) -> Value:
+    """Sine of radians."""
+    return _trigonometric(e, x, 0, e.value(nvvm.Sin, F32, x))
+
+
+def cos(e: Emitter, x: Value) -> Value:
+    """Cosine of radians."""
+    return _trigonometric(e, x, 1, e.value(nvvm.Cos, F32, x))
