@@ -31,8 +31,8 @@ SIN = (-0.16666655242443085, 0.008332154713571072, -0.00019514450104907155)
 """sin x = x + x^3 P(x^2) for |x| <= pi/4; relative error 9e-9."""
 COS = (0.04166664555668831, -0.0013887308305129409, 2.443220182613004e-05)
 """cos x = 1 - x^2/2 + x^4 P(x^2) for |x| <= pi/4; relative error 2e-10."""
-HALF_PI = (1.57079637050628662109375, -4.37113900018624283e-8, -1.71512449e-15)
-"""pi/2 as a sum of three f32."""
+HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
+"""pi/2 as a sum of three f32, each rounded down: with one sign they keep the sign of a zero."""
 REDUCIBLE = (
     105615.0  # |x| for which three terms of pi/2 leave an error below 1 ulp; CUDA's sinf draws its line here too
 )
