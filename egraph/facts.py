@@ -93,6 +93,11 @@ DECLARATIONS = """
 (rule ((r.loop_yield l i k)) ((loop_yield l i (N k))) :ruleset load :name "load/loop-yield")
 """
 
+RELATIONS = frozenset(
+    line.split()[1] for line in DECLARATIONS.splitlines() if line.startswith("(relation ") and "loop" not in line
+)
+"""The relations about ids, and permissions."""
+
 LARGEST_DIVISOR = 1 << 30
 """Divisors are powers of two up to this, so that the product of two stays inside an i64; 2^30 bytes is more alignment
 than any access asks for."""

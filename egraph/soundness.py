@@ -1,0 +1,267 @@
+"""Checking rules by running them on numbers: a rule's text is read, its left side drawn at random, both sides are
+evaluated by the operations' reference semantics, and every equality and fact that the rule states is tested.
+
+A rule states something only where its guards hold, so samples that miss them are drawn again; facts are given to the
+rule as strong as they are true, or weaker. What the left side leaves undefined (a broken promise, a division by zero)
+proves nothing; what the right side leaves undefined is an error. Rules about loops, placed values and relations of the
+user's own cannot be evaluated and are reported as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from egraph.rulefile import Command
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.world import Datum, NotCovered, Reject, Unbound, Unsound, World
+
+CHECKED_RULESETS = ("analysis", "canon", "algebra")
+"""The rulesets about logical values; demand, place and isel are about layouts, which have their own model."""
+
+_WANTED, _TRIES = 12, 6000
+"""Samples that satisfy a rule's guards, and draws to find them in; the rarest guards of ours hold once in 300 draws."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What checking a rule found: `failure` says how it is wrong, `reason` why it cannot be checked."""
+
+    rule: str
+    satisfied: int
+    tries: int
+    failure: str = ""
+    reason: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """True where the rule was tried and never wrong."""
+        return self.satisfied > 0 and not self.failure
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule's parts; a rewrite becomes a body that names its left side and one union."""
+
+    name: str
+    body: tuple[Sexpr, ...]
+    actions: tuple[Sexpr, ...]
+
+    @staticmethod
+    def of(command: Command) -> list[Rule]:
+        """The rule in a command; a birewrite is two."""
+        form = command.form
+        if command.head == "rule":
+            return [Rule(command.name, _items(form.items[1]), _items(form.items[2]))]
+        left, right = form.items[1], form.items[2]
+        guards = _items(_option(form, ":when"))
+        found = [_rewrite(command.name, left, right, guards)]
+        if command.head == "birewrite":
+            found.append(_rewrite(command.name, right, left, guards))
+        return found
+
+    @property
+    def guards(self) -> tuple[Sexpr, ...]:
+        """Body facts that restrict rather than match: comparisons of numbers, and permissions."""
+        heads = ("<", "<=", ">", ">=", "!=", "allow", "exact_sum", "exact_product", "unconditional")
+        return tuple([f for f in self.body if isinstance(f, List) and f.head in heads])
+
+    def without(self, guards: Iterable[Sexpr]) -> Rule:
+        """The same rule less some of its body facts."""
+        dropped = list(guards)
+        return Rule(self.name, tuple([f for f in self.body if f not in dropped]), self.actions)
+
+
+def _items(form: Sexpr | None) -> tuple[Sexpr, ...]:
+    return form.items if isinstance(form, List) else ()
+
+
+def _option(form: List, key: str) -> Sexpr | None:
+    for at, item in enumerate(form.items[:-1]):
+        if isinstance(item, Atom) and item.text == key:
+            return form.items[at + 1]
+    return None
+
+
+def _rewrite(name: str, left: Sexpr, right: Sexpr, guards: tuple[Sexpr, ...]) -> Rule:
+    line = left.line
+    root = Atom("rewritten", line)
+    equal = List((Atom("=", line), root, left), line, 0, 0)
+    union = List((Atom("union", line), root, right), line, 0, 0)
+    return Rule(name, (equal, *guards), (union,))
+
+
+def check(command: Command, seed: int = 0, wanted: int = _WANTED, tries: int = _TRIES) -> Verdict:
+    """Check one rule on random tiles."""
+    verdicts = [check_rule(rule, seed, wanted, tries) for rule in Rule.of(command)]
+    return next((v for v in verdicts if not v.sound), verdicts[0])
+
+
+def check_rule(rule: Rule, seed: int = 0, wanted: int = _WANTED, tries: int = _TRIES) -> Verdict:
+    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws."""
+    satisfied = 0
+    for attempt in range(tries):
+        world = World(np.random.default_rng((seed, attempt)))
+        try:
+            _match(rule.body, world)
+        except Reject:
+            continue
+        except NotCovered as missing:
+            return Verdict(rule.name, satisfied, attempt + 1, reason=str(missing))
+        try:
+            _act(rule, world)
+        except Reject:
+            continue
+        except NotCovered as missing:
+            return Verdict(rule.name, satisfied, attempt + 1, reason=str(missing))
+        except Unsound as wrong:
+            return Verdict(rule.name, satisfied, attempt + 1, failure=f"{wrong}; {world.describe()}")
+        satisfied += 1
+        if satisfied >= wanted:
+            return Verdict(rule.name, satisfied, attempt + 1)
+    return Verdict(rule.name, satisfied, tries)
+
+
+def check_all(commands: Iterable[Command], seed: int = 0) -> list[Verdict]:
+    """Check every rule about logical values."""
+    return [check(c, seed) for c in commands if c.is_rule and c.ruleset in CHECKED_RULESETS]
+
+
+# --- the left side
+
+
+def _match(body: Sequence[Sexpr], world: World) -> None:
+    """Make the body true: draw its terms, then evaluate the rest, binding what it computes."""
+    terms = [f for f in body if _defined_term(f, world) is not None]
+    rest = [f for f in body if _defined_term(f, world) is None]
+    for fact in _definitions_first(terms, world):
+        name, term = _defined_term(fact, world) or ("", fact)
+        value = world.draw(term)
+        if name in world.env:
+            world.require(world.same(world.env[name], value))
+        elif name:
+            world.env[name] = value
+    while rest:
+        waiting: list[Sexpr] = []
+        for fact in rest:
+            try:
+                _fact(fact, world)
+            except Unbound:
+                waiting.append(fact)
+        if len(waiting) == len(rest) and not any(_draw_free(f, world) for f in waiting):
+            raise NotCovered(f"nothing binds the variables of {_text(waiting[0])}")
+        rest = waiting
+
+
+def _defined_term(fact: Sexpr, world: World) -> tuple[str, List] | None:
+    """(variable, term) of a fact that matches a term; the variable is empty for a bare term."""
+    if not isinstance(fact, List):
+        return None
+    if world.is_term(fact):
+        return "", fact
+    if fact.head == "=" and len(fact.items) == 3:
+        left, right = fact.items[1], fact.items[2]
+        if isinstance(left, Atom) and isinstance(right, List) and world.is_term(right):
+            return left.text, right
+    return None
+
+
+def _definitions_first(terms: list[Sexpr], world: World) -> list[Sexpr]:
+    """Terms in an order that makes a variable's own term come before the terms that use it."""
+    ordered: list[Sexpr] = []
+    waiting = list(terms)
+    while waiting:
+        names = {d[0] for f in waiting if (d := _defined_term(f, world))}
+        ready = [f for f in waiting if not (_variables((_defined_term(f, world) or ("", f))[1]) & names)]
+        ready = ready or waiting[:1]
+        ordered += ready
+        waiting = [f for f in waiting if f not in ready]
+    return ordered
+
+
+def _variables(form: Sexpr) -> set[str]:
+    if isinstance(form, Atom):
+        return {form.text}
+    return set[str]().union(*[_variables(item) for item in form.items[1:]])
+
+
+def _fact(fact: Sexpr, world: World) -> None:
+    """Evaluate one fact; Reject where it does not hold, Unbound where it cannot be evaluated yet."""
+    if not isinstance(fact, List):
+        raise NotCovered(f"fact {_text(fact)}")
+    head, arguments = fact.head, fact.items[1:]
+    if head == "=":
+        _equation(arguments, world)
+    elif head in ("<", "<=", ">", ">=", "!="):
+        left, right = (world.integer(a) for a in arguments)
+        holds = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right, "!=": left != right}
+        world.require(holds[head])
+    else:
+        world.relation(head, arguments)
+
+
+def _equation(sides: Sequence[Sexpr], world: World) -> None:
+    left, right = sides
+    for free, other in ((left, right), (right, left)):
+        if isinstance(free, Atom) and world.is_free(free):
+            world.env[free.text] = world.evaluate(other)
+            return
+    world.require(world.same(world.evaluate(left), world.evaluate(right)))
+
+
+def _draw_free(fact: Sexpr, world: World) -> bool:
+    """Draw a tile for a variable that only facts mention."""
+    if isinstance(fact, Atom):
+        return False
+    if world.is_analysis(fact.head) and isinstance(fact.items[1], Atom) and world.is_free(fact.items[1]):
+        world.env[fact.items[1].text] = world.any_tile() if fact.head == "type" else world.any_integer_tile()
+        return True
+    return any(_draw_free(item, world) for item in fact.items[1:])
+
+
+# --- the right side
+
+
+def _act(rule: Rule, world: World) -> None:
+    """Test everything the rule states."""
+    world.building = True
+    permissions = [f.items[1] for f in rule.body if isinstance(f, List) and f.head == "allow"]
+    allowed = {a.text for a in permissions if isinstance(a, Atom)}
+    claims = {c.head: 0 for a in rule.actions if isinstance(a, List) and a.head == "set" for c in _items(a)[1:2]
+              if isinstance(c, List)}  # fmt: skip
+    for action in rule.actions:
+        if not isinstance(action, List) or action.head == "subsume":
+            continue
+        if action.head == "union":
+            left, right = (world.evaluate(item) for item in action.items[1:])
+            if not world.same(left, right, allowed):
+                raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}")
+        elif action.head == "set":
+            target = action.items[1]
+            if isinstance(target, List):
+                world.claim(target, world.integer(action.items[2]), _claimed_contiguity(rule, world, claims))
+        else:
+            world.assertion(action)
+
+
+def _claimed_contiguity(rule: Rule, world: World, claims: dict[str, int]) -> int | None:
+    """The contiguity that the same actions claim: alignment refers to it."""
+    if "contiguity" not in claims:
+        return None
+    for action in rule.actions:
+        if isinstance(action, List) and action.head == "set":
+            target = action.items[1]
+            if isinstance(target, List) and target.head == "contiguity":
+                return world.integer(action.items[2])
+    return None
+
+
+def _text(form: Sexpr) -> str:
+    if isinstance(form, Atom):
+        return form.text
+    return f"({' '.join(_text(i) for i in form.items)})"
+
+
+__all__ = ["CHECKED_RULESETS", "Datum", "Rule", "Verdict", "check", "check_all", "check_rule"]

@@ -1,0 +1,616 @@
+"""One random sample for checking a rule: its variables' types and tiles, terms and facts evaluated on them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from egraph import facts, meaning
+from egraph.draw import Draw
+from egraph.interner import Interner
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.terms import Signature, integer_of, is_hint, signatures
+from ir.core import OPS, Block, Op, OptionalOperand, TileError, Type, Value, verify
+from ir.core import Operand as OneOperand
+from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, SameElements, TileOp, dtype_of
+from ir.types import I32, TOKEN, IntType, PointerType, TileType
+
+_TRIES = 30
+"""Draws of types for the free operands of one term before the whole sample is drawn again."""
+
+
+class Reject(Exception):
+    """The sample does not satisfy the rule's left side."""
+
+
+class Unsound(Exception):
+    """The rule states what is not true of the sample."""
+
+
+class NotCovered(Exception):
+    """The rule speaks of what cannot be evaluated."""
+
+
+class Unbound(Exception):
+    """A variable has no value yet."""
+
+
+@dataclass(frozen=True, eq=False)
+class Datum:
+    """A term's value: a tile, a token (a set of events), a tuple of results, or an operand list; None where missing."""
+
+    type: Type | None
+    data: Any
+
+
+Bound = Datum | int
+
+
+@cache
+def _constructors() -> dict[str, Signature]:
+    return {s.name: s for s in signatures().values()}
+
+
+@cache
+def _classes() -> dict[str, type[TileOp]]:
+    return {cls.info.mnemonic: cls for cls in OPS.values() if issubclass(cls, TileOp)}
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: _quotient(a, b),
+    "%": lambda a, b: a - b * _quotient(a, b),
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b if 0 <= b < 64 else 1 << 70,
+    ">>": lambda a, b: a >> b if 0 <= b < 64 else 1 << 70,
+    "min": min,
+    "max": max,
+}
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+class World:
+    """A sample under construction; `building` is False while the left side is drawn, True for the right side."""
+
+    def __init__(self, rng: np.random.Generator):
+        self.random = Draw(rng)
+        self.interner = Interner()
+        self.env: dict[str, Bound] = {}
+        self.building = False
+        self._facts: dict[tuple[int, str, int], int] = {}
+        self._kept: list[Datum] = []
+        self._rows: tuple[tuple[int, int], dict[str, list[tuple[int, ...]]]] = ((-1, -1), {})
+        self._block = Block()
+        self._weaken = self.random.chance(0.4)
+
+    # --- names
+
+    def is_term(self, form: List) -> bool:
+        """True for a constructor application."""
+        return form.head in _constructors() or form.head == "proj"
+
+    @staticmethod
+    def is_analysis(head: str) -> bool:
+        """True for an analysis of values."""
+        return head in meaning.UNARY or head in meaning.BY_DIMENSION or head == "type"
+
+    def is_free(self, atom: Atom) -> bool:
+        """True for a variable without a value."""
+        return _number(atom.text) is None and atom.text not in self.env
+
+    def require(self, condition: bool) -> None:
+        """Reject the sample unless `condition`."""
+        if not condition:
+            raise Reject
+
+    # --- evaluation
+
+    def evaluate(self, form: Sexpr) -> Bound:
+        """The value of an expression whose variables are bound."""
+        if isinstance(form, Atom):
+            number = _number(form.text)
+            if number is not None:
+                return number
+            if form.text not in self.env:
+                raise Unbound(form.text)
+            return self.env[form.text]
+        if self.is_term(form):
+            return self.draw(form)
+        if self.is_analysis(form.head):
+            return self.fact(form)
+        if form.head == "log2":
+            return self.integer(form.items[1]).bit_length() - 1
+        if form.head in _ARITHMETIC:
+            return self._calculate(form)
+        raise NotCovered(f"({form.head} ...) has no meaning on tiles")
+
+    def _calculate(self, form: List) -> int:
+        left, right = (self.integer(a) for a in form.items[1:])
+        if form.head in ("/", "%") and right == 0:
+            raise Reject
+        found = _ARITHMETIC[form.head](left, right)
+        if not -(1 << 63) <= found < 1 << 63:
+            raise Reject  # egglog's arithmetic is checked: no match
+        return found
+
+    def integer(self, form: Sexpr) -> int:
+        """An expression's integer."""
+        value = self.evaluate(form)
+        if isinstance(value, Datum):
+            raise NotCovered("a value stands where a number is needed")
+        return value
+
+    def datum(self, form: Sexpr) -> Datum:
+        """An expression's tile."""
+        value = self.evaluate(form)
+        if not isinstance(value, Datum):
+            raise NotCovered("a number stands where a value is needed")
+        return value
+
+    def same(self, left: Bound, right: Bound, allowed: set[str] | frozenset[str] = frozenset()) -> bool:
+        """Equality of numbers, of tiles bit by bit; permission 0 ignores the sign of zero, 1 compares roughly."""
+        if not isinstance(left, Datum) or not isinstance(right, Datum):
+            return left is right or left == right
+        if left.type is None and right.type is None and left.data is not None and right.data is not None:
+            lefts: tuple[Datum, ...] = left.data
+            rights: tuple[Datum, ...] = right.data
+            return len(lefts) == len(rights) and all(map(self.same, lefts, rights))
+        if left.type != right.type and left.type is not None and right.type is not None:
+            return False
+        if not allowed or not isinstance(left.type, TileType):
+            return meaning.equal(left.data, right.data)
+        x, y = (np.asarray(v.data).astype(np.float64) for v in (left, right))
+        if allowed == {"0"}:
+            return bool(np.array_equal(x, y, equal_nan=True))
+        with np.errstate(all="ignore"):
+            scale = np.nanmax(np.abs(x[np.isfinite(x)]), initial=1.0)
+            close = np.isclose(x, y, rtol=0.02, atol=0.02 * scale, equal_nan=True)
+            return bool(np.all(close | ~np.isfinite(x) | ~np.isfinite(y)))
+
+    # --- facts
+
+    def tile_type(self, value: Datum) -> TileType:
+        """The type of a tile; anything else has no such facts."""
+        if not isinstance(value.type, TileType):
+            raise Reject
+        return value.type
+
+    def fact(self, form: List) -> int:
+        """An analysis of a value: the strongest true fact, or a weaker one, the same each time it is asked."""
+        value = self.datum(form.items[1])
+        if form.head == "type":
+            if value.type is None:
+                raise Reject
+            return self.interner.types.id(value.type)
+        type_ = self.tile_type(value)
+        known = IntType if form.head in ("low", "high") else IntType | PointerType
+        self.require(isinstance(type_.element, known))
+        d = self._dimension(form, type_) if form.head in meaning.BY_DIMENSION else 0
+        return self._known(form.head, value, type_, d)
+
+    def _known(self, head: str, value: Datum, type_: TileType, d: int) -> int:
+        key = (id(value.data), head, d)
+        if key not in self._facts:
+            group = self._known("contiguity", value, type_, d) if head in ("alignment", "run") else 1
+            found = meaning.strongest(head, value.data, type_, d, group)
+            if self._weaken and self.random.chance(0.5):
+                found = meaning.weaker(head, found, type_, int(self.random.rng.integers(4)))
+            self._kept.append(value)  # keeps the id in use
+            self._facts[key] = min(found, group) if head == "run" else found
+        return self._facts[key]
+
+    def _dimension(self, form: List, type_: TileType) -> int:
+        """The dimension argument; a free one is drawn."""
+        at = form.items[2]
+        if isinstance(at, Atom) and self.is_free(at):
+            self.require(bool(type_.shape))
+            self.env[at.text] = int(self.random.rng.integers(len(type_.shape)))
+        d = self.integer(at)
+        self.require(d < len(type_.shape))
+        return d
+
+    def rows(self, relation: str) -> list[tuple[int, ...]]:
+        """A fact relation of the types and attributes drawn so far."""
+        size = (len(self.interner.types), len(self.interner.attributes))
+        if self._rows[0] != size:
+            found = facts.about(self.interner, ())
+            self._rows = ((len(self.interner.types), len(self.interner.attributes)), found)
+        return self._rows[1].get(relation, [])
+
+    def relation(self, head: str, arguments: Sequence[Sexpr]) -> None:
+        """Match a relation, binding its free columns."""
+        if head in ("unconditional", "allow"):
+            return
+        if head in ("exact_sum", "exact_product"):
+            x, y = (self.datum(a) for a in arguments)
+            self.require(self._exact(head, x, y))
+            return
+        if head == "multiple":
+            self._multiple(arguments)
+            return
+        if head not in _FACT_RELATIONS:
+            raise NotCovered(f"relation '{head}' has no meaning on tiles")
+        fixed = [None if isinstance(a, Atom) and self.is_free(a) else self.integer(a) for a in arguments]
+        rows = [r for r in self.rows(head) if all(f is None or f == c for f, c in zip(fixed, r, strict=True))]
+        if not rows:
+            if any(f is None for f in fixed) and all(f is None for f in fixed):
+                raise Unbound(head)
+            raise Reject
+        for argument, column in zip(arguments, self.random.pick(rows), strict=True):
+            if isinstance(argument, Atom) and self.is_free(argument):
+                self.env[argument.text] = column
+
+    def _exact(self, head: str, x: Datum, y: Datum) -> bool:
+        element = self.tile_type(x).element
+        return meaning.fits("+" if head == "exact_sum" else "*", x.data, y.data, element.width)
+
+    def _multiple(self, arguments: Sequence[Sexpr]) -> None:
+        value, by = self.datum(arguments[0]), arguments[1]
+        self.require(isinstance(self.tile_type(value).element, IntType | PointerType))
+        common = int(np.gcd.reduce(meaning.integers(value.data).reshape(-1)))
+        if isinstance(by, Atom) and self.is_free(by):
+            options = [n for n in (common, 1, 2, 3, 6, 24) if n and common % n == 0]
+            self.env[by.text] = self.random.pick(options)
+        self.require(meaning.is_multiple(value.data, self.integer(by)))
+
+    # --- what the right side states
+
+    def claim(self, target: List, value: int, contiguity: int | None) -> None:
+        """Test a fact that the rule sets."""
+        about = self.datum(target.items[1])
+        if target.head == "type":
+            if self.interner.types.id(about.type) != value:
+                raise Unsound(f"type is {about.type}, not {self.interner.types[value]}")
+            return
+        if target.head not in meaning.UNARY and target.head not in meaning.BY_DIMENSION:
+            raise NotCovered(f"analysis '{target.head}' has no meaning on tiles")
+        type_ = self.tile_type(about)
+        d = self.integer(target.items[2]) if len(target.items) > 2 else 0
+        group = contiguity or (self._known("contiguity", about, type_, d) if target.head == "alignment" else 1)
+        if not meaning.true_claim(target.head, value, about.data, type_, d, group):
+            raise Unsound(f"{target.head} {value} is not true of {np.asarray(about.data).tolist()} along {d}")
+
+    def assertion(self, action: List) -> None:
+        """Test a relation that the rule inserts."""
+        if action.head in ("exact_sum", "exact_product"):
+            x, y = (self.datum(a) for a in action.items[1:])
+            true = self._exact(action.head, x, y)
+        elif action.head == "multiple":
+            true = meaning.is_multiple(self.datum(action.items[1]).data, self.integer(action.items[2]))
+        elif action.head == "panic":
+            raise Unsound("the rule panics on a sample that exists")
+        else:
+            raise NotCovered(f"relation '{action.head}' has no meaning on tiles")
+        if not true:
+            raise Unsound(f"({action.head} ...) is not true")
+
+    # --- terms
+
+    def any_tile(self) -> Datum:
+        """A tile of anything."""
+        type_ = self.random.tile_type()
+        return Datum(type_, self.random.tile(type_))
+
+    def any_integer_tile(self) -> Datum:
+        """A tile of integers."""
+        type_ = self.random.tile_type()
+        element = type_.element if isinstance(type_.element, IntType) else I32
+        type_ = TileType(type_.shape, element)
+        return Datum(type_, self.random.tile(type_))
+
+    def draw(self, form: Sexpr) -> Datum:
+        """The value of a term; on the left side, free variables get types and values that make it well formed."""
+        if isinstance(form, Atom):
+            return self.datum(form)
+        if form.head == "proj":
+            return self._projection(form)
+        signature = _constructors().get(form.head)
+        if signature is None:
+            raise NotCovered(f"({form.head} ...) is no term")
+        split = 1 + len(signature.operands)
+        columns = form.items[split:]
+        if signature.mnemonic in ("none", "nil"):
+            return Datum(None, None if signature.mnemonic == "none" else ())
+        places = form.items[1:split]
+        operands = [None if isinstance(o, Atom) and self.is_free(o) else self.draw(o) for o in places]
+        # a variable that stood free may have been bound by a term beside it
+        operands = [
+            self.env.get(p.text, o) if isinstance(p, Atom) else o for p, o in zip(places, operands, strict=True)
+        ]
+        if signature.mnemonic == "cons":
+            return self._cell(form, operands)
+        if signature.mnemonic == "splat":
+            return self._splat(columns)
+        cls = _classes().get(signature.mnemonic)
+        if cls is None:
+            raise NotCovered(f"({form.head} ...) has no value outside of a kernel")
+        return self._operation(cls, signature, form, operands)
+
+    def _now_bound(self, form: Sexpr) -> Datum | None:
+        found = self.env.get(form.text) if isinstance(form, Atom) else None
+        return found if isinstance(found, Datum) else None
+
+    def _bind(self, form: Sexpr, value: Bound) -> None:
+        """Give a free variable its value; a bound one must have it."""
+        if isinstance(form, Atom) and self.is_free(form):
+            self.env[form.text] = value
+        elif isinstance(value, int):
+            self.require(self.integer(form) == value)
+
+    def _cell(self, form: List, operands: list[Datum | None]) -> Datum:
+        head, tail = operands
+        if head is None:
+            head = Datum(TOKEN, self.random.token())
+            self._bind(form.items[1], head)
+        if tail is None:
+            tail = Datum(None, tuple(Datum(TOKEN, self.random.token()) for _ in range(self.random.pick((0, 1, 2)))))
+            self._bind(form.items[2], tail)
+        return Datum(None, (head, *tail.data))
+
+    def _splat(self, columns: Sequence[Sexpr]) -> Datum:
+        number, at = columns
+        if isinstance(at, Atom) and self.is_free(at):
+            fresh = self.any_integer_tile().type
+            self.env[at.text] = self.interner.types.id(fresh)
+        type_ = self.interner.types[self.integer(at)]
+        self._expect(isinstance(type_, TileType) and isinstance(type_.element, IntType), f"a splat of {type_}")
+        if isinstance(number, Atom) and self.is_free(number):
+            self.env[number.text] = self.random.number(type_.element)
+        value = self.integer(number)
+        least, most = facts.limits(type_.element.width)
+        self._expect(least <= value <= most, f"{value} does not fit {type_}")
+        return Datum(type_, np.full(type_.shape, value, dtype_of(type_.element)))
+
+    def _expect(self, condition: bool, message: str) -> None:
+        """On the left side a sample to drop, on the right side an error."""
+        if not condition:
+            raise Unsound(message) if self.building else Reject
+
+    def _projection(self, form: List) -> Datum:
+        value = self.draw(form.items[1])
+        at = form.items[2]
+        if isinstance(at, Atom) and self.is_free(at):
+            self.env[at.text] = int(self.random.rng.integers(len(value.data)))
+        return value.data[self.integer(at)]
+
+    def _operation(self, cls: type[TileOp], signature: Signature, form: List, operands: list[Datum | None]) -> Datum:
+        """An operation: choose free types and attributes until its verifier agrees, then evaluate it."""
+        for _ in range(1 if self.building else _TRIES):
+            try:
+                op, data, chosen = self._instance(cls, signature, form, operands)
+                verify(op)
+            except (TileError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
+                if self.building:
+                    raise Unsound(f"the result is ill-formed: {error}") from error
+                continue
+            for item, value in chosen:
+                self._bind(item, value)
+            self._expect(not undefined(op, data), f"'{op.name}' has no defined result")
+            return evaluate(op, data)
+        raise Reject
+
+    def _instance(
+        self, cls: type[TileOp], signature: Signature, form: List, operands: list[Datum | None]
+    ) -> tuple[Op, list[Datum], list[tuple[Sexpr, Bound]]]:
+        """One attempt: the op, its operands' values, and what its free variables would be."""
+        chosen: list[tuple[Sexpr, Bound]] = []
+        types: list[Type | None] = [o.type if o is not None else None for o in operands]
+        data: list[Datum] = []
+        for index, (operand, group) in enumerate(zip(operands, cls.info.operands, strict=True)):
+            if operand is None:
+                item = form.items[1 + index]
+                again = [value for other, value in chosen if _same_name(other, item) and isinstance(value, Datum)]
+                operand = again[0] if again else self._free(signature.mnemonic, index, group, types)
+                types[index] = operand.type
+                chosen.append((item, operand))
+            data.append(operand)
+        columns = list(form.items[1 + len(operands) :])
+        attributes: dict[str, Any] = {}
+        for attribute in (a for a in cls.info.attributes if not is_hint(a)):
+            item = columns.pop(0)
+            if isinstance(item, Atom) and self.is_free(item):
+                known: list[tuple[Type | None, Any]] = [(d.type, d.data) for d in data]
+                if attribute.kind is DenseElements:
+                    type_ = self._literal_type(columns)
+                    value: Any = self.random.literal(type_)
+                else:
+                    value = self.random.attribute(attribute, signature.mnemonic, known)
+                integer = integer_of(value)
+                chosen.append((item, self.interner.attributes.id(value) if integer is None else integer))
+            else:
+                value = self._decoded(attribute.kind, self.integer(item))
+            attributes[attribute.name] = value
+        results = self._results(signature, columns, types, attributes, chosen)
+        op = self._build(cls, data, results, attributes)
+        return op, data, chosen
+
+    def _literal_type(self, columns: list[Sexpr]) -> TileType:
+        """The type of a literal to draw: the bound type column, or a fresh one that is then bound."""
+        at = columns[-1]
+        if isinstance(at, Atom) and self.is_free(at):
+            self.env[at.text] = self.interner.types.id(self.random.tile_type())
+        type_ = self.interner.types[self.integer(at)]
+        self.require(isinstance(type_, TileType) and not isinstance(type_.element, PointerType))
+        return type_
+
+    def _free(self, mnemonic: str, index: int, group: Any, types: list[Type | None]) -> Datum:
+        """A value for a free operand."""
+        if isinstance(group, OptionalOperand) and self.random.chance(0.3):
+            return Datum(None, None)
+        type_ = self.random.operand_type(mnemonic, index, group, types)
+        if type_ == TOKEN:
+            return Datum(TOKEN, self.random.token())
+        if not isinstance(type_, TileType):
+            raise ValueError("only tiles and tokens are drawn")
+        return Datum(type_, self.random.tile(type_))
+
+    def _decoded(self, kind: Any, integer: int) -> Any:
+        """An attribute from its column."""
+        if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
+            return kind(integer) if integer >= 0 else None
+        if kind is bool:
+            return bool(integer)
+        return integer if kind is int else self.interner.attributes[integer]
+
+    def _results(
+        self,
+        signature: Signature,
+        columns: list[Sexpr],
+        types: list[Type | None],
+        attributes: dict[str, Any],
+        chosen: list[tuple[Sexpr, Bound]],
+    ) -> list[Type] | None:
+        """Result types: from an operand (None), from the type column, or drawn."""
+        if signature.like >= 0:
+            return None
+        item = columns[-1]
+        many = signature.results != 1
+        table = self.interner.attributes if many else self.interner.types
+        if not (isinstance(item, Atom) and self.is_free(item)):
+            found = table[self.integer(item)]
+            return list(found) if many else [found]
+        if many:
+            drawn = _several(signature.mnemonic, types)
+        else:
+            drawn = [self.random.result_type(signature.mnemonic, types, attributes)]
+        chosen.append((item, table.id(tuple(drawn) if many else drawn[0])))
+        return drawn
+
+    def _build(
+        self, cls: type[TileOp], data: list[Datum], results: list[Type] | None, attributes: dict[str, Any]
+    ) -> Op:
+        """The operation on placeholder operands of the right types."""
+        values: list[Value] = []
+        segments: list[int] = []
+        for group, operand in zip(cls.info.operands, data, strict=True):
+            if operand.data is None:
+                segments.append(0)
+                continue
+            items = [operand] if isinstance(group, OneOperand | OptionalOperand) else list(operand.data)
+            segments.append(len(items))
+            for each in items:
+                if each.type is None:
+                    raise ValueError("an operand has no type")
+                values.append(Value(each.type, self._block, 0))
+        return cls(values, results, attributes, (), segments=tuple(segments))
+
+    def describe(self) -> str:
+        """The sample in words."""
+        parts: list[str] = []
+        for name, value in self.env.items():
+            if isinstance(value, Datum):
+                shown: Any = np.asarray(value.data).tolist() if isinstance(value.type, TileType) else value.data
+                parts.append(f"{name} = {value.type} {shown}")
+            else:
+                parts.append(f"{name} = {value}")
+        return "sample: " + ", ".join(parts)
+
+
+_FACT_RELATIONS = facts.RELATIONS - {"always", "unconditional", "allow", "combiner"}
+
+
+def _same_name(left: Sexpr, right: Sexpr) -> bool:
+    return isinstance(left, Atom) and isinstance(right, Atom) and left.text == right.text
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _several(mnemonic: str, types: list[Type | None]) -> list[Type]:
+    """Result types of an operation with several results."""
+    if mnemonic == "load_ptr_tko" and isinstance(types[0], TileType) and isinstance(types[0].element, PointerType):
+        return [TileType(types[0].shape, types[0].element.pointee), TOKEN]
+    if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
+        return [TileType((), I32)] * 3
+    raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")
+
+
+def undefined(op: Op, data: list[Datum]) -> bool:
+    """Whether the result is undefined: a broken promise, a division by zero, a shift by the width or more."""
+    name, attributes = op.info.mnemonic, op.attributes
+    overflow = int(attributes.get("overflow", 0))
+    arrays = [d.data for d in data]
+    if name in ("addi", "subi", "muli") and overflow:
+        function = {"addi": "+", "subi": "-", "muli": "*"}[name]
+        width = _width(data[0])
+        signed = not overflow & 1 or meaning.fits(function, arrays[0], arrays[1], width)
+        return not (signed and (not overflow & 2 or meaning.fits_unsigned(function, arrays[0], arrays[1], width)))
+    if name in ("divi", "remi"):
+        least = facts.limits(_width(data[0]))[0]
+        overflows = (meaning.integers(arrays[0]) == least) & (meaning.integers(arrays[1]) == -1)
+        return bool(np.any(meaning.integers(arrays[1]) == 0) or np.any(overflows))
+    if name in ("shli", "shri"):
+        amount = meaning.integers(arrays[1])
+        return bool(overflow or np.any((amount < 0) | (amount >= _width(data[0]))))
+    if name in ("trunci", "negi"):
+        return overflow != 0
+    if name == "assume":
+        return not _promised(attributes["predicate"], arrays[0], data[0].type)
+    return False
+
+
+def _width(value: Datum) -> int:
+    type_ = value.type
+    return type_.element.width if isinstance(type_, TileType) else 64
+
+
+def _promised(promise: Any, data: Any, type_: Type | None) -> bool:
+    """Whether a promise of assume is true of a tile."""
+    if not isinstance(type_, TileType) or not isinstance(type_.element, IntType | PointerType):
+        return False
+    if isinstance(promise, Bounded):
+        above = promise.lower is None or promise.lower <= meaning.low(data)
+        return above and (promise.upper is None or meaning.high(data) <= promise.upper)
+    if isinstance(promise, SameElements):
+        return all(type_.shape[d] % n == 0 and meaning.constant(data, d, n) for d, n in enumerate(promise.values))
+    if not isinstance(promise, DivBy):
+        return False
+    if not promise.every:
+        return meaning.is_multiple(data, promise.divisor)
+    d, group = promise.along or 0, promise.every
+    fits = type_.shape[d] % group == 0
+    return fits and meaning.contiguous(data, type_, d, group) and meaning.aligned(data, d, group, promise.divisor)
+
+
+def evaluate(op: Op, data: list[Datum]) -> Datum:
+    """The value of an operation: its reference semantics, or a model of the few that have none outside of a kernel."""
+    name = op.info.mnemonic
+    if name == "load_ptr_tko":
+        return Datum(None, _load(op, data))
+    if name == "join_tokens":
+        return Datum(TOKEN, frozenset[int]().union(*[t.data for t in data[0].data]))
+    if name in ("get_tile_block_id", "get_num_tile_blocks"):
+        least = int(name == "get_num_tile_blocks")
+        return Datum(None, tuple(Datum(r.type, np.asarray(n + least, np.int32)) for n, r in enumerate(op.results)))
+    if not isinstance(op, TileOp):
+        raise NotCovered(f"'{op.name}' has no reference semantics")
+    if not hasattr(type(op), "reference"):
+        raise NotCovered(f"'{op.name}' has no value outside of a kernel")
+    with np.errstate(all="ignore"):
+        found = np.asarray(op.evaluate([d.data for d in data]))
+    return Datum(op.results[0].type, found)
+
+
+def _load(op: Op, data: list[Datum]) -> tuple[Datum, Datum]:
+    """A gather from a memory whose every byte address has a fixed value; masked elements are the padding, or 0."""
+    pointers, mask, padding, token = (d.data for d in data)
+    type_ = op.results[0].type
+    if not isinstance(type_, TileType):
+        raise NotCovered("a load of something else than a tile")
+    memory = (meaning.integers(pointers) * 2654435761 % 101).astype(dtype_of(type_.element))
+    other = np.zeros_like(memory) if padding is None else padding
+    loaded = memory if mask is None else np.where(mask, memory, other)
+    return Datum(type_, loaded), Datum(TOKEN, token or frozenset())
