@@ -50,7 +50,7 @@ def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
 def load(c: Conversion, op: nvgpu.Load) -> None:
     """nvgpu.load -> nvvm.ld."""
     e, wanted = c.e, register_types(op.results[0].type)
-    kinds: list[Type] = [I8 if t == I1 else t for t in wanted]
+    kinds = register_types(memory_type(op.results[0].type))
     pred, cache = predicate_of(c, op.pred), op.cache
     kept: list[Value] = []
     if pred is not True:
@@ -59,16 +59,10 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
     if pred is False:
         c.define(op.results[0], kept)
         return
-    kept = [ints.extend(e, k, I8, False) if k.type == I1 else k for k in kept]
+    kept = as_bytes(e, kept, kinds)
     guard = [] if pred is True else [pred]
     made = e.effect(nvvm.Ld, [c.register(op.ptr), *guard, *kept], kinds, (1, len(guard), len(kept)), cache=cache)
-    registers = [_as_bit(e, r) if t == I1 else r for r, t in zip(made.results, wanted, strict=True)]
-    c.define(op.results[0], registers)
-
-
-def _as_bit(e: Emitter, byte: Value) -> Value:
-    word = ints.extend(e, byte, I16, False)
-    return ints.icmp(e, "ne", word, e.constant(I16, 0))
+    c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 
 
 def store(c: Conversion, op: nvgpu.Store) -> None:
@@ -76,9 +70,31 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     e, pred = c.e, predicate_of(c, op.pred)
     if pred is False:
         return
-    values = [ints.extend(e, v, I8, False) if v.type == I1 else v for v in c.registers(op.value)]
+    values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
     guard = [] if pred is True else [pred]
     e.effect(nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache)
+
+
+def memory_type(kind: Type) -> Type:
+    """What an access moves: predicates take a byte each."""
+    if isinstance(kind, VectorType) and kind.element == I1:
+        return VectorType(kind.shape, I8)
+    return I8 if kind == I1 else kind
+
+
+def as_bytes(e: Emitter, registers: list[Value], kinds: list[Type]) -> list[Value]:
+    """Predicates as bytes in registers of `kinds`; anything else as it is."""
+    if not registers or registers[0].type != I1:
+        return registers
+    bytes_ = [ints.extend(e, r, I8, False) for r in registers]
+    lanes = lanes_of(kinds[0])
+    return [pack(e, bytes_[i * lanes : (i + 1) * lanes], kind) for i, kind in enumerate(kinds)]
+
+
+def as_bits(e: Emitter, registers: list[Value]) -> list[Value]:
+    """Bytes as predicates: what is not zero is true."""
+    words = [ints.extend(e, byte, I16, False) for r in registers for byte in unpack(e, r)]
+    return [ints.icmp(e, "ne", word, e.constant(I16, 0)) for word in words]
 
 
 def async_copy(c: Conversion, op: nvgpu.DeviceAsyncCopy) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from ir.core import Block, Op, Region, Type, Value
+from ir.core import Block, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
@@ -14,7 +14,7 @@ from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, t
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.layouts.conversions import plan as plan_conversion
-from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import slice_for_broadcast
 from lowering.layouts.shared import SharedLayout
 from lowering.targets.target import Target
@@ -116,9 +116,10 @@ class _Expander:
         """A tile literal whose elements are all equal: one constant."""
         kind, layout = tensor_of(op.result), layout_of(op.result)
         if not op.value.splat:
-            raise LayoutError(
-                f"a {kind} literal with different elements is not supported yet", op.location,
-                hint="load it from memory, or build it from iota and select",
+            shape = "x".join(map(str, kind.shape))
+            raise UnsupportedError(
+                f"a {shape}x{kind.element} literal with different elements is not supported yet", op.location,
+                "load it from memory, or build it from iota and select",
             )  # fmt: skip
         item = op.value.item
         value = self.emitter.constant(item, kind.element)

@@ -1,0 +1,89 @@
+"""A program with what it is run on, and the check that every program of the corpus goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilesat
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+Array = np.ndarray[Any, Any]
+DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "tf32": np.float32, "i1": np.bool_,
+          "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}  # fmt: skip
+TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-5}
+"""Relative beyond 1, absolute below: one rounding of the narrow formats, some of f32 in another order."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """`source()` is Tile IR text or bytecode; `arguments()` makes fresh random arrays and scalars.
+
+    `expected` maps copies of the arguments to {position: array}, what NumPy says of those arguments after the run.
+    """
+
+    name: str
+    source: Callable[[], str | bytes]
+    arguments: Callable[[], list[Any]]
+    grid: tuple[int, ...] = (1,)
+    expected: Callable[..., dict[int, Array]] | None = None
+    tolerance: float = 1e-5
+
+
+PROGRAMS: dict[str, Program] = {}
+"""All programs by name, in the order in which the modules declare them."""
+
+
+def add(program: Program) -> Program:
+    """Add to the corpus."""
+    if program.name in PROGRAMS:
+        raise ValueError(f"two programs are called {program.name}")
+    PROGRAMS[program.name] = program
+    return program
+
+
+def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float = 1.0) -> Array:
+    """Random numbers, never the same for two shapes, types or seeds: normal floats, integers of a few digits."""
+    rng = np.random.default_rng([seed, *shape, *kind.encode()])
+    if kind == "i1":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if kind.startswith("i"):
+        bound = 100 if kind == "i8" else 1000
+        return rng.integers(-bound, bound, shape).astype(DTYPES[kind])
+    found = (rng.standard_normal(shape) * scale).astype(DTYPES[kind])
+    if kind == "tf32":  # numbers that tf32 holds: 10 bits of mantissa
+        found = (found.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return found
+
+
+def run(kernel: Kernel, program: Program, on: str) -> list[Any]:
+    """The arguments after a run."""
+    arguments = program.arguments()
+    kernel.run(program.grid, *arguments, on=on)
+    return arguments
+
+
+def check(program: Program, target: str = "sm_80", **options: Any) -> Kernel:
+    """Compile; the simulator, the interpreter and NumPy must agree on every array, also where nothing is written."""
+    kernel = tilesat.compile(program.source(), target, **options)
+    found, reference = run(kernel, program, "sim"), run(kernel, program, "ref")
+    for position, (a, b) in enumerate(zip(found, reference, strict=True)):
+        if isinstance(a, np.ndarray):
+            error = largest_error(a, b)
+            assert error <= program.tolerance, f"argument {position}: simulator is {error:.3g} off the interpreter"
+    if program.expected is not None:
+        wanted = program.expected(*program.arguments())
+        for position, array in wanted.items():
+            error = largest_error(reference[position], np.asarray(array))
+            assert error <= program.tolerance, f"argument {position}: interpreter is {error:.3g} off NumPy"
+    changed = [
+        k for k, (a, b) in enumerate(zip(program.arguments(), reference, strict=True))
+        if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes()
+    ]  # fmt: skip
+    assert changed, "the program wrote nothing: the test could not fail"
+    return kernel

@@ -1,0 +1,427 @@
+"""Tile IR programs written in Python: operators on tiles, views and pointers, loops; printed as Tile IR text.
+
+Promises that a frontend would make (aligned bases, pitches) are the writer's `assume`. Nothing here is shared with the
+compiler but the op classes; the text goes through the parser and the verifier like anyone's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ir.core import Block, Builder, Op, Region, Value
+from ir.dialects import cuda_tile as ct
+from ir.text import print_text
+from ir.types import (
+    I1,
+    I32,
+    SCALARS,
+    TOKEN,
+    FloatType,
+    PartitionViewType,
+    PointerType,
+    TensorViewType,
+    TileType,
+)
+
+Number = int | float | bool
+P = ct.Predicate
+
+
+def element(name: str) -> Any:
+    """An element type by its name; `ptr<f32>` is a pointer."""
+    return PointerType(SCALARS[name[4:-1]]) if name.startswith("ptr<") else SCALARS[name]
+
+
+class Tile:
+    """A value of the program with Python's operators; plain numbers become splats of the other operand's type."""
+
+    def __init__(self, writer: Writer, value: Value):
+        self.writer = writer
+        self.value = value
+        self.type: Any = value.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def floating(self) -> bool:
+        return isinstance(self.type.element, FloatType)
+
+    def _binary(self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more) -> Tile:
+        other = self.writer.like(other, self)
+        cls = float_op if self.floating else int_op
+        assert cls is not None
+        pair = (other, self) if swap else (self, other)
+        return self.writer.op(cls, *pair, **more)
+
+    def __add__(self, other: Any) -> Tile:
+        return self._binary(ct.AddF, ct.AddI, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Tile:
+        return self._binary(ct.SubF, ct.SubI, other)
+
+    def __rsub__(self, other: Any) -> Tile:
+        return self._binary(ct.SubF, ct.SubI, other, swap=True)
+
+    def __mul__(self, other: Any) -> Tile:
+        return self._binary(ct.MulF, ct.MulI, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Tile:
+        return self._binary(ct.DivF, None, other)
+
+    def __neg__(self) -> Tile:
+        return self.writer.op(ct.NegF if self.floating else ct.NegI, self)
+
+    def __and__(self, other: Any) -> Tile:
+        return self._binary(None, ct.AndI, other)
+
+    def __or__(self, other: Any) -> Tile:
+        return self._binary(None, ct.OrI, other)
+
+    def __xor__(self, other: Any) -> Tile:
+        return self._binary(None, ct.XorI, other)
+
+    def max(self, other: Any, **more: Any) -> Tile:
+        return self._binary(ct.MaxF, ct.MaxI, other, **self._signed(more))
+
+    def min(self, other: Any, **more: Any) -> Tile:
+        return self._binary(ct.MinF, ct.MinI, other, **self._signed(more))
+
+    def _signed(self, more: dict[str, Any]) -> dict[str, Any]:
+        return more if self.floating else {"signedness": ct.Signedness.SIGNED, **more}
+
+    def div(self, other: Any, rounding: ct.Rounding = ct.Rounding.ZERO, signed: bool = True) -> Tile:
+        return self._binary(None, ct.DivI, other, signedness=ct.Signedness(signed), rounding=rounding)
+
+    def rem(self, other: Any, signed: bool = True) -> Tile:
+        return self._binary(None, ct.RemI, other, signedness=ct.Signedness(signed))
+
+    def compare(self, predicate: ct.Predicate, other: Any, ordered: bool = True, signed: bool = True) -> Tile:
+        other = self.writer.like(other, self)
+        kinds = [TileType(self.shape, I1)]
+        if self.floating:
+            return self.writer.op(
+                ct.CmpF, self, other, types=kinds, predicate=predicate, ordering=ct.Ordering(ordered)
+            )
+        return self.writer.op(
+            ct.CmpI, self, other, types=kinds, predicate=predicate, signedness=ct.Signedness(signed)
+        )
+
+    def __lt__(self, other: Any) -> Tile:
+        return self.compare(P.LESS_THAN, other)
+
+    def __le__(self, other: Any) -> Tile:
+        return self.compare(P.LESS_THAN_OR_EQUAL, other)
+
+    def __gt__(self, other: Any) -> Tile:
+        return self.compare(P.GREATER_THAN, other)
+
+    def __ge__(self, other: Any) -> Tile:
+        return self.compare(P.GREATER_THAN_OR_EQUAL, other)
+
+    def eq(self, other: Any) -> Tile:
+        return self.compare(P.EQUAL, other)
+
+    def ne(self, other: Any) -> Tile:
+        return self.compare(P.NOT_EQUAL, other)
+
+    def where(self, yes: Any, no: Any) -> Tile:
+        """This i1 tile chooses."""
+        yes = self.writer.like(yes, no) if not isinstance(yes, Tile) else yes
+        return self.writer.op(ct.Select, self, yes, self.writer.like(no, yes))
+
+    def to(self, name: str, signed: bool = True) -> Tile:
+        """The element type changed by value; to or from integers as `signed` says."""
+        target, source = element(name), self.type.element
+        kinds = [TileType(self.shape, target)]
+        signedness = ct.Signedness(signed)
+        if isinstance(source, FloatType) and isinstance(target, FloatType):
+            return self.writer.op(ct.FToF, self, types=kinds)
+        if isinstance(target, FloatType):
+            return self.writer.op(ct.IToF, self, types=kinds, signedness=signedness)
+        if isinstance(source, FloatType):
+            return self.writer.op(ct.FToI, self, types=kinds, signedness=signedness)
+        if target.width > source.width:
+            return self.writer.op(ct.ExtI, self, types=kinds, signedness=signedness)
+        return self.writer.op(ct.TruncI, self, types=kinds)
+
+    def __getattr__(self, name: str) -> Any:
+        """Float mathematics by name: x.exp(), x.sqrt()."""
+        names = {"exp": ct.Exp, "exp2": ct.Exp2, "log": ct.Log, "log2": ct.Log2, "sqrt": ct.Sqrt, "rsqrt": ct.Rsqrt,
+                 "tanh": ct.Tanh, "absf": ct.AbsF}  # fmt: skip
+        if name not in names:
+            raise AttributeError(name)
+        return lambda **more: self.writer.op(names[name], self, **more)
+
+    # --- shapes
+
+    def reshape(self, *shape: int) -> Tile:
+        return self.writer.op(ct.Reshape, self, types=[TileType(shape, self.type.element)])
+
+    def broadcast(self, *shape: int) -> Tile:
+        return self.writer.op(ct.Broadcast, self, types=[TileType(shape, self.type.element)])
+
+    def row(self, rows: int) -> Tile:
+        """A vector [n] as every row of [rows, n]."""
+        return self.reshape(1, *self.shape).broadcast(rows, *self.shape)
+
+    def column(self, columns: int) -> Tile:
+        """A vector [m] as every column of [m, columns]."""
+        return self.reshape(*self.shape, 1).broadcast(*self.shape, columns)
+
+    def splat(self, *shape: int) -> Tile:
+        """A scalar in every element."""
+        return self.reshape(*(1,) * len(shape)).broadcast(*shape)
+
+    def permute(self, *order: int) -> Tile:
+        kinds = [TileType(tuple(self.shape[i] for i in order), self.type.element)]
+        return self.writer.op(ct.Permute, self, types=kinds, permutation=order)
+
+    @property
+    def T(self) -> Tile:
+        return self.permute(1, 0)
+
+    def reduce(self, dim: int, kind: str = "add") -> Tile:
+        """Fold a dimension by add, mul, max, min, and, or, xor."""
+        return self.writer.reduce(self, dim, kind)
+
+    # --- pointers
+
+    def __getitem__(self, index: Tile) -> Tile:
+        """Pointers `index` elements further: a scalar pointer is spread over the index."""
+        base = self if self.shape == index.shape else self.splat(*index.shape)
+        return self.writer.op(ct.Offset, base, index, types=[base.type])
+
+    def assume(self, *predicates: Any) -> Tile:
+        found = self
+        for predicate in predicates:
+            found = self.writer.op(ct.Assume, found, predicate=predicate)
+        return found
+
+
+class Writer:
+    """One entry; parameters are given as name="ptr<f32>" or name="i32" and read as attributes of `args`."""
+
+    def __init__(self, name: str, **parameters: str):
+        self.name = name
+        self.body = Block([TileType((), element(kind)) for kind in parameters.values()])
+        for value, given in zip(self.body.args, parameters, strict=True):
+            value.name = given
+        self.builder = Builder(self.body)
+        self.args = {given: Tile(self, v) for given, v in zip(parameters, self.body.args, strict=True)}
+        self.token = Tile(self, self.builder.value(ct.MakeToken, types=[TOKEN]))
+        self._ids: list[Tile] = []
+        self._grid: list[Tile] = []
+
+    def __getattr__(self, name: str) -> Tile:
+        if name in self.args:
+            return self.args[name]
+        raise AttributeError(name)
+
+    def promise(self, **divisors: int) -> None:
+        """Parameters are divisible by these powers of two, integers also not negative."""
+        for name, divisor in divisors.items():
+            tile = self.args[name]
+            if not isinstance(tile.type.element, PointerType):
+                tile = tile.assume(ct.Bounded(0, None))
+            self.args[name] = tile.assume(ct.DivBy(divisor))
+
+    def op(self, cls: type[Op], *operands: Tile, types: Any = None, segments: Any = None, **attributes: Any) -> Tile:
+        if types is None and len(cls.info.results) == 1 and not cls.info.results[0].like:
+            types = [operands[0].type]
+        values = [o.value for o in operands]
+        return Tile(self, self.builder.add(cls, *values, types=types, segments=segments, **attributes).results[0])
+
+    def const(self, number: Any, name: str, *shape: int) -> Tile:
+        """A literal: one number, or an array of all elements."""
+        kind = TileType(shape, element(name))
+        literal = ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element)))
+        return Tile(self, self.builder.value(ct.Constant, types=[kind], value=literal))
+
+    def like(self, value: Any, tile: Tile) -> Tile:
+        if isinstance(value, Tile):
+            return value
+        return self.const(value, str(tile.type.element), *tile.shape)
+
+    def i32(self, number: int | Tile) -> Tile:
+        return number if isinstance(number, Tile) else self.const(number, "i32")
+
+    def iota(self, size: int, name: str = "i32") -> Tile:
+        return self.op(ct.Iota, types=[TileType((size,), element(name))])
+
+    @property
+    def ids(self) -> list[Tile]:
+        """The tile block's coordinates."""
+        if not self._ids:
+            made = self.builder.add(ct.GetTileBlockId, types=[TileType((), I32)] * 3)
+            self._ids = [Tile(self, r) for r in made.results]
+        return self._ids
+
+    @property
+    def grid(self) -> list[Tile]:
+        """The grid's extents."""
+        if not self._grid:
+            made = self.builder.add(ct.GetNumTileBlocks, types=[TileType((), I32)] * 3)
+            self._grid = [Tile(self, r) for r in made.results]
+        return self._grid
+
+    # --- views
+
+    def view(
+        self, base: Tile, shape: Sequence[int | Tile], strides: Sequence[int | Tile], tile: Sequence[int],
+        padding: str | None = "zero", dim_map: Sequence[int] | None = None,
+    ) -> Tile:  # fmt: skip
+        """A partition view; numbers are static sizes and strides."""
+        static = lambda given: tuple(None if isinstance(x, Tile) else x for x in given)  # noqa: E731
+        dynamic = [[x for x in given if isinstance(x, Tile)] for given in (shape, strides)]
+        kind = TensorViewType(static(shape), base.type.element.pointee, static(strides))
+        whole = self.op(
+            ct.MakeTensorView, base, *dynamic[0], *dynamic[1], types=[kind],
+            segments=(1, len(dynamic[0]), len(dynamic[1])),
+        )  # fmt: skip
+        order = tuple(range(len(tile))) if dim_map is None else tuple(dim_map)
+        return self.op(ct.MakePartitionView, whole, types=[PartitionViewType(tuple(tile), kind, order, padding)])
+
+    def tiles(self, view: Tile, name: str = "i32") -> list[Tile]:
+        """How many tiles a view has along each dimension."""
+        kinds = [TileType((), element(name))] * len(view.type.tile)
+        return [Tile(self, r) for r in self.builder.add(ct.GetIndexSpaceShape, view.value, types=kinds).results]
+
+    def load(self, view: Tile, *index: int | Tile, token: Tile | None = None) -> Tile:
+        return self.load_token(view, *index, token=token)[0]
+
+    def load_token(self, view: Tile, *index: int | Tile, token: Tile | None = None) -> tuple[Tile, Tile]:
+        """A tile and the token that comes after reading it."""
+        kind = TileType(view.type.tile, view.type.view.element)
+        at = [self.i32(i).value for i in index]
+        made = self.builder.add(
+            ct.LoadView, view.value, *at, (token or self.token).value, types=[kind, TOKEN], segments=(1, len(at), 1)
+        )
+        return Tile(self, made.results[0]), Tile(self, made.results[1])
+
+    def store(self, tile: Tile, view: Tile, *index: int | Tile, token: Tile | None = None) -> Tile:
+        at = [self.i32(i).value for i in index]
+        made = self.builder.add(
+            ct.StoreView, tile.value, view.value, *at, (token or self.token).value,
+            types=[TOKEN], segments=(1, 1, len(at), 1),
+        )  # fmt: skip
+        return Tile(self, made.results[0])
+
+    # --- pointers
+
+    def gather(
+        self, pointers: Tile, mask: Tile | None = None, padding: Any = None, token: Tile | None = None
+    ) -> tuple[Tile, Tile]:
+        kind = TileType(pointers.shape, pointers.type.element.pointee)
+        operands = [pointers]
+        if mask is not None:
+            operands.append(mask)
+        if padding is not None:
+            filled = padding if isinstance(padding, Tile) else self.const(padding, str(kind.element), *kind.shape)
+            operands.append(filled)
+        operands.append(token or self.token)
+        made = self.builder.add(
+            ct.LoadPtr, *[o.value for o in operands], types=[kind, TOKEN],
+            segments=(1, int(mask is not None), int(padding is not None), 1),
+        )  # fmt: skip
+        return Tile(self, made.results[0]), Tile(self, made.results[1])
+
+    def scatter(self, pointers: Tile, value: Tile, mask: Tile | None = None, token: Tile | None = None) -> Tile:
+        operands = [pointers, value, *([mask] if mask is not None else []), token or self.token]
+        made = self.builder.add(
+            ct.StorePtr, *[o.value for o in operands], types=[TOKEN], segments=(1, 1, int(mask is not None), 1)
+        )
+        return Tile(self, made.results[0])
+
+    def join(self, *tokens: Tile) -> Tile:
+        return self.op(ct.JoinTokens, *tokens, types=[TOKEN])
+
+    # --- products, reductions, control
+
+    def dot(self, a: Tile, b: Tile, c: Tile | None = None, accumulator: str = "f32") -> Tile:
+        shape = (*a.shape[:-1], b.shape[-1])
+        c = self.const(0.0, accumulator, *shape) if c is None else c
+        return self.op(ct.MmaF, a, b, c, types=[c.type])
+
+    def reduce(self, x: Tile, dim: int, kind: str) -> Tile:
+        scalar = TileType((), x.type.element)
+        block = Block([scalar, scalar])
+        outside, self.builder.block = self.builder.block, block
+        a, b = (Tile(self, v) for v in block.args)
+        info = None if x.floating else np.iinfo(ct.dtype_of(x.type.element)) if x.type.element != I1 else None
+        low, high = (-np.inf, np.inf) if info is None else (info.min, info.max)
+        folded, identity = {
+            "add": (lambda: a + b, 0), "mul": (lambda: a * b, 1), "max": (lambda: a.max(b), low),
+            "min": (lambda: a.min(b), high), "and": (lambda: a & b, -1), "or": (lambda: a | b, 0),
+            "xor": (lambda: a ^ b, 0),
+        }[kind]  # fmt: skip
+        result = folded()
+        self.builder.add(ct.Yield, result.value, types=())
+        self.builder.block = outside
+        shape = (*x.shape[:dim], *x.shape[dim + 1 :])
+        number = float(identity) if x.floating else bool(identity) if x.type.element == I1 else int(identity)
+        made = self.builder.add(
+            ct.Reduce, x.value, types=[TileType(shape, x.type.element)], regions=[Region([block])],
+            dim=dim, identities=(number,),
+        )  # fmt: skip
+        return Tile(self, made.results[0])
+
+    @contextmanager
+    def loop(self, lower: Any, upper: Any, step: Any = 1, carried: Sequence[Tile] = (), **more: Any) -> Iterator[Loop]:
+        """A counted loop: set `values` of what it yields to the next carried ones; after it they are the results."""
+        bounds = [self.i32(x) for x in (lower, upper, step)]
+        block = Block([bounds[0].type, *(c.type for c in carried)])
+        found = Loop(Tile(self, block.args[0]), [Tile(self, v) for v in block.args[1:]])
+        outside, self.builder.block = self.builder.block, block
+        yield found
+        self.builder.add(ct.Continue, *[v.value for v in found.values], types=())
+        self.builder.block = outside
+        values = [b.value for b in bounds] + [c.value for c in carried]
+        made = self.builder.add(
+            ct.For, *values, types=[c.type for c in carried], regions=[Region([block])],
+            segments=(1, 1, 1, len(carried)), **more,
+        )  # fmt: skip
+        found.values = [Tile(self, r) for r in made.results]
+
+    def branch(self, condition: Tile, then: Any, otherwise: Any = None) -> list[Tile]:
+        """`then()` and `otherwise()` write the two sides and return what they yield."""
+        regions: list[Region] = []
+        types: list[Any] = []
+        for side in (then, otherwise):
+            if side is None:
+                regions.append(Region([]))
+                continue
+            block = Block()
+            outside, self.builder.block = self.builder.block, block
+            yields = side() or []
+            types = [y.type for y in yields]
+            self.builder.add(ct.Yield, *[y.value for y in yields], types=())
+            self.builder.block = outside
+            regions.append(Region([block]))
+        made = self.builder.add(ct.If, condition.value, types=types, regions=regions)
+        return [Tile(self, r) for r in made.results]
+
+    def text(self) -> str:
+        """The program, ended by a return."""
+        self.builder.add(ct.Return, types=())
+        entry = ct.Entry((), (), {"sym_name": self.name}, [Region([self.body])])
+        module = Block()
+        module.append(entry)
+        return print_text(ct.Module((), (), {"sym_name": "programs"}, [Region([module])]))
+
+
+class Loop:
+    """A loop being written: its counter and carried values."""
+
+    def __init__(self, counter: Tile, values: list[Tile]):
+        self.counter = counter
+        self.values = values
