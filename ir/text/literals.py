@@ -10,7 +10,7 @@ import numpy as np
 
 from ir.dialects.cuda_tile.attributes import Array, DenseElements, Rounding, dtype_of
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS, convert_float
-from ir.text.tokens import Tokens, unescape
+from ir.text.tokens import MAX_DIGITS, Tokens, unescape
 from ir.types import I1, TF32, FloatType, IntType, TileType
 
 Scalar = IntType | FloatType
@@ -21,6 +21,8 @@ SIGNIFICANT_BITS = {
 """Bits of the significand, the hidden one included (IEEE 754-2019; OCP 8-bit floating point 1.0; PTX ISA, tf32)."""
 HEX_ABOVE = 100
 """Lists of more elements are printed as raw hexadecimal data (MLIR's threshold, seen in disassembly)."""
+MAX_RANK = 32
+"""Nested lists in a literal; 2^24 elements fill 24 dimensions of two."""
 SHORT_DIGITS = 6
 """Digits of the first attempt to print a float (MLIR's printer)."""
 _FLOAT = re.compile(r"-?\d+(?:\.\d*(?:[eE][+-]?\d+)?)?")
@@ -53,9 +55,9 @@ def _parse_integer(tokens: Tokens, element: IntType) -> int | bool:
         return token == "true"
     if not re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+)", token):
         tokens.fail(f"expected an integer of type {element}, found {tokens.describe()}")
-    value = int(token, 0)
+    value = int(token, 0) if len(token) <= MAX_DIGITS else 1 << element.width
     if not -(1 << (element.width - 1)) <= value < 1 << element.width:
-        tokens.fail(f"{token} does not fit {element}")
+        tokens.fail(f"{tokens.describe()} does not fit {element}")
     tokens.at += 1
     if element == I1:
         return bool(value)
@@ -88,9 +90,11 @@ def parse_elements(tokens: Tokens, element: Scalar) -> tuple[Array, tuple[int, .
     return np.array(flat).astype(dtype).reshape(shape), shape
 
 
-def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any]) -> tuple[int, ...]:
+def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0) -> tuple[int, ...]:
     """Append the numbers of a bracketed list to `flat`; returns its shape."""
     start = tokens.at
+    if depth > MAX_RANK:
+        tokens.fail(f"a literal has at most {MAX_RANK} dimensions")
     tokens.expect("[")
     inner: tuple[int, ...] | None = None
     count = 0
@@ -99,7 +103,7 @@ def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any]) -> tuple[int, 
             tokens.expect(",", "between the elements of a literal")
         at = tokens.at
         if tokens.current == "[":
-            found = _parse_list(tokens, element, flat)
+            found = _parse_list(tokens, element, flat, depth + 1)
         else:
             flat.append(parse_scalar(tokens, element))
             found = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ir.core import Attribute, Block, Location, Op, OpT, Region, Type, UnsupportedError, Value
@@ -10,7 +11,7 @@ from ir.dialects.cuda_tile import Constant, Entry, Module, OptimizationHints, Re
 from ir.dialects.cuda_tile.attributes import Bounded, DivBy, HintValue, SameElements
 from ir.text.literals import parse_dense
 from ir.text.syntax import DIALECT, Form, Kind, Step, classes, enum_members, form_of
-from ir.text.tokens import END, Tokens
+from ir.text.tokens import END, MAX_DIGITS, Tokens
 from ir.text.type_text import TypeTextError, read_type
 from ir.types import FloatType, IntType, TileType
 
@@ -159,8 +160,8 @@ class Parser:
             raise UnsupportedError(f"{what} is not supported yet", self.tokens.location(at), hint)
         if not word:
             self.tokens.fail("expected an operation, found the end of the text", index=at)
-        close = [n for n in classes() if not n.startswith(DIALECT) and n[:3] == name[:3]]
-        hint = f"did you mean {', '.join(sorted(close)[:4])}?" if close else ""
+        close = get_close_matches(name, [known for known in classes() if not known.startswith(DIALECT)])
+        hint = f"did you mean {' or '.join(close)}?" if close else ""
         self.tokens.fail(f"'{word}' is not an operation of cuda_tile", hint, at)
 
     def _targets(self) -> list[tuple[str, int, int]]:
@@ -216,7 +217,7 @@ class Parser:
                 hint = "a value is defined before its use, in the same region or one around it"
                 tokens.fail(f"'{name}' is not defined here", hint)
             tokens.fail(f"expected a value such as %x, found {tokens.describe()}")
-        index = int(number) if number else 0
+        index = int(number[:MAX_DIGITS]) if number else 0
         if index >= len(found):
             tokens.fail(f"'{name}' has {len(found)} results, there is no {token}")
         tokens.at += 1

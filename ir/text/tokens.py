@@ -9,7 +9,7 @@ from typing import NoReturn
 from ir.core import Location, ParseError
 
 _TOKEN = re.compile(
-    r"""(?:\s+|//[^\n]*)*(
+    r"""(?:\s++|//[^\n]*+)*+(
       (?:!cuda_tile\.)?\b(?:tile|tensor_view|partition_view|strided_view|gather_scatter_view|ptr)
           <[^<>{}%"@]*(?:<[^<>{}%"@]*>[^<>{}%"@]*)*>                  # a whole type, at most two levels deep
     | %[\w$.\-]+(?:\#\d+)?                                            # SSA value
@@ -23,7 +23,11 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_TRAILING = re.compile(r"(?:\s+|//[^\n]*)*\Z")
+_TRAILING = re.compile(r"(?:\s++|//[^\n]*+)*+\Z")
+SHOWN = 60
+"""Characters of a token that a message repeats."""
+MAX_DIGITS = 20
+"""Characters of an integer; the longest of 64 bits has 20."""
 END = ""
 """The token after the last one."""
 
@@ -53,7 +57,7 @@ class Tokens:
         self.starts.append(len(source.rstrip()))
 
     def _bad_character(self, offset: int) -> NoReturn:
-        blank = re.compile(r"(?:\s+|//[^\n]*)*").match(self.source, offset)
+        blank = re.compile(r"(?:\s++|//[^\n]*+)*+").match(self.source, offset)
         offset = blank.end() if blank else offset
         hint = "a string must end on its line" if self.source[offset] == '"' else ""
         raise ParseError(f"unexpected character {self.source[offset]!r}", self.place(offset), hint)
@@ -96,7 +100,8 @@ class Tokens:
     def describe(self) -> str:
         """The current token for a message."""
         token = self.current
-        return f"'{token}'" if token else "the end of the text"
+        shown = token if len(token) <= SHOWN else f"{token[:SHOWN]}..."
+        return f"'{shown}'" if token else "the end of the text"
 
     def fail(self, message: str, hint: str = "", index: int | None = None) -> NoReturn:
         """Raise a ParseError at a token, by default the current one."""
@@ -107,6 +112,8 @@ class Tokens:
         token = self.current
         if not re.fullmatch(r"-?\d+", token):
             self.fail(f"expected an integer for {what}, found {self.describe()}")
+        if len(token) > MAX_DIGITS:
+            self.fail(f"{what} has more than {MAX_DIGITS} digits")
         self.at += 1
         return int(token)
 

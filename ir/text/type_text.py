@@ -18,6 +18,7 @@ from ir.types import (
 )
 
 _PREFIX = re.compile(r"!?cuda_tile\.|!(?=[a-z])")
+_TOO_LONG = re.compile(r"\d{20}")
 _POINTER = re.compile(r"ptr<(\w+)>")
 _TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+>|\w+)>")
 _TENSOR_VIEW = re.compile(r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[([\d,?]*)\])?>")
@@ -46,6 +47,8 @@ def read_type(text: str) -> Type:
 
 
 def _read(text: str) -> Type:
+    if _TOO_LONG.search(text):
+        raise TypeTextError("a size has too many digits", "sizes and strides fit 64 bits")
     if text == "token":
         return TOKEN
     if text in SCALARS:

@@ -140,7 +140,7 @@ def verify_region(op: Op, region: Region, ends: tuple[str, ...]) -> Op:
             each.fail("must be the last operation of its block")
     last = ops[-1]
     if last.name not in ends:
-        op.fail("a region must end with {}, ends with '{}' at {}", words, last.name, last.location)
+        last.fail("cannot end a region of '{}' at {}, which ends with {}", op.name, op.location, words)
     return last
 
 

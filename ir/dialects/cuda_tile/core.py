@@ -28,7 +28,7 @@ from ir.dialects.cuda_tile.constraints import (
     tile_type,
     verify_region,
 )
-from ir.dialects.cuda_tile.well_formed import verify_all_types
+from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
 from ir.types import IntType, PointerType, TensorViewType, TileType
 
 
@@ -71,11 +71,12 @@ class Entry(TileOp):
     placement = SKELETON
 
     def verify(self) -> None:
-        """Parameters are scalars; the body ends with return."""
+        """Parameters are scalars; the body ends with return and uses values only after their definition."""
         verify_region(self, self.body, ("cuda_tile.return",))
         for index, value in enumerate(self.body.block.args):
             scalar = isinstance(value.type, TileType) and not value.type.shape
             self.expect(scalar, "parameter {} of @{} must be a rank-0 tile, is {}", index, self.sym_name, value.type)
+        verify_scopes(self.body, set())
 
 
 @op("cuda_tile.constant", opcode=16)
@@ -94,10 +95,8 @@ class Constant(TileOp):
         self.expect(not isinstance(tile.element, PointerType), "result cannot be {}", tile)
         size = self.value.array.size
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, result is {}", size, tile)
-        dtype = dtype_of(tile.element)
-        self.expect(
-            self.value.array.dtype == dtype, "attribute 'value' is {}, result is {}", self.value.array.dtype, tile
-        )
+        dtype = self.value.array.dtype
+        self.expect(dtype == dtype_of(tile.element), "attribute 'value' is {}, result is {}", dtype, tile)
 
     @staticmethod
     def reference(value: DenseElements, result_type: TileType) -> Array:

@@ -69,10 +69,8 @@ def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: V
     op.expect(value.type == wanted, "'{}' has type {}, '{}' {} asks for {}", other, value.type, name, type_, wanted)
 
 
-def _verify_view(
-    op: TileOp, view: Value, index: list[Value], name: str, tile: Value, inbounds: tuple[bool, ...]
-) -> None:
-    type_ = view.type
+def _verify_view(op: LoadView | StoreView) -> None:
+    type_, index, tile, inbounds = op.view.type, op.index, op.tile, op.inbounds
     if not isinstance(type_, PartitionViewType):
         op.fail("operand 'view' must be a partition view, is {}", type_)
     rank = len(type_.tile)
@@ -80,7 +78,7 @@ def _verify_view(
     for value in index[1:]:
         op.same_type("index", value, "index[0]", index[0])
     wanted = TileType(type_.tile, type_.view.element)
-    op.expect(tile.type == wanted, "'{}' has type {}, the view gives {}", name, tile.type, wanted)
+    op.expect(tile.type == wanted, "'tile' has type {}, the view's tiles are {}", tile.type, wanted)
     fits = len(inbounds) in (0, rank)
     op.expect(fits, "attribute 'inbounds' has {} entries, the view {} dimensions", len(inbounds), rank)
 
@@ -281,7 +279,7 @@ class LoadView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the result is the view's tile."""
         verify_order(self, self.order, self.scope, LOAD_ORDERS)
-        _verify_view(self, self.view, self.index, "tile", self.tile, self.inbounds)
+        _verify_view(self)
 
 
 @op("cuda_tile.store_view_tko", opcode=102)
@@ -304,7 +302,7 @@ class StoreView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the operand is the view's tile."""
         verify_order(self, self.order, self.scope, STORE_ORDERS)
-        _verify_view(self, self.view, self.index, "tile", self.tile, self.inbounds)
+        _verify_view(self)
 
 
 @op("cuda_tile.atomic_rmw_tko", opcode=8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.core import Op, Type
+from ir.core import Op, Region, Type, Value
 from ir.types import FloatType, PartitionViewType, TensorViewType, TileType
 
 MAX_ELEMENTS = 1 << 24
@@ -20,6 +20,20 @@ def verify_all_types(root: Op) -> None:
                 reason = known[value.type] = why_not(value.type)
             if reason:
                 op.fail("type {} does not exist: {}", value.type, reason)
+
+
+def verify_scopes(region: Region, visible: set[Value]) -> None:
+    """Every operand is defined before its use, in the region or around it; raises VerifyError at the use."""
+    inside = set(visible)
+    for block in region.blocks:
+        inside.update(block.args)
+        for op in block.ops:
+            for number, value in enumerate(op.operands):
+                if value not in inside:
+                    op.fail("operand {} ({!r}) is not defined before its use", number, value)
+            for inner in op.regions:
+                verify_scopes(inner, inside)
+            inside.update(op.results)
 
 
 def why_not(type_: Type) -> str:
