@@ -128,6 +128,7 @@ class _Decoder:
             slots[1 + i] = argument
         self.loops[item.loop] = (depth, slots)
         self.scopes.append(Scope(Builder(body, op.location), depth))
+        outside = (self.loop_is_ordered, set(self.open_accesses))
         self.loop_is_ordered = False
         self.region(item.body)
         yields = [self.value_at(item.yields[i], self.selection.carried[item.loop, i]) for i in indices]
@@ -139,7 +140,12 @@ class _Decoder:
             regions=[OpRegion([body])], **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
         )  # fmt: skip
         self.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
-        self.loop_is_ordered = True
+        self.leave(outside)
+
+    def leave(self, outside: tuple[bool, set[int]]) -> None:
+        """After a body that may not have run, nothing that it did may be relied on."""
+        self.loop_is_ordered = outside[0]
+        self.open_accesses |= outside[1]
 
     def branch(self, item: If) -> None:
         op = item.op
@@ -151,12 +157,14 @@ class _Decoder:
             block = Block()
             self.scopes.append(Scope(Builder(block, op.location), len(self.scopes)))
             before = set(self.values)
+            outside = (self.loop_is_ordered, set(self.open_accesses))
             self.region(region)
             values = [self.uniform(yields[i]) for i in indices]
             self.builder.add(scf.Yield, *values, types=())
             types = [v.type for v in values]
             depth = len(self.scopes) - 1
             self.scopes.pop()
+            self.leave(outside)
             for placed in set(self.values) - before:  # what stands inside is not seen after it
                 if self.depth[placed] >= depth:
                     del self.values[placed], self.depth[placed]

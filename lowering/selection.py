@@ -22,7 +22,7 @@ from ir.types import I1, PartitionViewType, PointerType, TileType, TokenType
 from lowering.cost import FREE, RAGGED, UNKNOWN_TRIPS, Cost, Machine
 from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
-from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.conversions import estimate
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
 from lowering.placement import LayoutOracle, MmaChoice
@@ -66,6 +66,9 @@ class Selection:
     stores: dict[int, StoreChoice]
     carried: dict[tuple[int, int], int]
     costs: dict[int, float] = field(default_factory=dict[int, float])  # placed class -> cost of its chosen node
+    enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
+    choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
+    forbid: frozenset[str] = frozenset()
 
 
 def select(
@@ -117,7 +120,10 @@ class _Selector:
 
     def selection(self, graph: Graph, answer: Answer) -> Selection:
         of_dense = {d: c for c, d in self.dense.items()}
-        found = Selection(self.saturated, self.oracle, self.target, graph, answer, {}, self.owner, {}, {})
+        found = Selection(
+            self.saturated, self.oracle, self.target, graph, answer, {}, self.owner, {}, {},
+            enodes=self.enodes, choices=self.choices, forbid=self.forbid,
+        )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)
             if isinstance(choice, StoreChoice):
@@ -344,8 +350,7 @@ class _Selector:
         ty, source, target = node.literals
         element = self.oracle.tile(ty).element
         bits = 32 if element == I1 else 64 if isinstance(element, PointerType) else 8 * element_bytes(element)
-        plan = plan_conversion(self.layout(source), self.layout(target), bits, self.target)
-        return Cost(latency=plan.cost), 0
+        return Cost(latency=estimate(self.layout(source), self.layout(target), bits, self.target)), 0
 
     def cost_load(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
         _, vty, id, nbytes = node.literals

@@ -77,6 +77,24 @@ def plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) ->
 
 
 @cache
+def estimate(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) -> float:
+    """The cost of `plan` without looking for a swizzle: through shared memory it is taken to be conflict-free.
+
+    Pricing needs every conversion of an e-graph, planning only those that are chosen: 0.1 ms instead of 1.5 ms each.
+    """
+    if src == dst or register_permutation(src, dst) is not None:
+        return 0.0
+    shuffled = shuffle_plan(src, dst, element_bits, target)
+    if shuffled is not None and shuffled.steps.shuffles == 0:
+        return shuffled.cost
+    element_bytes = max(1, element_bits // 8)
+    moved = src.n_warps * WARP * (src.n_regs + dst.n_regs) * element_bytes
+    waits = 2 * (target.latency.shared + target.latency.barrier)
+    through = moved / target.throughput.smem_bytes + waits
+    return through if shuffled is None else min(through, shuffled.cost)
+
+
+@cache
 def shuffle_plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM_80) -> Shuffle | None:
     """Conversion inside warps, or None where elements change warps."""
     steps = shuffle_steps(src, dst)

@@ -136,16 +136,28 @@ class _Scheduler:
     def __init__(self, rewriter: Rewriter, in_loop_scratch: int):
         self.rewriter = rewriter
         self.reserved = in_loop_scratch
+        self.depth = 0
 
     def run(self, ops: list[Op], b: Builder) -> None:
         """Rebuild a block outside of any pipelined loop."""
         for op in ops:
             if isinstance(op, scf.For):
                 self.loop(op, b)
+            elif isinstance(op, scf.If):
+                self.branch(op, b)
             elif isinstance(op, nv_tileas.TiledCopy):
                 self.at_once(op, b)
             else:
                 self.rewriter.clone(op, b)
+
+    def branch(self, op: scf.If, b: Builder) -> None:
+        """Both sides of a branch."""
+        for region in op.regions:
+            inner = Block()
+            self.run(region.block.ops, Builder(inner, op.location))
+            region.blocks[0] = inner
+            inner.parent = region
+        self.rewriter.clone(op, b)
 
     def at_once(self, op: nv_tileas.TiledCopy, b: Builder) -> None:
         """A copy that is waited for where it stands."""
@@ -201,8 +213,8 @@ class _Scheduler:
         stages = self.stages(ahead)
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
-            return
-        _Pipeline(self, op, ahead, stages).build(b)
+        else:
+            _Pipeline(self, op, ahead, stages).build(b)
 
     def stages(self, copies: list[nv_tileas.TiledCopy]) -> int:
         """As many stages as fit beside what is in use, at most MAX_STAGES."""
@@ -218,7 +230,9 @@ class _Scheduler:
         inside = Builder(inner, op.location)
         if any(isinstance(each, nv_tileas.TiledCopy) for each in ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
+        self.depth += 1
         self.run(ops, inside)
+        self.depth -= 1
         op.body.blocks[0] = inner
         inner.parent = op.body
         self.rewriter.clone(op, b)
@@ -258,11 +272,14 @@ class _Pipeline:
         self.ahead = ahead
         self.stages = stages
         self.kind: Any = op.lower.type
+        self.nested = scheduler.depth > 0
 
     def build(self, b: Builder) -> None:
         """The prologue, the loop and the drain."""
         b.location = self.op.location
         self.allocate(b)
+        if self.nested:
+            b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop are done with its stages
         lower, upper, step = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
         predicate = "ult" if self.op.unsigned else "slt"
         at = lower
@@ -320,7 +337,9 @@ class _Pipeline:
             view = inside.add(nv_tileas.BufferView, buffer, read, types=[copy.result.type], segments=(1, 1))
             values[copy.result] = view.result
         rest = [each for each in body.ops[:-1] if each not in self.ahead]
+        self.scheduler.depth += 1
         self.scheduler.run(rest, inside)
+        self.scheduler.depth -= 1
         one, zero, count = (inside.value(arith.Constant, types=[I32], value=n) for n in (1, 0, self.stages))
         following = inside.value(arith.AddI, read, one)
         wrapped = inside.value(arith.CmpI, following, count, types=[I1], predicate="eq")
@@ -338,6 +357,3 @@ class _Pipeline:
         )  # fmt: skip
         op.body.parent = made
         values.update(zip(op.results, made.results, strict=False))
-
-
-__all__ = ["schedule"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ir.core import Value
 from ir.dialects import llvm
 from ir.types import I32, I64, SHARED_PTR
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, wrap
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, truncate
 
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
@@ -19,6 +19,8 @@ def element_pointer(
         offset += base.owner.offset
         base = base.owner.base
     shared = base.type == SHARED_PTR
+    if index is not None and isinstance(index.op, llvm.SExt) and width_of(index.op.operands[0]) == 32:
+        index = index.op.operands[0]  # the pointer extends it, in one mad.wide
     if index is not None:
         if shared:
             index = mul(e, truncate(e, extend(e, index, I64, True), I32), e.i32(scale))

@@ -240,7 +240,7 @@ class Emitter:
         operands = [base] if index is None else [base, index]
         made = self.builder.add(
             llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
-            element_bytes=element_bytes, offset=offset, **({"outermost": True} if outermost else {}),
+            element_bytes=element_bytes, offset=offset, outermost=outermost,
         )  # fmt: skip
         if self.depth:
             self.depth_of[made.results[0]] = self.depth

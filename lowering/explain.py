@@ -1,0 +1,271 @@
+"""Why a program looks as it does: what saturation did, what extraction chose for every tile, and what came second.
+
+The runner-up of a choice is found by forbidding the choice and extracting again, so its cost is that of a whole program
+and takes along whatever else would have to change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from egraph.frozen import Node
+from egraph.skeleton import Store
+from extract import Answer, InfeasibleError, extract
+from ir.core import Block, Location, Op, Value
+from ir.dialects.cuda_tile import Entry
+from ir.text.names import Names
+from ir.types import TileType
+from lowering.selection import Selection, StoreChoice
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.pipeline import Compiled
+
+TRIAL_SECONDS = 10.0
+"""No new trial starts after this long: a report is read by a person who waits for it."""
+
+
+def explain(compiled: Compiled) -> str:
+    """The report: saturation, sizes, cost and bound, then each tile value and store of the source in its order."""
+    report = _Explanation(compiled.selection)
+    sections = (report.saturation(), report.extraction(), report.values(), report.stores(), report.legend())
+    return "\n\n".join("\n".join(section) for section in sections)
+
+
+class _Explanation:
+    def __init__(self, selection: Selection):
+        self.selection = selection
+        self.graph = selection.graph
+        self.answer = selection.answer
+        self.frozen = selection.saturated.frozen
+        self.program = selection.saturated.program
+        self.oracle = selection.oracle
+        self.layouts: set[int] = set()
+        self.deadline = time.perf_counter() + TRIAL_SECONDS
+        self.names = _Names(self.program.entry)
+        self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
+        for node, enode in selection.enodes.items():
+            place = selection.owner.get(enode.cls)
+            if place is not None and enode.op not in ("own", "cvt"):
+                self.candidates.setdefault(place[0], []).append(node)
+
+    # --- saturation and totals
+
+    def saturation(self) -> Iterator[str]:
+        """The report of saturation and the sizes it ended with."""
+        report = self.selection.saturated.report
+        yield "saturation"
+        yield from (f"  {line}" for line in report.table().splitlines())
+        for phase, reason in report.stop.items():
+            sizes = [rows for name, _, rows in report.sizes if name == phase]
+            if sizes:
+                yield f"  {phase}: {len(sizes)} iterations, {sizes[-1]} rows at its end, stopped: {reason.value}"
+
+    def extraction(self) -> Iterator[str]:
+        """Sizes, cost, bound and resources."""
+        sorts = Counter(self.frozen.sort)
+        yield f"e-graph: {sorts['V']} value classes, {sorts['P']} placed classes, {len(self.frozen.nodes)} nodes"
+        yield f"extraction graph for {self.selection.target.name}: {self.graph.n_classes} classes, " + (
+            f"{self.graph.n_nodes} nodes, {int(np.isinf(self.graph.cost).sum())} of them not legal"
+        )
+        answer = self.answer
+        yield f"extracted by {answer.method}: cost {answer.cost:g}, no program costs less than {answer.bound:g} " + (
+            f"(gap {100 * answer.gap:.1f} %)"
+        )
+        for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
+            yield f"{name}: {answer.resources[name]:g} of {limit:g} bytes"
+
+    # --- the choice for each value
+
+    def values(self) -> Iterator[str]:
+        """One entry a class of tile values: where it is held, what computes it, and what came second."""
+        yield "tile values (cycles of one SM for one CTA, times iterations; 'else': the choice when this one is forbidden)"
+        known: dict[int, list[Value]] = {}
+        for number, value in enumerate(self.program.values):
+            if value is not None and isinstance(value.type, TileType) and value.type.size > 1:
+                known.setdefault(self.frozen.class_of(number), []).append(value)
+        for cls, values in known.items():
+            names = " = ".join(dict.fromkeys(map(self.names.of, values)))
+            yield f"{names} : {values[0].type}, {place_of(values[0])}"
+            lines = list(self.value(cls))
+            yield from lines or ["    not computed: the program does without it"]
+
+    def value(self, cls: int) -> Iterator[str]:
+        """All forms in which a value is computed or converted, and its candidates that are not legal."""
+        for placed, node in self.selection.node.items():
+            place = self.selection.owner.get(placed)
+            if place is not None and place[0] == cls and node.op != "own":
+                graph_node = self.node_of(placed)
+                yield f"    {self.how(node)}, {self.cost(graph_node)}"
+                if node.op != "cvt" and self.graph.cost[graph_node] > 0:
+                    yield f"        {self.runner_up(cls, graph_node)}"
+        reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
+        yield from (f"    not legal: {reason}" for reason in sorted(reasons))
+
+    def stores(self) -> Iterator[str]:
+        """The layout and width of each store."""
+        yield "stores"
+        ops = {item.item: item.op for item in self.program.skeleton.walk() if isinstance(item, Store)}
+        for node in self.answer.chosen.values():
+            choice = self.selection.choices.get(node)
+            if isinstance(choice, StoreChoice):
+                yield f"{ops[choice.item].name}, {ops[choice.item].location}"
+                yield f"    {self.store(choice)}, {self.cost(node)}"
+                trial = self.without(node)
+                other = None if trial is None else self.selection.choices.get(trial.chosen[self.class_of(node)])
+                if isinstance(other, StoreChoice) and trial is not None:
+                    yield f"        else {self.store(other)}; {self.difference(trial)}"
+
+    def store(self, choice: StoreChoice) -> str:
+        return f"from {self.layout(choice.layout)}, {choice.width} bytes or elements an access"
+
+    def runner_up(self, cls: int, node: int) -> str:
+        """What extraction picks for a value when a node is forbidden, and the cost of that program."""
+        if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n != node):
+            return "else nothing: no other legal way"
+        if time.perf_counter() > self.deadline:
+            return "else not tried: the report took long enough"
+        trial = self.without(node)
+        if trial is None:
+            return "else nothing: no program without it"
+        before = set(self.answer.chosen.values())
+        ways = set(self.candidates.get(cls, ()))
+        now = [self.selection.enodes[n] for n in trial.chosen.values() if n in ways and n not in before]
+        if not now:
+            still = ways.intersection(trial.chosen.values())
+            chosen = "less of the same" if still else "a program without this value"
+        else:
+            chosen = " and ".join(map(self.how, now))
+        return f"else {chosen}; {self.difference(trial)}"
+
+    def without(self, node: int) -> Answer | None:
+        """The best program without a node."""
+        try:
+            return extract(self.graph.forbid([node]), "greedy")
+        except InfeasibleError:
+            return None
+
+    def difference(self, trial: Answer) -> str:
+        change = trial.cost - self.answer.cost
+        return f"the program then costs {trial.cost:g} ({change:+g})"
+
+    # --- words
+
+    def how(self, node: Node) -> str:
+        """A node in words, with the layout that it makes."""
+        held = self.layout(self.selection.owner[node.cls][1])
+        literals = node.literals
+        match node.op:
+            case "cvt":
+                return f"{held}: converted from {self.layout(literals[1])}"
+            case "p.load_view":
+                return f"{held}: ld.global of {literals[3]} bytes"
+            case "p.load_ptr":
+                return f"{held}: ld.global of {literals[2]} elements"
+            case "p.copy":
+                return f"{held}: {self.atom(node)} of {literals[3]} bytes"
+            case "p.shared_read":
+                return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.children[0]][1])}"
+            case "p.mmaf":
+                return f"{held}: {self.oracle.choice(literals[0])}"
+            case "p.reduce":
+                return f"{held}: reduced from {self.layout(literals[4])}"
+            case _:
+                return f"{held}: {node.op.removeprefix('p.')}"
+
+    def atom(self, node: Node) -> str:
+        """The name by which an instruction can be forbidden."""
+        match node.op:
+            case "p.copy":
+                return "cp.async" if node.literals[4] else "ld.global and st.shared"
+            case "p.shared_read":
+                return self.program.interner.attributes[node.literals[1]]
+            case "p.mmaf":
+                return self.oracle.choice(node.literals[0]).atom.name
+            case _:
+                return node.op.removeprefix("p.")
+
+    def why_not(self, node: Node) -> str:
+        """Why a candidate may not be chosen here."""
+        name, target = self.atom(node), self.selection.target
+        if any(name.startswith(prefix) for prefix in self.selection.forbid):
+            return f"{name}: forbidden by the caller"
+        needed: set[Feature] = {"cp.async": {Feature.CP_ASYNC}, "ldmatrix": {Feature.LDMATRIX}}.get(name, set())
+        if node.op == "p.mmaf":
+            needed = set(self.oracle.choice(node.literals[0]).atom.features)
+        missing = sorted(feature.value for feature in needed - target.features)
+        if missing:
+            return f"{name}: {target.name} lacks {', '.join(missing)}"
+        if node.op == "p.copy":
+            padding = self.program.interner.types[node.literals[1]].padding
+            if padding not in (None, "zero"):
+                return f"{name}: pads with {padding}, and cp.async fills with zeros only"
+            return f"{name}: no access of {node.literals[3]} bytes in {self.layout(node.literals[2])}"
+        return f"{name}: does not fit {self.layout(self.selection.owner[node.cls][1])}"
+
+    def layout(self, id: int) -> str:
+        """A layout by its short name; the legend says what it is."""
+        self.layouts.add(id)
+        return f"L{id}"
+
+    def legend(self) -> Iterator[str]:
+        """The layouts that were named."""
+        yield "layouts"
+        yield from (f"L{id} = {self.oracle.layouts[id]}" for id in sorted(self.layouts))
+
+    def cost(self, node: int) -> str:
+        cost = float(self.graph.cost[node])
+        return f"cost {cost:g}" if cost else "free"
+
+    def illegal(self, node: int) -> bool:
+        """Is its cost infinite on this target?"""
+        return bool(np.isinf(self.graph.cost[node]))
+
+    def class_of(self, node: int) -> int:
+        """The extraction class of a graph node."""
+        return int(self.graph.node_class[node])
+
+    def node_of(self, placed: int) -> int:
+        """The chosen graph node of a placed class."""
+        return self.chosen_of[placed]
+
+    @property
+    def chosen_of(self) -> dict[int, int]:
+        """Placed class to chosen graph node."""
+        found: dict[int, int] = {}
+        for node in self.answer.chosen.values():
+            enode = self.selection.enodes.get(node)
+            if enode is not None:
+                found[enode.cls] = node
+        return found
+
+
+class _Names:
+    """What the source calls its values; those without a name are called as the disassembler would."""
+
+    def __init__(self, entry: Entry):
+        self.entry = entry
+        self.made: dict[Any, str] | None = None
+
+    def of(self, value: Value) -> str:
+        """`%name`."""
+        if value.name:
+            return f"%{value.name}"
+        if self.made is None:
+            self.made = dict(Names(self.entry).texts)
+        return self.made.get(value, "%?")
+
+
+def place_of(value: Value) -> Location:
+    """Where a value is defined."""
+    owner = value.owner
+    op: Op | None = owner.parent_op if isinstance(owner, Block) else owner
+    return op.location if op is not None else Location()
+
+
+__all__ = ["explain"]
