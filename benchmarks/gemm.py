@@ -54,7 +54,7 @@ def measure(target: str, repeat: int) -> dict[str, Any]:
         "warm_total": statistics.median(sum(each.values()) for each in stages),
         "fresh_total": statistics.median(fresh_process(target) for _ in range(repeat)),
         "registers": assembled.registers,
-        "spill_bytes": assembled.spill_bytes,
+        "spill_bytes": assembled.spill_stores + assembled.spill_loads,
         "loop": loop_counts(kernel.stages["sass"]),
         "cost": kernel.cost,
         "bound": kernel.bound,

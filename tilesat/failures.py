@@ -16,10 +16,12 @@ def user_errors() -> tuple[type[Exception], ...]:
     """
     from extract.errors import ExtractionError
     from ir.core import TileError
+    from runtime.ptxas import PtxasError, PtxasNotFoundError
     from runtime.simulator.errors import SimulatorError
     from tilesat.spec import SpecError
 
-    return TileError, ExtractionError, SimulatorError, SpecError, OSError, RecursionError
+    tools = (SimulatorError, PtxasError, PtxasNotFoundError)
+    return TileError, ExtractionError, *tools, SpecError, OSError, RecursionError
 
 
 def is_usage(error: Exception) -> bool:

@@ -92,4 +92,4 @@ class Kernel:
     def _sass(self) -> str:
         from runtime.ptxas import assemble, disassemble
 
-        return disassemble(assemble(self.ptx, self.target).cubin)
+        return disassemble(assemble(self.ptx, self.target))

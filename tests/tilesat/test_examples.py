@@ -57,9 +57,9 @@ def test_example_computes_right_everywhere(name: str, target: str) -> None:
 @pytest.mark.parametrize("example", NAMES)
 def test_ptxas_accepts_without_warning_or_spill(example: str, target: str) -> None:
     made = assemble(compiled(EXAMPLES / f"{example}.mlir", target).ptx, target)
-    assert made.spill_bytes == 0
-    assert "warning" not in made.log
-    assert "(C75" not in made.log
+    assert made.spill_stores == made.spill_loads == 0
+    assert not made.warnings
+    assert not made.infos  # C75xx: ptxas undid something that was asked for
 
 
 def test_cases_can_fail() -> None:

@@ -54,13 +54,14 @@ def _print_compilation(kernel: Kernel) -> None:
 
 
 def _print_assembly(kernel: Kernel) -> None:
-    from runtime.ptxas import assemble, find_ptxas
+    from runtime.ptxas import PtxasNotFoundError, assemble
 
-    if find_ptxas() is None:
-        print("ptxas is not installed (see `tilesat doctor`): the PTX is not assembled")
+    try:
+        made = assemble(kernel.ptx, kernel.target)
+    except PtxasNotFoundError as error:
+        print(f"not assembled: {error}")
         return
-    made = assemble(kernel.ptx, kernel.target)
-    print(f"ptxas: {made.registers} registers, {made.spill_bytes} bytes spilled")
+    print(f"ptxas: {made.registers} registers, {made.spill_stores + made.spill_loads} bytes of spills")
 
 
 def _run_and_compare(kernel: Kernel) -> tuple[float, float]:

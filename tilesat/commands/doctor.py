@@ -61,20 +61,20 @@ def _highspy() -> Finding:
 
 
 def _ptxas() -> Finding:
-    from runtime.ptxas import find_ptxas
-
-    found = find_ptxas()
-    hint = "no cubin, no register counts; pip install --no-deps nvidia-cuda-nvcc"
-    return Finding("ptxas", str(found) if found else None, hint)
+    return _program("ptxas", "no cubin, no register counts; pip install --no-deps nvidia-cuda-nvcc")
 
 
 def _nvdisasm() -> Finding:
-    from runtime.ptxas import find_nvdisasm
+    return _program("nvdisasm", "no --emit sass; pip install --no-deps nvidia-cuda-nvdisasm")
 
-    found = find_nvdisasm()
-    return Finding(
-        "nvdisasm", str(found) if found else None, "no --emit sass; pip install --no-deps nvidia-cuda-nvdisasm"
-    )
+
+def _program(name: str, without: str) -> Finding:
+    from runtime.ptxas import PtxasNotFoundError, find
+
+    try:
+        return Finding(name, str(find(name)), without)
+    except PtxasNotFoundError:
+        return Finding(name, None, without)
 
 
 def _cutile() -> Finding:

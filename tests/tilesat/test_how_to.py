@@ -1,0 +1,30 @@
+"""The Python of the README and of every how-to runs as it stands, each page in a process of its own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("how-to-*.md"))]
+BLOCK = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_runs(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    program: list[str] = []
+    for block in BLOCK.finditer(page.read_text()):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["body"])
+        elif block["language"] == "python":
+            program.append(block["body"])
+    assert program
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
