@@ -39,11 +39,11 @@ SHALLOW: Final = 6
 DEEP: Final = 2
 """Of these, how many get all moves, which cost some ten passes."""
 
-PRICES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e4)
-"""Resource prices tried in turn, in costs of the unconstrained answer per limit's worth of resource."""
+PRICES: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4)
+"""Prices of a limit's worth of resource tried in turn, in costs of the unconstrained answer."""
 
 BISECTIONS: Final = 4
-"""Refinements between the last price that did not fit and the first that did."""
+"""Refinements between no price and the first that fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,8 @@ class Candidate:
     cost: float
     excess: float
     assignment: Assignment
+    price: float
+    """Of a limit's worth of resource, when the choice was made; 0 when the limits did not bind."""
 
 
 class ConstrainedSearch:
@@ -71,6 +73,7 @@ class ConstrainedSearch:
             for node in self.topology.nodes:
                 if use[node] > limit:
                     self.cost[node] = INFINITY  # no answer that fits holds it
+        self.price = 0.0
         self.constraints = Constraints(self.rows, self.limits)
         self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
         self.members = self._members()
@@ -96,7 +99,7 @@ class ConstrainedSearch:
         if self.polish and len(fitting) > 1:
             fitting = sorted((self._polished(c, deep=False) for c in fitting[:SHALLOW]), key=lambda c: c.cost)
         if self.polish:
-            fitting = [self._polished(candidate, deep=True) for candidate in fitting[:DEEP]]
+            fitting = [self._polished(self._repriced(c), deep=True) for c in fitting[:DEEP]]
         return min(fitting, key=lambda c: c.cost)
 
     def answer(self, method: str, start: float) -> Answer:
@@ -110,13 +113,25 @@ class ConstrainedSearch:
         return make_answer(self.graph, choice, self.bound, method, perf_counter() - start)
 
     def attempt(self, assignment: Assignment) -> Candidate | None:
-        """One pass under an assignment, priced until it fits; None when a root cannot be built."""
+        """One pass under an assignment, at the price that other assignments needed, and dearer until it fits.
+
+        None when a root cannot be built; a candidate with excess when no price made it fit.
+        """
         cost = self.masked(assignment)
         weight = weights(cost)
-        candidate = self._pass(weight, cost, assignment)
+        candidate = self._pass(weight, cost, assignment, self.price)
         if candidate is None or not candidate.excess:
             return candidate
-        return self._priced(weight, cost, candidate)
+        scale = max(abs(candidate.cost), 1e-12)  # a cost of 0 leaves the use alone to decide
+        for price in (step * scale for step in PRICES):
+            if price > self.price:
+                found = self._pass(weight, cost, assignment, price)
+                if found is not None and not found.excess:
+                    self.price = price
+                    return found
+        free = [0.0 if value < INFINITY else value for value in weight]
+        least = self._pass(free, cost, assignment, scale)
+        return candidate if least is None or least.excess else least
 
     def splits_group(self, choice: list[int]) -> bool:
         """Whether a choice carries two alternatives of one group."""
@@ -147,47 +162,44 @@ class ConstrainedSearch:
                     members[group[node]].setdefault(alternative[node], []).append(node)
         return members
 
-    def _pass(self, weight: list[float], cost: list[float], assignment: Assignment) -> Candidate | None:
-        settled = self.settle(self.topology, weight)
+    def _pass(self, weight: list[float], cost: list[float], assignment: Assignment, price: float) -> Candidate | None:
+        settled = self.settle(self.topology, self._with_price(weight, price))
         if not settled.builds(self.topology.roots):
             return None
-        return self.judge(settled.choice, cost, assignment)
+        return self.judge(settled.choice, cost, assignment, price)
 
-    def judge(self, choice: list[int], cost: list[float], assignment: Assignment) -> Candidate:
+    def judge(self, choice: list[int], cost: list[float], assignment: Assignment, price: float = 0.0) -> Candidate:
         """Price a complete choice and measure it against the limits."""
         nodes = reachable_nodes(self.topology, choice)
         excess = sum(
             max(0.0, math.fsum(use[node] for node in nodes) - limit) / (limit or 1.0)
             for use, limit in zip(self.rows, self.limits, strict=True)
         )
-        return Candidate(choice, math.fsum(cost[node] for node in nodes), excess, assignment)
+        return Candidate(choice, math.fsum(cost[node] for node in nodes), excess, assignment, price)
 
-    def _priced(self, weight: list[float], cost: list[float], candidate: Candidate) -> Candidate:
-        """Raise the price of all rows together until the choice fits, then lower it by bisection."""
-        scale = max(abs(candidate.cost), 1e-12)
-        best, low, high = candidate, 0.0, INFINITY
-        for price in PRICES:
-            found = self._pass(self._with_price(weight, price * scale), cost, candidate.assignment)
-            if found is not None and not found.excess:
-                best, high = found, price
-                break
-            low = price
-        if best.excess:
-            found = self._pass(
-                self._with_price([0.0 if w < INFINITY else w for w in weight], 1.0), cost, candidate.assignment
-            )
-            return found if found is not None and found.excess < best.excess else best
-        for _ in range(BISECTIONS):
+    def _repriced(self, candidate: Candidate) -> Candidate:
+        """Win back what too high a price cost: bisect for the least price at which a locally best choice fits."""
+        best, low, high = candidate, 0.0, candidate.price
+        cost = self.masked(candidate.assignment)
+        weight = weights(cost)
+        for _ in range(BISECTIONS if high else 0):
             price = (low + high) / 2
-            found = self._pass(self._with_price(weight, price * scale), cost, candidate.assignment)
-            if found is not None and not found.excess:
-                high = price
-                best = min(best, found, key=lambda c: c.cost)
-            else:
+            found = self._pass(weight, cost, candidate.assignment, price)
+            if found is not None:
+                priced = self._with_price(cost, price)
+                choice = improve(self.topology, priced, found.choice, Constraints([], []))
+                found = self.judge(choice, cost, candidate.assignment, price)
+            if found is None or found.excess:
                 low = price
+            else:
+                high = price
+                best = min(best, self._polished(found, deep=False), key=lambda c: c.cost)
         return best
 
     def _with_price(self, weight: list[float], price: float) -> list[float]:
+        """Weights with the price of all rows added. price: cost of a limit's worth of resource."""
+        if not price:
+            return weight
         priced = weight.copy()
         for use, limit in zip(self.rows, self.limits, strict=True):
             if limit and limit < INFINITY:  # a limit of 0 has forbidden every user already

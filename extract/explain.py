@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from extract.graph import Graph
 from extract.settle import INFINITY, Settled, settle_tree
+
+MAX_NAMES = 6
+"""Operators named of a class without a usable node."""
 
 MAX_LINKS = 12
 """Longer chains of reasons are cut in the middle of the message: nobody reads further."""
@@ -17,11 +24,8 @@ def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:
     seen = {cls}
     while True:
         nodes = [node for node in topology.class_nodes[cls] if weight[node] < INFINITY]
-        total = graph.node_class.tolist().count(cls)
         if not nodes:
-            loops = total - len(topology.class_nodes[cls])
-            reason = f"none of the {total} nodes of {graph.describe_class(cls)} may be used"
-            links.append(reason + (f" ({loops} name their own class as a child)" if loops else " (infinite cost)"))
+            links.append(_no_node(graph, cls))
             break
         # Every usable node lacks a child; follow the node that lacks fewest.
         lacking = {node: [child for child in topology.children[node] if settled.choice[child] < 0] for node in nodes}
@@ -36,6 +40,23 @@ def unbuildable(graph: Graph, settled: Settled, weight: list[float]) -> str:
     if len(links) > MAX_LINKS:
         links[MAX_LINKS // 2 : -MAX_LINKS // 2] = [f"... {len(links) - MAX_LINKS} more ..."]
     return "; ".join(links)
+
+
+def _no_node(graph: Graph, cls: int) -> str:
+    """Why none of the nodes of a class may be used."""
+    members = [int(node) for node in np.flatnonzero(graph.node_class == cls)]
+    forbidden = sum(1 for node in members if math.isinf(graph.cost[node]))
+    cyclic = len(members) - len(graph.topology.class_nodes[cls])
+    excluded = sum(1 for node in graph.topology.class_nodes[cls] if math.isfinite(graph.cost[node]))
+    counts = (
+        (forbidden, "of infinite cost"),
+        (cyclic, "taking the class itself"),
+        (excluded, "excluded by constraints"),
+    )
+    reasons = ", ".join(f"{count} {reason}" for count, reason in counts if count)
+    names = ", ".join(dict.fromkeys(graph.node_op[node] for node in members[:MAX_NAMES]))
+    more = ", ..." if len(members) > MAX_NAMES else ""
+    return f"{graph.describe_class(cls)} has no usable node ({names}{more}: {reasons})"
 
 
 def conflicting_groups(graph: Graph, weight: list[float]) -> str:

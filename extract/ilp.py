@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from extract.answer import Answer, make_answer, slack
+from extract.answer import Answer, check, make_answer, slack
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.cycles import find_cycles, two_cycles
-from extract.errors import ExtractionError, InfeasibleError
+from extract.errors import CheckError, ExtractionError, InfeasibleError
 from extract.explain import conflicting_groups
 from extract.graph import Graph
 from extract.local import improve
@@ -44,8 +44,8 @@ class _Incumbent:
 def ilp(graph: Graph, *, start: Answer | None = None, time_limit: float | None = None) -> Answer:
     """The cheapest answer, proved when it ends within time_limit seconds, else the best found with its bound.
 
-    start: an answer to begin from; greedy makes one otherwise. Raises InfeasibleError when no answer meets the
-    constraints, ExtractionError when the time ended before any was found.
+    start: an answer to begin from, also one for other costs; greedy makes one otherwise. Raises InfeasibleError when no
+    answer meets the constraints, ExtractionError when the time ended before any was found.
     """
     began = perf_counter()
     deadline = began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
@@ -62,7 +62,13 @@ def ilp(graph: Graph, *, start: Answer | None = None, time_limit: float | None =
 
 def _begin(graph: Graph, start: Answer | None, search: ConstrainedSearch) -> _Incumbent | None:
     if start is not None:
-        return _Incumbent(start.chosen, start.cost)
+        try:
+            taken = make_answer(graph, start.chosen, -INFINITY, "start", 0.0)
+            check(graph, taken)
+        except CheckError:
+            pass  # it fitted other costs or limits; the search below finds its own
+        else:
+            return _Incumbent(taken.chosen, taken.cost)
     found = search.run()
     return None if found is None else _incumbent(graph, found)
 
