@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ir.core import Block, Type, Value
+from ir.core import Block, Op, Type, Value
 from ir.types import F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.ptx.bits import bit_pattern
 
@@ -15,12 +15,20 @@ DECLARED = {"%p": "pred", "%rs": "b16", "%h": "b16", "%r": "b32", "%f": "b32", "
 
 
 class Instruction:
-    """`text` with one %s for each of `args`; `defs` are written, `uses` read."""
+    """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for."""
 
-    __slots__ = ("args", "defs", "text", "uses")
+    __slots__ = ("args", "defs", "origin", "text", "uses")
 
-    def __init__(self, text: str, defs: list[Value], uses: list[Value], args: list[Value] | None = None):
+    def __init__(
+        self,
+        text: str,
+        defs: list[Value],
+        uses: list[Value],
+        args: list[Value] | None = None,
+        origin: Op | None = None,
+    ):
         self.text = text
+        self.origin = origin
         self.defs = defs
         self.uses = uses
         self.args = [*defs, *uses] if args is None else args

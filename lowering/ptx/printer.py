@@ -16,17 +16,18 @@ Move = tuple[str, str, str]
 """Type, destination register, source register or immediate."""
 
 
-def emit(func: llvm.Func) -> str:
-    """The PTX module of one kernel."""
+def emit(func: llvm.Func, comments: bool = False) -> str:
+    """The PTX module of one kernel; with `comments` each line names the op and the source place it comes from."""
     selector = Selector(func, TEMPLATES)
-    return Printer(func, selector.run()).text()
+    return Printer(func, selector.run(), comments).text()
 
 
 class Printer:
     """Prints one function."""
 
-    def __init__(self, func: llvm.Func, blocks: list[MachineBlock]):
+    def __init__(self, func: llvm.Func, blocks: list[MachineBlock], comments: bool = False):
         self.func = func
+        self.comments = comments
         self.blocks = blocks
         live = Liveness(blocks)
         self.live_in = live.live_in
@@ -75,6 +76,8 @@ class Printer:
         names, lines = self.names, self.lines
         for each in block.code:
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
+            if self.comments and each.origin is not None:
+                lines[-1] += f"  // {each.origin.name} {each.origin.location}"
         if not block.edges:
             lines.append("    ret;")
         elif len(block.edges) == 1:

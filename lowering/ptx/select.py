@@ -30,6 +30,7 @@ class Selector:
         self.needed: set[Value] = set()
         self.counts: dict[Value, int] = {}
         self.code: list[Instruction] = []
+        self.origin: Op | None = None
         self.alive = self._live_values()
 
     # What templates use
@@ -92,7 +93,7 @@ class Selector:
 
     def emit(self, text: str, defs: list[Value], uses: list[Value], args: list[Value] | None = None) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(Instruction(text, defs, uses, args))
+        self.code.append(Instruction(text, defs, uses, args, self.origin))
 
     # The walk
 
@@ -114,7 +115,9 @@ class Selector:
                         break
                 else:
                     continue
+            self.origin = op
             templates[type(op)](self, op)
+        self.origin = None
         if block is self.blocks[0]:
             self._parameters(block)
         made.code.reverse()
