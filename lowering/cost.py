@@ -116,6 +116,10 @@ class Machine:
         return Cost(alu=self.instructions("int_add", ADDRESS * accesses), memory=max(busy, issue))
 
     def shared_access(self, wavefronts: int, accesses: int) -> Cost:
-        """Accesses of every warp that take `wavefronts` passes over the banks in all."""
+        """Accesses of every warp that take `wavefronts` passes over the banks in all.
+
+        Fewer instructions for the same bytes leave issue slots to others: that is what ldmatrix has over ld.shared.
+        """
         passes = wavefronts * self.warps * 128 / self.target.throughput.smem_bytes  # 32 banks of 4 bytes a pass
-        return Cost(memory=max(passes, self.instructions("load_store", accesses)))
+        slots = accesses * self.warps / self.target.throughput.issue
+        return Cost(alu=slots, memory=max(passes, self.instructions("load_store", accesses)))

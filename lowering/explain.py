@@ -17,7 +17,7 @@ from egraph.frozen import Node
 from egraph.skeleton import Store
 from extract import Answer, InfeasibleError, extract
 from ir.core import Block, Location, Op, Value
-from ir.dialects.cuda_tile import Entry
+from ir.dialects.cuda_tile import Entry, StoreView
 from ir.text.names import Names
 from ir.types import TileType
 from lowering.selection import Selection, StoreChoice
@@ -48,6 +48,7 @@ class _Explanation:
         self.layouts: set[int] = set()
         self.deadline = time.perf_counter() + TRIAL_SECONDS
         self.names = _Names(self.program.entry)
+        self.chosen = {e.cls: n for n in self.answer.chosen.values() if (e := selection.enodes.get(n)) is not None}
         self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
         for node, enode in selection.enodes.items():
             place = selection.owner.get(enode.cls)
@@ -60,7 +61,8 @@ class _Explanation:
         """The report of saturation and the sizes it ended with."""
         report = self.selection.saturated.report
         yield "saturation"
-        yield from (f"  {line}" for line in report.table().splitlines())
+        table = report.table(most=len(report.rows)).splitlines()
+        yield from (f"  {line}" for line in table if not line.startswith("phase "))
         for phase, reason in report.stop.items():
             sizes = [rows for name, _, rows in report.sizes if name == phase]
             if sizes:
@@ -84,7 +86,7 @@ class _Explanation:
 
     def values(self) -> Iterator[str]:
         """One entry a class of tile values: where it is held, what computes it, and what came second."""
-        yield "tile values (cycles of one SM for one CTA, times iterations; 'else': the choice when this one is forbidden)"
+        yield "tile values (cost: SM cycles of one CTA over all iterations; else: what is chosen without it)"
         known: dict[int, list[Value]] = {}
         for number, value in enumerate(self.program.values):
             if value is not None and isinstance(value.type, TileType) and value.type.size > 1:
@@ -100,7 +102,7 @@ class _Explanation:
         for placed, node in self.selection.node.items():
             place = self.selection.owner.get(placed)
             if place is not None and place[0] == cls and node.op != "own":
-                graph_node = self.node_of(placed)
+                graph_node = self.chosen[placed]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}"
                 if node.op != "cvt" and self.graph.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node)}"
@@ -115,14 +117,15 @@ class _Explanation:
             choice = self.selection.choices.get(node)
             if isinstance(choice, StoreChoice):
                 yield f"{ops[choice.item].name}, {ops[choice.item].location}"
-                yield f"    {self.store(choice)}, {self.cost(node)}"
+                yield f"    {self.store(choice, ops[choice.item])}, {self.cost(node)}"
                 trial = self.without(node)
                 other = None if trial is None else self.selection.choices.get(trial.chosen[self.class_of(node)])
                 if isinstance(other, StoreChoice) and trial is not None:
-                    yield f"        else {self.store(other)}; {self.difference(trial)}"
+                    yield f"        else {self.store(other, ops[other.item])}; {self.difference(trial)}"
 
-    def store(self, choice: StoreChoice) -> str:
-        return f"from {self.layout(choice.layout)}, {choice.width} bytes or elements an access"
+    def store(self, choice: StoreChoice, op: Op) -> str:
+        unit = "bytes" if isinstance(op, StoreView) else "elements"
+        return f"from {self.layout(choice.layout)}, st.global of {choice.width} {unit}"
 
     def runner_up(self, cls: int, node: int) -> str:
         """What extraction picks for a value when a node is forbidden, and the cost of that program."""
@@ -140,7 +143,9 @@ class _Explanation:
             still = ways.intersection(trial.chosen.values())
             chosen = "less of the same" if still else "a program without this value"
         else:
-            chosen = " and ".join(map(self.how, now))
+            same = self.how(self.selection.enodes[node])
+            texts = [self.how(n) + (", of other operands" if self.how(n) == same else "") for n in now]
+            chosen = " and ".join(texts)
         return f"else {chosen}; {self.difference(trial)}"
 
     def without(self, node: int) -> Answer | None:
@@ -182,7 +187,7 @@ class _Explanation:
         """The name by which an instruction can be forbidden."""
         match node.op:
             case "p.copy":
-                return "cp.async" if node.literals[4] else "ld.global and st.shared"
+                return "cp.async" if node.literals[5] else "ld.global and st.shared"
             case "p.shared_read":
                 return self.program.interner.attributes[node.literals[1]]
             case "p.mmaf":
@@ -229,20 +234,6 @@ class _Explanation:
     def class_of(self, node: int) -> int:
         """The extraction class of a graph node."""
         return int(self.graph.node_class[node])
-
-    def node_of(self, placed: int) -> int:
-        """The chosen graph node of a placed class."""
-        return self.chosen_of[placed]
-
-    @property
-    def chosen_of(self) -> dict[int, int]:
-        """Placed class to chosen graph node."""
-        found: dict[int, int] = {}
-        for node in self.answer.chosen.values():
-            enode = self.selection.enodes.get(node)
-            if enode is not None:
-                found[enode.cls] = node
-        return found
 
 
 class _Names:

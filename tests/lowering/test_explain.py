@@ -1,0 +1,75 @@
+"""The report of `--explain`: every tile of the source with its choice, its runner-up and what was not legal."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tilesat
+from extract import extract
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def gemm() -> tilesat.Kernel:
+    return tilesat.compile(EXAMPLES / "gemm.mlir")
+
+
+@pytest.fixture(scope="module")
+def report(gemm: tilesat.Kernel) -> str:
+    return gemm.report
+
+
+def entry(report: str, name: str) -> str:
+    """The lines about one value."""
+    return re.search(rf"^%{name} : .*\n(?:    .*\n)*", report, re.M).group()  # type: ignore[union-attr]
+
+
+def test_says_how_saturation_went_and_what_extraction_costs(gemm: tilesat.Kernel, report: str) -> None:
+    assert re.search(r"^  mma/select +\d+", report, re.M)
+    assert re.search(r"algebra: \d+ iterations, \d+ rows at its end, stopped: saturated", report)
+    assert re.search(r"placement: \d+ iterations, \d+ rows at its end, stopped: saturated", report)
+    assert f"cost {gemm.cost:g}, no program costs less than {gemm.bound:g} (gap " in report
+    assert re.search(r"e-graph: \d+ value classes, \d+ placed classes, \d+ nodes", report)
+
+
+@pytest.mark.parametrize("name", ["acc_zero", "acc", "a_tile", "b_tile", "b_transposed", "acc_next", "c_tile", "sum"])
+def test_names_every_tile_of_the_source_by_name_and_line(report: str, name: str) -> None:
+    source = (EXAMPLES / "gemm.mlir").read_text().splitlines()
+    line = next(n for n, text in enumerate(source, 1) if re.search(rf"%{name}\b", text))
+    assert f"gemm.mlir:{line}:" in entry(report, name)
+
+
+def test_states_choice_and_runner_up_with_costs(report: str) -> None:
+    tile = entry(report, "a_tile")
+    assert re.search(r"cp.async of 16 bytes, cost \d+\n +else L\d+: ld.global", tile)
+    assert re.search(r"ldmatrix from L\d+, cost \d+\n +else L\d+: ld.shared", tile)
+    assert "mma.sync.m16n8k16.f16.f16 on " in entry(report, "acc_next")
+
+
+def test_the_runner_up_costs_what_extraction_without_the_choice_finds(gemm: tilesat.Kernel, report: str) -> None:
+    selection = gemm.compiled.selection
+    product = next(n for n in selection.answer.chosen.values() if selection.graph.node_op[n] == "p.mmaf")
+    other = extract(selection.graph.forbid([product]), "greedy")
+    assert other.cost > gemm.cost
+    assert f"the program then costs {other.cost:g} ({other.cost - gemm.cost:+g})" in entry(report, "acc_next")
+
+
+def test_every_layout_that_is_named_is_described(report: str) -> None:
+    body, legend = report.split("\nlayouts\n")
+    assert set(re.findall(r"\bL\d+\b", body)) == set(re.findall(r"^L\d+", legend, re.M))
+
+
+def test_says_why_a_candidate_is_not_legal() -> None:
+    without = tilesat.compile(EXAMPLES / "gemm.mlir", forbid=["ldmatrix", "cp.async", "mma.sync"]).report
+    assert "not legal: ldmatrix: forbidden by the caller" in entry(without, "a_tile")
+    assert "not legal: cp.async: forbidden by the caller" in entry(without, "a_tile")
+    assert "not legal: mma.sync.m16n8k16.f16.f16: forbidden by the caller" in entry(without, "acc_next")
+    softmax = tilesat.compile(EXAMPLES / "softmax.mlir").report
+    assert "not legal: cp.async: pads with neg_inf" in entry(softmax, "x_tile")
+
+
+def test_says_what_the_program_does_without() -> None:
+    report = tilesat.compile(EXAMPLES / "gemm_negated.mlir").report
+    assert "not computed: the program does without it" in entry(report, "scale_all")
