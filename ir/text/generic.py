@@ -10,8 +10,11 @@ import enum
 from typing import Any
 
 from ir.core import Op, Region, Value
+from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.text.literals import dense_text, scalar_text
 from ir.text.names import Names
 from ir.text.tokens import escape
+from ir.types import F64, I1, I64, FloatType, IntType, TensorType, TileType, VectorType
 
 
 def print_generic(op: Op) -> str:
@@ -66,17 +69,38 @@ class _Generic:
 def attributes(op: Op) -> str:
     """` <{name = value, ...}>` in order of the names, those at their default left out; empty without any."""
     defaults = {attr.name: attr.default for attr in op.info.attributes}
-    shown = {k: v for k, v in sorted(op.attributes.items()) if not _same(v, defaults.get(k, ...))}
-    flexible = op.info.fixed_segments is None and len(op.segments) > 1
-    if flexible:
-        shown["operandSegmentSizes"] = op.segments
-    if not shown:
-        return ""
-    return f" <{{{', '.join(f'{name} = {attribute_text(value)}' for name, value in shown.items())}}}>"
+    shown = {
+        name: value_text(value, op) if name == "value" else attribute_text(value)
+        for name, value in sorted(op.attributes.items())
+        if name != "successors" and not _same(value, defaults.get(name, ...))
+    }
+    if op.info.fixed_segments is None and len(op.segments) > 1:
+        shown["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, op.segments))}>"
+    return f" <{{{', '.join(f'{name} = {text}' for name, text in shown.items())}}}>" if shown else ""
 
 
 def _same(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and value == default)
+
+
+def value_text(value: Any, op: Op) -> str:
+    """The `value` of a constant, with the type of the op's result."""
+    type_ = op.results[0].type if len(op.results) == 1 else None
+    if isinstance(type_, IntType | FloatType) and isinstance(value, int | float):
+        return number_text(value, type_)
+    if isinstance(type_, TileType | TensorType | VectorType) and isinstance(type_.element, IntType | FloatType):
+        literal = value if isinstance(value, DenseElements) else None
+        if isinstance(value, int | float):
+            return f"dense<{scalar_text(value, type_.element)}> : {type_}"
+        if literal is not None:
+            return f"dense<{dense_text(literal, TileType(type_.shape, type_.element))}> : {type_}"
+    return attribute_text(value)
+
+
+def number_text(value: int | float, type_: IntType | FloatType) -> str:
+    """A number with its type; i1 is written without."""
+    text = scalar_text(value, type_)
+    return text if type_ == I1 else f"{text} : {type_}"
 
 
 def attribute_text(value: Any) -> str:
@@ -85,10 +109,8 @@ def attribute_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, enum.Enum):
         return f"#{value}"
-    if isinstance(value, int):
-        return f"{value} : i64"
-    if isinstance(value, float):
-        return f"{value!r} : f64"
+    if isinstance(value, int | float):
+        return number_text(value, I64 if isinstance(value, int) else F64)
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, tuple | list):

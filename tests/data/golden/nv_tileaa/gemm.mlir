@@ -18,10 +18,10 @@
   %15 = "nv_tileaa.assume"(%11) <{predicate = div_by<8>}> : (i32) -> i32
   %16 = "nv_tileaa.assume"(%12) <{predicate = div_by<4>}> : (i32) -> i32
   %17 = "nv_tileaa.assume"(%13) <{predicate = div_by<4>}> : (i32) -> i32
-  %18 = "nv_tileaa.make_memref"(%1, %5, %9, %14) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %19 = "nv_tileaa.make_memref"(%2, %8, %9, %15) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %20 = "nv_tileaa.make_memref"(%3, %5, %8, %16) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
-  %21 = "nv_tileaa.make_memref"(%4, %5, %8, %17) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %18 = "nv_tileaa.make_memref"(%1, %5, %9, %14) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %19 = "nv_tileaa.make_memref"(%2, %8, %9, %15) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %20 = "nv_tileaa.make_memref"(%3, %5, %8, %16) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %21 = "nv_tileaa.make_memref"(%4, %5, %8, %17) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %22 = "nv_tileaa.partition"(%18) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %23 = "nv_tileaa.partition"(%19) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %24 = "nv_tileaa.partition"(%20) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>
@@ -29,20 +29,20 @@
   %26 = "nv_tileaa.get_program_id"() <{axis = 0 : i64}> : () -> i32
   %27 = "nv_tileaa.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %28 = "nv_tileaa.get_program_id"() <{axis = 2 : i64}> : () -> i32
-  %29 = "arith.constant"() <{value = 0 : i64}> : () -> i32
-  %30 = "arith.constant"() <{value = 1 : i64}> : () -> i32
-  %31 = "nv_tileaa.constant_tensor"() <{value = dense<0.0>}> : () -> tensor<128x128xf32>
+  %29 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %30 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %31 = "nv_tileaa.constant_tensor"() <{value = dense<0.000000e+00> : tensor<128x128xf32>}> : () -> tensor<128x128xf32>
   %32:2 = "nv_tileaa.index_space_shape"(%22) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>) -> (i32, i32)
-  %33 = "scf.for"(%29, %32#1, %30, %31) <{operandSegmentSizes = [1 : i64, 1 : i64, 1 : i64, 1 : i64]}> ({
+  %33 = "scf.for"(%29, %32#1, %30, %31) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
   ^bb0(%arg11: i32, %arg12: tensor<128x128xf32>):
-    %37:2 = "nv_tileaa.tiled_load"(%22, %26, %arg11, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %38:2 = "nv_tileaa.tiled_load"(%23, %27, %arg11, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %37:2 = "nv_tileaa.tiled_load"(%22, %26, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %38:2 = "nv_tileaa.tiled_load"(%23, %27, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
     %39 = "nv_tileaa.permute"(%38#0) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
     %40 = "nv_tileaa.dot"(%37#0, %39, %arg12) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%40) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %34:2 = "nv_tileaa.tiled_load"(%24, %26, %27, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x128xf32>, !nv_tileaa.mem_token)
+  %34:2 = "nv_tileaa.tiled_load"(%24, %26, %27, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x128xf32>, !nv_tileaa.mem_token)
   %35 = "arith.addf"(%33, %34#0) : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %36 = "nv_tileaa.tiled_store"(%35, %25, %26, %27, %0) <{operandSegmentSizes = [1 : i64, 1 : i64, 2 : i64, 1 : i64]}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %36 = "nv_tileaa.tiled_store"(%35, %25, %26, %27, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

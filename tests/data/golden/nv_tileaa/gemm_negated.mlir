@@ -16,10 +16,10 @@
   %13 = "nv_tileaa.assume"(%10) <{predicate = div_by<8>}> : (i32) -> i32
   %14 = "nv_tileaa.assume"(%11) <{predicate = div_by<8>}> : (i32) -> i32
   %15 = "nv_tileaa.assume"(%12) <{predicate = div_by<4>}> : (i32) -> i32
-  %16 = "nv_tileaa.make_memref"(%1, %5, %9, %13) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %17 = "nv_tileaa.make_memref"(%2, %8, %9, %14) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %18 = "nv_tileaa.make_memref"(%3, %9) <{operandSegmentSizes = [1 : i64, 1 : i64, 0 : i64]}> : (!llvm.ptr<1>, i32) -> !nv_tileaa.memref<?xf16, strides=[1], global>
-  %19 = "nv_tileaa.make_memref"(%4, %5, %8, %15) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %16 = "nv_tileaa.make_memref"(%1, %5, %9, %13) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %17 = "nv_tileaa.make_memref"(%2, %8, %9, %14) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %18 = "nv_tileaa.make_memref"(%3, %9) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> !nv_tileaa.memref<?xf16, strides=[1], global>
+  %19 = "nv_tileaa.make_memref"(%4, %5, %8, %15) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %20 = "nv_tileaa.partition"(%16) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %21 = "nv_tileaa.partition"(%17) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %22 = "nv_tileaa.partition"(%18) : (!nv_tileaa.memref<?xf16, strides=[1], global>) -> !nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>
@@ -27,15 +27,15 @@
   %24 = "nv_tileaa.get_program_id"() <{axis = 0 : i64}> : () -> i32
   %25 = "nv_tileaa.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %26 = "nv_tileaa.get_program_id"() <{axis = 2 : i64}> : () -> i32
-  %27 = "arith.constant"() <{value = 0 : i64}> : () -> i32
-  %28 = "arith.constant"() <{value = 1 : i64}> : () -> i32
-  %29 = "nv_tileaa.constant_tensor"() <{value = dense<0.0>}> : () -> tensor<128x128xf32>
+  %27 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %28 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %29 = "nv_tileaa.constant_tensor"() <{value = dense<0.000000e+00> : tensor<128x128xf32>}> : () -> tensor<128x128xf32>
   %30:2 = "nv_tileaa.index_space_shape"(%20) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>) -> (i32, i32)
-  %31 = "scf.for"(%27, %30#1, %28, %29) <{operandSegmentSizes = [1 : i64, 1 : i64, 1 : i64, 1 : i64]}> ({
+  %31 = "scf.for"(%27, %30#1, %28, %29) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
   ^bb0(%arg10: i32, %arg11: tensor<128x128xf32>):
-    %33:2 = "nv_tileaa.tiled_load"(%20, %24, %arg10, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %34:2 = "nv_tileaa.tiled_load"(%21, %25, %arg10, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %35:2 = "nv_tileaa.tiled_load"(%22, %arg10, %0) <{operandSegmentSizes = [1 : i64, 1 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<64xf16>, !nv_tileaa.mem_token)
+    %33:2 = "nv_tileaa.tiled_load"(%20, %24, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %34:2 = "nv_tileaa.tiled_load"(%21, %25, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %35:2 = "nv_tileaa.tiled_load"(%22, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<64xf16>, !nv_tileaa.mem_token)
     %36 = "nv_tileaa.view"(%35#0) : (tensor<64xf16>) -> tensor<1x64xf16>
     %37 = "nv_tileaa.broadcast"(%36) : (tensor<1x64xf16>) -> tensor<128x64xf16>
     %38 = "arith.negf"(%37) : (tensor<128x64xf16>) -> tensor<128x64xf16>
@@ -44,6 +44,6 @@
     %41 = "nv_tileaa.dot"(%39, %40, %arg11) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%41) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %32 = "nv_tileaa.tiled_store"(%31, %23, %24, %25, %0) <{operandSegmentSizes = [1 : i64, 1 : i64, 2 : i64, 1 : i64]}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %32 = "nv_tileaa.tiled_store"(%31, %23, %24, %25, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

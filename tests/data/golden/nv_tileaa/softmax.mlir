@@ -9,16 +9,16 @@
   %6 = "nv_tileaa.assume"(%arg5) <{predicate = bounded<0, ?>}> : (i32) -> i32
   %7 = "nv_tileaa.assume"(%5) <{predicate = div_by<4>}> : (i32) -> i32
   %8 = "nv_tileaa.assume"(%6) <{predicate = div_by<4>}> : (i32) -> i32
-  %9 = "nv_tileaa.make_memref"(%1, %3, %4, %7) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
-  %10 = "nv_tileaa.make_memref"(%2, %3, %4, %8) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %9 = "nv_tileaa.make_memref"(%1, %3, %4, %7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %10 = "nv_tileaa.make_memref"(%2, %3, %4, %8) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %11 = "nv_tileaa.partition"(%9) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>
   %12 = "nv_tileaa.partition"(%10) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>
   %13 = "nv_tileaa.get_program_id"() <{axis = 0 : i64}> : () -> i32
   %14 = "nv_tileaa.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %15 = "nv_tileaa.get_program_id"() <{axis = 2 : i64}> : () -> i32
-  %16 = "arith.constant"() <{value = 0 : i64}> : () -> i32
-  %17:2 = "nv_tileaa.tiled_load"(%11, %13, %16, %0) <{operandSegmentSizes = [1 : i64, 2 : i64, 1 : i64]}> : (!nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x1024xf32>, !nv_tileaa.mem_token)
-  %18 = "nv_tileaa.reduce"(%17#0) <{dim = 1 : i64, identity = -inf : f64}> ({
+  %16 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %17:2 = "nv_tileaa.tiled_load"(%11, %13, %16, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x1024xf32>, !nv_tileaa.mem_token)
+  %18 = "nv_tileaa.reduce"(%17#0) <{dim = 1 : i64, identity = 0xFFF0000000000000 : f64}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %28 = "arith.maxnumf"(%arg6, %arg7) : (f32, f32) -> f32
     "scf.yield"(%28) : (f32) -> ()
@@ -27,7 +27,7 @@
   %20 = "nv_tileaa.broadcast"(%19) : (tensor<1x1xf32>) -> tensor<1x1024xf32>
   %21 = "arith.subf"(%17#0, %20) : (tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
   %22 = "math.exp"(%21) <{rounding = "full"}> : (tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %23 = "nv_tileaa.reduce"(%22) <{dim = 1 : i64, identity = 0.0 : f64}> ({
+  %23 = "nv_tileaa.reduce"(%22) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %28 = "arith.addf"(%arg6, %arg7) : (f32, f32) -> f32
     "scf.yield"(%28) : (f32) -> ()
@@ -35,6 +35,6 @@
   %24 = "nv_tileaa.view"(%23) : (tensor<1xf32>) -> tensor<1x1xf32>
   %25 = "nv_tileaa.broadcast"(%24) : (tensor<1x1xf32>) -> tensor<1x1024xf32>
   %26 = "arith.divf"(%22, %25) : (tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %27 = "nv_tileaa.tiled_store"(%26, %12, %13, %16, %0) <{operandSegmentSizes = [1 : i64, 1 : i64, 2 : i64, 1 : i64]}> : (tensor<1x1024xf32>, !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %27 = "nv_tileaa.tiled_store"(%26, %12, %13, %16, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<1x1024xf32>, !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()
