@@ -8,7 +8,7 @@ import pytest
 
 import tilesat
 from runtime.ptxas import assemble
-from tests.tilesat.example_cases import EXAMPLES, QUICK, SWEEP, Case
+from tests.tilesat.example_cases import EXAMPLES, QUICK, RAGGED, SWEEP, Case
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
@@ -38,10 +38,10 @@ def test_example_computes_right_on_sm_80(name: str) -> None:
     check(case, case.source, "sm_80")
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, *RAGGED])
 def test_cutile_bytecode_computes_right_on_sm_80(name: str) -> None:
     """As the cuda-tile package exported it: other argument order, other assumptions, same numbers."""
-    case = QUICK[name]()
+    case = {**QUICK, **RAGGED}[name]()
     check(case, BYTECODE / f"{case.example}.13.3.tileirbc", "sm_80")
 
 
