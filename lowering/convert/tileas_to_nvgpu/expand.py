@@ -445,9 +445,13 @@ def outer_values(op: Op) -> list[Value]:
 
 
 def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
-    """Accumulators of tensor-core products are carried as fragments, everything else register by register."""
+    """Accumulators of tensor-core products are carried as fragments, everything else register by register.
+
+    A value is one where a product takes or makes it: an accumulator may be scaled before the product adds to it.
+    """
+    made = loop.body.block.terminator.operands[argument.index - 1].op
     for op in loop.body.block.ops:
-        if isinstance(op, nv_tileas.Dot) and op.c is argument and ATOMS[op.atom].threads > 1:
+        if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made) and ATOMS[op.atom].threads > 1:
             return ACCUMULATOR
     return None
 

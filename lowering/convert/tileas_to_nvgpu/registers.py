@@ -174,10 +174,6 @@ class Grouped(Registers):
         base = 2 * i - (2 * i) % self.size
         return self.emitter.extract(self._groups[base, self.shape], ((2 * i - base) // 2,))
 
-    def carried(self) -> list[Value]:
-        """The groups themselves."""
-        return [self._groups[start, self.shape] for start in range(0, self.count, self.size)]
-
 
 class Renamed(Registers):
     """Another tile's registers under other numbers: broadcast, reshape, permute, register conversions."""
