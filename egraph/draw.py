@@ -53,7 +53,7 @@ class Draw:
 
     def __init__(self, rng: np.random.Generator):
         self.rng = rng
-        rank = int(rng.choice((0, 1, 1, 1, 2, 2, 2, 2)))
+        rank = int(rng.choice((0, 1, 1, 1, 2, 2, 2, 2, 2, 3)))
         self.shape = tuple(self.pick(SIZES) for _ in range(rank))
         self.integer_kind = int(rng.integers(8))
         self.tokens = 0
@@ -95,6 +95,8 @@ class Draw:
         values = np.asarray(self.rng.normal(size=shape)) * self.pick((1.0, 1.0, 100.0, 1e-6, 1e4))
         special = np.asarray(self.rng.random(size=shape)) < self.pick((0.0, 0.0, 0.3))
         chosen = np.asarray(self.rng.choice(REALS, size=shape))
+        if self.chance(0.25):
+            values = self.rng.integers(-2, 3, size=shape).astype(np.float64)  # sums that cancel to a signed zero
         with np.errstate(all="ignore"):
             return np.where(special, chosen, values).astype(dtype)
 
@@ -106,7 +108,7 @@ class Draw:
         if kind == 0:
             values = np.full(size, self.number(element), np.int64)
         elif kind in (1, 2):
-            start = int(self.pick((0, 0, 1, 4, 8, 64, 3, -4, high - 5, low)))
+            start = int(self.pick((0, 0, 1, 4, 8, 64, 3, -4, -8, -64, high - 5, low)))
             inner = shape[-1] if shape and kind == 1 else size
             values = (start + np.arange(size) % max(inner, 1)).astype(np.int64)
             if len(shape) == 2 and self.chance(0.5):
@@ -213,7 +215,8 @@ class Draw:
         """A literal of a tile type: a special splat, or dense."""
         dtype = dtype_of(type_.element)
         if isinstance(type_.element, FloatType) and self.chance(0.8):
-            return DenseElements(np.asarray(self.pick(REALS)).astype(dtype))
+            real = self.pick(REALS[:4] if self.chance(0.5) else REALS)  # the first four are those that rules single out
+            return DenseElements(np.asarray(real).astype(dtype))
         return DenseElements(self.tile(type_))
 
 

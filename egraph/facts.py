@@ -32,6 +32,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import ml_dtypes
+import numpy as np
 
 from egraph.combiners import Body
 from egraph.interner import Interner
@@ -214,7 +215,8 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
     if not math.isfinite(number) or abs(math.frexp(number)[0]) != 0.5:
         return None
     smallest = smallest_normal(value.array.dtype)
-    inverse = DenseElements((1.0 / value.array.astype("f8")).astype(value.array.dtype))
+    with np.errstate(over="ignore"):  # a reciprocal beyond the format is infinite and refused below
+        inverse = DenseElements((1.0 / value.array.astype("f8")).astype(value.array.dtype))
     if abs(number) < smallest or abs(float(inverse.item)) < smallest or float(inverse.item) * number != 1.0:
         return None
     return inverse
@@ -224,6 +226,12 @@ def smallest_normal(dtype: Any) -> float:
     """The least positive normal number of a float format, ml_dtypes' included."""
     info: Any = cast(Any, ml_dtypes).finfo(dtype)
     return float(info.smallest_normal)
+
+
+def largest(dtype: Any) -> float:
+    """The greatest finite number of a float format."""
+    info: Any = cast(Any, ml_dtypes).finfo(dtype)
+    return float(info.max)
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:

@@ -19,8 +19,11 @@ BY_DIMENSION = ("contiguity", "constancy", "alignment", "run")
 
 
 def integers(data: Array) -> npt.NDArray[np.int64]:
-    """Elements as signed 64-bit integers, i1 as 0 and 1."""
-    return np.asarray(data).astype(np.int64)
+    """Elements as signed 64-bit integers, i1 as 0 and 1; floats by their bits, where only equality means anything."""
+    values = np.ascontiguousarray(data)
+    if values.dtype.kind not in "biu":
+        values = values.view(f"i{values.dtype.itemsize}")
+    return values.astype(np.int64).reshape(np.shape(data))
 
 
 def low(data: Array) -> int:

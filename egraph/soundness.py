@@ -215,6 +215,9 @@ def _draw_free(fact: Sexpr, world: World) -> bool:
     """Draw a tile for a variable that only facts mention."""
     if isinstance(fact, Atom):
         return False
+    if fact.head == "=" and all(isinstance(i, Atom) and world.is_free(i) for i in fact.items[1:]):
+        world.env[_text(fact.items[1])] = world.any_tile()  # the left side of a rewrite is a variable
+        return True
     if world.is_analysis(fact.head) and isinstance(fact.items[1], Atom) and world.is_free(fact.items[1]):
         world.env[fact.items[1].text] = world.any_tile() if fact.head == "type" else world.any_integer_tile()
         return True

@@ -1,0 +1,140 @@
+"""Every rule of ours, read from its file and run on random tiles; wrong rules and dropped guards must be found out."""
+
+import pytest
+
+from egraph.rulefile import Command, own_rules
+from egraph.soundness import CHECKED_RULESETS, Rule, check, check_rule
+
+RULES = {c.name: c for c in own_rules() if c.is_rule and c.ruleset in CHECKED_RULESETS}
+
+# What one tile cannot show: loops are run in test_loops.py, view sizes are checked in test_analysis.py.
+ELSEWHERE = {name for name, command in RULES.items() if command.file == "loops.egg"} | {
+    "range/index-space",
+    "range/tensor-shape",
+}
+
+
+@pytest.mark.parametrize("name", sorted(RULES.keys() - ELSEWHERE))
+def test_rule_is_sound(name):
+    verdict = check(RULES[name], seed=11, wanted=6)
+    assert not verdict.reason, verdict.reason
+    assert not verdict.failure, verdict.failure
+    assert verdict.satisfied, f"no sample satisfies the guards in {verdict.tries} draws: the rule is untested"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(RULES.keys() - ELSEWHERE))
+def test_rule_is_sound_on_many_tiles(name):
+    verdict = check(RULES[name], seed=5, wanted=150)
+    assert verdict.sound, verdict.failure or verdict.reason
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_exempt_rule_cannot_be_evaluated(name):
+    assert check(RULES[name], wanted=1, tries=20).reason
+
+
+WRONG = {
+    "difference commutes": "(rewrite (subi a b o) (subi b a o) :ruleset canon :name {})",
+    "zero plus float": "(rewrite (addf x (constant a t) 0 0) x :when ((float_is a 0)) :ruleset canon :name {})",
+    "negated sum": "(rewrite (negf (addf a b 0 f)) (addf (negf a) (negf b) 0 f) :ruleset canon :name {})",
+    "negated product, any rounding": "(rewrite (negf (mulf a b r f)) (mulf (negf a) b r f) :ruleset canon :name {})",
+    "float sum reassociates": """(rewrite (addf (addf a b 0 0) c 0 0) (addf a (addf b c 0 0) 0 0)
+        :ruleset canon :name {})""",
+    "signed shift for division": """(rule ((= v (divi x (splat c t) 1 1)) (> c 1) (= 0 (& c (- c 1))) (= k (log2 c)))
+        ((union v (shri x (splat k t) 1))) :ruleset canon :name {})""",
+    "product may wrap": """(rewrite (divi (muli x (splat c t) 0) (splat c t) 1 1) x :when ((> c 1))
+        :ruleset canon :name {})""",
+    "permutations compose backwards": """(rule ((= v (permute (permute x p t) q u)) (composed q p r))
+        ((union v (permute x r u))) :ruleset canon :name {})""",
+    "broadcast forgets its type": "(rewrite (broadcast x t) x :ruleset canon :name {})",
+    "transposed product": "(rewrite (mmaf a b c f) (mmaf b a c f) :ruleset canon :name {})",
+    "signs of extension mixed": "(rewrite (exti (exti x 1 t) 0 u) (exti x 0 u) :ruleset canon :name {})",
+    "extension of a wrapped sum": """(rule ((= v (exti (addi x (splat n t) o) 1 u)))
+        ((union v (addi (exti x 1 u) (splat n u) 0))) :ruleset canon :name {})""",
+    "select swapped": "(rewrite (select (splat 1 t) x y) y :ruleset canon :name {})",
+    "comparison by the wrong bound": """(rule ((= v (cmpi x y 2 1 t)) (< (low x) (high y)))
+        ((union v (splat 1 t))) :ruleset canon :name {})""",
+    "promise invented": "(rewrite (addi x y 0) (addi x y 1) :ruleset canon :name {})",
+    "constant too wide": "(rewrite (trunci (splat n t) o u) (splat n u) :ruleset canon :name {})",
+    "sum may wrap": """(rule ((= v (addi a b o)) (= l (+ (low a) (low b)))) ((set (low v) l))
+        :ruleset analysis :name {})""",
+    "divisors add": """(rule ((= v (addi a b o)) (= k (max (divisor a) (divisor b)))) ((set (divisor v) k))
+        :ruleset analysis :name {})""",
+    "wrapped group stays contiguous": """(rule ((= v (exti x 1 t)) (= c (contiguity x d))) ((set (contiguity v d) c))
+        :ruleset analysis :name {})""",
+    "mask constant without alignment": """(rule ((= v (cmpi x y 2 s t)) (= k (min (contiguity x d) (constancy y d))))
+        ((set (constancy v d) k)) :ruleset analysis :name {})""",
+    "alignment of a shorter group": """(rule ((= v (addi x y o)) (= c (min (contiguity x d) (constancy y d))) (= a (alignment x d)))
+        ((set (contiguity v d) c) (set (alignment v d) a)) :ruleset analysis :name {})""",
+    "reshape keeps dimensions": """(rule ((= v (reshape x t)) (= c (constancy x d)) (dimension t d n) (<= c n))
+        ((set (constancy v d) c)) :ruleset analysis :name {})""",
+    "product is exact": "(rule ((= v (muli a b o))) ((exact_product a b)) :ruleset analysis :name {})",
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_rule_is_found_out(what):
+    verdict = check(Command.of(WRONG[what].format('"wrong/rule"'), "<test>"), seed=3, wanted=400)
+    assert verdict.failure and not verdict.sound
+
+
+# Guards without which the rule is wrong: (rule, the guard to drop as it stands in the file).
+ESSENTIAL = [
+    ("sink-negf/out-of-mul-lhs", "(<= r 1)"),
+    ("sink-negf/into-mul", "(<= r 1)"),
+    ("sink-negf/into-div", "(<= r 1)"),
+    ("sink-negf/into-fma", "(allow 0)"),
+    ("sink-negf/into-add", "(allow 0)"),
+    ("sink-negf/into-sub", "(allow 0)"),
+    ("float/sub-zero", "(<= r 1)"),
+    ("float/add-minus-zero", "(<= r 1)"),
+    ("float/add-zero", "(allow 0)"),
+    ("float/contract-lhs", "(allow 1)"),
+    ("integer/div-to-shift", "(>= (low x) 0)"),
+    ("integer/div-up-to-shift", "(>= (low x) 0)"),
+    ("integer/rem-to-mask", "(>= (low x) 0)"),
+    ("integer/div-down-to-zero", "(>= (low x) 0)"),
+    ("integer/div-signedness", "(>= (low x) 0)"),
+    ("integer/rem-as-unsigned", "(>= (low x) 0)"),
+    ("integer/div-of-product", "(exact_product x (splat c t))"),
+    ("integer/div-of-sum", "(< (high y) c)"),
+    ("integer/rem-of-sum", "(exact_product x (splat c t))"),
+    ("integer/rem-of-small", "(>= (low x) 0)"),
+    ("integer/add-constants", "(<= n hi)"),
+    ("integer/div-twice", "(<= n hi)"),
+    ("conversion/narrow-sum", "(<= (high v) hi)"),
+    ("conversion/narrow-product", "(>= (low v) lo)"),
+    ("conversion/extend-truncated", "(<= (high x) hi)"),
+    ("conversion/extend-signedness", "(>= (low x) 0)"),
+    ("conversion/narrow-comparison-constant", "(<= n hi)"),
+    ("compare/signedness", "(>= (low x) 0)"),
+    ("compare/min-signedness", "(>= (low y) 0)"),
+    ("range/addi", "(<= h hi)"),
+    ("range/muli", "(>= l lo)"),
+    ("range/exti-unsigned", "(>= l 0)"),
+    ("contiguity/remi", "(>= (low x) 0)"),
+    ("run/above-least", "(> l lo)"),
+]
+
+
+@pytest.mark.parametrize(("name", "guard"), ESSENTIAL)
+def test_rule_without_its_guard_is_found_out(name, guard):
+    command = RULES[name]
+    assert guard in command.text
+    bare = Command.of(command.text.replace(guard, "", 1), command.file)
+    verdict = check(bare, seed=2, wanted=2000)
+    assert verdict.failure
+
+
+def test_rule_parts():
+    (rule,) = Rule.of(RULES["sink-negf/into-add"])
+    assert [g.head for g in rule.guards] == ["<=", "allow"]
+    assert check_rule(rule.without(rule.guards), seed=1, wanted=300).failure
+
+
+def test_both_directions_of_a_birewrite_are_checked():
+    text = '(birewrite (negf (broadcast x t)) (broadcast (negf x) t) :ruleset canon :name "t/b")'
+    assert check(Command.of(text, "<test>"), wanted=20).sound
+    wrong = '(birewrite (negf (negf x)) x :ruleset canon :name "t/b")'
+    assert "ill-formed" in check(Command.of(wrong, "<test>"), wanted=60).failure  # x need not be a float
