@@ -45,12 +45,13 @@ def test_loop_may_run_zero_times() -> None:
     assert check(build, expected).count("bra") == 2  # the guard and one backward branch
 
 
-def test_unsigned_loop() -> None:
+def test_unsigned_loop_crosses_the_sign() -> None:
     def build(k, x, y):
-        bound = k.value(arith.AndI, x, k.const(7))
-        return k.loop(k.const(1), bound, k.const(1), [y], lambda iv, c: [add(k, c[0], iv)], unsigned=True)
+        near = k.const(2**31 - 2)
+        bound = add(k, near, k.value(arith.AndI, x, k.const(7)))
+        return k.loop(near, bound, k.const(1), [y], lambda iv, c: [add(k, c[0], iv)], unsigned=True)
 
-    check(build, lambda a, b: [b + sum(range(1, a & 7))])
+    check(build, lambda a, b: [b + sum(range(2**31 - 2, 2**31 - 2 + (a & 7)))])
 
 
 def test_loop_of_known_length_has_no_guard() -> None:
@@ -147,6 +148,26 @@ def test_nested_loops_share_and_hoist() -> None:
         return [total]
 
     check(build, expected)
+
+
+def test_invariant_products_leave_the_loop() -> None:
+    def build(k, x, y):
+        def body(iv, c):
+            tripled = k.value(arith.MulI, c[0], k.const(3))
+            return [add(k, tripled, k.value(arith.MulI, x, y))]
+
+        return k.loop(k.const(0), x, k.const(1), [y], body)
+
+    def expected(a, b):
+        total = b
+        for _ in range(a):
+            total = 3 * total + a * b
+        return [total]
+
+    ptx = check(build, expected)
+    loop = ptx[ptx.index("$L0:") : ptx.index("bra $L0")]
+    assert "mad.lo.s32" in loop
+    assert "mul" not in loop
 
 
 def test_branches_with_and_without_else() -> None:
@@ -326,7 +347,7 @@ def check_program(seed: int) -> None:
           lambda a, b: program.evaluate([a, b, 3])[-6:], seed)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 1169])  # 1169: regrouping inside a branch, from which nothing is hoisted
 def test_random_programs(seed: int) -> None:
     check_program(seed)
 
