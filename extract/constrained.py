@@ -14,7 +14,7 @@ from itertools import product
 from time import perf_counter
 from typing import Final
 
-from extract.answer import Answer, make_answer
+from extract.answer import Answer, make_answer, slack
 from extract.bounds import cheap_bound
 from extract.errors import InfeasibleError
 from extract.explain import unbuildable
@@ -172,7 +172,7 @@ class ConstrainedSearch:
         """Price a complete choice and measure it against the limits."""
         nodes = reachable_nodes(self.topology, choice)
         excess = sum(
-            max(0.0, math.fsum(use[node] for node in nodes) - limit) / (limit or 1.0)
+            max(0.0, math.fsum(use[node] for node in nodes) - limit - slack(limit)) / (limit or 1.0)
             for use, limit in zip(self.rows, self.limits, strict=True)
         )
         return Candidate(choice, math.fsum(cost[node] for node in nodes), excess, assignment, price)

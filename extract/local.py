@@ -1,10 +1,11 @@
 """Local search on a whole choice, where all that is chosen already is free.
 
-Greedy prices each class alone, so it cannot see that two siblings could share. Three moves make up for that:
+Greedy prices each class alone, so it cannot see that two siblings could share. Four moves make up for that:
 - switch: a class is taken out with all that only it needs, and each of its nodes is priced as what it adds to the rest;
 - open: a class nobody needs is paid for, and the classes above it switch to it where they then gain;
-- close: a class that several need is given up, and each of its users takes its next best node.
-Every accepted move makes the answer cheaper; open and close are undone when they do not.
+- close: a class that several need is given up, and each of its users takes its next best node;
+- exchange: a switch goes past a resource limit, and other classes give the resource back.
+Every accepted move makes the answer cheaper; all but the first are undone when they do not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ RELATIVE_GAIN: Final = 1e-10
 
 REACH: Final = 3
 """Classes between an opened class and the users that may switch to it (split, conversion and place nodes sit there)."""
+
+MAX_RETURNS: Final = 8
+"""Classes that may give resource back for one exchange."""
 
 MAX_USERS: Final = 64
 """Users looked at per opened class; constants and addresses have thousands and gain nothing."""
@@ -75,7 +79,7 @@ class _LocalSearch:
             self.selection.refresh()
             while self._switch_all():
                 self.selection.refresh()
-            if not deep or self._spent() or not (self._close_all() | self._open_all()):
+            if not deep or self._spent() or not (self._close_all() | self._open_all() | self._exchange_all()):
                 break
 
     def _spent(self) -> bool:
@@ -195,6 +199,47 @@ class _LocalSearch:
                 selection.switch(user, found[0])
         selection.barred[cls] = 0
         return self._settle_on(mark, before)
+
+    def _exchange_all(self) -> bool:
+        moved = False
+        for cls in self._needed() if self.selection.rows else []:
+            if self.selection.references[cls] and len(self.topology.class_nodes[cls]) > 1:
+                moved |= self._exchange(cls)
+                if self._spent():
+                    break
+        return moved
+
+    def _exchange(self, cls: int) -> bool:
+        """Switch past a limit, then give the resource back where that costs least."""
+        selection = self.selection
+        found = selection.best_switch(cls, self.topology.class_nodes[cls], -self.gain, limited=False)
+        if found is None:
+            return False
+        mark, before = len(selection.journal), selection.total
+        selection.switch(cls, found[0])
+        for _ in range(MAX_RETURNS):
+            if not selection.excess() or not self._give_back(before - self.gain - selection.total):
+                break
+        if selection.excess():
+            selection.rollback(mark)
+            return False
+        return self._settle_on(mark, before)
+
+    def _give_back(self, budget: float) -> bool:
+        """The cheapest switch to a node that uses less of an exceeded row; False when none is within the budget."""
+        selection = self.selection
+        best: tuple[float, int, int] | None = None
+        for cls in self.topology.classes:
+            burden = selection.burden(selection.choice[cls]) if selection.references[cls] else 0.0
+            if not burden:
+                continue
+            lighter = [node for node in self.topology.class_nodes[cls] if selection.burden(node) < burden]
+            found = selection.best_switch(cls, lighter, budget if best is None else best[0], limited=False)
+            if found is not None:
+                best = (found[1], cls, found[0])
+        if best is not None:
+            selection.switch(best[1], best[2])
+        return best is not None
 
     def _settle_on(self, mark: int, before: float) -> bool:
         """Keep what was done since mark when it made the answer cheaper, else undo it."""

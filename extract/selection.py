@@ -87,11 +87,13 @@ class Selection:
             self.switch(cls, old)
             self.journal.pop()
 
-    def best_switch(self, cls: int, nodes: list[int], ceiling: float) -> tuple[int, float] | None:
+    def best_switch(
+        self, cls: int, nodes: list[int], ceiling: float, *, limited: bool = True
+    ) -> tuple[int, float] | None:
         """The node of a class, out of these, that changes the total least, and the change, when it is below ceiling.
 
         Every other node is priced as what it adds once the current one and all that only it needs are gone. Resource
-        rows hold for the result; barred classes are not used.
+        rows hold for the result where limited; barred classes are not used.
         """
         cost, old = self.cost, self.choice[cls]
         released: list[int] = []
@@ -109,7 +111,7 @@ class Selection:
             added = [node]
             if self.acquire(node, limit, held, added):
                 total = sum(cost[member] for member in added)
-                if total < limit and self._fits(freed_nodes, added) and not self.reaches(node, cls):
+                if total < limit and (not limited or self._fits(freed_nodes, added)) and not self.reaches(node, cls):
                     best, limit = node, total
             for child in held:
                 self.references[child] -= 1
@@ -146,6 +148,18 @@ class Selection:
             total[dominator[cls]] += total[cls]
         self.steps += len(order)
         return total
+
+    def excess(self) -> float:
+        """By how much the resource rows are exceeded, in limits, summed."""
+        return sum(
+            max(0.0, used - limit) / (limit or 1.0) for used, (_, limit) in zip(self.used, self.rows, strict=True)
+        )
+
+    def burden(self, node: int) -> float:
+        """What a node uses of the rows that are exceeded, in limits."""
+        return sum(
+            use[node] / (limit or 1.0) for used, (use, limit) in zip(self.used, self.rows, strict=True) if used > limit
+        )
 
     def marginal(self, node: int) -> float:
         """What taking a node in would add to the total, its class left aside."""
