@@ -70,8 +70,8 @@ class AddressOf(Op):
 class GetElementPtr(Op):
     """base + sext(index) * element_bytes + offset; `offset` in bytes, index (i32 or i64) optional.
 
-    `outermost`: the term is cheaper to add again (one wide multiply-add) than to keep in a register of its own, so it is
-    not moved below terms that change more often.
+    `outermost`: the term is cheaper to add again (one wide multiply-add) than to keep in a register of its own, so it
+    is not moved below terms that change more often.
     Shared addresses are 32 bits and wrap; global ones are computed in 64 bits.
     """
 
