@@ -423,6 +423,8 @@ def decode_barrier(d: Decode, pc: int) -> Control:
     expected = d.read(first + 1, TYPES["u32"]) if last > first + 1 else None
     is_constant = not isinstance(d.operands[first], Register)
     uniform = int(number[0]) if is_constant else None
+    if uniform is not None and uniform >= _BARRIERS:
+        raise d.error(OperandError, f"barrier {uniform}: a CTA has barriers 0 to 15")
     condition = condition_of(d, d.instruction.guard)
     return Barrier(pc, pc + 1, action != "arrive", number, uniform, expected, condition, predicate, finish)
 

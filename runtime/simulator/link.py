@@ -77,12 +77,12 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
             sites.append(d.site)
         if step is None:
             continue
+        code.members[pc] = d.members
         if guard is not None and d.members is not None:
             condition = condition_of(d, guard)
             if condition is not None:
                 code.controls[pc] = GuardedMeeting(pc, pc + 1, condition, d.members, step)
             continue
-        code.members[pc] = d.members
         if guard is not None:
             step = _guarded(d, step, guard)
             if binding.hazards is not None:

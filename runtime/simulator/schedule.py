@@ -154,14 +154,13 @@ class Scheduler:
         steps, members = self.code.steps, self.code.members
         warps = self.live_warps(mask)
         for number in range(pc, block.last + 1):
-            wanted = members[number]
-            if wanted is not None:
+            wanted, step = members[number], steps[number]
+            if wanted is not None and step is not None:
                 mask = self.meet(number, mask, wanted)
                 if not mask.any():
                     return
                 warps = self.live_warps(mask)
             self.issued[number] += warps
-            step = steps[number]
             if step is not None:
                 step(mask)
         block.control.diverged(self, mask)

@@ -162,9 +162,9 @@ def decode_load(d: Decode) -> Step:
     d.site = site
     port = open_port(d, site, space, address, size)
     machine = d.machine
-    cell = unsigned(type_.bits) if type_.dtype is None or type_.is_float else type_.dtype
     if type_.bits == 128:
         return _load_quad(d, site, port, targets[0])
+    cell = unsigned(type_.bits) if type_.is_float else type_.dtype
     tracker, shared = d.binding.hazards, machine.shared.cells[size]
     raw = [None if target is None else _as_cell(target, type_) for target in targets]
 
