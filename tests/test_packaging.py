@@ -1,4 +1,4 @@
-"""The import names are plain words that other projects use too (docs/decisions/0001), so say at once whose are found."""
+"""The import names are plain words that other projects use too (docs/decisions/0001): say at once whose are found."""
 
 import importlib
 import subprocess
