@@ -37,14 +37,11 @@ class Program:
     values: list[Value | None]
     source: dict[int, Op] = field(default_factory=dict[int, Op])
     bodies: list[Body] = field(default_factory=list[Body])
+    numbers: dict[Value, int] = field(default_factory=dict[Value, int])
 
     def number_of(self, value: Value) -> int:
         """The number of a source value."""
-        return self._numbers[value]
-
-    @property
-    def _numbers(self) -> dict[Value, int]:
-        return {v: k for k, v in enumerate(self.values) if v is not None}
+        return self.numbers[value]
 
 
 def encode(module_or_entry: Op) -> Program:
@@ -71,13 +68,14 @@ class _Encoder:
         self.interner = Interner()
         self.rows: dict[str, list[Row]] = defaultdict(list)
         self.values: list[Value | None] = [None, None]
-        self.numbers: dict[Value, int] = {}
         self.lists: dict[Row, int] = {}
         self.bodies = combiners.Bodies()
         self.scope = 0
         self.scopes = 0
         self.items = 0
-        self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values, {}, self.bodies.entries)
+        self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values)
+        self.program.bodies = self.bodies.entries
+        self.numbers = self.program.numbers
         self.rows["r.none"].append((NONE_VALUE,))
         self.rows["r.nil"].append((NIL_VALUE,))
         for index, parameter in enumerate(entry.body.block.args):

@@ -65,8 +65,9 @@ WRONG = {
         :ruleset analysis :name {})""",
     "mask constant without alignment": """(rule ((= v (cmpi x y 2 s t)) (= k (min (contiguity x d) (constancy y d))))
         ((set (constancy v d) k)) :ruleset analysis :name {})""",
-    "alignment of a shorter group": """(rule ((= v (addi x y o)) (= c (min (contiguity x d) (constancy y d))) (= a (alignment x d)))
-        ((set (contiguity v d) c) (set (alignment v d) a)) :ruleset analysis :name {})""",
+    "alignment of a shorter group": """(rule ((= v (addi x y o)) (= a (alignment x d))
+        (= c (min (contiguity x d) (constancy y d)))) ((set (contiguity v d) c) (set (alignment v d) a))
+        :ruleset analysis :name {})""",
     "reshape keeps dimensions": """(rule ((= v (reshape x t)) (= c (constancy x d)) (dimension t d n) (<= c n))
         ((set (constancy v d) c)) :ruleset analysis :name {})""",
     "product is exact": "(rule ((= v (muli a b o))) ((exact_product a b)) :ruleset analysis :name {})",
@@ -76,7 +77,8 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_rule_is_found_out(what):
     verdict = check(Command.of(WRONG[what].format('"wrong/rule"'), "<test>"), seed=3, wanted=400)
-    assert verdict.failure and not verdict.sound
+    assert verdict.failure
+    assert not verdict.sound
 
 
 # Guards without which the rule is wrong: (rule, the guard to drop as it stands in the file).
