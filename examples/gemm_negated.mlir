@@ -1,7 +1,8 @@
 // GEMM whose A operand is scaled by a negated broadcast: D = (A * -s[None, :]) * B^T, f16 inputs, f32 D.
 //
 // A is m x k, B is n x k, D is m x n, all row-major; s holds one scale for each k. As a frontend would leave it, the
-// negation sits inside the loop, on the whole 128 x 64 operand; sinking it through the broadcast leaves 64 negations.
+// negation sits inside the loop, on the whole 128 x 64 operand: -(A * s[None, :]). Sinking it through the product and
+// the broadcast leaves 64 negations.
 // Grid: (ceil(m / 128), ceil(n / 128), 1). Promises as in gemm.mlir.
 cuda_tile.module @gemm_negated {
   entry @gemm_negated(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %s: tile<ptr<f16>>, %d: tile<ptr<f32>>,
@@ -45,10 +46,10 @@ cuda_tile.module @gemm_negated {
       %scale, %s_token = load_view_tko weak %s_tiles[%kt] token = %start : partition_view<tile=(64), padding_value = zero, tensor_view<?xf16, strides=[1]>>, tile<i32> -> tile<64xf16>, token
       %scale_row = reshape %scale : tile<64xf16> -> tile<1x64xf16>
       %scale_all = broadcast %scale_row : tile<1x64xf16> -> tile<128x64xf16>
-      %negated = negf %scale_all : tile<128x64xf16>
-      %a_scaled = mulf %a_tile, %negated : tile<128x64xf16>
+      %a_scaled = mulf %a_tile, %scale_all : tile<128x64xf16>
+      %a_negated = negf %a_scaled : tile<128x64xf16>
       %b_transposed = permute %b_tile [1, 0] : tile<128x64xf16> -> tile<64x128xf16>
-      %acc_next = mmaf %a_scaled, %b_transposed, %acc : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>
+      %acc_next = mmaf %a_negated, %b_transposed, %acc : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>
       continue %acc_next : tile<128x128xf32>
     }
 

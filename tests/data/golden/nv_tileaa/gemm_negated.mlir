@@ -38,8 +38,8 @@
     %35:2 = "nv_tileaa.tiled_load"(%22, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<64xf16>, !nv_tileaa.mem_token)
     %36 = "nv_tileaa.view"(%35#0) : (tensor<64xf16>) -> tensor<1x64xf16>
     %37 = "nv_tileaa.broadcast"(%36) : (tensor<1x64xf16>) -> tensor<128x64xf16>
-    %38 = "arith.negf"(%37) : (tensor<128x64xf16>) -> tensor<128x64xf16>
-    %39 = "arith.mulf"(%33#0, %38) : (tensor<128x64xf16>, tensor<128x64xf16>) -> tensor<128x64xf16>
+    %38 = "arith.mulf"(%33#0, %37) : (tensor<128x64xf16>, tensor<128x64xf16>) -> tensor<128x64xf16>
+    %39 = "arith.negf"(%38) : (tensor<128x64xf16>) -> tensor<128x64xf16>
     %40 = "nv_tileaa.permute"(%34#0) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
     %41 = "nv_tileaa.dot"(%39, %40, %arg11) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%41) : (tensor<128x128xf32>) -> ()
