@@ -5,7 +5,7 @@ from __future__ import annotations
 from extract.program import Program
 
 MAX_TWO_CYCLES = 2000
-"""Two-cycles forbidden up front; more rows than this slow every solve down more than they save rounds."""
+"""Two-cycles forbidden up front; a graph with more gets only those that its solutions contain."""
 
 
 def find_cycles(program: Program, selected: list[int]) -> list[list[int]]:

@@ -178,7 +178,7 @@ class _Solver:
     """HiGHS behind the four calls needed here."""
 
     def __init__(self, program: Program) -> None:
-        import highspy  # 0.15 s, paid only by the exact method
+        import highspy  # loads a shared library; tree and greedy do without
 
         self.program = program
         self.highs: highspy.Highs = highspy.Highs()

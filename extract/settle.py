@@ -16,8 +16,8 @@ from extract.topology import Topology
 
 INFINITY = float("inf")
 
-SMALL_SET = 24
-"""Sets up to this many classes are summed bit by bit, larger ones by NumPy: a NumPy call takes 5 us, a bit 0.2."""
+SMALL_SET = 20
+"""Larger sets are summed by NumPy, smaller ones bit by bit: 12 us a sum over 4,000 classes against 0.6 us a bit."""
 
 
 @dataclass(frozen=True, eq=False)
