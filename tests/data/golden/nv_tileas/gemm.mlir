@@ -1,0 +1,70 @@
+"nv_tileas.func"() <{shared_bytes = 131072 : i64, sym_name = "gemm", target = "sm_80", warps = 4 : i64}> ({
+^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32):
+  %0 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %1 = "nv_tileas.make_memref"(%arg0, %arg4, %arg6, %arg7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf16, strides=[?,1]>
+  %2 = "nv_tileas.partition"(%1) : (tensor_view<?x?xf16, strides=[?,1]>) -> partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %3:2 = "nv_tileas.index_space_shape"(%2) : (partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>) -> (i32, i32)
+  %4 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %5 = "nv_tileas.constant"() <{value = dense<0.000000e+00> : tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>}> : () -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+  %6 = "nv_tileas.get_program_id"() <{axis = 0 : i64}> : () -> i32
+  %7 = "nv_tileas.get_program_id"() <{axis = 1 : i64}> : () -> i32
+  %8 = "nv_tileas.get_program_id"() <{axis = 2 : i64}> : () -> i32
+  %9 = "nv_tileas.make_memref"(%arg1, %arg5, %arg6, %arg8) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf16, strides=[?,1]>
+  %10 = "nv_tileas.partition"(%9) : (tensor_view<?x?xf16, strides=[?,1]>) -> partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %11 = "nv_tileas.alloc_tensor"() <{offset = 0 : i64, stage_bytes = 32768 : i64}> : () -> !nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+  %12 = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64, stage_bytes = 32768 : i64}> : () -> !nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+  %13 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %14 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%11, %13, %14, %10, %7, %0) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%12, %13, %14, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %15 = "arith.addi"(%0, %4) : (i32, i32) -> i32
+  %16 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %17 = "arith.cmpi"(%15, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%11, %16, %17, %10, %7, %15) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%12, %16, %17, %2, %6, %15) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %18 = "arith.addi"(%15, %4) : (i32, i32) -> i32
+  %19 = "arith.constant"() <{value = 2 : i32}> : () -> i32
+  %20 = "arith.cmpi"(%18, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%11, %19, %20, %10, %7, %18) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%12, %19, %20, %2, %6, %18) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %21 = "arith.addi"(%18, %4) : (i32, i32) -> i32
+  %22 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %23 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+  %24:3 = "scf.for"(%0, %3#1, %4, %5, %22, %23) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
+  ^bb0(%arg11: i32, %arg12: tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, %arg13: i32, %arg14: i32):
+    "nv_tileas.async.wait"() <{pending = 2 : i64}> : () -> ()
+    "nv_tileas.barrier"() : () -> ()
+    %31 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+    %32 = "arith.muli"(%4, %31) : (i32, i32) -> i32
+    %33 = "arith.addi"(%arg11, %32) : (i32, i32) -> i32
+    %34 = "arith.cmpi"(%33, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+    "nv_tileas.async.tiled_copy"(%11, %arg14, %34, %10, %7, %33) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+    "nv_tileas.async.tiled_copy"(%12, %arg14, %34, %2, %6, %33) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+    "nv_tileas.async.commit"() : () -> ()
+    %35 = "nv_tileas.buffer_view"(%11, %arg13) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32) -> tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+    %36 = "nv_tileas.buffer_view"(%12, %arg13) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32) -> tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+    %37 = "nv_tileas.shared_load"(%35) <{atom = "ldmatrix"}> : (tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>) -> tensor<128x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 4096]>>
+    %38 = "nv_tileas.permute"(%37) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 4096]>>) -> tensor<64x128xf16, #linear<reg=[128, 1024, 8, 16, 32, 2048, 4096], lane=[256, 512, 1, 2, 4], warp=[0, 64]>>
+    %39 = "nv_tileas.shared_load"(%36) <{atom = "ldmatrix"}> : (tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>) -> tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>
+    %40 = "nv_tileas.dot"(%39, %38, %arg12) <{atom = "mma.sync.m16n8k16.f16.f16", grid = [2 : i64, 2 : i64]}> : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>, tensor<64x128xf16, #linear<reg=[128, 1024, 8, 16, 32, 2048, 4096], lane=[256, 512, 1, 2, 4], warp=[0, 64]>>, tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>) -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+    %41 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %42 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %43 = "arith.constant"() <{value = 4 : i32}> : () -> i32
+    %44 = "arith.addi"(%arg13, %41) : (i32, i32) -> i32
+    %45 = "arith.cmpi"(%44, %43) <{predicate = "eq"}> : (i32, i32) -> i1
+    %46 = "arith.select"(%45, %42, %44) : (i1, i32, i32) -> i32
+    "scf.yield"(%40, %46, %arg13) : (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32) -> ()
+  }) : (i32, i32, i32, tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32) -> (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32)
+  "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
+  %25 = "nv_tileas.make_memref"(%arg2, %arg4, %arg5, %arg9) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
+  %26 = "nv_tileas.partition"(%25) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(128x128), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>
+  %27 = "nv_tileas.tiled_load"(%26, %6, %7) <{bytes = 8 : i64, operandSegmentSizes = array<i32: 1, 2>}> : (partition_view<tile=(128x128), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+  %28 = "arith.addf"(%24#0, %27) : (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>) -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+  %29 = "nv_tileas.make_memref"(%arg3, %arg4, %arg5, %arg10) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
+  %30 = "nv_tileas.partition"(%29) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(128x128), tensor_view<?x?xf32, strides=[?,1]>>
+  "nv_tileas.tiled_store"(%28, %30, %6, %7) <{bytes = 8 : i64, operandSegmentSizes = array<i32: 1, 1, 2>}> : (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, partition_view<tile=(128x128), tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.return"() : () -> ()
+}) : () -> ()

@@ -1,0 +1,73 @@
+"nv_tileas.func"() <{shared_bytes = 131072 : i64, sym_name = "gemm_negated", target = "sm_80", warps = 4 : i64}> ({
+^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32):
+  %0 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %1 = "nv_tileas.make_memref"(%arg0, %arg4, %arg6, %arg7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf16, strides=[?,1]>
+  %2 = "nv_tileas.partition"(%1) : (tensor_view<?x?xf16, strides=[?,1]>) -> partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %3:2 = "nv_tileas.index_space_shape"(%2) : (partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>) -> (i32, i32)
+  %4 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %5 = "nv_tileas.constant"() <{value = dense<0.000000e+00> : tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>}> : () -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+  %6 = "nv_tileas.get_program_id"() <{axis = 0 : i64}> : () -> i32
+  %7 = "nv_tileas.get_program_id"() <{axis = 1 : i64}> : () -> i32
+  %8 = "nv_tileas.get_program_id"() <{axis = 2 : i64}> : () -> i32
+  %9 = "nv_tileas.make_memref"(%arg1, %arg5, %arg6, %arg8) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf16, strides=[?,1]>
+  %10 = "nv_tileas.partition"(%9) : (tensor_view<?x?xf16, strides=[?,1]>) -> partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %11 = "nv_tileas.make_memref"(%arg2, %arg6) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf16, strides=[1]>
+  %12 = "nv_tileas.partition"(%11) : (tensor_view<?xf16, strides=[1]>) -> partition_view<tile=(64), padding_value = zero, tensor_view<?xf16, strides=[1]>>
+  %13 = "nv_tileas.alloc_tensor"() <{offset = 0 : i64, stage_bytes = 32768 : i64}> : () -> !nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+  %14 = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64, stage_bytes = 32768 : i64}> : () -> !nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+  %15 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %16 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%13, %15, %16, %10, %7, %0) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%14, %15, %16, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %17 = "arith.addi"(%0, %4) : (i32, i32) -> i32
+  %18 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %19 = "arith.cmpi"(%17, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%13, %18, %19, %10, %7, %17) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%14, %18, %19, %2, %6, %17) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %20 = "arith.addi"(%17, %4) : (i32, i32) -> i32
+  %21 = "arith.constant"() <{value = 2 : i32}> : () -> i32
+  %22 = "arith.cmpi"(%20, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%13, %21, %22, %10, %7, %20) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%14, %21, %22, %2, %6, %20) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %23 = "arith.addi"(%20, %4) : (i32, i32) -> i32
+  %24 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %25 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+  %26:3 = "scf.for"(%0, %3#1, %4, %5, %24, %25) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
+  ^bb0(%arg10: i32, %arg11: tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, %arg12: i32, %arg13: i32):
+    "nv_tileas.async.wait"() <{pending = 2 : i64}> : () -> ()
+    "nv_tileas.barrier"() : () -> ()
+    %29 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+    %30 = "arith.muli"(%4, %29) : (i32, i32) -> i32
+    %31 = "arith.addi"(%arg10, %30) : (i32, i32) -> i32
+    %32 = "arith.cmpi"(%31, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+    "nv_tileas.async.tiled_copy"(%13, %arg13, %32, %10, %7, %31) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+    "nv_tileas.async.tiled_copy"(%14, %arg13, %32, %2, %6, %31) <{asynchronous = true, bytes = 16 : i64, threads = #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32, i1, partition_view<tile=(128x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, i32, i32) -> ()
+    "nv_tileas.async.commit"() : () -> ()
+    %33 = "nv_tileas.buffer_view"(%13, %arg12) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32) -> tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+    %34 = "nv_tileas.buffer_view"(%14, %arg12) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>, i32) -> tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>
+    %35 = "nv_tileas.shared_load"(%33) <{atom = "ldmatrix"}> : (tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>) -> tensor<128x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 4096]>>
+    %36 = "nv_tileas.permute"(%35) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 4096]>>) -> tensor<64x128xf16, #linear<reg=[128, 1024, 8, 16, 32, 2048, 4096], lane=[256, 512, 1, 2, 4], warp=[0, 64]>>
+    %37 = "nv_tileas.tiled_load"(%12, %arg10) <{bytes = 4 : i64, operandSegmentSizes = array<i32: 1, 1>}> : (partition_view<tile=(64), padding_value = zero, tensor_view<?xf16, strides=[1]>>, i32) -> tensor<64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
+    %38 = "nv_tileas.reshape"(%37) : (tensor<64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
+    %39 = "arith.negf"(%38) : (tensor<1x64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
+    %40 = "nv_tileas.broadcast"(%39) : (tensor<1x64xf16, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>
+    %41 = "nv_tileas.shared_load"(%34) <{atom = "ldmatrix"}> : (tensor<128x64xf16, #shared<offset=[1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048, 4096], bytes=2>>) -> tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>
+    %42 = "arith.mulf"(%41, %40) : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>, tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>) -> tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>
+    %43 = "nv_tileas.dot"(%42, %36, %arg11) <{atom = "mma.sync.m16n8k16.f16.f16", grid = [2 : i64, 2 : i64]}> : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024, 2048], lane=[2, 4, 64, 128, 256], warp=[4096, 0]>>, tensor<64x128xf16, #linear<reg=[128, 1024, 8, 16, 32, 2048, 4096], lane=[256, 512, 1, 2, 4], warp=[0, 64]>>, tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>) -> tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>
+    %44 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %45 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %46 = "arith.constant"() <{value = 4 : i32}> : () -> i32
+    %47 = "arith.addi"(%arg12, %44) : (i32, i32) -> i32
+    %48 = "arith.cmpi"(%47, %46) <{predicate = "eq"}> : (i32, i32) -> i1
+    %49 = "arith.select"(%48, %45, %47) : (i1, i32, i32) -> i32
+    "scf.yield"(%43, %49, %arg12) : (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32) -> ()
+  }) : (i32, i32, i32, tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32) -> (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, i32, i32)
+  "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
+  %27 = "nv_tileas.make_memref"(%arg3, %arg4, %arg5, %arg9) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
+  %28 = "nv_tileas.partition"(%27) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(128x128), tensor_view<?x?xf32, strides=[?,1]>>
+  "nv_tileas.tiled_store"(%26#0, %28, %6, %7) <{bytes = 8 : i64, operandSegmentSizes = array<i32: 1, 1, 2>}> : (tensor<128x128xf32, #linear<reg=[1, 1024, 8, 16, 32, 2048, 4096], lane=[2, 4, 128, 256, 512], warp=[8192, 64]>>, partition_view<tile=(128x128), tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.return"() : () -> ()
+}) : () -> ()
