@@ -21,18 +21,21 @@ from ir.dialects import cuda_tile as ct
 from ir.types import GLOBAL_PTR, I1, I32, PointerType, TensorType, TensorViewType, TileType, TokenType
 from lowering.convert.elementwise import scalar_op
 from lowering.selection import Selection
-
-Effects = frozenset[int]
-LOOP = 1 << 40  # marks, in a token's set of effects, what an earlier iteration did
+from lowering.tokens import LOADS, Accesses, Order
 
 
 @dataclass
 class Scope:
-    """A block under construction inside `depth` loops or branches."""
+    """A block under construction inside `depth` loops or branches.
+
+    `open` are the accesses since the last barrier: those of other threads may still be under way. In a loop they
+    begin with all that an earlier iteration may have made, `body`.
+    """
 
     builder: Builder
     depth: int
-    made: list[int] = field(default_factory=list[int])
+    open: set[int] = field(default_factory=set[int])
+    body: Accesses = frozenset()
 
 
 def decode(selection: Selection, name: str, warps: int) -> nv_tileas.Func:
@@ -54,8 +57,8 @@ class _Decoder:
         self.results: dict[tuple[int, int], Value] = {}
         self.effects: dict[tuple[int, int], tuple[int, Value]] = {}
         self.arithmetic = {"p." + s.name: s for s in signatures().values()}
-        self.tokens = _Tokens(selection)
-        self.open_accesses: set[int] = set()
+        self.order = Order(selection)
+        self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
         self.sources = {self.frozen.class_of(k): op for k, op in self.program.source.items()}
 
     def func(self, name: str) -> nv_tileas.Func:
@@ -84,7 +87,7 @@ class _Decoder:
 
     def store(self, item: Store) -> None:
         op, choice = item.op, self.selection.stores[item.item]
-        self.before(self.tokens.of_store(item), item.op)
+        self.before(self.order.of_store(item), item.op)
         if isinstance(op, ct.StoreView):
             value = self.value_at(item.operands[0], choice.layout)
             last = -1 if op.token is not None else None
@@ -97,24 +100,31 @@ class _Decoder:
             operands = [self.value_at(k, choice.layout) for k in numbers]
             self.builder.location = op.location
             self.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width)
-        self.open_accesses.add(self.tokens.store_id(item))
+        self.opened(self.order.store_id(item), len(self.scopes) - 1)
 
     def value_at(self, number: int, layout: int) -> Value:
         """A source value in a layout."""
         return self.placed(self.frozen.at[self.frozen.class_of(number), layout])
 
-    def before(self, effects: Effects, op: Op) -> None:
-        """Make what must precede an access precede it: its loads placed, then a barrier if threads may race."""
-        for effect in sorted(effects & self.tokens.load_ids):
-            for placed in self.tokens.loads[effect]:
+    def before(self, accesses: Accesses, op: Op) -> None:
+        """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
+        for load in sorted(accesses & self.order.load_ids):
+            for placed in self.order.loads[load]:
                 self.placed(placed)
-        if effects & self.open_accesses or (LOOP in effects and not self.loop_is_ordered):
-            self.builder.location = op.location
-            self.builder.add(nv_tileas.Barrier, types=())
-            self.open_accesses.clear()
-            self.loop_is_ordered = True
+        self.builder.location = op.location
+        self.barrier_behind(accesses, len(self.scopes) - 1)
 
-    loop_is_ordered = True
+    def barrier_behind(self, accesses: Accesses, depth: int) -> None:
+        """A barrier at the end of a scope if one of these accesses is open there."""
+        scope = self.scopes[depth]
+        if accesses & scope.open:
+            scope.builder.add(nv_tileas.Barrier, types=())
+            scope.open.clear()
+
+    def opened(self, access: int, depth: int) -> None:
+        """An access was put at the end of a scope, before what stands in the inner ones."""
+        for scope in self.scopes[depth:]:
+            scope.open.add(access)
 
     def loop(self, item: For) -> None:
         op = item.op
@@ -127,25 +137,19 @@ class _Decoder:
         for i, argument in zip(indices, body.args[1:], strict=True):
             slots[1 + i] = argument
         self.loops[item.loop] = (depth, slots)
-        self.scopes.append(Scope(Builder(body, op.location), depth))
-        outside = (self.loop_is_ordered, set(self.open_accesses))
-        self.loop_is_ordered = False
+        inside = self.order.inside(item)
+        self.scopes.append(Scope(Builder(body, op.location), depth, self.scopes[-1].open | inside, inside))
         self.region(item.body)
         yields = [self.value_at(item.yields[i], self.selection.carried[item.loop, i]) for i in indices]
         self.builder.add(scf.Yield, *yields, types=())
-        self.scopes.pop()
+        left = self.scopes.pop().open
+        self.scopes[-1].open |= left  # beside what was open: the body may not have run
         self.builder.location = op.location
         made = self.builder.add(
             scf.For, *bounds, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
             regions=[OpRegion([body])], **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
         )  # fmt: skip
         self.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
-        self.leave(outside)
-
-    def leave(self, outside: tuple[bool, set[int]]) -> None:
-        """After a body that may not have run, nothing that it did may be relied on."""
-        self.loop_is_ordered = outside[0]
-        self.open_accesses |= outside[1]
 
     def branch(self, item: If) -> None:
         op = item.op
@@ -153,22 +157,22 @@ class _Decoder:
         indices = [i for i, r in enumerate(op.results) if not isinstance(r.type, TokenType)]
         regions: list[OpRegion] = []
         types: list[Type] = []
+        left: set[int] = set()
         for region, yields in ((item.then, item.then_yields), (item.otherwise, item.otherwise_yields)):
             block = Block()
-            self.scopes.append(Scope(Builder(block, op.location), len(self.scopes)))
+            self.scopes.append(Scope(Builder(block, op.location), len(self.scopes), set(self.scopes[-1].open)))
             before = set(self.values)
-            outside = (self.loop_is_ordered, set(self.open_accesses))
             self.region(region)
             values = [self.uniform(yields[i]) for i in indices]
             self.builder.add(scf.Yield, *values, types=())
             types = [v.type for v in values]
             depth = len(self.scopes) - 1
-            self.scopes.pop()
-            self.leave(outside)
+            left |= self.scopes.pop().open
             for placed in set(self.values) - before:  # what stands inside is not seen after it
                 if self.depth[placed] >= depth:
                     del self.values[placed], self.depth[placed]
             regions.append(OpRegion([block]))
+        self.scopes[-1].open |= left
         self.builder.location = op.location
         made = self.builder.add(scf.If, condition, types=types, regions=regions)
         for i, result in zip(indices, made.results, strict=True):
@@ -214,7 +218,7 @@ class _Decoder:
             depth = self.result_depth(node)
         elif node.op == "p.effect":
             depth = self.effects[node.literals[0], node.literals[1]][0]
-        elif node.op in ("p.load_view", "p.load_ptr", "p.copy"):
+        elif node.op in LOADS:
             depth = self.load_depth(cls, node, depth)
         scope = self.scopes[depth]
         source = self.sources.get(self.selection.owner[cls][0]) if cls in self.selection.owner else None
@@ -222,23 +226,32 @@ class _Decoder:
             scope.builder.location = source.location
         self.depth[cls] = depth
         self.values[cls] = (handler or _Decoder.arith)(self, scope.builder, cls, node, operands)
-        scope.made.append(cls)
 
     def result_depth(self, node: Node) -> int:
         """Depth of the block that holds a loop."""
         return self.loops[node.literals[0]][0] - 1
 
     def load_depth(self, cls: int, node: Node, depth: int) -> int:
-        """A load stands no higher than what its token comes after; a barrier orders it behind stores."""
-        effects = self.tokens.of_load(node)
-        depth = max(depth, self.tokens.depth(node, self.loops))
-        stores = effects - self.tokens.load_ids
-        if stores & self.open_accesses or (LOOP in effects and not self.loop_is_ordered and depth):
-            self.scopes[depth].builder.add(nv_tileas.Barrier, types=())
-            self.open_accesses.clear()
-            self.loop_is_ordered = True
-        self.open_accesses.add(self.tokens.load_id(node))
+        """A load stands no higher than what its token comes after; a barrier orders it behind stores.
+
+        An asynchronous copy in a loop may be moved ahead of it, so what it comes after outside is waited for there.
+        """
+        stores = self.order.of_load(node) - self.order.load_ids
+        depth = max(depth, self.token_depth(node))
+        scope = self.scopes[depth]
+        if node.op == "p.copy" and stores & scope.body:
+            self.ordered.add(cls)
+        elif node.op == "p.copy" and depth:
+            self.barrier_behind(stores, depth - 1)
+            scope.open -= stores
+        self.barrier_behind(stores, depth)
+        self.opened(self.order.load_id(cls), depth)
         return depth
+
+    def token_depth(self, node: Node) -> int:
+        """Depth of the innermost loop that a load's token depends on."""
+        deps = self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0)
+        return max((depth for loop, (depth, _) in self.loops.items() if deps >> loop & 1), default=0)
 
     def type_of(self, cls: int) -> Type:
         """The nv_tileas type of a placed class."""
@@ -402,7 +415,7 @@ class _Decoder:
         kind = self.type_at(ty, shared)
         return b.value(
             nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, asynchronous=bool(asynchronous),
-            ragged=inside < nbytes,
+            ragged=inside < nbytes, ordered=cls in self.ordered,
         )  # fmt: skip
 
     def shared_read(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
@@ -454,96 +467,6 @@ class _Decoder:
                 found, extra = scalar_op(type(op), attributes, operands[0].type, kind, op)
                 values[op.results[0]] = b.value(found, *operands, types=[kind], **extra)
         return OpRegion([block])
-
-
-class _Tokens:
-    """What every token comes after: sets of effect ids. Loads count from 0, stores from 1 << 20."""
-
-    def __init__(self, selection: Selection):
-        self.frozen = selection.saturated.frozen
-        self.program = selection.saturated.program
-        self.memo: dict[int, Effects] = {}
-        self.ids: dict[tuple[bool, tuple[int, ...]], int] = {}
-        self.loads: dict[int, list[int]] = {}
-        self.items: dict[int, Store] = {}
-        self.fors: dict[int, For] = {}
-        for item in self.program.skeleton.walk():
-            if isinstance(item, Store):
-                self.items[item.item] = item
-            elif isinstance(item, For):
-                self.fors[item.loop] = item
-        for placed, node in selection.node.items():
-            if node.op in ("p.load_view", "p.load_ptr", "p.copy"):
-                self.loads.setdefault(self.load_id(node), []).append(placed)
-
-    @property
-    def load_ids(self) -> frozenset[int]:
-        """Loads that are part of the program."""
-        return frozenset(self.loads)
-
-    def token_class(self, node: Node) -> int:
-        """The token that a placed load takes."""
-        return next(c for c in node.children if self.frozen.sort[c] == "V")
-
-    def load_id(self, node: Node) -> int:
-        """A number for a load: one for each token and address, however it is placed."""
-        return self.ids.setdefault((node.op == "p.load_ptr", node.children), len(self.ids))
-
-    def store_id(self, item: Store) -> int:
-        """A number for a store."""
-        return (1 << 20) + item.item
-
-    def of_load(self, node: Node) -> Effects:
-        """What a load comes after."""
-        return self.closure(self.token_class(node))
-
-    def of_store(self, item: Store) -> Effects:
-        """What a store comes after."""
-        op = cast(Any, item.op)
-        return frozenset() if op.token is None else self.closure(self.frozen.class_of(item.operands[-1]))
-
-    def depth(self, node: Node, loops: dict[int, tuple[int, list[Value]]]) -> int:
-        """Depth of the innermost loop that a load's token depends on."""
-        deps = self.frozen.analysis.get("deps", {}).get(self.token_class(node), 0)
-        return max((depth for loop, (depth, _) in loops.items() if deps >> loop & 1), default=0)
-
-    def closure(self, token: int) -> Effects:
-        """Everything a token comes after."""
-        found = self.memo.get(token)
-        if found is None:
-            self.memo[token] = frozenset()  # a loop's own token: the fixpoint adds nothing but LOOP
-            found = frozenset[int]().union(*(self.of_node(n) for n in self.frozen.by_class.get(token, ())))
-            self.memo[token] = found
-        return found
-
-    def of_node(self, node: Node) -> Effects:
-        children = [self.closure(c) for c in node.children]
-        below = frozenset[int]().union(*children)
-        match node.op:
-            case "effect":
-                item = self.items.get(node.literals[0])
-                return below if item is None else frozenset({self.store_id(item)}) | self.of_store(item)
-            case "carry" | "res":
-                item = self.fors[node.literals[0]]
-                ends = [self.closure(self.frozen.class_of(k[node.literals[1]])) for k in (item.inits, item.yields)]
-                return ends[0] | ends[1] | frozenset({LOOP} if node.op == "carry" else ())
-            case "load_view_tko" | "load_ptr_tko":
-                return below | self.loads_of(node)
-            case _:
-                return below
-
-    def loads_of(self, node: Node) -> Effects:
-        """The ids of the placed forms of a load term."""
-        token = node.children[-1]
-        return frozenset(i for i, places in self.loads.items() if self._is_of(places, token))
-
-    def _is_of(self, places: list[int], token: int) -> bool:
-        return any(
-            token in n.children
-            for p in places
-            for n in self.frozen.by_class.get(p, ())
-            if n.op in ("p.load_view", "p.load_ptr", "p.copy")
-        )
 
 
 def uniform_type(kind: Type) -> Type:

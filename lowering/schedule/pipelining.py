@@ -208,7 +208,7 @@ class _Scheduler:
     def loop(self, op: scf.For, b: Builder) -> None:
         """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
         body = op.body.block
-        copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous]
+        copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous and not c.ordered]
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = self.stages(ahead)
         if not ahead or stages < MIN_STAGES:

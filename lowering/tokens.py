@@ -1,0 +1,113 @@
+"""What memory tokens say: which accesses every load and store comes after, as sets of ids.
+
+A load's id is the class of the value it gives, a store's is `STORE` plus its number in the skeleton. Tokens that go
+round a loop make the relation cyclic, so it is solved as a least fixpoint over all token classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from egraph.frozen import Node
+from egraph.skeleton import For, If, Store
+from lowering.selection import Selection
+
+Accesses = frozenset[int]
+STORE = 1 << 40  # beyond every class id
+LOADS = ("p.load_view", "p.load_ptr", "p.copy")
+
+
+class Order:
+    """Accesses by id and what each comes after; `loads` maps an id to the placed classes that make it."""
+
+    def __init__(self, selection: Selection):
+        self.frozen = selection.saturated.frozen
+        self.owner = selection.owner
+        self.items: dict[int, Store | If] = {}
+        self.loops: dict[int, For] = {}
+        for item in selection.saturated.program.skeleton.walk():
+            if isinstance(item, Store | If):
+                self.items[item.item] = item
+            elif isinstance(item, For):
+                self.loops[item.loop] = item
+        self.loads: dict[int, list[int]] = {}
+        for placed, node in selection.node.items():
+            if node.op in LOADS:
+                self.loads.setdefault(self.load_id(placed), []).append(placed)
+        self.load_ids = frozenset(self.loads)
+        self._values = {n.children[0]: n.cls for n in self.frozen.nodes if n.op == "proj" and n.literals[0] == 0}
+        self._after: dict[int, Accesses] = {}
+        self._needs: dict[int, set[int]] = {}
+        self._solve()
+
+    def load_id(self, placed: int) -> int:
+        """The id of a placed load, the same for all layouts of one value."""
+        return self.owner[placed][0]
+
+    @staticmethod
+    def store_id(item: Store) -> int:
+        """The id of a store."""
+        return STORE + item.item
+
+    def token_of(self, node: Node) -> int:
+        """The token class that a placed load takes."""
+        return next(c for c in node.children if self.frozen.sort[c] == "V")
+
+    def of_load(self, node: Node) -> Accesses:
+        """What a placed load comes after."""
+        return self._after.get(self.token_of(node), frozenset())
+
+    def of_store(self, item: Store) -> Accesses:
+        """What a store comes after."""
+        return self._after.get(self._token_of_store(item), frozenset())
+
+    def inside(self, loop: For) -> Accesses:
+        """Accesses made in a loop's body."""
+        deps = self.frozen.analysis.get("deps", {})
+        stores = (self.store_id(item) for item in loop.body.walk() if isinstance(item, Store))
+        return frozenset((*stores, *(v for v in self.load_ids if deps.get(v, 0) >> loop.loop & 1)))
+
+    def _token_of_store(self, item: Store) -> int:
+        return -1 if cast(Any, item.op).token is None else self.frozen.class_of(item.operands[-1])
+
+    def _solve(self) -> None:
+        """Everything that a token comes after, from what each token class itself says."""
+        waiting = [self.token_of(n) for n in self.frozen.nodes if n.op in LOADS]
+        waiting += [self._token_of_store(item) for item in self.items.values() if isinstance(item, Store)]
+        while waiting:
+            token = waiting.pop()
+            if token in self._after:
+                continue
+            facts = [fact for node in self.frozen.by_class.get(token, ()) for fact in self._facts(node)]
+            self._after[token] = frozenset(access for access, _ in facts if access >= 0)
+            self._needs[token] = {needed for _, needed in facts if needed >= 0}
+            waiting += self._needs[token]
+        changed = True
+        while changed:
+            changed = False
+            for token, needed in self._needs.items():
+                found = self._after[token].union(*(self._after[n] for n in needed))
+                changed = changed or found != self._after[token]
+                self._after[token] = found
+
+    def _facts(self, node: Node) -> Iterator[tuple[int, int]]:
+        """(access that this token comes after, token whose accesses it comes after too), -1 for none."""
+        class_of = self.frozen.class_of
+        match node.op:
+            case "join_tokens" | "cons":
+                yield from ((-1, child) for child in node.children)
+            case "proj":
+                for load in self.frozen.by_class.get(node.children[0], ()):
+                    yield self._values.get(load.cls, -1), load.children[-1]
+            case "effect":
+                item = self.items[node.literals[0]]
+                if isinstance(item, Store):
+                    yield self.store_id(item), self._token_of_store(item)
+                else:
+                    yield from ((-1, class_of(y[node.literals[1]])) for y in (item.then_yields, item.otherwise_yields))
+            case "carry" | "res":
+                loop = self.loops[node.literals[0]]
+                yield from ((-1, class_of(ends[node.literals[1]])) for ends in (loop.inits, loop.yields))
+            case _:
+                pass
