@@ -221,7 +221,7 @@ class TiledCopy(Op):
     """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
 
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
-    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and cannot be moved ahead.
+    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
     """
 
     view = Operand()
