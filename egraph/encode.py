@@ -232,8 +232,8 @@ class _Encoder:
         induction, *carried = op.body.block.args
         outside = self.scope
         self.scope |= 1 << loop
-        iv = self.leaf("iv", induction, loop, deps=1 << loop)
-        carries = tuple([self.leaf("carry", v, loop, i, deps=1 << loop) for i, v in enumerate(carried)])
+        iv = self.leaf("iv", induction, loop, deps=self.scope)
+        carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
         body = skeleton.Region()
         yields = self.region(op.body.block, body)
         self.scope = outside

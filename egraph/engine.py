@@ -112,6 +112,10 @@ class Engine:
             if not self.broken:
                 self._run("(pop)")
 
+    def close(self) -> None:
+        """Remove the files that rows passed through; the engine is of no use after it."""
+        self._facts.cleanup()
+
     def load(self, facts: Facts) -> None:
         """Insert rows of i64 into relations."""
         for relation, rows in facts.items():
