@@ -18,6 +18,8 @@ from ir.core import Type
 from ir.dialects.cuda_tile.attributes import Array, Predicate, Rounding, dtype_of
 from ir.types import TF32
 
+_PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
+"""Modes whose reference is the nearest value: the approximations may be off by ulps on a GPU."""
 _COMPARE: dict[Predicate, Callable[[Any, Any], Any]] = {
     Predicate.EQUAL: np.equal,
     Predicate.NOT_EQUAL: np.not_equal,
@@ -81,17 +83,59 @@ def _sticky(value: Array, error: Array) -> Array:
 def round_float64(exact: Array, dtype: np.dtype[Any], rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
     """float64 (or narrower) values in `dtype` by one rounding; modes that are not directed give the nearest."""
     nearest = _nearest(exact, dtype)
-    if rounding not in (Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF) or dtype == np.float64:
-        return nearest
-    back = nearest.astype(np.float64)
-    if rounding == Rounding.ZERO:
-        wrong, target = np.abs(back) > np.abs(exact), np.zeros_like(back)
-    elif rounding == Rounding.NEGATIVE_INF:
-        wrong, target = back > exact, np.full_like(back, -np.inf)
-    else:
-        wrong, target = back < exact, np.full_like(back, np.inf)
+    return _redirect(nearest, exact - nearest.astype(np.float64), rounding) if rounding not in _PLAIN else nearest
+
+
+def _redirect(nearest: Array, error: Array, rounding: Rounding) -> Array:
+    """The nearest results as the directed mode gives them; `error` has the sign of exact - nearest."""
     with np.errstate(all="ignore"):
-        return np.where(wrong, np.nextafter(nearest, target.astype(dtype)), nearest)
+        if rounding == Rounding.ZERO:
+            wrong, target = np.where(np.signbit(nearest), error > 0, error < 0), 0.0
+        elif rounding == Rounding.NEGATIVE_INF:
+            wrong, target = error < 0, -np.inf
+        else:
+            wrong, target = error > 0, np.inf
+        return np.where(wrong, np.nextafter(nearest, np.full_like(nearest, target)), nearest)
+
+
+def _redirect64(nearest: Array, rounding: Rounding, error: Callable[..., Fraction], *operands: Array) -> Array:
+    """float64 results as the directed mode gives them, by exact rationals, element by element.
+
+    error: (nearest, operands...) as Fractions -> a number with the sign of exact - nearest.
+    """
+    if rounding in _PLAIN:
+        return nearest
+
+    def sign(result: float, *values: float) -> float:
+        if not all(map(math.isfinite, values)) or math.isnan(result):
+            return 0.0
+        if math.isinf(result):
+            return math.copysign(1.0, -result) if all(values) or error is not _quotient_error else 0.0
+        lost = error(Fraction(result), *map(Fraction, values))
+        return float((lost > 0) - (lost < 0))
+
+    signs = np.frompyfunc(sign, 1 + len(operands), 1)(nearest, *operands)
+    return _redirect(nearest, np.asarray(signs).astype(np.float64), rounding)
+
+
+def _sum_error(r: Fraction, a: Fraction, b: Fraction) -> Fraction:
+    return a + b - r
+
+
+def _product_error(r: Fraction, a: Fraction, b: Fraction) -> Fraction:
+    return a * b - r
+
+
+def _quotient_error(r: Fraction, a: Fraction, b: Fraction) -> Fraction:
+    return a / b - r
+
+
+def _fma_error(r: Fraction, a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    return a * b + c - r
+
+
+def _root_error(r: Fraction, a: Fraction) -> Fraction:
+    return a - r * r
 
 
 def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -104,10 +148,13 @@ def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
 
 def add_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
     """a + b, rounded once to their type."""
-    if a.dtype == np.float64 or rounding in _PLAIN:
+    if rounding in _PLAIN:
         return _plain(np.add, a, b)
     with np.errstate(all="ignore"):
-        result = round_float64(_sticky(*_two_sum(_wide(a), _wide(b))), a.dtype, rounding)
+        if a.dtype == np.float64:
+            result = _redirect64(a + b, rounding, _sum_error, a, b)
+        else:
+            result = round_float64(_sticky(*_two_sum(_wide(a), _wide(b))), a.dtype, rounding)
     zero = (result == 0) & (a == -b) & ~(np.signbit(a) & np.signbit(b))
     # An exact zero sum is -0 when rounding down (IEEE 754-2019, 6.3), +0 else, unless both are -0.
     sign = -0.0 if rounding == Rounding.NEGATIVE_INF else 0.0
@@ -118,7 +165,7 @@ def add_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
 def multiply_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
     """a * b, rounded once to their type; the float64 product of narrower types is exact."""
     if a.dtype == np.float64 or rounding in _PLAIN:
-        return _plain(np.multiply, a, b)
+        return _redirect64(_plain(np.multiply, a, b), rounding, _product_error, a, b)
     with np.errstate(all="ignore"):
         return round_float64(_wide(a) * _wide(b), a.dtype, rounding)
 
@@ -126,7 +173,7 @@ def multiply_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
 def divide_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
     """a / b, rounded once to their type."""
     if a.dtype == np.float64 or rounding in _PLAIN:
-        return _plain(np.divide, a, b)
+        return _redirect64(_plain(np.divide, a, b), rounding, _quotient_error, a, b)
     with np.errstate(all="ignore"):
         wide_a, wide_b = _wide(a), _wide(b)
         quotient = wide_a / wide_b
@@ -138,15 +185,16 @@ def fma_rounded(a: Array, b: Array, c: Array, rounding: Rounding) -> Array:
     """a * b + c, rounded once to their type; f64 goes through exact rationals, element by element."""
     with np.errstate(all="ignore"):
         if a.dtype == np.float64:
-            return np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c)).astype(np.float64).reshape(np.shape(a))
+            nearest = np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c)).astype(np.float64).reshape(np.shape(a))
+            return _redirect64(nearest, rounding, _fma_error, a, b, c)
         return round_float64(_sticky(*_two_sum(_wide(a) * _wide(b), _wide(c))), a.dtype, rounding)
 
 
 def sqrt_rounded(a: Array, rounding: Rounding) -> Array:
     """Square root, rounded once to its type."""
     with np.errstate(all="ignore"):
-        if a.dtype == np.float64 or rounding in _PLAIN:
-            return round_float64(np.sqrt(_wide(a)), a.dtype)
+        if a.dtype == np.float64:
+            return _redirect64(np.sqrt(a), rounding, _root_error, a)
         return round_float64(np.sqrt(_wide(a)), a.dtype, rounding)
 
 
@@ -159,9 +207,6 @@ def extremum(a: Array, b: Array, propagate_nan: bool, largest: bool) -> Array:
         loses = np.isnan(a) if not propagate_nan else np.isnan(b) & ~np.isnan(a)
         wins = np.isnan(b) if not propagate_nan else np.isnan(a)
     return np.where((first | wins) & ~loses, a, b)
-
-
-_PLAIN = (Rounding.NEAREST_EVEN, Rounding.APPROX, Rounding.FULL)
 
 
 def _wide(values: Array) -> Array:

@@ -9,8 +9,16 @@ import numpy as np
 
 from ir.core import PURE, Attr, RegionField, Variadic, VariadicResult, flag, op
 from ir.dialects.cuda_tile.attributes import ANCHOR, Array
-from ir.dialects.cuda_tile.constraints import ANY_TILE, TileOp, shape_of, tile_type, verify_region, verify_types
-from ir.types import TileType
+from ir.dialects.cuda_tile.constraints import (
+    ANY_TILE,
+    TileOp,
+    element_type,
+    shape_of,
+    tile_type,
+    verify_region,
+    verify_types,
+)
+from ir.types import FloatType, TileType
 
 Combiner = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 """What a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
@@ -40,6 +48,9 @@ class Combining(TileOp):
         rank = len(shape_of(first))
         self.expect(0 <= self.dim < rank, "dim {} does not exist in operand {}", self.dim, first.type)
         self.expect(len(self.identities) == count, "{} identities for {} operands", len(self.identities), count)
+        for identity, value in zip(self.identities, self.operands, strict=True):
+            fits = isinstance(identity, float) == isinstance(element_type(value), FloatType)
+            self.expect(fits, "identity {!r} is not of the element type of {}", identity, value.type)
         verify_types(self, "results", [value.type for value in self.results], self.wanted_results())
         scalars = [TileType((), tile_type(value).element) for value in self.operands]
         last = verify_region(self, self.body, ("cuda_tile.yield",))
