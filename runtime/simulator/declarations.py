@@ -27,7 +27,7 @@ def parse_registers(statement: str, line: int) -> list[tuple[str, PtxType, int |
     if match is None:
         raise ParseError("this .reg declaration is not supported (vector registers are not)", line, statement)
     type_ = TYPES.get(match.group(1))
-    if type_ is None:
+    if type_ is None or type_.kind == "element":
         raise ParseError(f"registers of type .{match.group(1)} are not supported", line, statement)
     result: list[tuple[str, PtxType, int | None]] = []
     for part in match.group(2).split(","):
@@ -55,7 +55,7 @@ def parse_variable(statement: str, line: int, is_extern: bool) -> list[Variable]
             lanes = int(attribute.group(2))
         elif attribute.group(3):
             type_ = TYPES.get(attribute.group(3))
-            if type_ is None:
+            if type_ is None or type_.kind == "element":
                 raise ParseError(f"`.{attribute.group(3)}` is not supported in a variable", line, shown)
             break
     if type_ is None:

@@ -7,7 +7,7 @@ registers may then write dead lanes as well), otherwise the lanes to work on.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVarTuple
+from typing import Any, Protocol, TypeAlias, TypeVarTuple
 
 import numpy as np
 
@@ -31,6 +31,20 @@ from runtime.simulator.types import TYPES, Array, PtxType, signed, unsigned
 
 Step: TypeAlias = Callable[[Array | None], None]
 Sources = TypeVarTuple("Sources")
+
+
+class Shareable(Protocol):
+    """Work on registers whose result a later instruction of the same basic block may use again.
+
+    key: equal for equal work, None where it cannot be shared; registers: indices whose change makes it stale.
+    """
+
+    key: object
+    registers: frozenset[int]
+
+    def share(self, earlier: "Shareable") -> None:
+        """Use the result of earlier work with an equal key."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +93,14 @@ class Decode:
         self.machine = binding.machine
         self.instruction = instruction
         self.operands = instruction.operands
-        self.types = [TYPES[name] for name in instruction.modifiers if name in TYPES]
+        self._types = [TYPES[name] for name in instruction.modifiers if name in TYPES]
+        self._types_used = False
         self._left = [name for name in instruction.modifiers if name not in TYPES]
         self.reads: set[int] = set()
         self.writes: set[int] = set()
         self.site: Site | None = None
         self.members: Array | None = None
+        self.shareable: list[Shareable] = []
 
     # ---- errors
 
@@ -125,8 +141,16 @@ class Decode:
                 return name
         return None
 
+    @property
+    def types(self) -> list[PtxType]:
+        """The type modifiers, in order."""
+        self._types_used = True
+        return self._types
+
     def finish(self, least: int, most: int | None = None) -> None:
         """Refuse modifiers that nothing consumed and a wrong number of operands."""
+        if self._types and not self._types_used:
+            raise self.unsupported(f"type .{self._types[0].name} of `{self.instruction.opcode}`")
         if self._left:
             raise self.unsupported(f"modifier .{self._left[0]} of `{self.instruction.opcode}`")
         count = len(self.operands)

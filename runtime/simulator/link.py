@@ -1,6 +1,7 @@
 """From a parsed entry to decoded code: opcode tables, guards, control flow."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from runtime.simulator.control import (
     decode_branch_table,
     decode_exit,
 )
-from runtime.simulator.decode import Binding, Decode, Step
+from runtime.simulator.decode import Binding, Decode, Shareable, Step
 from runtime.simulator.errors import UnknownOpcodeError
 from runtime.simulator.families import (
     async_copy,
@@ -61,9 +62,11 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     end = len(instructions)
     code = Code(instructions, [None] * end, [None] * end, {}, set(entry.labels.values()))
     sites: list[Site] = []
+    effects: list[Effect] = []
     for pc, instruction in enumerate(instructions):
         d = Decode(binding, instruction)
         is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
+        effects.append(Effect(d.shareable, d.writes))
         if instruction.base in _CONTROL and not is_warp_barrier:
             code.controls[pc] = _control(d, pc, entry)
             if binding.hazards is not None:
@@ -89,7 +92,30 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
                 step = binding.hazards.watch(instruction, step, {guard.register.index}, set())
         code.steps[pc] = step
     code.build_blocks()
+    for block in code.blocks.values():
+        _share(effects[block.first : block.last + 1])
     return code, sites
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an instruction offers to share, and the registers it writes."""
+
+    shareable: list[Shareable]
+    writes: set[int]
+
+
+def _share(effects: list[Effect]) -> None:
+    """Let the instructions of a basic block share work on registers that nothing between them changes."""
+    available: dict[object, Shareable] = {}
+    for effect in effects:
+        for work in effect.shareable:
+            if work.key is not None and work.key in available:
+                work.share(available[work.key])
+            elif work.key is not None:
+                available[work.key] = work
+        if effect.writes:
+            available = {key: work for key, work in available.items() if not work.registers & effect.writes}
 
 
 def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:

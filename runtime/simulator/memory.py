@@ -64,7 +64,9 @@ class GlobalMemory:
 
     def restore(self, mark: tuple[int, int]) -> None:
         """Drop the allocations made since a mark; a launch uses this for its parameters and variables."""
-        count, self._used = mark
+        count, used = mark
+        self.arena[used : self._used] = FRESH
+        self._used = used
         del self.sizes[count:]
         del self.physical[count:]
 

@@ -14,7 +14,7 @@ class PtxType:
     """A type modifier of an instruction or a declaration.
 
     bits: width in memory (pred: 8, as the simulator stores it); kind: "bits", "unsigned", "signed", "float" (NumPy
-    has the type), "packed" (floats that NumPy lacks, held as bits) or "pred".
+    has the type), "packed" (floats that NumPy lacks, held as bits), "element" (narrower than a byte) or "pred".
     """
 
     name: str
@@ -59,6 +59,8 @@ def _all_types() -> dict[str, PtxType]:
         ("e4m3x2", 16), ("e5m2x2", 16),
     ):  # fmt: skip
         types[name] = PtxType(name, bits, "packed", _UNSIGNED[bits])
+    for name, bits in (("s4", 4), ("u4", 4), ("b1", 1)):  # elements of mma fragments, never of registers
+        types[name] = PtxType(name, bits, "element", None)
     return types
 
 

@@ -113,22 +113,20 @@ def _partial(
 ) -> Array:
     """Data for copies of fewer source bytes than destination bytes: the rest is zero, and is not read."""
     machine = site.machine
-    count = source.size
     if ignored is not None:
-        skipped = ignored if lanes is None else ignored[lanes]
-        wanted = np.where(skipped, 0, size)
-    elif source_bytes is not None:
-        wanted = (source_bytes if lanes is None else source_bytes[lanes]).astype(np.int64)
-        if (wanted > size).any():
-            worst = int(wanted.max())
-            raise site.error(OperandError, f"a source size of {worst} bytes is more than the {size} bytes copied")
+        wanted = np.where(ignored if lanes is None else ignored[lanes], 0, size)
     else:
-        wanted = np.full(count, size)
-    data = np.zeros((count, size), np.uint8)
+        given = source_bytes if source_bytes is not None else np.full(machine.lanes, size)
+        wanted = (given if lanes is None else given[lanes]).astype(np.int64)
+    worst = int(wanted.max())
+    if worst > size:
+        raise site.error(OperandError, f"a source size of {worst} bytes is more than the {size} bytes copied")
+    lengths = np.flatnonzero(np.bincount(wanted, minlength=size + 1))
+    if lengths.size == 1 and worst == size:
+        return machine.global_space.cells[size].take(site.global_index(source, size, lanes))
+    data = np.zeros((source.size, size), np.uint8)
     numbers = np.arange(machine.lanes) if lanes is None else np.flatnonzero(lanes)
-    for length in np.unique(wanted):
-        if length == 0:
-            continue
+    for length in lengths[lengths > 0]:
         chosen = wanted == length
         active = np.zeros(machine.lanes, np.bool_)
         active[numbers[chosen]] = True

@@ -101,8 +101,6 @@ def _half(d: Decode, name: str, type_: PtxType, rounding: Rounding, count: int) 
             result = _HALF_OPERATIONS[name](a, b)
         return narrow(_shape_result(result, rounding), type_, rounding.flushes)
 
-    shaped = Rounding("rn", False, rounding.saturates, rounding.relu)
-    rounding = Rounding("rn", rounding.flushes, shaped.saturates, shaped.relu)
     return assign(d.write(0, type_), compute, *(d.read(number, type_) for number in range(1, count + 1)))
 
 
@@ -226,7 +224,7 @@ def decode_function(d: Decode) -> Step:
     function = _FUNCTIONS[name]
     source, target = d.read(1, type_), d.write(0, type_)
     if type_.name in _HALVES:
-        return assign(target, lambda a: narrow(function(widen(a, type_).astype(np.float64)), type_), source)
+        return assign(target, lambda a: _half_function(function, a, type_, flushes), source)
     if type_.name == "f64":
         flush: Callable[[Array], Array] = _flush_f64 if flushes else np.array
         return assign(target, lambda a: _upper_half(function(flush(a))), source)
@@ -237,6 +235,14 @@ def decode_function(d: Decode) -> Step:
         return flush_f32(result) if flushes else result
 
     return assign(target, compute, source)
+
+
+def _half_function(function: Callable[[Array], Array], raw: Array, type_: PtxType, flushes: bool) -> Array:
+    """A function of 16-bit floats; with .ftz subnormal results become zero, which only bf16 allows."""
+    result = narrow(function(widen(raw, type_).astype(np.float64)), type_)
+    if not flushes:
+        return result
+    return narrow(flush_f32(widen(result, type_)), type_)
 
 
 def decode_abs_neg(d: Decode) -> Step:

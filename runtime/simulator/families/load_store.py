@@ -16,7 +16,8 @@ from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 # order, so every ordering holds. Source: PTX ISA, "ld", "st", "Cache Operators".
 _CACHE_LOAD = ("ca", "cg", "cs", "lu", "cv", "nc")
 _CACHE_STORE = ("wb", "cg", "cs", "wt")
-_ORDER = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
+_ORDER_LOAD = ("weak", "relaxed", "acquire", "volatile", "mmio")
+_ORDER_STORE = ("weak", "relaxed", "release", "volatile", "mmio")
 _SCOPE = ("cta", "cluster", "gpu", "sys")
 _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
 _SPACES = ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")
@@ -27,7 +28,7 @@ def take_hints(d: Decode, is_load: bool) -> tuple[bool, bool]:
 
     Returns whether a cache-policy operand follows, and whether the access is strong (PTX ISA, "Strong operation").
     """
-    order = d.take(*_ORDER)
+    order = d.take(*(_ORDER_LOAD if is_load else _ORDER_STORE))
     if order is not None:
         d.take(*_SCOPE)
     d.take(*(_CACHE_LOAD if is_load else _CACHE_STORE))

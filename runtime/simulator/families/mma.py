@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.simulator.decode import Decode, Step
+from runtime.simulator.decode import Decode, Shareable, Step
 from runtime.simulator.families.matrix import all_members
 from runtime.simulator.floats import float8_table, tf32_values
+from runtime.simulator.program import Register
 from runtime.simulator.types import TYPES, Array, PtxType
 
 # Operand types: elements in a 32-bit register, and the type in which products and sums are computed.
@@ -45,11 +46,8 @@ def decode_mma(d: Decode) -> Step:
     d.need("row")
     d.need("col")
     saturates = d.flag("satfinite")
-    names = [name for name in d.instruction.modifiers if name in _ELEMENTS or name in ("f32", "s32", "f64")]
-    for name in ("s4", "u4", "b1"):
-        while d.take(name):
-            pass
-    if len(names) != 4 or names[0] != names[3]:
+    names = [type_.name for type_ in d.types]
+    if len(names) != 4 or names[0] != names[3] or not (names[1] in _ELEMENTS or names == ["f64"] * 4):
         raise d.unsupported(f"mma with the types of `{d.instruction.opcode}`")
     all_members(d)
     if names == ["f64"] * 4:
@@ -98,11 +96,35 @@ class Unpacker:
         self._places = [view[:, number % groups, :, number // groups] for number in range(len(registers))]
         self._warps = warps
 
-    def __call__(self) -> Array:
+    def fill(self) -> Array:
         """Fill and return the matrix."""
         for register, place in zip(self._registers, self._places, strict=True):
             place[...] = self._decode(register).reshape(self._warps, _GROUPS, _QUADS, self._wide)
         return self.matrix
+
+
+class Source:
+    """An A or B operand of one mma; `link` lets it share the matrix of an earlier mma with the same registers."""
+
+    def __init__(self, d: Decode, number: int, element: str, rows: int) -> None:
+        k_registers = len(d.vector(number, tuple(range(1, 9))))
+        registers = _fragments(d, number, k_registers)
+        items = [item.index for item in d.vector(number, (k_registers,)) if isinstance(item, Register)]
+        self.registers = frozenset(items)
+        self.key: object = (element, rows, tuple(items)) if len(items) == k_registers else None
+        self.unpacker = Unpacker(registers, element, rows, d.machine.warps)
+        self.is_filled = False
+        d.shareable.append(self)
+
+    def share(self, earlier: Shareable) -> None:
+        """Use the matrix that an earlier instruction of the same basic block fills from unchanged registers."""
+        if isinstance(earlier, Source):
+            self.unpacker = earlier.unpacker
+            self.is_filled = True
+
+    def matrix(self, mask: Array | None) -> Array:
+        """The operand [warp, rows, k]; only a run of the whole block (no mask) finds it filled already."""
+        return self.unpacker.matrix if self.is_filled and mask is None else self.unpacker.fill()
 
 
 def _decoder(element: str) -> Callable[[Array], Array]:
@@ -136,11 +158,7 @@ def _accumulator(matrices: Array, warps: int) -> list[Array]:
 
 def _float(d: Decode, shape: Shape) -> Step:
     warps = d.machine.warps
-    wide = _ELEMENTS[shape.a]
-    a_registers = 2 * shape.k // (_QUADS * wide)
-    a = Unpacker(_fragments(d, 1, a_registers), shape.a, 16, warps)
-    b = Unpacker(_fragments(d, 2, a_registers // 2), shape.b, 8, warps)
-    b_transposed = b.matrix.transpose(0, 2, 1)
+    a, b = _operands(d, shape)
     product = np.empty((warps, 16, 8), np.float32)
     parts = _accumulator(product, warps)
     if shape.accumulator.name == "f16":
@@ -149,34 +167,37 @@ def _float(d: Decode, shape: Shape) -> Step:
     targets = [d.target(item, TYPES["f32"]) for item in d.vector(0, (4,))]
     shaped = [target.reshape(warps, _GROUPS, _QUADS) for target in targets]
 
+    # a destination may be written at once where no later addend is the same register
+    is_direct = not any(np.may_share_memory(shaped[i], c[j]) for i in range(4) for j in range(i + 1, 4))
+
     def step(mask: Array | None) -> None:
-        a()
-        b()
-        np.matmul(a.matrix, b_transposed, out=product)
-        if mask is None:
-            # every sum is formed before any destination is written where C and D are the same registers, which is
-            # the only overlap that element-wise addition allows to ignore
-            for part, addend in zip(parts, c, strict=True):
-                np.add(part, addend, part)
-            for part, target in zip(parts, shaped, strict=True):
-                np.copyto(target, part)
+        np.matmul(a.matrix(mask), b.matrix(mask).transpose(0, 2, 1), out=product)
+        if mask is None and is_direct:
+            for part, addend, target in zip(parts, c, shaped, strict=True):
+                np.add(part, addend, target)
             return
         sums = [np.add(part, addend).reshape(-1) for part, addend in zip(parts, c, strict=True)]
-        for value, target in zip(sums, targets, strict=True):
-            np.putmask(target, mask, value)
+        _store(targets, sums, mask)
 
     return step
 
 
-def _half_accumulate(d: Decode, a: Unpacker, b: Unpacker, product: Array, parts: list[Array]) -> Step:
+def _operands(d: Decode, shape: Shape) -> tuple[Source, Source]:
+    """The A and B operands; raises where their registers are not as many as the shape has."""
+    count = 2 * shape.k // (_QUADS * _ELEMENTS[shape.a])
+    d.vector(1, (count,))
+    d.vector(2, (count // 2,))
+    return Source(d, 1, shape.a, 16), Source(d, 2, shape.b, 8)
+
+
+def _half_accumulate(d: Decode, a: Source, b: Source, product: Array, parts: list[Array]) -> Step:
     """f16 accumulators: two elements a register, summed in f32 and rounded once."""
     warps = d.machine.warps
     c = [d.value(item, TYPES["b32"]) for item in d.vector(3, (2,))]
     targets = [d.target(item, TYPES["b32"]) for item in d.vector(0, (2,))]
-    b_transposed = b.matrix.transpose(0, 2, 1)
 
     def step(mask: Array | None) -> None:
-        np.matmul(a(), (b(), b_transposed)[1], out=product)
+        np.matmul(a.matrix(mask), b.matrix(mask).transpose(0, 2, 1), out=product)
         packed: list[Array] = []
         for number, register in enumerate(c):
             pair = register.view(np.float16).reshape(warps, _GROUPS, _QUADS, 2).astype(np.float32)
@@ -198,15 +219,13 @@ def _store(targets: list[Array], values: list[Array], mask: Array | None) -> Non
 
 def _integer(d: Decode, shape: Shape, saturates: bool) -> Step:
     warps = d.machine.warps
-    a_registers = 2 * shape.k // (_QUADS * _ELEMENTS[shape.a])
     # at most 64 products below 2^16: sums stay below 2^24 and are exact in f32, which multiplies through BLAS
-    a = Unpacker(_fragments(d, 1, a_registers), shape.a, 16, warps)
-    b = Unpacker(_fragments(d, 2, a_registers // 2), shape.b, 8, warps)
+    a, b = _operands(d, shape)
     c = [d.value(item, TYPES["s32"]) for item in d.vector(3, (4,))]
     targets = [d.target(item, TYPES["s32"]) for item in d.vector(0, (4,))]
 
     def step(mask: Array | None) -> None:
-        product = np.matmul(a(), b().transpose(0, 2, 1)).astype(np.int64)
+        product = np.matmul(a.matrix(mask), b.matrix(mask).transpose(0, 2, 1)).astype(np.int64)
         sums = [part.reshape(-1) + addend for part, addend in zip(_accumulator(product, warps), c, strict=True)]
         if saturates:
             sums = [np.clip(value, -(1 << 31), (1 << 31) - 1) for value in sums]

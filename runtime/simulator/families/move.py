@@ -7,7 +7,7 @@ import numpy as np
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
 from runtime.simulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Immediate, Operand, Register, Symbol, Vector
+from runtime.simulator.program import Operand, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
@@ -133,11 +133,6 @@ def decode_slct(d: Decode) -> Step:
         return np.where(c >= 0 if limit is None else c > limit, a, b)
 
     return assign(d.write(0, value), select, d.read(1, value), d.read(2, value), d.read(3, sign))
-
-
-def is_constant(operand: Operand) -> bool:
-    """Whether an operand has one value in all lanes, known before the launch."""
-    return isinstance(operand, Immediate | Symbol) and not isinstance(operand, Register)
 
 
 OPCODES = {
