@@ -1,5 +1,6 @@
 """Every example: the PTX on the simulator, the source on the interpreter and NumPy give the same numbers."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +44,16 @@ def test_cutile_bytecode_computes_right_on_sm_80(name: str) -> None:
     """As the cuda-tile package exported it: other argument order, other assumptions, same numbers."""
     case = {**QUICK, **RAGGED}[name]()
     check(case, BYTECODE / f"{case.example}.13.3.tileirbc", "sm_80")
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_rows_that_end_inside_a_copy_compute_right(name: str, tmp_path: Path) -> None:
+    """Aligned pitches without a promise on the sizes: the last copy of a row is a partial one, or a narrower one."""
+    case = RAGGED[name]()
+    source = tmp_path / "ragged.mlir"
+    source.write_text(re.sub(r"div_by<8>, %(n|k)_bounded", r"bounded<0, ?>, %\1_bounded", case.source.read_text()))
+    assert source.read_text() != case.source.read_text()
+    check(case, source, "sm_80")
 
 
 @pytest.mark.slow
