@@ -18,7 +18,7 @@ from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, 
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
 from ir.dialects import cuda_tile as ct
-from ir.types import IntType, TileType
+from ir.types import TOKEN, IntType, TileType
 
 MAX_SCOPES = 62
 """`deps` keeps one bit a loop or branch side in an i64; the sign bit and one more stay free."""
@@ -72,6 +72,8 @@ class _Encoder:
         self.bodies = combiners.Bodies()
         self.scope = 0
         self.scopes = 0
+        self.side: int | None = None  # the token that stands for being on this side of the innermost branch
+        self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
         self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values)
         self.program.bodies = self.bodies.entries
@@ -139,6 +141,8 @@ class _Encoder:
         if isinstance(op, ct.Constant) and self.splat(op):
             return
         operands = self.operands(op)
+        if op.effect is READ and self.side is not None:
+            operands[-1] = self.on_this_side(operands[-1], self.side)
         if signature.results == 1:
             number = self.number(op.results[0])
         else:
@@ -149,6 +153,16 @@ class _Encoder:
         self.program.source[number] = op
         if isinstance(op, ct.Assume) and self.defined_here(op.value, op):
             self.rows["always"].append((number,))
+
+    def on_this_side(self, token: int, side: int) -> int:
+        """A token that also says on which side of a branch it is used: such a load cannot leave the branch."""
+        if token == NONE_VALUE:
+            return side
+        found = self.sided.get((token, side))
+        if found is None:
+            found = self.sided[token, side] = self.number()
+            self.rows["r.join_tokens"].append((found, self.list([token, side]), self.type_id(TOKEN)))
+        return found
 
     def defined_here(self, value: Value, op: Op) -> bool:
         """True where `value` is computed in the block of `op`: then a promise made by `op` holds for it anywhere."""
@@ -245,31 +259,32 @@ class _Encoder:
         return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results)
 
     def branch(self, op: ct.If) -> skeleton.If:
-        """Both sides; values computed there depend on their side only through tokens and stores."""
+        """Both sides; of the values computed there only those behind a load or a loop depend on their side."""
         item = self.items
         self.items += 1
         condition = self.numbers[op.condition]
         sides: list[tuple[int, skeleton.Region, tuple[int, ...]]] = []
-        outside = self.scope
-        for region in (op.then_, op.else_):
+        outside, side_outside = self.scope, self.side
+        for index, region in enumerate((op.then_, op.else_)):
             scope = self.new_scope(op)
             self.scope = outside | 1 << scope
+            self.side = self.number()
+            self.rows["r.effect"].append((self.side, item, len(op.results) + index, self.type_id(TOKEN)))
+            self.rows["r.deps"].append((self.side, self.scope))
             into = skeleton.Region()
             yields = self.region(region.block, into) if region.blocks else ()
             sides.append((scope, into, yields))
-            if self.reads(region.blocks[0] if region.blocks else None):
-                message = "'cuda_tile.if' around a load is not supported yet"
-                raise UnsupportedError(message, op.location, "load under a mask instead")
-        self.scope = outside
-        results = tuple([self.leaf("effect", r, item, i, deps=outside) for i, r in enumerate(op.results)])
+        self.scope, self.side = outside, side_outside
         (then, then_items, then_yields), (other, other_items, other_yields) = sides
+        results: list[int] = []
+        for index, result in enumerate(op.results):
+            tile = isinstance(result.type, TileType) and result.type.size > 1
+            results.append(self.leaf("branch" if tile else "effect", result, item, index, deps=outside))
+            if tile:
+                self.rows["r.branch_yield"] += [(item, index, y[index]) for y in (then_yields, other_yields)]
         return skeleton.If(
-            op, item, condition, (then, other), then_items, then_yields, other_items, other_yields, results
+            op, item, condition, (then, other), then_items, then_yields, other_items, other_yields, tuple(results)
         )
-
-    @staticmethod
-    def reads(block: Block | None) -> bool:
-        return block is not None and any(each.effect is READ for op in block.ops for each in op.walk())
 
     def finish(self) -> Program:
         """Add what rules may ask about types, attributes and combiners."""

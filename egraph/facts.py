@@ -8,6 +8,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     floating ty width              float tiles
     pointer ty bytes               pointer tiles: storage of one pointee
     unit_dimensions s t d e        shapes of equal size that differ by size-1 dimensions: dimension d of s is e of t
+    joined shape shape shape       the smallest shape that both broadcast to, for shapes of one rank
     permutes attr d e              a permutation: dimension d of the result is e of the source
     identity_permutation attr, composed first second both
     float_splat attr               a float literal of one value, whatever the shape of the constant
@@ -61,6 +62,8 @@ DECLARATIONS = """
 (relation r.loop_signed (i64 i64))
 (relation r.loop_init (i64 i64 i64))
 (relation r.loop_yield (i64 i64 i64))
+(relation r.branch_yield (i64 i64 i64))
+(relation branch_yield (i64 i64 V))
 (relation loop_bounds (i64 V V V))
 (relation loop_init (i64 i64 V))
 (relation loop_yield (i64 i64 V))
@@ -71,6 +74,7 @@ DECLARATIONS = """
 (relation floating (i64 i64))
 (relation pointer (i64 i64))
 (relation unit_dimensions (i64 i64 i64 i64))
+(relation joined (i64 i64 i64))
 (relation permutes (i64 i64 i64))
 (relation identity_permutation (i64))
 (relation composed (i64 i64 i64))
@@ -91,6 +95,7 @@ DECLARATIONS = """
 (rule ((always k)) ((unconditional (N k))) :ruleset load :name "load/unconditional")
 (rule ((r.loop_bounds l a b c)) ((loop_bounds l (N a) (N b) (N c))) :ruleset load :name "load/loop-bounds")
 (rule ((r.loop_init l i k)) ((loop_init l i (N k))) :ruleset load :name "load/loop-init")
+(rule ((r.branch_yield l i k)) ((branch_yield l i (N k))) :ruleset load :name "load/branch-yield")
 (rule ((r.loop_yield l i k)) ((loop_yield l i (N k))) :ruleset load :name "load/loop-yield")
 """
 
@@ -141,6 +146,8 @@ def _types(interner: Interner, rows: Rows) -> None:
     tiles = [t for t in types if isinstance(t, TileType)]
     shapes = dict.fromkeys(t.shape for t in tiles)
     elements = dict.fromkeys(t.element for t in tiles)
+    joins = {(a, b): join for a, b in itertools.product(list(shapes), repeat=2) if (join := joined(a, b)) is not None}
+    shapes |= dict.fromkeys(joins.values())
     for shape, element in itertools.product(shapes, elements):
         types.id(TileType(shape, element))
     for element in elements:
@@ -154,6 +161,7 @@ def _types(interner: Interner, rows: Rows) -> None:
             _tile(interner, id_, type_, shape_ids[type_.shape], rows)
         elif isinstance(type_, PartitionViewType):
             rows["view_rank"].append((id_, len(type_.tile)))
+    rows["joined"] += [(shape_ids[a], shape_ids[b], shape_ids[join]) for (a, b), join in joins.items()]
     for source, target in itertools.permutations(shapes, 2):
         for d, e in unit_dimensions(source, target):
             rows["unit_dimensions"].append((shape_ids[source], shape_ids[target], d, e))
@@ -180,6 +188,14 @@ def limits(width: int) -> tuple[int, int]:
 def pointee_bytes(pointer: PointerType) -> int:
     """Bytes that `offset` advances by for each element."""
     return max(pointer.pointee.width // 8, 1)
+
+
+def joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The smallest shape that both broadcast to; None where there is none or the rank is 0."""
+    if len(a) != len(b) or not a:
+        return None
+    fits = all(m == n or 1 in (m, n) for m, n in zip(a, b, strict=True))
+    return tuple(map(max, a, b)) if fits else None
 
 
 def unit_dimensions(source: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -49,6 +49,9 @@ class Report:
         """Matches of all rules whose name starts with `prefix`."""
         return sum(row.matches for row in self.rows if row.rule.startswith(prefix))
 
+    def __str__(self) -> str:
+        return self.table(most=len(self.rows))
+
     def table(self, most: int = 20) -> str:
         """The rules with most matches, then how each phase ended."""
         total: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0])

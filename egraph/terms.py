@@ -97,11 +97,12 @@ LEAVES: tuple[Signature, ...] = (
     Signature("carry", (), ("loop", "index", "ty"), ANCHOR),
     Signature("res", (), ("loop", "index", "ty"), ANCHOR),
     Signature("effect", (), ("item", "index", "ty"), UNIFORM),
+    Signature("branch", (), ("item", "index", "ty"), ANCHOR),
     Signature("splat", (), ("number", "ty"), SHAPE),
     Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
 )
-"""Terms that are not one op: operand lists, parameters, loop values, results of skeleton items, integer splat
-constants `(splat value type)` (so that rules can compute new ones), and reductions with an interned combiner."""
+"""Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
+yields a tile, whose layout is chosen), integer splat constants `(splat value type)` (so that rules can compute new ones), and reductions with an interned combiner."""
 
 
 def integer_of(value: Any) -> int | None:
@@ -211,7 +212,7 @@ def _analysis_rule(s: Signature) -> str | None:
         facts.append(f"(= t (type {s.columns[s.like]}))")
     if s.like >= -1:
         actions.append(f"(set (type v) {'t' if s.like >= 0 else s.columns[-1]})")
-    if s.mnemonic not in ("iv", "carry", "res", "effect"):
+    if s.mnemonic not in ("iv", "carry", "res", "effect", "branch"):
         facts += [f"(= d{i} (deps {o}_v))" for i, o in enumerate(s.operands)]
         union = "0"
         for i in range(len(s.operands)):
@@ -260,5 +261,6 @@ def declarations(rare: bool) -> tuple[Command, ...]:
     """Rulesets, prelude and everything derived from the ops, one command each, in an order egglog accepts."""
     texts = [f"(ruleset {name})" for name in RULESETS]
     texts += [line for line in PRELUDE.splitlines() if line]
+    texts.append("(unstable-combined-ruleset placement demand place isel)")
     texts += _texts([s for s in signatures().values() if rare or s.mnemonic not in RARE])
     return tuple([Command.of(text, "<generated>") for text in texts])
