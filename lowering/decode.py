@@ -20,7 +20,7 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects import cuda_tile as ct
 from ir.types import GLOBAL_PTR, I1, I32, PointerType, TensorType, TensorViewType, TileType, TokenType
 from lowering.convert.elementwise import scalar_op
-from lowering.selection import Selection
+from lowering.selection import BRANCH, Selection
 from lowering.tokens import LOADS, Accesses, Order
 
 
@@ -54,6 +54,8 @@ class _Decoder:
         self.depth: dict[int, int] = {}  # placed class -> depth of the scope it stands in
         self.scopes: list[Scope] = []
         self.loops: dict[int, tuple[int, list[Value]]] = {}  # loop -> (depth, iv and carried values)
+        self.sides: dict[int, int] = {}  # side of a branch that is being built -> depth
+        self.loaded: set[int] = set()  # placed loads that stand somewhere, perhaps in a scope that is closed
         self.results: dict[tuple[int, int], Value] = {}
         self.effects: dict[tuple[int, int], tuple[int, Value]] = {}
         self.arithmetic = {"p." + s.name: s for s in signatures().values()}
@@ -110,7 +112,8 @@ class _Decoder:
         """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
         for load in sorted(accesses & self.order.load_ids):
             for placed in self.order.loads[load]:
-                self.placed(placed)
+                if placed not in self.loaded:
+                    self.placed(placed)
         self.builder.location = op.location
         self.barrier_behind(accesses, len(self.scopes) - 1)
 
@@ -158,16 +161,19 @@ class _Decoder:
         regions: list[OpRegion] = []
         types: list[Type] = []
         left: set[int] = set()
-        for region, yields in ((item.then, item.then_yields), (item.otherwise, item.otherwise_yields)):
+        sides = ((item.then, item.then_yields), (item.otherwise, item.otherwise_yields))
+        for side, (region, yields) in zip(item.scopes, sides, strict=True):
             block = Block()
+            self.sides[side] = len(self.scopes)
             self.scopes.append(Scope(Builder(block, op.location), len(self.scopes), set(self.scopes[-1].open)))
             before = set(self.values)
             self.region(region)
-            values = [self.uniform(yields[i]) for i in indices]
+            values = [self.value_at(yields[i], self.selection.carried.get((BRANCH + item.item, i), 0)) for i in indices]
             self.builder.add(scf.Yield, *values, types=())
             types = [v.type for v in values]
             depth = len(self.scopes) - 1
             left |= self.scopes.pop().open
+            del self.sides[side]
             for placed in set(self.values) - before:  # what stands inside is not seen after it
                 if self.depth[placed] >= depth:
                     del self.values[placed], self.depth[placed]
@@ -216,7 +222,7 @@ class _Decoder:
             depth = self.loops[node.literals[0]][0]
         elif node.op == "p.res":
             depth = self.result_depth(node)
-        elif node.op == "p.effect":
+        elif node.op in ("p.effect", "p.branch"):
             depth = self.effects[node.literals[0], node.literals[1]][0]
         elif node.op in LOADS:
             depth = self.load_depth(cls, node, depth)
@@ -246,12 +252,14 @@ class _Decoder:
             scope.open -= stores
         self.barrier_behind(stores, depth)
         self.opened(self.order.load_id(cls), depth)
+        self.loaded.add(cls)
         return depth
 
     def token_depth(self, node: Node) -> int:
-        """Depth of the innermost loop that a load's token depends on."""
+        """Depth of the innermost loop or branch that a load's token depends on."""
         deps = self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0)
-        return max((depth for loop, (depth, _) in self.loops.items() if deps >> loop & 1), default=0)
+        scopes = [*((loop, depth) for loop, (depth, _) in self.loops.items()), *self.sides.items()]
+        return max((depth for scope, depth in scopes if deps >> scope & 1), default=0)
 
     def type_of(self, cls: int) -> Type:
         """The nv_tileas type of a placed class."""
@@ -488,6 +496,7 @@ Maker = Callable[[_Decoder, Builder, int, Node, list[Any]], Any]
 _VALUES: dict[str, Maker] = {
     "own": _Decoder.own, "cvt": _Decoder.convert, "p.assume": _Decoder.own, "p.arg": _Decoder.argument,
     "p.iv": _Decoder.induction, "p.carry": _Decoder.carry, "p.res": _Decoder.result, "p.effect": _Decoder.effect,
+    "p.branch": _Decoder.effect,
     "p.none": _Decoder.missing, "p.constant": _Decoder.constant, "p.splat": _Decoder.splat, "p.iota": _Decoder.iota,
     "p.reshape": _Decoder.reshape, "p.broadcast": _Decoder.broadcast, "p.permute": _Decoder.permute,
     "p.nil": _Decoder.nil, "p.cons": _Decoder.cons, "p.make_tensor_view": _Decoder.tensor_view,

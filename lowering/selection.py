@@ -31,6 +31,7 @@ from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
 STAGES = 2  # buffers of a copy inside a loop that the resource row counts; scheduling uses more where they fit
+BRANCH = 1 << 32  # beyond every loop id
 Place = tuple[int, int]  # (value class, layout)
 
 
@@ -45,7 +46,7 @@ class StoreChoice:
 
 @dataclass(frozen=True)
 class CarryChoice:
-    """The layout of a loop-carried value."""
+    """The layout of a loop-carried value, or of a tile that a branch yields: then `loop` is `BRANCH` + the item."""
 
     loop: int
     index: int
@@ -213,33 +214,34 @@ class _Selector:
                 yield [(self.all_at([item.lower, item.upper, item.step]), FREE, 1.0, None)]
                 for index, result in enumerate(item.op.results):
                     if not isinstance(result.type, TokenType):
-                        yield self.carry(item, index)
+                        ends = (item.inits[index], item.yields[index])
+                        yield self.chosen(item.carried[index], ends, item.loop, index)
             elif isinstance(item, If):
-                numbers = [
-                    item.condition,
-                    *self.values(item.then_yields, item),
-                    *self.values(item.otherwise_yields, item),
-                ]
+                numbers = [item.condition]
+                for index, result in enumerate(item.op.results):
+                    ends = (item.then_yields[index], item.otherwise_yields[index])
+                    if isinstance(result.type, TileType) and result.type.size > 1:
+                        yield self.chosen(item.results[index], ends, BRANCH + item.item, index)
+                    elif not isinstance(result.type, TokenType):
+                        numbers += ends
                 yield [(self.all_at(numbers), FREE, 1.0, None)]
-
-    @staticmethod
-    def values(numbers: tuple[int, ...], item: If) -> list[int]:
-        """The yields that are no tokens."""
-        return [k for k, r in zip(numbers, item.op.results, strict=True) if not isinstance(r.type, TokenType)]
 
     def all_at(self, numbers: list[int]) -> list[int]:
         """Uniform values."""
         return [cls for k in numbers if (cls := self.at(k, 0)) is not None]
 
-    def carry(self, item: For, index: int) -> list[tuple[list[int], Cost, float, StoreChoice | CarryChoice | None]]:
-        leaf = self.frozen.class_of(item.carried[index])
+    def chosen(
+        self, leaf: int, ends: tuple[int, int], group: int, index: int
+    ) -> list[tuple[list[int], Cost, float, StoreChoice | CarryChoice | None]]:
+        """A node for each layout that a carried value or a branch's result may have: both its ends in that layout."""
+        leaf = self.frozen.class_of(leaf)
         found: list[tuple[list[int], Cost, float, StoreChoice | CarryChoice | None]] = []
         for value, layout in self.frozen.nat:
             if value == leaf:
-                ends = [self.at(k[index], layout) for k in (item.inits, item.yields)]
-                if None not in ends:
-                    children = [c for c in ends if c is not None]
-                    found.append((children, FREE, 1.0, CarryChoice(item.loop, index, layout)))
+                children = [self.at(k, layout) for k in ends]
+                if None not in children:
+                    there = [c for c in children if c is not None]
+                    found.append((there, FREE, 1.0, CarryChoice(group, index, layout)))
         return found
 
     def store(self, item: Store) -> list[tuple[list[int], Cost, float, StoreChoice | CarryChoice | None]]:
@@ -319,8 +321,9 @@ class _Selector:
             cost, shared = self.node_cost(node, value, layout, bool(deps))
             children = [self.cls(c) for c in node.children if self.frozen.sort[c] == "P"]
             group, alternative = -1, 0
-            if node.op in ("p.carry", "p.res"):
-                group, alternative = self.group(node.literals[0], node.literals[1]), node.literals[3]
+            if node.op in ("p.carry", "p.res", "p.branch"):
+                item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
+                group, alternative = self.group(item, node.literals[1]), node.literals[3]
             total = INFINITE if cost is None else trips * cost.scalar()
             made = self.builder.add(
                 node.op, self.dense[placed], children, total, group=group, alternative=alternative,

@@ -104,7 +104,7 @@ class Order:
                 item = self.items[node.literals[0]]
                 if isinstance(item, Store):
                     yield self.store_id(item), self._token_of_store(item)
-                else:
+                elif node.literals[1] < len(item.results):
                     yield from ((-1, class_of(y[node.literals[1]])) for y in (item.then_yields, item.otherwise_yields))
             case "carry" | "res":
                 loop = self.loops[node.literals[0]]

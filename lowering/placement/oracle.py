@@ -87,12 +87,13 @@ class LayoutOracle:
         return rows or self._defaults(query)
 
     def _defaults(self, query: Query) -> dict[str, list[Row]]:
-        """Coalesced layouts for carried values and reduced tiles that nothing offers a layout for."""
+        """Coalesced layouts for carried values, branches and reduced tiles that nothing offers a layout for."""
         rows: dict[str, list[Row]] = {}
-        offered = set(query.rows("ask_carry_offered"))
-        for loop, index, ty in query.rows("ask_carry"):
-            if (loop, index) not in offered and isinstance(self.interner.types[ty], TileType):
-                rows.setdefault("carry_default", []).append((loop, index, self._default(ty)))
+        for kind in ("carry", "branch"):
+            offered = set(query.rows(f"ask_{kind}_offered"))
+            for item, index, ty in query.rows(f"ask_{kind}"):
+                if (item, index) not in offered and isinstance(self.interner.types[ty], TileType):
+                    rows.setdefault(f"{kind}_default", []).append((item, index, self._default(ty)))
         reduced = {row[0] for row in query.rows("ask_reduce")}
         for (ty,) in query.rows("ask_default"):
             if ty not in reduced:
@@ -287,13 +288,9 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
         elif isinstance(item, For):
             rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step)]
         elif isinstance(item, If):
-            for result in item.op.results:
-                if isinstance(result.type, TileType) and result.type.size > 1:
-                    raise UnsupportedError(
-                        f"'{item.op.name}': a branch that yields {result.type} is not supported yet",
-                        item.op.location, "yield scalars, or compute both sides and use select",
-                    )  # fmt: skip
-            rows["r.want"] += [(k, 0) for k in (item.condition, *item.then_yields, *item.otherwise_yields)]
+            yields = zip((*item.then_yields, *item.otherwise_yields), [*item.op.results] * 2, strict=True)
+            uniform = [k for k, r in yields if not (isinstance(r.type, TileType) and r.type.size > 1)]
+            rows["r.want"] += [(k, 0) for k in (item.condition, *uniform)]
     return rows
 
 

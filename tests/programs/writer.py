@@ -219,8 +219,9 @@ class Writer:
         self.builder = Builder(self.body)
         self.args = {given: Tile(self, v) for given, v in zip(parameters, self.body.args, strict=True)}
         self.token = Tile(self, self.builder.value(ct.MakeToken, types=[TOKEN]))
-        self._ids: list[Tile] = []
-        self._grid: list[Tile] = []
+        three = [TileType((), I32)] * 3
+        self.ids = [Tile(self, r) for r in self.builder.add(ct.GetTileBlockId, types=three).results]
+        self.grid = [Tile(self, r) for r in self.builder.add(ct.GetNumTileBlocks, types=three).results]
 
     def __getattr__(self, name: str) -> Tile:
         if name in self.args:
@@ -257,22 +258,6 @@ class Writer:
 
     def iota(self, size: int, name: str = "i32") -> Tile:
         return self.op(ct.Iota, types=[TileType((size,), element(name))])
-
-    @property
-    def ids(self) -> list[Tile]:
-        """The tile block's coordinates."""
-        if not self._ids:
-            made = self.builder.add(ct.GetTileBlockId, types=[TileType((), I32)] * 3)
-            self._ids = [Tile(self, r) for r in made.results]
-        return self._ids
-
-    @property
-    def grid(self) -> list[Tile]:
-        """The grid's extents."""
-        if not self._grid:
-            made = self.builder.add(ct.GetNumTileBlocks, types=[TileType((), I32)] * 3)
-            self._grid = [Tile(self, r) for r in made.results]
-        return self._grid
 
     # --- views
 
