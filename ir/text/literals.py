@@ -55,7 +55,7 @@ def _parse_integer(tokens: Tokens, element: IntType) -> int | bool:
         return token == "true"
     if not re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+)", token):
         tokens.fail(f"expected an integer of type {element}, found {tokens.describe()}")
-    value = int(token, 0) if len(token) <= MAX_DIGITS else 1 << element.width
+    value = int(token, 16 if "x" in token else 10) if len(token) <= MAX_DIGITS else 1 << element.width
     if not -(1 << (element.width - 1)) <= value < 1 << element.width:
         tokens.fail(f"{tokens.describe()} does not fit {element}")
     tokens.at += 1

@@ -21,11 +21,12 @@ _PREFIX = re.compile(r"!?cuda_tile\.|!(?=[a-z])")
 _TOO_LONG = re.compile(r"\d{20}")
 _POINTER = re.compile(r"ptr<(\w+)>")
 _TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+>|\w+)>")
-_TENSOR_VIEW = re.compile(r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[([\d,?]*)\])?>")
+_TENSOR_VIEW = re.compile(r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[((?:\d+|\?)(?:,(?:\d+|\?))*|)\])?>")
 _PARTITION = re.compile(
-    r"partition_view<tile=\(([\dx]*)\)(?:,padding_value=(\w+))?,(tensor_view<[^>]*>)(?:,dim_map=\[([\d,]*)\])?>"
+    r"partition_view<tile=\(((?:\d+(?:x\d+)*)?)\)(?:,padding_value=(\w+))?,(tensor_view<[^>]*>)(?:,dim_map=\[((?:\d+(?:,\d+)*)?)\])?>"
 )
 PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
+_SPLIT_WORD = re.compile(r"\w\s+\w")
 _cache: dict[str, Type] = {}
 
 
@@ -42,6 +43,8 @@ def read_type(text: str) -> Type:
     """The type that `text` spells. Raises TypeTextError."""
     found = _cache.get(text)
     if found is None:
+        if _SPLIT_WORD.search(re.sub(r"\s*\bx\b\s*", "x", text)):
+            raise TypeTextError(f"{text!r} is not a type: a blank stands within it")
         found = _cache[text] = _read(_PREFIX.sub("", re.sub(r"\s+", "", text)))
     return found
 
