@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from egraph import facts
+from egraph import facts, vocabulary
 from egraph.encode import Program
 from egraph.engine import Engine, IterationReport
 from egraph.frozen import Frozen
 from egraph.report import Report, Row, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, read_file, select
-from egraph.terms import RARE, declarations, packed
-
-RARE_RELATIONS = frozenset(f"r.{mnemonic}" for mnemonic in RARE)
+from egraph.terms import declarations, packed
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
 
@@ -136,24 +134,38 @@ class _Run:
             self.engine.load(new)
 
 
-_ENGINES: dict[tuple[bool, tuple[str, ...], tuple[str, ...]], Engine] = {}
+@dataclass(frozen=True)
+class _Loaded:
+    """An engine and the constructors that its rules know of."""
+
+    engine: Engine
+    constructors: frozenset[str]
 
 
-def engine_for(rules: Sequence[Path | str] = (), without: Iterable[str] = (), rare: bool = False) -> Engine:
-    """The process's engine for our rules, the user's files `rules`, less those named by prefix in `without`; `rare`
-    adds the operations that few kernels have, user rules get all of them.
+_ENGINES: dict[tuple[tuple[str, ...], tuple[str, ...]], _Loaded] = {}
 
+
+def engine_for(
+    rules: Sequence[Path | str] = (), without: Iterable[str] = (), operations: frozenset[str] | None = None
+) -> Engine:
+    """The process's engine for our rules, the user's files `rules`, less those named by prefix in `without`.
+
+    Only rules that a program of `operations` can use are loaded (all where it is None or there are user rules); a
+    program that needs more replaces the engine by one that serves it and all before it.
     Raises TileError, located, for a file that cannot be read or that egglog refuses.
     """
     extra: list[Command] = [c for path in rules for c in read_file(Path(path))]
-    rare = rare or bool(extra)
-    key = (rare, tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
+    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
+    commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *own_rules()]
+    commands = select([*commands, *extra], without)
+    if operations is None or extra:
+        operations = vocabulary.everything()
     found = _ENGINES.get(key)
-    if found is None or found.broken:
-        declared = read_commands(facts.DECLARATIONS, "<facts>")
-        commands = [*declarations(rare), *declared, *own_rules(), *extra]
-        found = _ENGINES[key] = Engine(select(commands, without))
-    return found
+    if found is None or found.engine.broken or not operations <= found.constructors:
+        known = found.constructors if found is not None else frozenset[str]()
+        wanted = vocabulary.reachable(commands, operations | known)
+        found = _ENGINES[key] = _Loaded(Engine(vocabulary.usable(commands, wanted)), wanted)
+    return found.engine
 
 
 def saturate(
@@ -171,7 +183,7 @@ def saturate(
     """
     limits = limits or Limits()
     start = time.perf_counter()
-    engine = engine_for(rules, without, not RARE_RELATIONS.isdisjoint(program.facts))
+    engine = engine_for(rules, without, vocabulary.operations(program.facts))
     ready = time.perf_counter()
     run = _Run(engine, limits, ready)
     with engine.program():

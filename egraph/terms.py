@@ -25,27 +25,6 @@ ELEMENTWISE, UNIFORM, SHAPE, ANCHOR = "elementwise", "uniform", "shape", "anchor
 _PRIMITIVES = frozenset(("log", "log2", "sqrt", "floor", "ceil", "min", "max", "neg", "abs", "not", "and", "or", "pow"))
 """Mnemonics that egglog 13.2.0 refuses as constructor names ("Primitive log2 already declared")."""
 
-RARE = frozenset(
-    (
-        *(
-            "int_to_ptr",
-            "ptr_to_int",
-            "ptr_to_ptr",
-            "remf",
-            "mulhii",
-            "negi",
-            "absi",
-            "bitcast",
-            "cat",
-            "extract",
-            "mmai",
-        ),
-        *("sin", "cos", "tan", "sinh", "cosh", "floor", "ceil", "atan2", "pow", "fpowi"),
-    )
-)
-"""Mnemonics that at most 5 of 129 real cuTile kernels use (counted): their declarations are loaded only for programs
-that have them, which saves a fifth of the rule loading of all others."""
-
 NONE_VALUE, NIL_VALUE = 0, 1
 """Source value numbers of the missing operand and of the empty operand list."""
 
@@ -102,7 +81,8 @@ LEAVES: tuple[Signature, ...] = (
     Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
 )
 """Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
-yields a tile, whose layout is chosen), integer splat constants `(splat value type)` (so that rules can compute new ones), and reductions with an interned combiner."""
+yields a tile, whose layout is chosen), integer splat constants `(splat value type)` (so that rules can compute new
+ones), and reductions with an interned combiner."""
 
 
 def integer_of(value: Any) -> int | None:
@@ -257,10 +237,10 @@ def _texts(all_signatures: Sequence[Signature]) -> Iterator[str]:
 
 
 @cache
-def declarations(rare: bool) -> tuple[Command, ...]:
+def declarations() -> tuple[Command, ...]:
     """Rulesets, prelude and everything derived from the ops, one command each, in an order egglog accepts."""
     texts = [f"(ruleset {name})" for name in RULESETS]
     texts += [line for line in PRELUDE.splitlines() if line]
     texts.append("(unstable-combined-ruleset placement demand place isel)")
-    texts += _texts([s for s in signatures().values() if rare or s.mnemonic not in RARE])
+    texts += _texts(list(signatures().values()))
     return tuple([Command.of(text, "<generated>") for text in texts])

@@ -1,0 +1,74 @@
+"""Only rules that can match are loaded, and leaving the others out changes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from egraph import saturate as module
+from egraph.encode import encode
+from egraph.rulefile import Command
+from egraph.saturate import engine_for, saturate
+from egraph.vocabulary import everything, needs_and_makes, operations, reachable
+from ir.load import load
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.mlir"))
+
+
+def shape_of(frozen):
+    """What two runs must agree on: nodes by constructor, classes, and how often each fact occurs."""
+    facts = {name: sorted(table.values()) for name, table in frozen.analysis.items()}
+    return sorted(node.op for node in frozen.nodes), frozen.n_classes, facts
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_unneeded_rules_change_nothing(path, monkeypatch):
+    program = encode(load(path))
+    monkeypatch.setattr(module, "_ENGINES", {})
+    few = saturate(program)
+    engine_for()  # replaces the engine by one with every rule
+    all_rules = saturate(program)
+    assert shape_of(few.frozen) == shape_of(all_rules.frozen)
+    assert few.report.matches() == all_rules.report.matches()
+
+
+def test_one_engine_grows_with_the_programs(monkeypatch):
+    monkeypatch.setattr(module, "_ENGINES", {})
+    first = engine_for(operations=frozenset(("addi", "iota")))
+    assert engine_for(operations=frozenset(("addi",))) is first
+    second = engine_for(operations=frozenset(("negf",)))
+    assert second is not first
+    assert engine_for(operations=frozenset(("addi", "iota", "negf"))) is second
+    assert len(module._ENGINES) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "needs", "makes"),
+    [
+        ('(rewrite (negf (mulf a b r f)) (divf a b) :ruleset canon :name "t/a")', {"negf", "mulf"}, {"divf"}),
+        ('(rule ((= v (exti x s t)) (> (low x) 0)) ((union v (trunci x)))\n :ruleset canon :name "t/a")',
+         {"exti"}, {"trunci"}),
+        ('(birewrite (addf a b) (subf a b) :ruleset canon :name "t/a")', {"addf"}, {"addf", "subf"}),
+        ('(rule ((row 7 k a 0)) ((union (N k) (negf (N a)))) :ruleset load :name "load/negf")', {"negf"}, set()),
+        ('(rule ((want v l)) ((want v 0)) :ruleset demand :name "t/a")', set(), set()),
+        ("(constructor p.addf (P P i64 i64) P)", {"p.addf"}, set()),
+        ("(relation addf_seen (V))", set(), set()),
+    ],
+)  # fmt: skip
+def test_needs_and_makes(text, needs, makes):
+    assert needs_and_makes(Command.of(text, "<test>")) == (needs, makes)
+
+
+def test_reachable_follows_rules_that_can_fire():
+    rules = [
+        Command.of('(rewrite (addf a b) (subf a b) :ruleset canon :name "t/a")', "<test>"),
+        Command.of('(rewrite (subf a (negf b)) (mulf a b) :ruleset canon :name "t/b")', "<test>"),
+    ]
+    assert reachable(rules, frozenset(("addf",))) == {"addf", "subf"}
+    assert reachable(rules, frozenset(("addf", "negf"))) == {"addf", "subf", "negf", "mulf"}
+    assert reachable(rules, frozenset(("mulf",))) == {"mulf"}
+
+
+def test_operations_of_a_program():
+    found = operations(encode(load(EXAMPLES[0])).facts)
+    assert {"mmaf", "load_view_tko", "permute"} <= found <= everything()
+    assert "splat" not in found
