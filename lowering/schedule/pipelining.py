@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ir.core import Block, Builder, Op, Type, Value
+from ir.core import Block, Builder, Op, TileError, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType, TensorType
 from lowering.layouts.conversions import SharedRoundTrip
@@ -37,6 +37,7 @@ class Rewriter:
         self.target = target
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
+        self.kept = 0  # end of the last buffer that is filled once
         self.in_loop_scratch = 0
         self.scratch = 0
 
@@ -72,10 +73,15 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     ops, block.ops = block.ops, []
     b = Builder(block, func.location)
     _Scheduler(rewriter, inside).run(ops, b)
-    ring_end = rewriter.free
-    # scratch that is used only outside of loops may lie over the rings: they are drained by then
-    scratch_offset = align(ring_end, 1024) if inside else 0
-    shared = max(ring_end, scratch_offset + max(inside, outside))
+    # scratch that is used only outside of loops may lie over the rings, which are drained by then, but not over buffers
+    # that are filled once and read later on
+    scratch_offset = align(rewriter.free if inside else rewriter.kept, 1024)
+    shared = max(rewriter.free, scratch_offset + max(inside, outside))
+    if shared > target.smem_bytes:
+        raise TileError(
+            f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
+            func.location, "use smaller tiles",
+        )  # fmt: skip
     func.attributes |= {"shared_bytes": shared, "scratch_offset": scratch_offset}
     return func
 
@@ -137,6 +143,7 @@ class _Scheduler:
         self.rewriter = rewriter
         self.reserved = in_loop_scratch
         self.depth = 0
+        self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
     def run(self, ops: list[Op], b: Builder) -> None:
         """Rebuild a block outside of any pipelined loop."""
@@ -148,13 +155,17 @@ class _Scheduler:
             elif isinstance(op, nv_tileas.TiledCopy):
                 self.at_once(op, b)
             else:
+                self.scratch_used = self.scratch_used or scratch_of(op, self.rewriter.target) > 0
                 self.rewriter.clone(op, b)
 
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch."""
         for region in op.regions:
             inner = Block()
-            self.run(region.block.ops, Builder(inner, op.location))
+            inside = Builder(inner, op.location)
+            if self.depth and any(isinstance(each, nv_tileas.TiledCopy) for each in region.block.ops):
+                inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
+            self.run(region.block.ops, inside)
             region.blocks[0] = inner
             inner.parent = region
         self.rewriter.clone(op, b)
@@ -182,7 +193,7 @@ class _Scheduler:
         kind, shared = tile_of(op)
         if offset < 0:
             offset = align(self.rewriter.free, shared.alignment)
-            self.rewriter.free = offset + shared.size_bytes
+            self.rewriter.free = self.rewriter.kept = offset + shared.size_bytes
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
         return b.value(
             nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes or shared.size_bytes
@@ -278,8 +289,9 @@ class _Pipeline:
         """The prologue, the loop and the drain."""
         b.location = self.op.location
         self.allocate(b)
-        if self.nested:
-            b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop are done with its stages
+        if self.nested or self.scheduler.scratch_used:
+            b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop, or of scratch, are done
+        self.scheduler.scratch_used = False
         lower, upper, step = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
         predicate = "ult" if self.op.unsigned else "slt"
         at = lower

@@ -346,3 +346,56 @@ def products_expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
 program("products-without-loop", products_then_reduce, {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
         lambda: [random((64, 64), "f16", 1), random((64, 64), "f16", 2), random((64, 64), "f32", 3)],
         products_expected, (1,), 2e-3)  # fmt: skip
+
+
+def scratch_before_loop(w: Writer) -> None:
+    """A softmax over columns, then a loop of products whose copies may reuse the memory that it needed."""
+    view = lambda base, rows, columns: w.view(base, [rows, columns], [columns, 1], [64, 64])  # noqa: E731
+    x = w.load(view(w.q, 64, 64), 0, 0).to("f32")
+    power = (x - x.reduce(0, "max").row(64)).exp()
+    part = (power / power.reduce(0).row(64)).to("f16").T
+    a = view(w.a, 64, 256)
+    with w.loop(0, 4, carried=[w.const(0.0, "f32", 64, 64)]) as loop:
+        loop.values = [w.dot(part, w.load(a, 0, loop.counter), loop.values[0])]
+    out = loop.values[0] - loop.values[0].reduce(0).row(64)
+    w.store(out, view(w.d, 64, 64), 0, 0)
+
+
+def scratch_expected(q: Any, a: Any, d: Any) -> dict[int, Any]:
+    q, a = q.astype(np.float64), a.astype(np.float64)
+    part = (np.exp(q) / np.exp(q).sum(0)).astype(np.float16).astype(np.float64).T
+    out = part @ a.reshape(64, 4, 64).sum(1)
+    return {2: out - out.sum(0)}
+
+
+program("scratch-before-loop", scratch_before_loop, {"q": "ptr<f16>", "a": "ptr<f16>", "d": "ptr<f32>"},
+        lambda: [random((64, 64), "f16", 1), random((64, 256), "f16", 2), random((64, 64), "f32", 3)],
+        scratch_expected, (1,), 2e-3)  # fmt: skip
+
+
+def product_in_branch(w: Writer) -> None:
+    """A loop of products on one side of a branch in a loop, a single product on the other, both staged."""
+    a, b = w.view(w.a, [64, 256], [256, 1], [64, 32]), w.view(w.b, [256, 64], [64, 1], [32, 64])
+    with w.loop(0, 3, carried=[w.const(0.0, "f32", 64, 64)]) as outer:
+
+        def long() -> list[Tile]:
+            with w.loop(0, 8, carried=[outer.values[0]]) as inner:
+                inner.values = [w.dot(w.load(a, 0, inner.counter), w.load(b, inner.counter, 0), inner.values[0])]
+            return inner.values
+
+        def short() -> list[Tile]:
+            return [w.dot(w.load(a, 0, outer.counter), w.load(b, outer.counter, 0), outer.values[0] * 0.5)]
+
+        outer.values = w.branch(outer.counter.eq(1), long, short)
+    w.store(outer.values[0], w.view(w.d, [64, 64], [64, 1], [64, 64]), 0, 0)
+
+
+def product_in_branch_expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    part = lambda i: a[:, 32 * i : 32 * i + 32] @ b[32 * i : 32 * i + 32]  # noqa: E731
+    return {2: (part(0) + a @ b) * 0.5 + part(2)}
+
+
+program("product-in-branch", product_in_branch, {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
+        lambda: [random((64, 256), "f16", 1), random((256, 64), "f16", 2), random((64, 64), "f32", 3)],
+        product_in_branch_expected, (1,), 2e-3)  # fmt: skip

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import tilesat
+from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
@@ -61,17 +62,31 @@ def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float 
     return found
 
 
-def run(kernel: Kernel, program: Program, on: str) -> list[Any]:
-    """The arguments after a run."""
+def simulate(kernel: Kernel, program: Program) -> list[Any]:
+    """The arguments after a run of the PTX; where shared memory is used, races and late copies end the run."""
+    memory, arguments, manifest = GlobalMemory(), program.arguments(), kernel.manifest
+    addresses = [memory.put(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    launch(
+        kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"], args=addresses, memory=memory,
+        dynamic_smem=manifest["dynamic_smem"], hazards=manifest["dynamic_smem"] > 0,
+    )  # fmt: skip
+    return [
+        memory.get(where, a.shape, a.dtype) if isinstance(a, np.ndarray) else a
+        for where, a in zip(addresses, arguments, strict=True)
+    ]
+
+
+def interpret(kernel: Kernel, program: Program) -> list[Any]:
+    """The arguments after a run of the source."""
     arguments = program.arguments()
-    kernel.run(program.grid, *arguments, on=on)
+    kernel.run(program.grid, *arguments, on="ref")
     return arguments
 
 
 def check(program: Program, target: str = "sm_80", **options: Any) -> Kernel:
     """Compile; the simulator, the interpreter and NumPy must agree on every array, also where nothing is written."""
     kernel = tilesat.compile(program.source(), target, **options)
-    found, reference = run(kernel, program, "sim"), run(kernel, program, "ref")
+    found, reference = simulate(kernel, program), interpret(kernel, program)
     for position, (a, b) in enumerate(zip(found, reference, strict=True)):
         if isinstance(a, np.ndarray):
             error = largest_error(a, b)
