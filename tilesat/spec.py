@@ -22,7 +22,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Argument: TypeAlias = "Array | np.generic[Any]"  # quoted: np.generic takes its parameter in stubs only
-Fill = Callable[[np.random.Generator, tuple[int, ...], str], Array]
+Fill: TypeAlias = "Callable[[np.random.Generator, tuple[int, ...], str], Array]"  # quoted: np.random loads when named
 
 _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")
 
