@@ -64,6 +64,7 @@
   %30 = "nv_tileas.iota"() : () -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
   %31 = "arith.constant"() <{value = 1024 : i32}> : () -> i32
   %32 = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64, stage_bytes = 4096 : i64}> : () -> !nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  "nv_tileas.barrier"() : () -> ()
   %33 = "arith.constant"() <{value = 0 : i32}> : () -> i32
   %34 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
   "nv_tileas.async.tiled_copy"(%32, %33, %34, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
@@ -131,6 +132,7 @@
   %58 = "nv_tileas.alloc_tensor"() <{offset = 32768 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
   %59 = "nv_tileas.alloc_tensor"() <{offset = 36864 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
   %60 = "nv_tileas.alloc_tensor"() <{offset = 40960 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  "nv_tileas.barrier"() : () -> ()
   %61 = "arith.constant"() <{value = 0 : i32}> : () -> i32
   %62 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
   "nv_tileas.async.tiled_copy"(%58, %61, %62, %46, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
