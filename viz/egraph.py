@@ -11,8 +11,8 @@ from typing import Protocol
 from extract import Answer, Graph
 from viz.picture import CHOSEN, FAINT, Drawing, Picture, shorten
 
-MAX_NODES = 250
-"""E-nodes in one picture: with an edge per operand `dot` needs about two seconds for so many."""
+MAX_NODES = 320
+"""E-nodes in one picture: with an edge per operand `dot` needs about three seconds for so many."""
 
 
 class ENode(Protocol):

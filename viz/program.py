@@ -1,9 +1,11 @@
-"""A program at any level as a dataflow graph: boxes are operations, edges values, clusters loops and branches."""
+"""A program at any level as a dataflow graph: boxes are operations, edges values, clusters loops and branches.
+
+Dotted edges keep the order of effects; a dashed edge leads into a region."""
 
 from __future__ import annotations
 
-from ir.core import Block, Op, Region, Value
-from viz.picture import Drawing, Picture, shorten
+from ir.core import CONTROL, WRITE, Block, Op, Region, Value
+from viz.picture import FAINT, Drawing, Picture, shorten
 
 MAX_OPS = 400
 """`dot` lays out 400 boxes in about a second and a screen shows no more; the rest is cut and the title says so."""
@@ -50,14 +52,19 @@ class _Painter:
             self.entry_of[block] = node
             for arg in block.args:
                 self.node_of[arg] = node
+        before = ""
         for op in block.ops:
             if self.left <= 0:
                 cluster.node(self._fresh(), "…", shape="plaintext")
                 return
             self.left -= 1
-            self._op(op, cluster)
+            node = self._op(op, cluster)
+            if op.effect in (WRITE, CONTROL) or not op.results:
+                if before:  # effects keep their order; it is no dataflow
+                    self.graph.edge(before, node, style="dotted", color=FAINT)
+                before = node
 
-    def _op(self, op: Op, cluster: Drawing) -> None:
+    def _op(self, op: Op, cluster: Drawing) -> str:
         node = self._fresh()
         cluster.node(node, _label(op))
         for value in dict.fromkeys(op.operands):
@@ -71,6 +78,7 @@ class _Painter:
             for block in region.blocks[:1]:
                 if block in self.entry_of:  # what goes round: initial values into the block's arguments
                     self.graph.edge(node, self.entry_of[block], style="dashed")
+        return node
 
     def _fresh(self) -> str:
         self.count += 1

@@ -164,6 +164,20 @@ def test_program_shows_loops_as_clusters_and_values_as_edges() -> None:
     parses(picture.source)
 
 
+@op("test.store")
+class Store(Op):
+    value = Operand()
+
+
+def test_effects_are_kept_in_order_by_dotted_edges() -> None:
+    block = Block()
+    value = block.append(Make((), [I32])).result0
+    for _ in range(3):
+        block.append(Store([value]))
+    picture = draw_program(Func((), (), {}, [Region([block])]))
+    assert len(re.findall(r"-> \w+ \[.*style=dotted", picture.source)) == 2
+
+
 def test_large_program_is_cut_and_says_so() -> None:
     picture = draw_program(small_program(900), max_ops=100)
     assert picture.source.count("test.step") < 100
