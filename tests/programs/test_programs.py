@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs import control, elementwise, memory, products, reductions  # noqa: F401
+from tests.programs import control, cutile, elementwise, memory, products, reductions  # noqa: F401
 from tests.programs.program import PROGRAMS, check
 
 
