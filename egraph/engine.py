@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from egglog import bindings
-
+from egraph.bindings import load as load_bindings
 from egraph.frozen import Frozen
 from egraph.rulefile import Command
 from ir.core import Location, TileError
+
+bindings = load_bindings()
 
 Row = tuple[int, ...]
 Facts = Mapping[str, Sequence[Row]]
@@ -73,13 +74,12 @@ class Engine:
         try:
             self._egraph.run_program(*self._egraph.parse_program(command.located_text, command.file))
         except BaseException as error:
+            if not _from_egglog(error):
+                raise
             raise self._error(error, command) from error
 
-    def _error(self, error: BaseException, command: Command | None = None) -> BaseException:
-        """`error` as a located RuleError where it comes from egglog; anything else is handed back as it is."""
-        panic = type(error).__name__ == "PanicException"
-        if not panic and not isinstance(error, bindings.EggSmolError):
-            return error
+    def _error(self, error: BaseException, command: Command | None = None) -> RuleError:
+        """An error of egglog as a located RuleError; the state behind it is not to be trusted any more."""
         self.broken = True
         text = str(error)
         message = " ".join(_POSITION.sub("", text).split())
@@ -99,6 +99,8 @@ class Engine:
         try:
             return self._egraph.run_program(*parsed)
         except BaseException as error:
+            if not _from_egglog(error):
+                raise
             raise self._error(error) from error
 
     @contextmanager
@@ -149,3 +151,8 @@ class Engine:
     def freeze(self) -> Frozen:
         """An immutable copy of the e-graph on dense class ids."""
         return Frozen.of(self._egraph)
+
+
+def _from_egglog(error: BaseException) -> bool:
+    """True for egglog's own errors and for a Rust panic; an interrupt or a bug of ours passes through."""
+    return isinstance(error, bindings.EggSmolError) or type(error).__name__ == "PanicException"

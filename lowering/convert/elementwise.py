@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ir.core import OPS, Op, UnsupportedError
-from ir.dialects import arith, llvm, math  # noqa: F401  (declares the ops that OPS then holds)
+from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import FloatType, Type
+
+DIALECTS = (arith, llvm, math)
+"""Where `lowers_to` points; importing them declares the ops that `OPS` is asked for."""
 
 ROUNDINGS = {
     ct.Rounding.NEAREST_EVEN: "rn",
