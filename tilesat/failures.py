@@ -31,12 +31,12 @@ def is_usage(error: Exception) -> bool:
     return isinstance(error, SpecError)
 
 
-def describe(error: Exception, sources: dict[str, str] | None = None) -> str:
+def describe(error: Exception) -> str:
     """The message of any of `user_errors()`, as printed on standard error."""
     from ir.core import TileError
 
     if isinstance(error, TileError):
-        return render(error, sources)
+        return render(error)
     if isinstance(error, OSError):
         return f"{error.filename or 'tilesat'}: error: {error.strerror or error}"
     if isinstance(error, RecursionError):
@@ -44,17 +44,14 @@ def describe(error: Exception, sources: dict[str, str] | None = None) -> str:
     return f"tilesat: error: {error}"
 
 
-def render(error: TileError, sources: dict[str, str] | None = None) -> str:
-    """`file:line:col: error: message`, then the line and a caret under the column, then the hint.
-
-    `sources` maps a location's file name to its text, for programs that are not files.
-    """
+def render(error: TileError) -> str:
+    """`file:line:col: error: message`, then the line and a caret under the column, then the hint."""
     from ir.core import UNKNOWN
 
     # What has no place in a source (an unknown target) is told by the program itself, as argparse does.
     place = "tilesat" if error.location == UNKNOWN else error.location
     parts = [f"{place}: error: {error.message}"]
-    line = _source_line(error.location, sources or {})
+    line = _source_line(error.location)
     if line is not None:
         parts.append(_with_caret(line, error.location))
     if error.hint:
@@ -62,16 +59,13 @@ def render(error: TileError, sources: dict[str, str] | None = None) -> str:
     return "\n".join(parts)
 
 
-def _source_line(location: Location, sources: dict[str, str]) -> str | None:
+def _source_line(location: Location) -> str | None:
     if location.line <= 0:
         return None
-    text = sources.get(location.file)
-    if text is None:
-        try:
-            text = Path(location.file).read_text()
-        except (OSError, ValueError):  # ValueError: a name with NUL bytes, or a file that is not UTF-8 text
-            return None
-    lines = text.splitlines()
+    try:
+        lines = Path(location.file).read_text().splitlines()
+    except (OSError, ValueError):  # ValueError: a name with NUL bytes, or a file that is not UTF-8 text
+        return None
     return lines[location.line - 1] if location.line <= len(lines) else None
 
 

@@ -22,11 +22,6 @@ def test_error_in_a_file_shows_line_caret_and_hint(tmp_path: Path) -> None:
     ]
 
 
-def test_error_in_text_takes_the_line_from_what_was_given() -> None:
-    shown = describe(TileError("bad", Location("<text>", 1, 3)), {"<text>": "a bad word"})
-    assert shown.splitlines()[1:] == ["    1 | a bad word", "      |   ^"]
-
-
 @pytest.mark.parametrize(
     "location", [Location("no/such/file", 3, 1), Location("<bytes>", offset=17), Location("x\0y", 1, 1)]
 )
