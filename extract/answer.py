@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extract.errors import CheckError
 from extract.graph import Graph
 
 RELATIVE_TOLERANCE = 1e-9
 """Sums of doubles taken in another order differ by some ulps per term; 1e-9 is 4e6 ulps."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When the best answer or the bound changed."""
+
+    seconds: float
+    """Since the start."""
+    cost: float
+    bound: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """How an answer came about."""
+
+    before: dict[str, int]
+    """Nodes, classes, child slots and groups below the roots."""
+    after: dict[str, int]
+    """The same of the graph that the methods worked on."""
+    steps: dict[str, int]
+    """How often each simplification applied."""
+    simplifying: float
+    """Seconds of that."""
+    trace: tuple[Moment, ...]
+    interrupted: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +55,12 @@ class Answer:
     """Choice group to the alternative that its chosen nodes carry; groups without a chosen node are left out."""
     resources: dict[str, float] = field(default_factory=dict[str, float])
     """Use of each resource row."""
+    report: Report | None = None
+    """Sizes and progress, from the methods that keep them."""
+
+    def with_report(self, report: Report) -> Answer:
+        """This answer with its report."""
+        return replace(self, report=report)
 
     @property
     def gap(self) -> float:

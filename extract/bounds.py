@@ -15,6 +15,24 @@ def rewards_below(topology: Topology, cost: list[float]) -> float:
     return math.fsum(min([0.0, *(cost[node] for node in topology.class_nodes[cls])]) for cls in topology.classes)
 
 
+def forced_bound(topology: Topology, cost: list[float]) -> float:
+    """What the roots hold at least: a class with one usable node hands its need on to that node's children.
+
+    cost: [n], inf forbids, negative allowed. Looks at nothing but what is needed.
+    """
+    least: list[float] = []
+    needed = dict.fromkeys(topology.roots)
+    order = list(needed)
+    for cls in order:  # grows while it is walked
+        nodes = [node for node in topology.class_nodes[cls] if cost[node] < INFINITY]
+        least.append(max(0.0, min((cost[node] for node in nodes), default=INFINITY)))
+        for child in topology.children[nodes[0]] if len(nodes) == 1 else ():
+            if child not in needed:
+                needed[child] = None
+                order.append(child)
+    return math.fsum(least) + rewards_below(topology, cost)
+
+
 def path_bound(topology: Topology, weight: list[float]) -> list[float]:
     """[m] least cost of the dearest path below each class: a node needs all of its children, so also the dearest.
 

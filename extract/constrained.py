@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from time import perf_counter
 from typing import Final
 
-from extract.answer import Answer, make_answer, slack
+from extract.answer import slack
 from extract.bounds import cheap_bound
 from extract.errors import InfeasibleError
-from extract.explain import unbuildable
 from extract.graph import Graph
 from extract.local import Constraints, improve
-from extract.settle import INFINITY, Settled, settle_tree, weights
+from extract.settle import INFINITY, Settled, settle_dag, settle_tree, weights
 from extract.topology import Topology
 
 Settle = Callable[[Topology, list[float]], Settled]
@@ -61,7 +60,7 @@ class Candidate:
 class ConstrainedSearch:
     """Runs one bottom-up pass under group assignments and resource prices, and keeps the best choice that fits."""
 
-    def __init__(self, graph: Graph, settle: Settle, *, polish: bool) -> None:
+    def __init__(self, graph: Graph, settle: Settle = settle_dag, *, polish: bool = True) -> None:
         self.graph = graph
         self.settle = settle
         self.polish = polish
@@ -77,10 +76,14 @@ class ConstrainedSearch:
         self.constraints = Constraints(self.rows, self.limits)
         self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
         self.members = self._members()
-        self.unconstrained = settle_tree(self.topology, weights(self.cost))
-        if not self.unconstrained.builds(self.topology.roots):
-            raise InfeasibleError(self._explain_roots())
-        self.bound = cheap_bound(self.topology, self.cost, self.unconstrained)
+
+    @cached_property
+    def bound(self) -> float:
+        """A lower bound on every answer. Raises InfeasibleError, without a reason, when a root cannot be built."""
+        settled = settle_tree(self.topology, weights(self.cost))
+        if not settled.builds(self.topology.roots):
+            raise InfeasibleError
+        return cheap_bound(self.topology, self.cost, settled)
 
     def run(self) -> Candidate | None:
         """The best choice found, or None when none met the constraints (which proves nothing)."""
@@ -102,16 +105,6 @@ class ConstrainedSearch:
             fitting = [self._polished(self._repriced(c), deep=True) for c in fitting[:DEEP]]
         return min(fitting, key=lambda c: c.cost)
 
-    def answer(self, method: str, start: float) -> Answer:
-        """Run to an answer with a cheap bound; the exact method decides where this search finds nothing."""
-        candidate = self.run()
-        if candidate is None:
-            from extract.ilp import ilp  # only here: ilp itself begins with this search
-
-            return ilp(self.graph)
-        choice = {cls: node for cls, node in enumerate(candidate.choice) if node >= 0}
-        return make_answer(self.graph, choice, self.bound, method, perf_counter() - start)
-
     def attempt(self, assignment: Assignment) -> Candidate | None:
         """One pass under an assignment, at the price that other assignments needed, and dearer until it fits.
 
@@ -132,6 +125,11 @@ class ConstrainedSearch:
         free = [0.0 if value < INFINITY else value for value in weight]
         least = self._pass(free, cost, assignment, scale)
         return candidate if least is None or least.excess else least
+
+    def assignment_of(self, nodes: list[int]) -> Assignment:
+        """The alternatives that nodes carry."""
+        group, alternative = self.graph.group, self.graph.alternative
+        return {int(group[node]): int(alternative[node]) for node in nodes if int(group[node]) in self.groups}
 
     def splits_group(self, choice: list[int]) -> bool:
         """Whether a choice carries two alternatives of one group."""
@@ -268,19 +266,6 @@ class ConstrainedSearch:
             key = (int(self.graph.group[node]), int(self.graph.alternative[node]))
             counts[key] = counts.get(key, 0) + 1
         return counts
-
-    def _explain_roots(self) -> str:
-        plain = weights(self.graph.cost.tolist())
-        settled = settle_tree(self.topology, plain)
-        if not settled.builds(self.topology.roots):
-            return unbuildable(self.graph, settled, plain)
-        names = [
-            name
-            for name, use, limit in zip(self.graph.resource_names, self.rows, self.limits, strict=True)
-            if any(use[node] > limit for node in self.topology.nodes)
-        ]
-        reason = unbuildable(self.graph, self.unconstrained, weights(self.cost))
-        return f"resource {', '.join(names)}: nodes that alone exceed the limit are left out; {reason}"
 
 
 def reachable_nodes(topology: Topology, choice: list[int]) -> list[int]:

@@ -23,9 +23,6 @@ from extract.families import Required, required
 from extract.graph import Graph
 from extract.settle import INFINITY, settle_tree, weights
 
-MAX_DOMINANCE_PAIRS = 400
-"""Classes with more nodes than this skip the pairwise dominance test, which is quadratic in the nodes of a class."""
-
 
 @dataclass(eq=False)
 class Program:
@@ -85,9 +82,14 @@ class Program:
         return values
 
 
-def make_program(graph: Graph, cutoff: float) -> Program:
-    """Drop nodes that no acyclic answer cheaper than cutoff can hold, then write the rows."""
-    class_nodes = _usable(graph, cutoff)
+def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> Program | None:
+    """Drop nodes that no acyclic answer cheaper than cutoff can hold, then write the rows; None: a root has no node.
+
+    keep: [n] the nodes that may have a variable, all by default.
+    """
+    class_nodes = _usable(graph, cutoff, keep)
+    if not all(class_nodes[root] for root in graph.topology.roots):
+        return None
     nodes = [node for members in class_nodes.values() for node in members]
     column = {node: place for place, node in enumerate(nodes)}
     tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
@@ -106,13 +108,17 @@ def make_program(graph: Graph, cutoff: float) -> Program:
     return program
 
 
-def _usable(graph: Graph, cutoff: float) -> dict[int, list[int]]:
+def _usable(graph: Graph, cutoff: float, keep: bytearray | None) -> dict[int, list[int]]:
     """Nodes worth a variable, by class; classes are those still reachable from the roots."""
     topology = graph.topology
     cost: list[float] = graph.cost.tolist()
     for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
         for node in np.flatnonzero(use > limit).tolist():
             cost[node] = INFINITY
+    if keep is not None:
+        for node in topology.nodes:
+            if not keep[node]:
+                cost[node] = INFINITY
     weight = weights(cost)
     built = settle_tree(topology, weight).choice
     paths = path_bound(topology, weight)
@@ -128,32 +134,12 @@ def _usable(graph: Graph, cutoff: float) -> dict[int, list[int]]:
             and all(built[child] >= 0 for child in topology.children[node])
             and (rewards or weight[node] + max((paths[c] for c in topology.children[node]), default=0.0) <= cutoff)
         ]
-        kept[cls] = members if rewards else _undominated(graph, members)
+        kept[cls] = members
         for node in kept[cls]:
             for child in topology.children[node]:
                 if child not in seen:
                     seen.add(child)
                     order.append(child)
-    return kept
-
-
-def _undominated(graph: Graph, members: list[int]) -> list[int]:
-    """Drop a node when another of its class needs no more classes, costs no more, uses no more and binds no group."""
-    if not 1 < len(members) <= MAX_DOMINANCE_PAIRS:
-        return members
-    children = {node: frozenset(graph.topology.children[node]) for node in members}
-    cost = graph.cost
-    kept: list[int] = []
-    for node in sorted(members, key=lambda n: (len(children[n]), float(cost[n]), int(graph.group[n]), n)):
-        group, alternative = graph.group[node], graph.alternative[node]
-        if not any(
-            cost[other] <= cost[node]
-            and children[other] <= children[node]
-            and (graph.group[other] < 0 or (graph.group[other] == group and graph.alternative[other] == alternative))
-            and bool((graph.resource[:, other] <= graph.resource[:, node]).all())
-            for other in kept
-        ):
-            kept.append(node)
     return kept
 
 

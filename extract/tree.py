@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from extract.answer import Answer
+from extract.answer import Answer, make_answer
 from extract.constrained import ConstrainedSearch
 from extract.graph import Graph
+from extract.ilp import ilp
 from extract.settle import settle_tree
 
 
 def tree(graph: Graph) -> Answer:
     """The choice of least tree cost per class, stated at its DAG cost (each chosen node once).
 
-    Raises InfeasibleError when the constraints cannot be met.
+    Works on the graph as it is, because what simplification joins is exact for DAG cost only. Raises InfeasibleError
+    when the constraints cannot be met.
     """
     start = perf_counter()
-    return ConstrainedSearch(graph, settle_tree, polish=False).answer("tree", start)
+    search = ConstrainedSearch(graph, settle_tree, polish=False)
+    candidate = search.run()
+    if candidate is None:
+        return ilp(graph)  # no assignment or price met the constraints, which proves nothing
+    choice = {cls: node for cls, node in enumerate(candidate.choice) if node >= 0}
+    return make_answer(graph, choice, search.bound, "tree", perf_counter() - start)

@@ -1,0 +1,77 @@
+"""The 0-1 program solved with lazy cycle cuts, whole or pruned, on behalf of a session."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from extract.cycles import find_cycles, two_cycles
+from extract.errors import InfeasibleError
+from extract.infeasible import why_infeasible
+from extract.program import Program, make_program
+from extract.session import SOLVER_TOLERANCE, Session
+from extract.settle import INFINITY
+from extract.solver import Solver
+
+
+def solve_exactly(session: Session, method: str, deadline: float, keep: bytearray | None = None) -> bool:
+    """Solve, cut the cycles of the solution, and again until it has none or the deadline (perf_counter) has passed.
+
+    keep: [n] nodes of the reduced graph to use; with all of them (None) bounds hold for the session and its best is
+    proved at the end. Returns whether it ran to its end. Raises InfeasibleError when no answer
+    exists, and KeyboardInterrupt once the solver has stopped.
+    """
+    graph = session.simplified.graph
+    if graph is None or session.optimal:
+        return True
+    cutoff = session.cost + session.slack
+    program = make_program(graph, cutoff, keep)
+    if program is None:  # without a root: nothing cheaper is left
+        if keep is None:
+            _conclude(session, method)
+        return True
+    solver = Solver(program)
+    solver.cut(two_cycles(program))
+    whole = keep is None
+    while (left := deadline - perf_counter()) > 0:
+        outcome = solver.run(left, _point(session, program))
+        if whole:
+            session.raise_bound(outcome.bound, method)
+        if outcome.infeasible:
+            if whole:
+                _conclude(session, method)
+            return True
+        if outcome.selected is None:
+            if outcome.interrupted:
+                raise KeyboardInterrupt
+            return False
+        cycles = find_cycles(program, outcome.selected)
+        session.offer_near(outcome.selected, method, exact=not cycles)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        if session.optimal:
+            return True
+        if cycles:
+            solver.cut(cycles)
+            continue
+        if not outcome.finished:
+            return False
+        if whole and session.cost - outcome.bound <= SOLVER_TOLERANCE * max(1.0, abs(session.cost)):
+            session.prove(method)
+        return True
+    return False
+
+
+def _conclude(session: Session, method: str) -> None:
+    """Nothing cheaper than the best is left in the whole program."""
+    if session.best is None:
+        raise InfeasibleError(why_infeasible(session.original))
+    session.prove(method)
+
+
+def _point(session: Session, program: Program) -> dict[int, float] | None:
+    if session.best is None or session.cost == INFINITY:
+        return None
+    graph, owner = program.graph, program.graph.topology.node_class
+    tagged = [node for node in session.best if graph.group[node] >= 0]
+    carried = {int(graph.group[node]): int(graph.alternative[node]) for node in tagged}
+    return program.point({owner[node]: node for node in session.best}, carried)

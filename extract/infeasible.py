@@ -1,0 +1,58 @@
+"""Which class, choice group or resource row leaves an e-graph without an answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from extract.answer import slack
+from extract.errors import InfeasibleError
+from extract.explain import conflicting_groups, unbuildable
+from extract.graph import Graph
+from extract.settle import INFINITY, settle_tree, weights
+
+TIME_LIMIT: Final = 10.0
+"""Seconds to find the least use of one resource; a bound of it is enough for the message."""
+
+
+def why_infeasible(graph: Graph) -> str:
+    """The reason, for a graph known to have no answer: a root, a group, or a row with the least that answers use."""
+    topology = graph.topology
+    weight = weights(graph.cost.tolist())
+    settled = settle_tree(topology, weight)
+    if not settled.builds(topology.roots):
+        return unbuildable(graph, settled, weight)
+    limits: list[float] = graph.limit.tolist()
+    fitting = weight.copy()
+    names: list[str] = []
+    for name, use, limit in zip(graph.resource_names, graph.resource.tolist(), limits, strict=True):
+        oversized = [node for node in topology.nodes if use[node] > limit + slack(limit)]
+        if oversized:
+            names.append(name)
+        for node in oversized:
+            fitting[node] = INFINITY
+    settled = settle_tree(topology, fitting)
+    if not settled.builds(topology.roots):
+        reason = unbuildable(graph, settled, fitting)
+        return f"resource {', '.join(names)}: nodes that alone exceed the limit are left out; {reason}"
+    return _exceeded_row(graph) or conflicting_groups(graph, weight)
+
+
+def _exceeded_row(graph: Graph) -> str | None:
+    """The row whose least use is past its limit, all rows together, or None when the rows are not at fault."""
+    from extract.ilp import ilp  # only here: ilp explains its failures by this module
+
+    limited = [row for row, limit in enumerate(graph.limit.tolist()) if limit < INFINITY]
+    free = graph.with_limit(np.full(len(graph.limit), np.inf))
+    for row in limited:
+        least = free.with_cost(np.where(np.isinf(graph.cost), np.inf, graph.resource[row]))
+        try:
+            bound = ilp(least, time_limit=TIME_LIMIT).bound
+        except InfeasibleError:
+            return None
+        limit = float(graph.limit[row])
+        if bound > limit + slack(limit):
+            return f"resource {graph.resource_names[row]}: every answer uses at least {bound:g}, the limit is {limit:g}"
+    names = ", ".join(graph.resource_names[row] for row in limited)
+    return f"resources {names} cannot be kept within their limits together" if limited else None

@@ -1,0 +1,108 @@
+"""A smaller e-graph with the same best answers, and the way back.
+
+Every method works on the smaller graph. Unreachable and unbuildable parts, forced nodes, dominated nodes, classes with
+one user, and costs that all users of a class share are gone from it; edges to classes that every answer holds are left
+out unless they can close a cycle, which cuts the graph into parts that share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extract.answer import Answer, make_answer
+from extract.graph import Graph, Ints
+from extract.reduction import Reduction
+from extract.settle import INFINITY
+
+
+@dataclass(frozen=True, eq=False)
+class Simplified:
+    """A reduced graph, what is left of an original one once everything certain is decided."""
+
+    original: Graph
+    graph: Graph | None
+    """None when everything is decided."""
+    base: float
+    """Cost of what every answer holds."""
+    forced: list[int]
+    """Nodes of the original that every best answer holds."""
+    origin: list[tuple[int, ...]]
+    """Nodes of the original that a node of the reduced graph stands for."""
+    steps: dict[str, int] = field(default_factory=dict[str, int])
+    """How often each step applied."""
+
+    def choice(self, nodes: Iterable[int]) -> dict[int, int]:
+        """The original classes' nodes for chosen nodes of the reduced graph."""
+        owner = self.original.topology.node_class
+        chosen = {owner[node]: node for node in self.forced}
+        for node in nodes:
+            for part in self.origin[node]:
+                chosen[owner[part]] = part
+        return chosen
+
+    def answer(self, nodes: Iterable[int], bound: float, method: str, seconds: float) -> Answer:
+        """An answer for the original; bound: of the reduced graph."""
+        return make_answer(self.original, self.choice(nodes), self.base + bound, method, seconds)
+
+
+def simplify(graph: Graph) -> Simplified:
+    """Reduce a graph. Raises InfeasibleError, without a reason, when no answer is left."""
+    reduction = Reduction(graph, costed=True)
+    reduction.run()
+    return _export(graph, reduction)
+
+
+def _export(graph: Graph, reduction: Reduction) -> Simplified:
+    classes = [cls for cls in reduction.classes if reduction.members[cls]]
+    number = {cls: place for place, cls in enumerate(classes)}
+    nodes = [node for cls in classes for node in sorted(reduction.members[cls])]
+    forced = [part for node in reduction.forced for part in _parts(reduction, node)]
+    origin = [tuple(_parts(reduction, node)) for node in nodes]
+    if not nodes:
+        return Simplified(graph, None, reduction.base, forced, origin, reduction.steps)
+    kids = [sorted(number[child] for child in reduction.kids[node]) for node in nodes]
+    tags = [reduction.tag[node] for node in nodes]
+    rows = [row for row in range(len(reduction.limit)) if _binds(reduction, row)]
+    use = np.array([[reduction.use[node][row] for node in nodes] for row in rows]).reshape(len(rows), len(nodes))
+    reduced = Graph(
+        node_op=tuple(graph.node_op[parts[0]] for parts in origin),
+        node_class=_ints(number[reduction.owner[node]] for node in nodes),
+        child_offset=np.concatenate([[0], np.cumsum([len(row) for row in kids])]).astype(np.int32),
+        child_class=_ints(child for row in kids for child in row),
+        cost=np.array([reduction.cost[node] for node in nodes]),
+        group=_ints(group for group, _ in tags),
+        alternative=_ints(alternative for _, alternative in tags),
+        resource=use,
+        limit=np.array([reduction.limit[row] + reduction.tolerance[row] for row in rows]),
+        resource_names=tuple(graph.resource_names[row] for row in rows),
+        root=_ints(number[cls] for cls in reduction.roots),
+        n_classes=len(classes),
+    )
+    return Simplified(graph, reduced, reduction.base, forced, origin, reduction.steps)
+
+
+def _binds(reduction: Reduction, row: int) -> bool:
+    """Whether some choice of one node a class goes past a limit."""
+    if reduction.limit[row] == INFINITY:
+        return False
+    most = sum(max((reduction.use[node][row] for node in members), default=0.0) for members in reduction.members)
+    return most > reduction.limit[row] + reduction.tolerance[row]
+
+
+def _parts(reduction: Reduction, node: int) -> list[int]:
+    """Original nodes that a node stands for."""
+    found: list[int] = []
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        stack.extend(reduction.parts.get(part, ()))
+        if part < reduction.n_original:
+            found.append(part)
+    return found
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, np.int32)

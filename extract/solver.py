@@ -1,0 +1,118 @@
+"""HiGHS behind the few calls that extraction needs; the only module that touches highspy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Final
+
+import numpy as np
+
+from extract.program import Program
+from extract.settle import INFINITY
+
+RELATIVE_GAP: Final = 1e-9
+"""HiGHS stops at 1e-4 unless told otherwise, which is too far from optimal to be called so."""
+
+FEASIBLE: Final = 2
+"""kSolutionStatusFeasible."""
+
+POLL: Final = 0.1
+"""Seconds between looks for Ctrl-C while the solver runs in its thread."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run came to."""
+
+    selected: list[int] | None
+    """Nodes of the best solution, or None."""
+    bound: float
+    infeasible: bool
+    finished: bool
+    """Whether the solution is optimal for the rows there were."""
+    interrupted: bool
+    """Whether Ctrl-C ended the run."""
+
+
+class Solver:
+    """One program, solved again and again while rows are added."""
+
+    def __init__(self, program: Program) -> None:
+        import highspy  # loads a shared library; tree and greedy do without
+
+        self.program = program
+        self.kinds: Any = highspy
+        self.highs: Any = highspy.Highs()
+        self.stopped = False
+        self.watch: Callable[[float], None] | None = None
+        for option, value in (("output_flag", False), ("mip_rel_gap", RELATIVE_GAP), ("mip_abs_gap", RELATIVE_GAP)):
+            self.highs.setOptionValue(option, value)
+        self.highs.passModel(self._model())
+        self.highs.cbMipInterrupt += self._poll
+        self.highs.cbSimplexInterrupt += self._poll
+
+    def add_row(self, lower: float, columns: list[int], upper: float) -> None:
+        """lower <= sum of the columns <= upper."""
+        places = np.array(columns, np.int32)
+        self.highs.addRow(lower, upper, len(places), places, np.ones(len(places)))
+
+    def cut(self, cycles: list[list[int]]) -> None:
+        """Forbid class cycles."""
+        for cycle in cycles:
+            self.add_row(-INFINITY, self.program.cycle_row(cycle), len(cycle) - 1.0)
+
+    def run(self, seconds: float, point: dict[int, float] | None = None) -> Outcome:
+        """Solve for at most this long, beginning from a point."""
+        highs, status = self.highs, self.kinds.HighsModelStatus
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(seconds, 0.0))
+        if point:
+            columns = np.array(list(point), np.int32)
+            highs.setSolution(len(columns), columns, np.array(list(point.values())))
+        interrupted = self._run_in_thread()
+        model, info = highs.getModelStatus(), highs.getInfo()
+        if model == status.kInfeasible:
+            return Outcome(None, -INFINITY, True, True, interrupted)
+        selected = None
+        if info.primal_solution_status == FEASIBLE:
+            values = np.array(highs.getSolution().col_value[: len(self.program.nodes)])
+            selected = [self.program.nodes[place] for place in np.flatnonzero(values > 0.5).tolist()]
+        bound = info.mip_dual_bound if math.isfinite(info.mip_dual_bound) else -INFINITY
+        return Outcome(selected, bound, False, model == status.kOptimal, interrupted)
+
+    def _run_in_thread(self) -> bool:
+        """Run where Ctrl-C reaches this thread while the solver works; whether it came."""
+        self.stopped = False
+        worker = Thread(target=self.highs.run, daemon=True)
+        worker.start()
+        while worker.is_alive():
+            try:
+                worker.join(POLL)
+            except KeyboardInterrupt:
+                self.stopped = True
+        return self.stopped
+
+    def _poll(self, event: Any) -> None:
+        if self.stopped:
+            event.interrupt()
+        if self.watch is not None:
+            self.watch(event.data_out.mip_dual_bound)
+
+    def _model(self) -> Any:
+        program, n = self.program, self.program.n_columns
+        model = self.kinds.HighsLp()
+        model.num_col_ = n
+        model.num_row_ = len(program.lower)
+        model.col_cost_ = program.costs()
+        model.col_lower_ = np.zeros(n)
+        model.col_upper_ = np.ones(n)
+        model.row_lower_ = np.array(program.lower)
+        model.row_upper_ = np.array(program.upper)
+        model.a_matrix_.format_ = self.kinds.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.array(program.start, np.int32)
+        model.a_matrix_.index_ = np.array(program.index, np.int32)
+        model.a_matrix_.value_ = np.array(program.value)
+        model.integrality_ = [self.kinds.HighsVarType.kInteger] * n
+        return model
