@@ -194,6 +194,8 @@ def _fact(fact: Sexpr, world: World) -> None:
     head, arguments = fact.head, fact.items[1:]
     if head == "=":
         _equation(arguments, world)
+    elif head == "!=" and any(isinstance(world.evaluate(a), Datum) for a in arguments):
+        return  # two classes not joined yet: says nothing about their values
     elif head in ("<", "<=", ">", ">=", "!="):
         left, right = (world.integer(a) for a in arguments)
         holds = {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right, "!=": left != right}
