@@ -414,6 +414,8 @@ def decode_barrier(d: Decode, pc: int) -> Control:
     finish: Finish | None = None
     first = 0
     if action == "red":
+        if len(d.operands) < 3:
+            d.finish(3, 4)
         operation = d.need("popc", "and", "or")
         first = 1
         predicate, finish = _reduction(d, operation)

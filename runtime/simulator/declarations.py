@@ -112,7 +112,7 @@ def parse_parameters(text: str, line: int) -> list[Parameter]:
             continue
         match = _PARAMETER.match(part.strip())
         attributes = [] if match is None else _PARAMETER_ATTRIBUTE.findall(match.group(1))
-        types = [TYPES[name] for name, _ in attributes if name in TYPES]
+        types = [TYPES[name] for name, _ in attributes if name in TYPES and TYPES[name].kind != "element"]
         if match is None or len(types) != 1:
             raise ParseError(f"`{part.strip()}` is not a parameter", line, part.strip())
         type_ = types[0]

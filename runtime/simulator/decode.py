@@ -162,6 +162,8 @@ class Decode:
         """The only type modifier; with a count, the last of exactly so many."""
         if len(self.types) != count:
             raise self.unsupported(f"`{self.instruction.opcode}` with {len(self.types)} types")
+        if self.types[-1].kind == "element":
+            raise self.unsupported(f"`{self.instruction.base}` of .{self.types[-1].name}")
         return self.types[-1]
 
     # ---- operands
@@ -179,7 +181,7 @@ class Decode:
         if isinstance(operand, Special):
             return self._special(operand, type_)
         if isinstance(operand, Symbol):
-            return self.binding.constant(self.symbol_address(operand), type_)
+            return self._symbol(operand, type_)
         if isinstance(operand, Negated) and type_.kind == "pred":
             return self._negated(operand)
         raise self.error(OperandError, f"this operand cannot be a source of type .{type_.name}")
@@ -227,14 +229,22 @@ class Decode:
         """The lanes of a destination register that may be wider than the type, to be assigned with extension."""
         if not isinstance(operand, Register) or operand.type.bits == type_.bits or operand.type.kind == "pred":
             return self.target(operand, type_)
-        if operand.type.bits < type_.bits or type_.is_float:
-            raise self.error(OperandError, f"register `{operand.name}` is too narrow for a value of type .{type_.name}")
+        if not type_.bits < operand.type.bits <= 64 or type_.is_float:
+            raise self.error(
+                OperandError, f"register `{operand.name}` is .{operand.type.name}; a value of type .{type_.name} is not"
+            )
         self.writes.add(operand.index)
         row = self.machine.registers.rows[operand.index]
         return row.view((signed if type_.kind == "signed" else unsigned)(operand.type.bits))
 
     def _negated(self, operand: Negated) -> Array:
         raise self.error(OperandError, f"`!{operand.register.name}` is not allowed here; negate it with not.pred first")
+
+    def _symbol(self, operand: Symbol, type_: PtxType) -> Array:
+        address = self.symbol_address(operand)
+        if type_.bits < 32 or address >> type_.bits:
+            raise self.error(OperandError, f"the address of `{operand.name}` does not fit type .{type_.name}")
+        return self.binding.constant(address, type_)
 
     def _special(self, operand: Special, type_: PtxType) -> Array:
         values = self.machine.special.get(operand.name)

@@ -27,6 +27,13 @@ Extent: TypeAlias = Sequence[int]
 _BATCH_LANES = 4096
 # The same with hazards, whose shadow state takes some hundred bytes for each byte of shared memory.
 _HAZARD_LANES = 512
+# Bytes of shared memory that a CTA may have. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
+# Capability", maximum amount of shared memory per thread block.
+_SHARED_LIMIT = {
+    "sm_75": 64 << 10, "sm_80": 163 << 10, "sm_86": 99 << 10, "sm_87": 163 << 10, "sm_89": 99 << 10,
+    "sm_90": 227 << 10, "sm_100": 227 << 10, "sm_103": 227 << 10, "sm_110": 227 << 10, "sm_120": 99 << 10,
+    "sm_121": 99 << 10,
+}  # fmt: skip
 # Basic blocks before a launch is taken to loop forever.
 MAX_BLOCKS = 50_000_000
 
@@ -187,6 +194,9 @@ def _run(
     if dynamic_smem < 0:
         raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
     symbols, shared_size, local_size, base = _place(module, kernel, memory, parameter_bytes, dynamic_smem)
+    limit = _SHARED_LIMIT.get(module.target.rstrip("af"), max(_SHARED_LIMIT.values()))
+    if shared_size > limit:
+        raise LaunchError(f"{shared_size} bytes of shared memory; {module.target} has {limit} for a CTA", kernel.line)
     lanes = _HAZARD_LANES if hazards else _BATCH_LANES
     ctas = max(1, min(geometry.ctas, lanes // geometry.slots))
     machine = Machine(kernel, geometry, ctas, memory, shared_size, local_size)

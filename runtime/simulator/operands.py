@@ -30,21 +30,31 @@ _HEX_FLOAT = re.compile(r"([+-]?)0([fFdD])([0-9a-fA-F]+)$")
 _DECIMAL_FLOAT = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _NAME = re.compile(r"[A-Za-z_$%.][\w$.]*$")
 _OFFSET = re.compile(r"(.+?)\s*([+-])\s*(-?\s*(?:0[xX][0-9a-fA-F]+|\d+))U?$")
-_PART = re.compile(r"\s*((?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,\[\]{}()]+)+?)\s*(?:,|$)")
+_BRACKET_OR_COMMA = re.compile(r"[\[\]{}(),]")
+_CLOSING = {"[": "]", "{": "}", "(": ")"}
 _RANGE = re.compile(r"(.*?)(\d+)$")
 
 
 def split_commas(text: str) -> list[str] | None:
     """The comma-separated parts of a text, brackets respected; None where brackets do not match."""
+    if _BRACKET_OR_COMMA.search(text) is None:
+        whole = text.strip()
+        return [whole] if whole else []
     parts: list[str] = []
-    position, end = 0, len(text)
-    while position < end:
-        match = _PART.match(text, position)
-        if match is None:
-            return None if text[position:].strip() else parts
-        parts.append(match.group(1).strip())
-        position = match.end()
-    return parts
+    opened: list[str] = []
+    start = 0
+    for match in _BRACKET_OR_COMMA.finditer(text):
+        character = match.group()
+        if character in _CLOSING:
+            opened.append(_CLOSING[character])
+        elif character != ",":
+            if not opened or opened.pop() != character:
+                return None
+        elif not opened:
+            parts.append(text[start : match.start()].strip())
+            start = match.end()
+    parts.append(text[start:].strip())
+    return None if opened else parts
 
 
 def parse_integer(text: str) -> int | None:
@@ -163,6 +173,8 @@ class OperandParser:
         return operand
 
     def _parse(self, text: str) -> Operand | None:
+        if not text:
+            return None
         first = text[0]
         if first == "{":
             return self._vector(text)
@@ -178,8 +190,8 @@ class OperandParser:
         return self._scalar(text)
 
     def _scalar(self, text: str) -> Operand | None:
-        if text == "_":
-            return Sink()
+        if text in ("", "_"):
+            return Sink() if text else None
         register = self.register(text)
         if register is not None:
             return register

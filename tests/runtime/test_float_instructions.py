@@ -105,7 +105,7 @@ def test_fma_rounds_once(type_: str, mode: str) -> None:
 
 
 def test_fma_f32_does_not_round_twice() -> None:
-    # 2^-24 + 2^-60 past a tie of float32 that float64 alone would lose
+    # the product is a tie of float32, and c, too small for float64 beside it, decides which way it goes
     a = np.full(LANES, 1 + 2.0**-12, np.float32)
     b = np.full(LANES, 1 + 2.0**-12, np.float32)
     c = np.full(LANES, 2.0**-80, np.float32) * np.where(np.arange(LANES) % 2 == 0, 1, -1).astype(np.float32)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from runtime.simulator import GlobalMemory, launch
 from tests.runtime.harness import LANES, integers, run_lanes
+from tests.runtime.test_gemm_ptx import DATA
 
 TYPES = {
     f"{kind}{bits}": np.dtype(f"{'u' if kind in 'ub' else 'i'}{bits // 8}") for kind in "usb" for bits in (16, 32, 64)
@@ -270,3 +272,30 @@ def test_guards_and_selection_leave_other_lanes_alone() -> None:
     _check(code, np.dtype(np.int32), lambda x, y: x + 5 if x < 0 else y - 9, a, b)
     _check("slct.s32.s32 %o, %a, %b, %a;", np.dtype(np.int32), lambda x, y: x if x >= 0 else y, a, b)
     _check("not.b32 %o, %a; cnot.b32 %o, %o;", np.dtype(np.int32), lambda x, y: int(~x == 0), a, b)
+
+
+@pytest.mark.parametrize("name", ["24_lop3_prmt", "24_lop3_nobool"])
+def test_bit_operation_files(name: str) -> None:
+    words = np.random.default_rng(21).integers(0, 2**32, 12, dtype=np.uint32)
+    memory = GlobalMemory()
+    address = memory.put(words)
+    launch((DATA / f"{name}.ptx").read_text(), (1,), (1,), [address], memory, hazards=True)
+    a, b, c = (int(word) for word in words[:3])
+    expected = [
+        a ^ b ^ c,
+        (a & b) | (a & c) | (b & c),
+        a & b & c if name == "24_lop3_prmt" else a,
+        _select(a, b, 0x5410),
+        _select(a, b, c),
+        _select(a, b, [0x3210, 0x4321, 0x5432, 0x6543][c & 3]),
+        _select(a, 0, [0x0000, 0x1111, 0x2222, 0x3333][c & 3]),
+        (b << 32 | a) << 7 >> 32 & 0xFFFFFFFF,
+        a >> 3 & 31,
+        (b & ~0xFF0) | (a & 0xFF) << 4,
+    ]
+    np.testing.assert_array_equal(memory.get(address, (10,), np.uint32), np.array(expected, np.uint32))
+    signed = words[:2].view(np.int8).astype(np.int64)
+    assert (
+        memory.get(address + 40, (2,), np.int32).tolist()
+        == [int((signed[:4] * signed[4:]).sum() + words[2:3].view(np.int32)[0])] * 2
+    )

@@ -111,3 +111,25 @@ def test_unknown_shapes_are_refused() -> None:
     memory = GlobalMemory()
     with pytest.raises(SimulatorError, match=r"mma m16n8k32 with \.f32\.f16\.f16\.f32 is not simulated"):
         launch(text, (1,), (32,), [memory.alloc(4096)] * 4, memory, entry="m16n8k8_f16")
+
+
+def test_operands_changed_between_two_mma_are_read_again() -> None:
+    """The second product must see the A register that the shift between the two changed."""
+    text = (DATA / "02_mma_sync_sm80.ptx").read_text()
+    start = text.index(".visible .entry m16n8k8_f16(")
+    entry = text[start : text.index("ret;", start)]
+    mma = re.search(r"mma\.sync[^;]*;", entry)
+    assert mma is not None
+    again = mma.group().replace("{%c0,%c1,%c2,%c3}", "{%d0,%d1,%d2,%d3}")
+    changed = entry.replace(mma.group(), f"{mma.group()} {again} mov.b32 %a1, %a0; {again}")
+    rng = np.random.default_rng(5)
+    a, a_bits = _random(rng, "f16", (16, 8))
+    b, b_bits = _random(rng, "f16", (8, 8))
+    c = rng.standard_normal((16, 8)).astype(np.float32)
+    memory = GlobalMemory()
+    addresses = [memory.put(x) for x in (_pack(a_bits, "f16", 2), _pack(b_bits, "f16", 1), _accumulator(c))]
+    result = memory.alloc(512)
+    launch(text[:start] + changed + "ret; }", (1,), (32,), [*addresses, result], memory, entry="m16n8k8_f16")
+    copied = np.concatenate([a[:8], a[:8]])
+    expected = 2 * a @ b.T + copied @ b.T + c
+    np.testing.assert_allclose(memory.get(result, (4, 32), np.float32), _accumulator(expected), atol=2e-5)

@@ -47,7 +47,8 @@ def decode_mma(d: Decode) -> Step:
     d.need("col")
     saturates = d.flag("satfinite")
     names = [type_.name for type_ in d.types]
-    if len(names) != 4 or names[0] != names[3] or not (names[1] in _ELEMENTS or names == ["f64"] * 4):
+    is_known = all(name in _ELEMENTS for name in names[1:3]) or names == ["f64"] * 4
+    if len(names) != 4 or names[0] != names[3] or not is_known:
         raise d.unsupported(f"mma with the types of `{d.instruction.opcode}`")
     all_members(d)
     if names == ["f64"] * 4:

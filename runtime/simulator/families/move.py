@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
-from runtime.simulator.errors import OperandError
 from runtime.simulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Operand, Symbol, Vector
+from runtime.simulator.program import Operand, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
@@ -25,8 +24,6 @@ def decode_mov(d: Decode) -> Step:
         return _pack(d, type_, target, source)
     if type_.bits == 128:
         return into(d.write(0, type_), _copy, d.read(1, type_))
-    if isinstance(source, Symbol) and type_.bits < 32:
-        raise d.error(OperandError, "an address does not fit this type")
     return into(d.write(0, type_), _copy, d.read(1, type_))
 
 
