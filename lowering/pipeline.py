@@ -10,10 +10,10 @@ from typing import Any
 
 from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
-from ir.core import UnsupportedError
+from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.text import print_generic, print_text
-from ir.types import IntType, PointerType, TileType
+from ir.types import PointerType, TileType
 from lowering import ptx
 from lowering.convert import cuda_tile_to_tileaa, nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.decode import decode
@@ -23,7 +23,8 @@ from lowering.selection import Selection, select
 from lowering.targets import target as target_named
 
 WARPS = 4  # a CTA of one warpgroup; larger accumulators take two
-ACCUMULATORS = 1 << 15  # elements of an f32 accumulator beyond which 128 threads cannot hold it in 255 registers
+THREADS = 32 * WARPS
+ACCUMULATORS = 128  # registers a thread for one accumulator: the GEMM of 128 takes 238 of 255 (ptxas 13.5, sm_80)
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,13 @@ class Options:
 
 @dataclass
 class Compiled:
-    """A compiled entry. `stages` print a level when called; `cost` and `bound` are in the target's cycles."""
+    """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops."""
 
     ptx: str
     manifest: dict[str, Any]
     stages: dict[str, Callable[[], str]]
     selection: Selection
+    modules: dict[str, Op]
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
@@ -105,22 +107,22 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
         scheduled = schedule(placed, tier)
     with clock.stage("nvgpu"):
         threads = tileas_to_nvgpu.expand(scheduled, tier)
-    nvgpu_text = lambda: print_generic(threads)  # noqa: E731
     with clock.stage("nvvm"):
         low = nvgpu_to_nvvm.convert(threads)
     with clock.stage("ptx"):
         text = ptx.emit(low)
-    manifest = manifest_of(entry, target, warps, scheduled.attributes["shared_bytes"])
+    manifest = manifest_of(entry, target, warps, scheduled.shared_bytes)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: print_text(module),
         "nv_tileaa": lambda: print_generic(cuda_tile_to_tileaa.convert(entry)),
         "egraph": lambda: str(saturated.report),
         "nv_tileas": lambda: print_generic(scheduled),
-        "nvgpu": nvgpu_text,
+        "nvgpu": lambda: print_generic(threads),
         "nvvm": lambda: print_generic(low),
         "ptx": lambda: text,
     }
-    return Compiled(text, manifest, stages, selection, clock.seconds)
+    modules: dict[str, Op] = {"nv_tileas": scheduled, "nvgpu": threads, "nvvm": low}
+    return Compiled(text, manifest, stages, selection, modules, clock.seconds)
 
 
 def check_parameters(entry: ct.Entry) -> None:
@@ -132,11 +134,23 @@ def check_parameters(entry: ct.Entry) -> None:
 
 
 def choose_warps(entry: ct.Entry) -> int:
-    """Warps of a CTA: 4, or 8 where a matrix product's accumulator would not fit the registers of 128 threads."""
+    """Warps of a CTA: 4, or 8 where a matrix product's accumulator would not fit the registers of 128 threads.
+
+    Raises UnsupportedError, located, for a product whose accumulator fits neither.
+    """
+    warps = WARPS
     for op in entry.walk():
-        if isinstance(op, ct.MmaF) and isinstance(op.acc.type, TileType) and op.acc.type.size > ACCUMULATORS // 2:
-            return 2 * WARPS
-    return WARPS
+        if isinstance(op, ct.MmaF) and isinstance(op.acc.type, TileType):
+            each = op.acc.type.size * max(1, getattr(op.acc.type.element, "width", 32) // 32) // THREADS
+            if each > 2 * ACCUMULATORS:
+                raise UnsupportedError(
+                    f"'{op.name}': an accumulator of {op.acc.type} takes {each // 2} registers of each of "
+                    f"{2 * THREADS} threads, {ACCUMULATORS} leave room for the operands",
+                    op.location, "use a smaller tile",
+                )  # fmt: skip
+            if each > ACCUMULATORS:
+                warps = 2 * WARPS
+    return warps
 
 
 def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> dict[str, Any]:
@@ -157,6 +171,3 @@ def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> 
         "global_scratch": 0,
         "params": params,
     }
-
-
-__all__ = ["Compiled", "IntType", "Options", "compile_entry"]

@@ -103,7 +103,8 @@ class _Selector:
 
     def run(self, method: str) -> Selection:
         self.require_products()
-        roots = [self.effect(f"effect {i}", nodes) for i, nodes in enumerate(self.effects())]
+        nothing = self.effect("the end", [([], FREE, 1.0, None)])  # a kernel may have no effect at all
+        roots = [nothing, *(self.effect(f"effect {i}", nodes) for i, nodes in enumerate(self.effects()))]
         done = 0
         order = list(self.dense)
         while done < len(order):  # classes are numbered as they are reached

@@ -6,10 +6,6 @@ from pathlib import Path
 
 from ir.core import Op
 from ir.types import TensorType
-from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
-from lowering.decode import decode
-from lowering.pipeline import choose_warps
-from lowering.schedule import schedule
 from tilesat.kernel import Kernel
 from tilesat.output import write_file
 from viz import BitLayout, draw_egraph, draw_extraction, draw_layout, draw_program, is_bit_layout, layout_text
@@ -39,16 +35,8 @@ def draw(kernel: Kernel, folder: Path) -> list[Path]:
 
 
 def levels(kernel: Kernel) -> dict[str, Op]:
-    """The program of each level as operations: the road after extraction, walked once more (some 50 ms for a GEMM)."""
-    selection = kernel.compiled.selection
-    placed = schedule(decode(selection, kernel.entry.sym_name, choose_warps(kernel.entry)), selection.target)
-    threads = tileas_to_nvgpu.expand(placed, selection.target)
-    return {
-        "cuda_tile": kernel.entry,
-        "nv_tileas": placed,
-        "nvgpu": threads,
-        "nvvm": nvgpu_to_nvvm.convert(threads),
-    }
+    """The program of each level as operations."""
+    return {"cuda_tile": kernel.entry, **kernel.compiled.modules}
 
 
 def _layouts(program: Op) -> dict[tuple[tuple[int, ...], BitLayout], str]:
