@@ -61,6 +61,9 @@ class LayoutOracle:
     def __init__(self, program: Program, warps: int):
         self.interner: Interner = program.interner
         self.warps = warps
+        products = [op for op in program.source.values() if isinstance(op, ct.MmaF)]
+        folded = any(isinstance(op, ct.Reduce) for op in program.source.values())
+        self.chained = len(products) > 1 or bool(products and folded)
         self.layouts = Table()
         self.layouts.id(Layout.trivial(warps))  # id 0 by contract with the rules
         self._answer: dict[str, Callable[[Row], Iterator[tuple[str, Row]]]] = {
@@ -174,12 +177,20 @@ class LayoutOracle:
                     tile = fma_tile(m, n, k, self.warps)
                     yield self._mma_row(row, MmaChoice(atom, (1, self.warps)), tile.a, tile.b, tile.c)
             elif atom.dtypes == elements:
-                for grid in warp_grids(atom, m, n, self.warps)[:MAX_GRIDS]:
+                for grid in self._grids(atom, m, n):
                     try:
                         tile = mma_tile(atom, m, n, k, *grid, count)
                     except LayoutError:
                         continue  # the atom does not fill the tile evenly: another one will
                     yield self._mma_row(row, MmaChoice(atom, grid), tile.a, tile.b, tile.c)
+
+    def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[int, int]]:
+        """Warp grids to try; where products feed products or rows are reduced, also the one that keeps rows in a warp:
+        its accumulator is the next product's operand without a conversion, and a row's reduction crosses no warps.
+        """
+        grids = warp_grids(atom, m, n, self.warps)
+        rows = [grid for grid in grids if grid[1] == 1 and self.chained]
+        return list(dict.fromkeys((*grids[:MAX_GRIDS], *rows)))
 
     def _mma_row(self, row: Row, choice: MmaChoice, a: Layout, b: Layout, c: Layout) -> tuple[str, Row]:
         ids = (self.layout_id(a), self.layout_id(b), self.layout_id(c))
