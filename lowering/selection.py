@@ -354,7 +354,10 @@ class _Selector:
         ty, source, target = node.literals
         element = self.oracle.tile(ty).element
         bits = 32 if element == I1 else 64 if isinstance(element, PointerType) else 8 * element_bytes(element)
-        return Cost(latency=estimate(self.layout(source), self.layout(target), bits, self.target)), 0
+        cost = estimate(self.layout(source), self.layout(target), bits, self.target)
+        if cost and self.oracle.tile(ty).size * bits // 8 > self.target.smem_bytes:
+            return None, 0  # no scratch memory holds it
+        return Cost(latency=cost), 0
 
     def cost_load(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
         _, vty, id, nbytes = node.literals

@@ -1,0 +1,81 @@
+"""Kernels at the edge of what a target holds: one located message, or another road that fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilesat
+from tests.tilesat.example_cases import EXAMPLES
+from tilesat import TileError
+
+
+def gemm_text(m: int, n: int, k: int) -> str:
+    """examples/gemm.mlir with other tiles."""
+    lines = (EXAMPLES / "gemm.mlir").read_text().splitlines()
+    for i, line in enumerate(lines):
+        rows = n if "%b_tiles" in line or "permute" in line else m
+        line = line.replace("128x128", f"{m}x{n}").replace("(128x64)", f"({rows}x{k})")
+        line = line.replace("tile<64x128xf16>", f"tile<{k}x{n}xf16>").replace(
+            "tile<128x64xf16>", f"tile<{rows}x{k}xf16>"
+        )
+        lines[i] = line
+    return "\n".join(lines)
+
+
+def test_accumulator_that_no_registers_hold() -> None:
+    with pytest.raises(TileError, match="an accumulator of tile<128x2048xf32> takes 1024 registers") as caught:
+        tilesat.compile(gemm_text(128, 2048, 64))
+    assert caught.value.location.line == 50
+    assert caught.value.hint == "use a smaller tile"
+
+
+def test_shared_memory_over_the_limit() -> None:
+    with pytest.raises(TileError, match=r"needs \d+ bytes of shared memory, sm_80 has 166912 a block") as caught:
+        tilesat.compile(gemm_text(128, 256, 256))
+    assert caught.value.location.line > 0
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (128, 256, 64), (64, 256, 128)])
+def test_other_tiles_compute_right(m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(m + n + k)
+    rows, cols, depth = m + 24, n - 8, 2 * k + 8
+    a, b = (rng.standard_normal((r, depth)).astype(np.float16) for r in (rows, cols))
+    c = rng.standard_normal((rows, cols)).astype(np.float32)
+    d = np.full_like(c, np.nan)
+    kernel = tilesat.compile(gemm_text(m, n, k))
+    kernel.run((-(-rows // m), -(-cols // n)), a, b, c, d, rows, cols, depth, depth, depth, cols, cols)
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + c
+    np.testing.assert_allclose(d, expected, atol=2e-3)
+
+
+TURN = """
+entry @turn(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>) {
+  %start = make_token : token
+  %xv = make_tensor_view %x, shape = [256, 256], strides = [256, 1] : tensor_view<256x256xf32, strides=[256,1]>
+  %yv = make_tensor_view %y, shape = [256, 256], strides = [256, 1] : tensor_view<256x256xf32, strides=[256,1]>
+  %xt = make_partition_view %xv : partition_view<tile=(256x256), tensor_view<256x256xf32, strides=[256,1]>>
+  %yt = make_partition_view %yv : partition_view<tile=(256x256), tensor_view<256x256xf32, strides=[256,1]>>
+  %zero = constant <i32: 0> : tile<i32>
+  %a, %t = load_view_tko weak %xt[%zero, %zero] token = %start : partition_view<tile=(256x256), tensor_view<256x256xf32, strides=[256,1]>>, tile<i32> -> tile<256x256xf32>, token
+  %b = permute %a [1, 0] : tile<256x256xf32> -> tile<256x256xf32>
+  %done = store_view_tko weak %b, %yt[%zero, %zero] token = %start : tile<256x256xf32>, partition_view<tile=(256x256), tensor_view<256x256xf32, strides=[256,1]>>, tile<i32> -> token
+  return
+}
+"""  # noqa: E501
+
+
+def test_conversion_that_shared_memory_does_not_hold_is_not_chosen() -> None:
+    """A tile of 256 KiB cannot be turned through shared memory, so it is read as it is written."""
+    kernel = tilesat.compile(TURN)
+    assert "convert_layout" not in kernel.stages["nv_tileas"]
+    x = np.random.default_rng(5).standard_normal((256, 256)).astype(np.float32)
+    y = np.full_like(x, np.nan)
+    kernel.run(1, x, y)
+    np.testing.assert_array_equal(y, x.T)
+
+
+def test_kernel_without_effects_compiles_and_runs() -> None:
+    kernel = tilesat.compile("entry @k(%n: tile<i32>) { return }")
+    kernel.run(2, 5)
+    assert "ret;" in kernel.ptx
