@@ -16,6 +16,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.errors import HazardError
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
+from runtime.simulator.proxies import Proxies
 from runtime.simulator.types import Array
 
 _NOBODY = -1
@@ -90,6 +91,7 @@ class Tracker:
         self._machine = machine
         self._entry = entry
         self.clocks = Clocks(machine)
+        self.proxies = Proxies(machine)
         count = machine.shared.bytes.size
         warps = machine.slots // WARP
         self._writer = np.full(count, _NOBODY, np.int32)
@@ -106,6 +108,7 @@ class Tracker:
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
         self.clocks.start()
+        self.proxies.start()
         for array in (self._writer, self._reader, self._in_flight):
             array.fill(_NOBODY)
         self._initialised.fill(False)
@@ -125,6 +128,23 @@ class Tracker:
     def warp_met(self, lanes: Array) -> None:
         """bar.warp.sync."""
         self.clocks.warp_met(lanes)
+
+    def proxy_fence(self, mask: Array | None) -> None:
+        """fence.proxy.async: covers writes of these threads and those ordered before by a barrier."""
+        if self.proxies.is_clean:
+            return
+        lanes = self._machine.active(mask)
+        numbers = self._numbers(lanes)
+        open_bytes = np.flatnonzero(self.proxies.unfenced)
+        writer = self._writer[open_bytes]
+        own = np.zeros(self._machine.lanes, np.bool_)
+        own[numbers] = True
+        cta, warp = self._place(numbers)
+        known = np.zeros((self._machine.ctas, self._machine.slots // WARP), np.int32)
+        np.maximum.at(known, cta, self.clocks.known[cta, warp])
+        writer_cta, writer_warp = self._place(np.maximum(writer, 0))
+        covered = own[writer] | (self._write_epoch[open_bytes] <= known[writer_cta, writer_warp])
+        self.proxies.fence(open_bytes[covered])
 
     # ---- shared memory
 
@@ -198,6 +218,7 @@ class Tracker:
         self._write_epoch[where] = self.clocks.epoch[cta, warp]
         self._strong[where] = strong
         self._reader[where] = _NOBODY
+        self.proxies.generic_wrote(where)
 
     def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
         lost = self._writer[where] != writer

@@ -32,6 +32,7 @@ from runtime.simulator.families import (
     mma,
     move,
     warp,
+    wgmma,
 )
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
@@ -39,7 +40,7 @@ from runtime.simulator.schedule import Code
 from runtime.simulator.types import TYPES, Array
 
 Decoder: TypeAlias = Callable[[Decode], Step | None]
-_FAMILIES = (async_copy, atomic, bits, compare, convert, integer, load_store, matrix, misc, mma, move, warp)
+_FAMILIES = (async_copy, atomic, bits, compare, convert, integer, load_store, matrix, misc, mma, move, warp, wgmma)
 _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
 
 

@@ -36,8 +36,8 @@ class Proxies:
         self.unfenced[where] = False
 
     def fence(self, covered: Array) -> None:
-        """A fence.proxy.async ran; covered: per byte, whether its last write is ordered before the fence."""
-        self.unfenced &= ~covered
+        """A fence.proxy.async ran; covered: the bytes whose last write is ordered before it."""
+        self.unfenced[covered] = False
         self._is_clean = not self.unfenced.any()
 
     @property

@@ -13,11 +13,22 @@ _SCOPES = ("cta", "cluster", "gpu", "sys", "gl")
 
 
 def decode_fence(d: Decode) -> Step | None:
-    """membar.level and fence{.sem}.scope."""
+    """membar.level, fence{.sem}.scope and fence.proxy.async{.space}."""
+    if d.flag("proxy"):
+        return _proxy_fence(d)
     d.take("sc", "acq_rel", "acquire", "release")
     d.need(*_SCOPES)
     d.finish(0)
     return None
+
+
+def _proxy_fence(d: Decode) -> Step | None:
+    """fence.proxy.async: generic accesses before it come before accesses of the async proxy after it."""
+    d.need("async")
+    d.take("global", "shared::cta", "shared::cluster")
+    d.finish(0)
+    tracker = d.binding.hazards
+    return None if tracker is None else tracker.proxy_fence
 
 
 def decode_nanosleep(d: Decode) -> Step | None:

@@ -1,0 +1,42 @@
+"""Many registers of one width read and written as one array [register, lane]."""
+
+import numpy as np
+
+from runtime.simulator.machine import Machine
+from runtime.simulator.program import Register
+from runtime.simulator.types import Array
+
+
+class RegisterBlock:
+    """Registers of one width, which an instruction lists as a vector.
+
+    Rows that lie one after the other in the register file are a view; others are gathered and scattered.
+    """
+
+    def __init__(self, machine: Machine, registers: list[Register], dtype: object) -> None:
+        rows = [machine.registers.rows[register.index] for register in registers]
+        self.indices = [register.index for register in registers]
+        bank = next(bank for bank in machine.registers.banks if np.may_share_memory(bank, rows[0]))
+        stride = bank.strides[0]
+        first = bank.__array_interface__["data"][0]
+        numbers = [(row.__array_interface__["data"][0] - first) // stride for row in rows]
+        self._bank: Array = bank.view(dtype)
+        self._numbers = np.array(numbers)
+        start = numbers[0]
+        self.is_view = numbers == list(range(start, start + len(numbers)))
+        self._view: Array | None = self._bank[start : start + len(numbers)] if self.is_view else None
+
+    def read(self, lanes: Array | None) -> Array:
+        """[register, lane] of all lanes or of a list of lane numbers; of all lanes possibly a view."""
+        if lanes is None:
+            return self._bank[self._numbers] if self._view is None else self._view
+        return self._bank[self._numbers[:, None], lanes]
+
+    def write(self, values: Array, lanes: Array | None) -> None:
+        """Store [register, lane] for all lanes or for a list of lane numbers."""
+        if lanes is not None:
+            self._bank[self._numbers[:, None], lanes] = values
+        elif self._view is None:
+            self._bank[self._numbers] = values
+        elif values is not self._view:
+            self._view[...] = values

@@ -1,0 +1,79 @@
+"""Operand tiles that descriptors name, read from the shared memory of several CTAs at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.descriptors import UNIT, Descriptor, DescriptorError, tile_cells
+from runtime.simulator.elements import BITS, decoder
+from runtime.simulator.machine import Machine
+from runtime.simulator.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The 16-byte cells of distinct tiles [tile, ...], and which tile each asker gets (None: its own)."""
+
+    cells: Array
+    which: Array | None
+
+
+class TileReader:
+    """Reads tiles of `rows` times `k` elements that descriptors name; remembers the cells of each set of them."""
+
+    def __init__(
+        self, machine: Machine, parse: Callable[[int], Descriptor], element: str, rows: int, k: int, k_major: bool
+    ) -> None:
+        self._machine = machine
+        self._parse = parse
+        self._rows = rows
+        self._k_major = k_major
+        bits = BITS[element]
+        self._k_size = k * bits // 8
+        self._element_bytes = max(bits // 8, 1)
+        self._decode = decoder(element)
+        self._known: dict[tuple[bytes, bytes], Tile] = {}
+
+    def tile(self, descriptors: Array, cta: Array) -> Tile:
+        """The cells for descriptors [asker] (u64) in the shared memory of CTAs [asker]. Raises DescriptorError."""
+        key = descriptors.tobytes(), cta.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            found = self._find(descriptors, cta)
+            if len(self._known) >= 512:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+    def _find(self, descriptors: Array, cta: Array) -> Tile:
+        pairs = list(zip(cta.tolist(), descriptors.tolist(), strict=True))
+        distinct = list(dict.fromkeys(pairs))
+        shared = self._machine.shared
+        units = shared.stride // UNIT
+        parts: list[Array] = []
+        for owner, bits in distinct:
+            cells = self._cells(self._parse(bits)) - shared.base // UNIT
+            low, high = int(cells.min()), int(cells.max())
+            if low < 0 or (high + 1) * UNIT > -(-shared.size // UNIT) * UNIT:
+                wrong = low if low < 0 else high
+                raise DescriptorError(
+                    f"matrix descriptor {bits:#018x} reads byte {wrong * UNIT} of {shared.size} bytes of shared memory"
+                )
+            parts.append(cells + owner * units)
+        numbers = {pair: number for number, pair in enumerate(distinct)}
+        which = None if len(distinct) == len(pairs) else np.array([numbers[pair] for pair in pairs])
+        return Tile(np.stack(parts), which)
+
+    def _cells(self, descriptor: Descriptor) -> Array:
+        return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)
+
+    def raw(self, tile: Tile) -> Array:
+        """The bytes of the tiles: [tile, row, k bytes], or [tile, k, row bytes] for MN-major."""
+        data = self._machine.shared.cells[UNIT].take(tile.cells)
+        return data.view(np.uint8)
+
+    def values(self, tile: Tile) -> Array:
+        """The elements [tile, row, k] as float32."""
+        values = self._decode(self.raw(tile))
+        return values if self._k_major else values[:, :, : self._rows].transpose(0, 2, 1)
