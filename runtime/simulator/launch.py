@@ -35,7 +35,7 @@ _SHARED_LIMIT = {
     "sm_121": 99 << 10,
 }  # fmt: skip
 # Basic blocks before a launch is taken to loop forever.
-MAX_BLOCKS = 50_000_000
+MAX_BLOCKS = 10_000_000
 
 
 def launch(
