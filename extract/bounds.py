@@ -16,7 +16,7 @@ def rewards_below(topology: Topology, cost: list[float]) -> float:
 
 
 def forced_bound(topology: Topology, cost: list[float]) -> float:
-    """What the roots hold at least: a class with one usable node hands its need on to that node's children.
+    """What the roots hold at least: a class with one node hands its need on to that node's children.
 
     cost: [n], inf forbids, negative allowed. Looks at nothing but what is needed.
     """
@@ -24,9 +24,12 @@ def forced_bound(topology: Topology, cost: list[float]) -> float:
     needed = dict.fromkeys(topology.roots)
     order = list(needed)
     for cls in order:  # grows while it is walked
-        nodes = [node for node in topology.class_nodes[cls] if cost[node] < INFINITY]
-        least.append(max(0.0, min((cost[node] for node in nodes), default=INFINITY)))
-        for child in topology.children[nodes[0]] if len(nodes) == 1 else ():
+        nodes = topology.class_nodes[cls]
+        if len(nodes) != 1:
+            least.append(max(0.0, min([cost[node] for node in nodes], default=INFINITY)))
+            continue
+        least.append(max(0.0, cost[nodes[0]]))
+        for child in topology.children[nodes[0]]:
             if child not in needed:
                 needed[child] = None
                 order.append(child)

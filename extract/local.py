@@ -52,22 +52,23 @@ def improve(
     *,
     deep: bool = True,
     bound: float = -INFINITY,
+    effort: float = STEPS_PER_NODE,
 ) -> list[int]:
     """A choice that is at least as cheap; without deep, by switch moves alone. Stops at a known lower bound.
 
     cost: [n], inf forbids. choice: [m], -1 for classes that cannot be built; it must build the roots, acyclic and
-    within the limits. Returns a new list.
+    within the limits. effort: work limit, as `STEPS_PER_NODE`. Returns a new list.
     """
-    search = _LocalSearch(Selection(topology, cost, choice, constraints.use, constraints.limit), bound)
+    search = _LocalSearch(Selection(topology, cost, choice, constraints.use, constraints.limit), bound, effort)
     search.run(deep=deep)
     return search.selection.choice
 
 
 class _LocalSearch:
-    def __init__(self, selection: Selection, bound: float) -> None:
+    def __init__(self, selection: Selection, bound: float, effort: float) -> None:
         self.selection = selection
         self.topology = selection.topology
-        self.max_steps = STEPS_PER_NODE * (len(self.topology.nodes) + 100)
+        self.max_steps = effort * (len(self.topology.nodes) + 100)
         self.gain = RELATIVE_GAIN * max(1.0, abs(selection.total))
         self.goal = bound + self.gain
 

@@ -125,6 +125,36 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
     return Settled(choice, value, order)
 
 
+def node_values(topology: Topology, weight: list[float], settled: Settled) -> list[float]:
+    """[n] what each node costs with the settled sub-DAGs of its children, sharing counted once; inf: cannot be used."""
+    children, choice = topology.children, settled.choice
+    below = [0] * topology.n_classes
+    bit_weight = np.zeros(topology.n_classes)
+    bits: list[float] = []
+    for cls in settled.order:
+        union = 0
+        for child in children[choice[cls]]:
+            union |= below[child]
+        own = weight[choice[cls]]
+        if own > 0.0:
+            union |= 1 << len(bits)
+            bit_weight[len(bits)] = own
+            bits.append(own)
+        below[cls] = union
+    values = [INFINITY] * topology.n_nodes
+    for node in topology.nodes:
+        total, union = weight[node], 0
+        for child in children[node]:
+            fresh = below[child] & ~union
+            if choice[child] < 0:
+                total = INFINITY
+            elif fresh:
+                total += settled.value[child] if fresh == below[child] else _sum_bits(fresh, bits, bit_weight)
+                union |= fresh
+        values[node] = total
+    return values
+
+
 def _sum_bits(members: int, bits: list[float], bit_weight: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     if members.bit_count() > SMALL_SET:
         raw = members.to_bytes((members.bit_length() + 7) >> 3, "little")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +28,7 @@ class Topology:
     """Ids of the classes reachable from a root, roots first."""
     node_class: list[int]
     children: list[tuple[int, ...]]
-    """[n] distinct child classes; () for nodes that are not in `nodes`."""
+    """[n] distinct child classes; of no meaning for nodes that are not in `nodes`."""
     class_nodes: list[list[int]]
     parents: list[list[int]]
     """[m] nodes that have the class as a child."""
@@ -42,38 +46,92 @@ class Topology:
         n_classes: int,
     ) -> Topology:
         """Build from flat arrays that `Graph` has validated."""
-        n = len(node_class)
-        owner: list[int] = node_class.tolist()
-        kids: list[int] = child_class.tolist()
-        offset: list[int] = child_offset.tolist()
-        by_class: list[int] = np.argsort(node_class, kind="stable").tolist()
-        starts: list[int] = np.searchsorted(node_class[by_class], np.arange(n_classes + 1)).tolist()
-        class_nodes: list[list[int]] = [[] for _ in range(n_classes)]
-        parents: list[list[int]] = [[] for _ in range(n_classes)]
-        children: list[tuple[int, ...]] = [()] * n
-        arity = [-1] * n
-        nodes: list[int] = []
-        leaves: list[int] = []
-        roots: list[int] = list(dict.fromkeys(root.tolist()))
-        seen = bytearray(n_classes)
-        for cls in roots:
-            seen[cls] = 1
-        order: list[int] = list(roots)
-        for cls in order:  # grows while it is walked: breadth first
-            for node in by_class[starts[cls] : starts[cls + 1]]:
-                first, last = offset[node], offset[node + 1]
-                below = (kids[first],) if last - first == 1 else tuple(dict.fromkeys(kids[first:last]))
-                if cls in below:
-                    continue
-                class_nodes[cls].append(node)
-                nodes.append(node)
-                children[node] = below
-                arity[node] = len(below)
-                if not below:
-                    leaves.append(node)
-                for child in below:
-                    parents[child].append(node)
-                    if not seen[child]:
-                        seen[child] = 1
-                        order.append(child)
-        return Topology(n, n_classes, roots, nodes, order, owner, children, class_nodes, parents, arity, leaves)
+        with _collector_paused():
+            n = len(node_class)
+            slot_node = np.repeat(np.arange(n), np.diff(child_offset))
+            usable = np.ones(n, bool)
+            usable[slot_node[node_class[slot_node] == child_class]] = False
+            kept = usable[slot_node]
+            slot_node, slot_child = _distinct(slot_node[kept], child_class[kept], n_classes)
+            children = _children(slot_node, slot_child, n)
+            nodes = np.flatnonzero(usable)
+            class_nodes = _lists(node_class[nodes], nodes, n_classes)
+            roots: list[int] = list(dict.fromkeys(root.tolist()))
+            classes = _reached(roots, class_nodes, children)
+            if len(classes) < n_classes:
+                seen = np.zeros(n_classes, bool)
+                seen[classes] = True
+                usable &= seen[node_class]
+                nodes = np.flatnonzero(usable)
+                kept = usable[slot_node]
+                slot_node, slot_child = slot_node[kept], slot_child[kept]
+                for cls in np.flatnonzero(~seen).tolist():
+                    class_nodes[cls] = []
+            arity = np.full(n, -1)
+            arity[nodes] = np.bincount(slot_node, minlength=n)[nodes]
+            return Topology(
+                n_nodes=n,
+                n_classes=n_classes,
+                roots=roots,
+                nodes=nodes.tolist(),
+                classes=classes,
+                node_class=node_class.tolist(),
+                children=children,
+                class_nodes=class_nodes,
+                parents=_lists(slot_child, slot_node, n_classes),
+                arity=arity.tolist(),
+                leaves=nodes[arity[nodes] == 0].tolist(),
+            )
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Collections set off by tens of thousands of new lists and tuples find nothing and take as long as the rest."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _distinct(
+    slot_node: NDArray[np.int64], slot_child: NDArray[np.int32], n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Slots without repeated children; a stable sort is fast on what is sorted by node already."""
+    keys = np.sort(slot_node * np.int64(n_classes) + slot_child, kind="stable")
+    fresh = np.ones(len(keys), bool)
+    fresh[1:] = keys[1:] != keys[:-1]
+    node, child = np.divmod(keys[fresh], n_classes)
+    return node, child
+
+
+def _children(slot_node: NDArray[np.int64], slot_child: NDArray[np.int64], n: int) -> list[tuple[int, ...]]:
+    """[n] distinct children of each node."""
+    ends: list[int] = np.cumsum(np.bincount(slot_node, minlength=n)).tolist()
+    flat: list[int] = slot_child.tolist()
+    return [tuple(flat[first:last]) for first, last in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _reached(roots: list[int], class_nodes: list[list[int]], children: list[tuple[int, ...]]) -> list[int]:
+    """Classes below the roots, breadth first."""
+    seen = bytearray(len(class_nodes))
+    order = list(roots)
+    for cls in order:
+        seen[cls] = 1
+    for cls in order:  # grows while it is walked
+        for node in class_nodes[cls]:
+            for child in children[node]:
+                if not seen[child]:
+                    seen[child] = 1
+                    order.append(child)
+    return order
+
+
+def _lists(key: NDArray[Any], value: NDArray[Any], n: int) -> list[list[int]]:
+    """[n] the values of each key, in the order they stand in."""
+    order = np.argsort(key, kind="stable")
+    ends: list[int] = np.cumsum(np.bincount(key, minlength=n)).tolist()
+    flat: list[int] = value[order].tolist()
+    return [flat[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)]

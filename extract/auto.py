@@ -1,0 +1,42 @@
+"""The portfolio: each method hands its answer to the next, and all stop when the bound meets the cost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from extract.answer import Answer
+from extract.errors import ExtractionError
+from extract.exact import solve_exactly
+from extract.graph import Graph
+from extract.pruned import run_pruned
+from extract.session import Listener, Session
+
+DEFAULT_TIME_LIMIT: Final = 10.0
+"""Seconds."""
+
+SMALL: Final = 1500
+"""Reduced graphs up to this size go to the whole program at once: pruning first costs as much as it saves."""
+
+
+def auto(
+    graph: Graph, *, start: Answer | None = None, time_limit: float | None = None, listener: Listener | None = None
+) -> Answer:
+    """The best answer within time_limit seconds, sooner when it is proved optimal.
+
+    Simplification, greedy with local search, the pruned 0-1 program, the whole one. Raises InfeasibleError when no
+    answer meets the constraints, ExtractionError when none was found in time.
+    """
+    session = Session(graph, DEFAULT_TIME_LIMIT if time_limit is None else time_limit, start=start, listener=listener)
+    try:
+        session.greedy()
+        reduced = session.simplified.graph
+        if reduced is not None and reduced.n_nodes > SMALL:
+            run_pruned(session)
+        solve_exactly(session, "ilp", session.deadline)
+    except KeyboardInterrupt:
+        if not session.answered:
+            raise
+        session.interrupted = True
+    if not session.answered:
+        raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+    return session.answer("auto")
