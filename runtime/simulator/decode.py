@@ -247,6 +247,8 @@ class Decode:
         return self.binding.constant(address, type_)
 
     def _special(self, operand: Special, type_: PtxType) -> Array:
+        if self.instruction.base not in ("mov", "cvt"):  # ptxas 13.5: "Special register argument not allowed"
+            raise self.error(OperandError, f"%{operand.name} can be read by mov only")
         values = self.machine.special.get(operand.name)
         if values is None:
             raise self.unsupported(f"special register %{operand.name}")

@@ -38,8 +38,8 @@ def run_lanes(code: str, *inputs: np.ndarray, out: object, extra: str = "") -> n
   .reg .b64 %base; .reg .b32 %lane; .reg .pred %p, %q; .reg .b32 %t<10>; .reg .b64 %u<10>;
   .reg .b16 %h<10>; .reg .{_BITS[width]} %o;
   {" ".join(declarations)}
-  mov.u32 %lane, %ctaid.x; mad.lo.u32 %lane, %lane, 64, %tid.x;
-  mad.lo.u32 %lane, %tid.y, 32, %lane;
+  mov.u32 %lane, %ctaid.x; mov.u32 %t0, %tid.x; mov.u32 %t1, %tid.y;
+  mad.lo.u32 %lane, %lane, 64, %t0; mad.lo.u32 %lane, %t1, 32, %lane;
   {" ".join(loads)}
   {code}
   ld.param.u64 %base, [po]; mad.wide.u32 %base, %lane, {width}, %base; st.global.{_BITS[width]} [%base], %o;

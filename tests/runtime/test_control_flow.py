@@ -156,6 +156,8 @@ def test_trap_names_the_thread() -> None:
         ("add.u32 %r9, %r0;", OperandError, "takes 3 operands here, not 2"),
         ("add.u64 %rd3, %rd0, %r0;", OperandError, "register `%r0` is .b32"),
         ("mov.u32 %r9, %clock;", UnsupportedModifierError, "special register %clock"),
+        ("add.u32 %r9, %tid.x, 1;", OperandError, "%tid.x can be read by mov only"),
+        ("bar.sync.u32 0;", UnsupportedModifierError, "type .u32 of"),
         ("mov.u32 %r9, nowhere;", OperandError, "neither a register nor a variable"),
         ("bra nowhere;", OperandError, "not a label"),
         ("add.u32 %r99, %r0, 1;", ParseError, "register `%r99` is not declared"),

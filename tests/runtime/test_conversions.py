@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runtime.simulator import GlobalMemory, launch
+from runtime.simulator import GlobalMemory, UnsupportedModifierError, launch
 from tests.runtime.harness import LANES, assert_same_floats, floats, integers, run_lanes
 from tests.runtime.rational import round_to
 from tests.runtime.test_gemm_ptx import DATA
@@ -32,6 +32,11 @@ def test_integer_to_integer(source: str, target: str) -> None:
     found = run_lanes(f"cvt.{target}.{source} %o, %a;", a, out=to)
     np.testing.assert_array_equal(found, a.astype(to))
     low, high = _limits(to)
+    least, greatest = _limits(from_)
+    if low <= least and greatest <= high:
+        with pytest.raises(UnsupportedModifierError):
+            run_lanes(f"cvt.sat.{target}.{source} %o, %a;", a, out=to)
+        return
     found = run_lanes(f"cvt.sat.{target}.{source} %o, %a;", a, out=to)
     np.testing.assert_array_equal(found, np.array([min(max(int(v), low), high) for v in a], to))
 

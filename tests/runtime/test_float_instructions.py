@@ -245,6 +245,58 @@ def test_approximate_functions_at_special_values() -> None:
         assert_same_floats(found, np.resize(np.array(expected, np.float32), LANES))
 
 
+def _halves(seed: int) -> np.ndarray:
+    """Pairs of f16: numbers near one, and in every other lane bit patterns of any kind."""
+    rng = np.random.default_rng(seed)
+    wild = np.frombuffer(rng.bytes(4 * LANES), np.float16)
+    near = (rng.standard_normal(2 * LANES) * 2).astype(np.float16)
+    return np.where(np.arange(2 * LANES) % 4 == 0, wild, near).astype(np.float16)
+
+
+def test_functions_and_relu_of_packed_halves() -> None:
+    a, b, c = _halves(1), _halves(2), _halves(3)
+    raw = [values.view(np.uint32) for values in (a, b, c)]
+    with np.errstate(all="ignore"):
+        for code, function in (("ex2.approx.f16x2", np.exp2), ("tanh.approx.f16x2", np.tanh)):
+            found = run_lanes(f"{code} %o, %a;", raw[0], out=np.uint32).view(np.float16)
+            assert_same_floats(found, function(a.astype(np.float64)).astype(np.float16))
+        fused = (a.astype(np.float64) * b + c).astype(np.float16)
+        relu = run_lanes("fma.rn.relu.f16x2 %o, %a, %b, %c;", *raw, out=np.uint32).view(np.float16)
+        np.testing.assert_array_equal(relu, np.where(np.isnan(fused), fused, np.maximum(fused, 0)))
+        total = a.astype(np.float32) + b.astype(np.float32)
+        found = run_lanes("add.sat.f16x2 %o, %a, %b;", *raw[:2], out=np.uint32).view(np.float16)
+        np.testing.assert_array_equal(found, np.where(np.isnan(total), 0, np.clip(total, 0, 1)).astype(np.float16))
+
+
+@pytest.mark.parametrize("opcode", ["min", "max"])
+@pytest.mark.parametrize("modifier", ["", ".NaN"])
+def test_minimum_and_maximum_of_packed_halves(opcode: str, modifier: str) -> None:
+    a, b = _halves(4), _halves(5)
+    a[::4] = np.nan
+    found = run_lanes(f"{opcode}{modifier}.f16x2 %o, %a, %b;", a.view(np.uint32), b.view(np.uint32), out=np.uint32)
+    functions = {"min": (np.fmin, np.minimum), "max": (np.fmax, np.maximum)}
+    expected = functions[opcode][bool(modifier)](a, b)
+    np.testing.assert_array_equal(found.view(np.float16), expected)
+    assert (found.view(np.uint16)[np.isnan(expected)] == 0x7FFF).all()
+
+
+def test_flushing_of_halves_and_of_bf16_results() -> None:
+    a, b = _halves(6), _halves(7)
+    a[:4] = np.array([2.0**-20, -(2.0**-20), 2.0**-15, 1.0], np.float16)
+
+    def flushed(values: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(values) < 2.0**-14, np.copysign(np.float32(0), values), values)
+
+    with np.errstate(all="ignore"):
+        product = flushed(flushed(a.astype(np.float32)) * flushed(b.astype(np.float32))).astype(np.float16)
+    found = run_lanes("mul.ftz.f16x2 %o, %a, %b;", a.view(np.uint32), b.view(np.uint32), out=np.uint32)
+    assert_same_floats(found.view(np.float16), product)
+    exponents = np.linspace(-135, -120, LANES).astype(ml_dtypes.bfloat16)
+    found = run_lanes("ex2.approx.ftz.bf16 %o, %a;", exponents.view(np.uint16), out=np.uint16).view(ml_dtypes.bfloat16)
+    exact = np.exp2(exponents.astype(np.float64)).astype(ml_dtypes.bfloat16).astype(np.float64)
+    np.testing.assert_array_equal(found.astype(np.float64), np.where(exact < 2.0**-126, 0, exact))
+
+
 def test_sign_instructions() -> None:
     a, b = _inputs("sign", DTYPES["f32"], 2)
     for code, expected in (

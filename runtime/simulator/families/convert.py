@@ -99,6 +99,8 @@ def _integers(d: Decode, form: Conversion) -> Step:
     if not form.saturates:
         return _store(d, form.to, lambda: source.astype(form.to.dtype))
     low, high = _limits(form.to)
+    least, greatest = _limits(form.source)
+    _refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" where nothing can overflow
     if form.source.kind == "unsigned":
         return _store(d, form.to, lambda: np.minimum(source.astype(np.uint64), np.uint64(high)).astype(form.to.dtype))
     bottom, top = max(low, -(1 << 63)), min(high, (1 << 63) - 1)

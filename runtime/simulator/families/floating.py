@@ -1,7 +1,8 @@
 """Floating-point arithmetic of f16, bf16, f32 and f64 and of packed halves, with rounding, .ftz, .sat and .relu.
 
 The approximate functions (.approx, .full) are computed to the last bit or nearly so; hardware differs from that within
-the error bounds that the PTX ISA states for each instruction.
+the error bounds that the PTX ISA states for each instruction. A NaN result is the canonical NaN where the PTX ISA names
+one (min, max, conversions); elsewhere its payload is what NumPy gives.
 """
 
 from collections.abc import Callable
