@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.errors import HazardError
+from runtime.simulator.flights import Flights
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.proxies import Proxies
@@ -92,6 +94,8 @@ class Tracker:
         self._entry = entry
         self.clocks = Clocks(machine)
         self.proxies = Proxies(machine)
+        self.flights = Flights(machine, entry)
+        self.async_reads = AsyncReads(machine)
         count = machine.shared.bytes.size
         warps = machine.slots // WARP
         self._writer = np.full(count, _NOBODY, np.int32)
@@ -109,6 +113,8 @@ class Tracker:
         """A batch begins: all contents are undefined."""
         self.clocks.start()
         self.proxies.start()
+        self.flights.start()
+        self.async_reads.start()
         for array in (self._writer, self._reader, self._in_flight):
             array.fill(_NOBODY)
         self._initialised.fill(False)
@@ -200,6 +206,7 @@ class Tracker:
         if data is not None:
             unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
         self._check_writer(site, where, writer, strong, "writes", unchanged)
+        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks.known)
         cta, warp = self._place(writer)
         known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, :]
         others = self._reader[where]
@@ -232,6 +239,36 @@ class Tracker:
             lane, byte = self._first(clash, writer, where)
             other = self._who(int(self._writer[self._absolute(clash, where)]))
             raise self._race(site, f"{self._who(lane)} writes", byte, f"{other} at the same time writes otherwise")
+
+    def async_read(self, site: Site, where: Array, lanes: list[int]) -> None:
+        """An operation of the async proxy that these lanes start reads bytes [n]. Raises HazardError."""
+        cells = where[None, :]
+        for lane in lanes:
+            reader = np.array([[lane]])
+            self._check_flight(site, cells, reader, "starts an operation that reads")
+            unwritten = self._writer[cells] == _NOBODY
+            if unwritten.any():
+                byte = self._first(unwritten, reader, cells)[1]
+                raise self._error(
+                    site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written"
+                )
+            self._check_writer(site, cells, reader, False, "starts an operation that reads")
+        self.proxies.check(site, where, f"{self._who(lanes[0])} starts an operation that reads")
+
+    def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
+        """A warpgroup's operation reads bytes until a wait; lane: its first; warps: which of its warps start it."""
+        first = lane // WARP // 4 * 4
+        committed = self.flights.warp_commits()[first : first + 4]
+        self.async_reads.begin(site, where, lane, np.where(warps, committed, np.iinfo(np.int64).max))
+
+    def wgmma_wait(self, mask: Array | None, pending: int) -> None:
+        """wgmma.wait_group."""
+        self.flights.wait(mask, pending)
+        lanes = self._machine.active(mask)
+        active = self._machine.live_mask() if lanes is None else lanes
+        warps: Array = np.any(active.reshape(-1, WARP), axis=1)
+        least = self.flights.warp_commits() - pending
+        self.async_reads.waited(warps, least, self.clocks.epoch.reshape(-1))
 
     def _absolute(self, bad: Array, where: Array) -> int:
         return int(where[bad][0])
@@ -324,6 +361,15 @@ class Tracker:
 
     # ---- registers and shuffles
 
+    def check_written(self, site: Site, registers: list[int], lanes: Array) -> None:
+        """Raise HazardError where lanes (numbers) have not written one of these registers."""
+        for number in registers:
+            known = self._initialised[number][lanes]
+            if not known.all():
+                lane = int(lanes[int(np.argmin(known))])
+                name = self._entry.registers[number].name
+                raise self._error(site, f"{self._who(lane)} reads register `{name}`, which it has not written")
+
     def check_shuffle(self, instruction: Instruction, lanes: Array, source: Array) -> None:
         """Lanes read a register of the source lanes, which must take part too."""
         absent = lanes & ~lanes[source]
@@ -342,6 +388,7 @@ class Tracker:
         machine = self._machine
         sources = [(number, self._initialised[number]) for number in sorted(reads)]
         targets = [self._initialised[number] for number in sorted(writes)]
+        guard = self.flights.guard(instruction, reads, writes)
 
         def watched(mask: Array | None) -> None:
             lanes = machine.active(mask)
@@ -355,6 +402,8 @@ class Tracker:
                         instruction.line,
                         instruction.text,
                     )
+            if guard is not None:
+                guard(mask)
             if step is not None:
                 step(mask)
             for known in targets:

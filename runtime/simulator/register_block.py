@@ -8,19 +8,19 @@ from runtime.simulator.types import Array
 
 
 class RegisterBlock:
-    """Registers of one width, which an instruction lists as a vector.
+    """Registers of 32 bits, which an instruction lists as a vector.
 
     Rows that lie one after the other in the register file are a view; others are gathered and scattered.
     """
 
-    def __init__(self, machine: Machine, registers: list[Register], dtype: object) -> None:
+    def __init__(self, machine: Machine, registers: list[Register]) -> None:
         rows = [machine.registers.rows[register.index] for register in registers]
         self.indices = [register.index for register in registers]
         bank = next(bank for bank in machine.registers.banks if np.may_share_memory(bank, rows[0]))
         stride = bank.strides[0]
         first = bank.__array_interface__["data"][0]
         numbers = [(row.__array_interface__["data"][0] - first) // stride for row in rows]
-        self._bank: Array = bank.view(dtype)
+        self._bank: Array = bank.view(np.uint32)
         self._numbers = np.array(numbers)
         start = numbers[0]
         self.is_view = numbers == list(range(start, start + len(numbers)))

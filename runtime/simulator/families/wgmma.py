@@ -8,15 +8,18 @@ hazard tracking an operation completes where it is issued; with it, see flights.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.descriptors import DescriptorError, wgmma_descriptor
+from runtime.simulator.descriptors import UNIT, DescriptorError, wgmma_descriptor
 from runtime.simulator.elements import BITS, decoder
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.matrix import all_members
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.machine import WARP
 from runtime.simulator.program import Operand, Register, Vector
 from runtime.simulator.register_block import RegisterBlock
 from runtime.simulator.shared_tiles import TileReader
@@ -33,6 +36,7 @@ _FORMS = {
 }  # fmt: skip
 # N of integer operations; floating-point ones have every multiple of 8 up to 256
 _INTEGER_N = (8, 24, *range(16, 257, 16))
+FRESH_WORD = np.uint32(0xFFFFFFFF)  # what a register holds while its value is in flight: NaN in every float format
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,12 @@ class SharedOperand:
         tile = self.reader.tile(self._descriptors[chosen.first], chosen.cta)
         return self.reader.values(tile), tile.which
 
+    def bytes(self, chosen: Selection, number: int) -> Array:
+        """Positions in the machine's shared bytes of what warpgroup `number` of a selection reads."""
+        tile = self.reader.tile(self._descriptors[chosen.first], chosen.cta)
+        cells = tile.cells[number if tile.which is None else int(tile.which[number])]
+        return (cells.reshape(-1, 1) * UNIT + np.arange(UNIT)).reshape(-1)
+
 
 class RegisterOperand:
     """A in registers: a fragment of 16 rows in every warp, as for mma.sync."""
@@ -124,7 +134,7 @@ class RegisterOperand:
             raise d.error(OperandError, "A in registers is a list of 4 registers")
         for register in self.registers:
             d.value(register, TYPES["b32"])
-        self._block = RegisterBlock(d.machine, self.registers, np.uint32)
+        self._block = RegisterBlock(d.machine, self.registers)
         self._decode = decoder(element)
 
     def values(self, chosen: Selection) -> tuple[Array, Array | None]:
@@ -159,8 +169,9 @@ def _multiply(a: Array, b: Array, which: Array | None) -> Array:
     columns = b.transpose(0, 2, 1)
     if which is None:
         return np.matmul(a, columns)
-    groups, tiles = a.shape[0], b.shape[0]
-    if groups % tiles == 0 and (which == np.arange(tiles).repeat(groups // tiles)).all():
+    groups, tiles = int(a.shape[0]), int(b.shape[0])
+    shared = np.arange(groups) // max(groups // tiles, 1)
+    if groups % tiles == 0 and np.array_equal(which, shared):
         return np.matmul(a.reshape(tiles, -1, a.shape[2]), columns).reshape(groups, 64, -1)
     return np.matmul(a, columns[which])
 
@@ -168,12 +179,12 @@ def _multiply(a: Array, b: Array, which: Array | None) -> Array:
 Combine = Callable[[Array, Array], Array]
 
 
-def _combiner(form: Form) -> tuple[object, Combine]:
+def _combiner(form: Form) -> tuple[np.dtype[Any], Combine]:
     """The type of accumulator registers, and from (products, accumulators) to new accumulators."""
     if form.accumulator == "f32":
-        return np.float32, np.add
+        return np.dtype(np.float32), np.add
     if form.accumulator == "f16":
-        return np.float16, lambda product, before: (product + before).astype(np.float16)
+        return np.dtype(np.float16), lambda product, before: (product + before).astype(np.float16)
 
     def integers(product: Array, before: Array) -> Array:
         total = product.astype(np.int64) + before
@@ -181,7 +192,7 @@ def _combiner(form: Form) -> tuple[object, Combine]:
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         return total.astype(np.int32)
 
-    return np.int32, integers
+    return np.dtype(np.int32), integers
 
 
 class Accumulator:
@@ -197,9 +208,8 @@ class Accumulator:
         self.registers = registers
         for register in registers:
             d.target(register, TYPES["b32"] if is_half else TYPES[form.accumulator])
-        dtype, self._combine = _combiner(form)
-        self._dtype = np.dtype(dtype)
-        self.block = RegisterBlock(d.machine, registers, np.uint32)
+        self._dtype, self._combine = _combiner(form)
+        self.block = RegisterBlock(d.machine, registers)
         self._n = form.n
         self._count = count
         self._is_half = is_half
@@ -232,9 +242,15 @@ def decode_wgmma(d: Decode) -> Step | None:
     d.need("aligned")
     d.finish(1 if action == "wait_group" else 0)
     all_members(d)
-    if action == "wait_group" and d.constant_int(0) < 0:
+    pending = d.constant_int(0) if action == "wait_group" else 0
+    if pending < 0:
         raise d.error(OperandError, "wgmma.wait_group needs a number of groups from 0 on")
-    return None
+    tracker = d.binding.hazards
+    if tracker is None:
+        return None
+    if action == "wait_group":
+        return lambda mask: tracker.wgmma_wait(mask, pending)
+    return tracker.flights.fence if action == "fence" else tracker.flights.commit
 
 
 def _operands(d: Decode, form: Form) -> tuple["SharedOperand | RegisterOperand", SharedOperand, Metadata | None, int]:
@@ -252,33 +268,47 @@ def _operands(d: Decode, form: Form) -> tuple["SharedOperand | RegisterOperand",
     return a, b, metadata, immediates.sign
 
 
-def _mma_async(d: Decode) -> Step:
-    form = _form(d)
-    all_members(d)
-    if len(d.operands) < 4 + 2 * form.is_sparse:
-        raise d.error(OperandError, "wgmma.mma_async lacks operands")
-    a, b, metadata, sign = _operands(d, form)
-    accumulator = Accumulator(d, form)
-    scale = d.read(3 + 2 * form.is_sparse, TYPES["pred"])
-    groups = Warpgroups(d.machine)
-    site = Site(d.machine, d.instruction)
+class Operation:
+    """A decoded wgmma.mma_async."""
 
-    def matrix(chosen: Selection) -> Array:
-        rows, which_a = a.values(chosen)
-        if metadata is not None:
-            rows = metadata.dense(rows, which_a, chosen)
+    def __init__(self, d: Decode) -> None:
+        self.form = _form(d)
+        all_members(d)
+        if len(d.operands) < 4 + 2 * self.form.is_sparse:
+            raise d.error(OperandError, "wgmma.mma_async lacks operands")
+        self.a, self.b, self._metadata, self._sign = _operands(d, self.form)
+        self.accumulator = Accumulator(d, self.form)
+        self._scale = d.read(3 + 2 * self.form.is_sparse, TYPES["pred"])
+
+    def products(self, chosen: Selection) -> Array:
+        """A times B as the accumulator registers hold it."""
+        rows, which_a = self.a.values(chosen)
+        if self._metadata is not None:
+            rows = self._metadata.dense(rows, which_a, chosen)
         elif which_a is not None:
             rows = rows[which_a]
-        columns, which_b = b.values(chosen)
+        columns, which_b = self.b.values(chosen)
         product = _multiply(rows, columns, which_b)
-        return product if sign == 1 else -product
+        return self.accumulator.products(product if self._sign == 1 else -product)
+
+    def keeps(self, chosen: Selection) -> Array | None:
+        """The lanes whose accumulators are added to, None for all."""
+        lanes = self._scale if chosen.lanes is None else self._scale[chosen.lanes]
+        return None if lanes.all() else lanes
+
+
+def _mma_async(d: Decode) -> Step:
+    operation = Operation(d)
+    groups = Warpgroups(d.machine)
+    site = Site(d.machine, d.instruction)
+    tracker = d.binding.hazards
+    run = _eager(operation) if tracker is None else Late(operation, site, tracker).run
 
     def step(mask: Array | None) -> None:
         try:
             chosen = groups.select(mask)
-            if chosen.first.size == 0:
-                return
-            products = accumulator.products(matrix(chosen))
+            if chosen.first.size:
+                run(chosen)
         except DescriptorError as problem:
             raise site.error(OperandError, str(problem)) from None
         except PartialWarpgroupError as problem:
@@ -286,16 +316,76 @@ def _mma_async(d: Decode) -> Step:
             raise site.error(
                 OperandError, f"{who} is not in a whole warpgroup of {SIZE} threads; make the block a multiple of that"
             ) from None
-        lanes = scale if chosen.lanes is None else scale[chosen.lanes]
-        keeps = None if lanes.all() else lanes
-        before = accumulator.block.read(chosen.lanes)
-        after = accumulator.combine(products, before, keeps)
-        if chosen.active is None:
-            accumulator.block.write(after, chosen.lanes)
-        elif chosen.lanes is not None:
-            accumulator.block.write(after[:, chosen.active], chosen.lanes[chosen.active])
 
     return step
+
+
+def _eager(operation: Operation) -> Callable[[Selection], None]:
+    """The result is in the registers at once."""
+    accumulator = operation.accumulator
+
+    def run(chosen: Selection) -> None:
+        products = operation.products(chosen)
+        before = accumulator.block.read(chosen.lanes)
+        _write(accumulator, chosen, accumulator.combine(products, before, operation.keeps(chosen)))
+
+    return run
+
+
+def _write(accumulator: Accumulator, chosen: Selection, values: Array) -> None:
+    if chosen.active is None:
+        accumulator.block.write(values, chosen.lanes)
+    elif chosen.lanes is not None:
+        accumulator.block.write(values[:, chosen.active], chosen.lanes[chosen.active])
+
+
+class Late:
+    """Hazard mode: the result arrives at the wait that covers it, and all that the operation reads is watched."""
+
+    def __init__(self, operation: Operation, site: Site, tracker: Tracker) -> None:
+        self._operation = operation
+        self._site = site
+        self._tracker = tracker
+        flights = tracker.flights
+        self._rows = flights.rows(operation.accumulator.registers)
+        a = operation.a
+        self._sources = flights.rows(a.registers if isinstance(a, RegisterOperand) else [])
+        form = operation.form
+        self._form = hash((form.n, form.k, form.a, form.b, form.accumulator)) & 0x7FFFFFFF
+
+    def run(self, chosen: Selection) -> None:
+        """Check, compute, and keep the result until the wait."""
+        operation, site, flights = self._operation, self._site, self._tracker.flights
+        machine = site.machine
+        every = np.arange(machine.lanes) if chosen.lanes is None else chosen.lanes
+        lanes = every if chosen.active is None else every[chosen.active]
+        flights.check_issue(site, self._rows, self._sources, lanes, self._form)
+        keeps = operation.keeps(chosen)
+        adding = every if keeps is None else every[keeps]
+        adding = adding if chosen.active is None else np.intersect1d(adding, lanes)
+        self._tracker.check_written(site, operation.accumulator.block.indices, adding)
+        self._read_shared(chosen, lanes)
+        before = flights.current(self._rows, every, operation.accumulator.block.read(every))
+        after = operation.accumulator.combine(operation.products(chosen), before, keeps)
+        if chosen.active is not None:
+            after = after[:, chosen.active]
+        flights.issue(site, self._rows, self._sources, lanes, after, self._form)
+        operation.accumulator.block.write(np.full_like(after, FRESH_WORD), lanes)
+
+    def _read_shared(self, chosen: Selection, lanes: Array) -> None:
+        machine = self._site.machine
+        starting = np.zeros(machine.lanes, np.bool_)
+        starting[lanes] = True
+        warps: Array = np.any(starting.reshape(-1, WARP), axis=1)
+        for number, first in enumerate(chosen.first.tolist()):
+            base = first // WARP // 4 * 4
+            group = warps[base : base + 4]
+            readers = [int(WARP * (base + warp)) for warp in np.flatnonzero(group)]
+            for operand in (self._operation.a, self._operation.b):
+                if isinstance(operand, SharedOperand):
+                    where = operand.bytes(chosen, number)
+                    self._tracker.async_read(self._site, where, readers)
+                    self._tracker.async_read_begins(self._site, where, first, group)
 
 
 OPCODES = {"wgmma": decode_wgmma}

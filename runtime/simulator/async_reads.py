@@ -1,0 +1,104 @@
+"""Shared memory that asynchronous matrix operations read: it must stay as it is until they are known to be complete.
+
+An operation of a warpgroup is complete when any of its warps has waited for it; a write must be ordered after such a
+wait. Source: PTX ISA, "wgmma.wait_group" (accessing what an operation reads before it completes is undefined).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.types import Array
+
+_NONE = -1
+_NEVER = np.iinfo(np.int32).max
+WARPS = 4  # warps of a warpgroup
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An operation in flight: its number, the warpgroup's first warp, the groups (per warp) that its wait covers."""
+
+    number: int
+    first_warp: int
+    group: Array
+
+
+class AsyncReads:
+    """Per byte of shared memory and warpgroup of its CTA: the last operation that reads it, and its waits."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._warps = machine.slots // WARP
+        groups = max(self._warps // WARPS, 1)
+        self._last = np.full((machine.shared.bytes.size, groups), _NONE, np.int32)
+        self._waited = np.full((64, WARPS), _NEVER, np.int32)
+        self._lines = np.zeros(64, np.int64)
+        self._count = 0
+        self._flying: list[Reading] = []
+
+    def start(self) -> None:
+        """A batch begins: nothing is in flight."""
+        self._last.fill(_NONE)
+        self._waited.fill(_NEVER)
+        self._count = 0
+        self._flying.clear()
+
+    def begin(self, site: Site, where: Array, first_lane: int, committed: Array) -> None:
+        """A warpgroup starts an operation that reads bytes; committed: groups that each warp has committed."""
+        if self._count == len(self._waited):
+            self._waited = np.concatenate([self._waited, np.full_like(self._waited, _NEVER)])
+            self._lines = np.concatenate([self._lines, np.zeros_like(self._lines)])
+        number = self._count
+        self._count += 1
+        self._lines[number] = site.instruction.line
+        warp = first_lane % self._machine.slots // WARP // WARPS * WARPS
+        cta = first_lane // self._machine.slots
+        self._last[where, warp // WARPS] = number
+        self._flying.append(Reading(number, cta * self._warps + warp, committed))
+
+    def waited(self, warps: Array, least: Array, epoch: Array) -> None:
+        """Warps waited: operations of groups below `least` are complete. All arrays are per warp of the machine."""
+        rest: list[Reading] = []
+        for reading in self._flying:
+            members = slice(reading.first_warp, reading.first_warp + WARPS)
+            done = warps[members] & (reading.group < least[members])
+            self._waited[reading.number] = np.where(
+                done, np.minimum(self._waited[reading.number], epoch[members]), self._waited[reading.number]
+            )
+            if not (self._waited[reading.number] != _NEVER).all():
+                rest.append(reading)
+        self._flying = rest
+
+    def check_write(self, site: Site, where: Array, lanes: Array, known: Array) -> None:
+        """Raise HazardError where a byte is written and an operation that reads it is not known to be complete.
+
+        where, lanes: byte positions and the lanes that write them, of one shape; known: per CTA, warp and other warp,
+        the epoch of the other that the warp knows.
+        """
+        if self._count == 0:
+            return
+        operation = self._last[where]  # [..., warpgroup]
+        if (operation == _NONE).all():
+            return
+        slots = self._machine.slots
+        cta, warp = np.broadcast_arrays(lanes // slots, lanes % slots // WARP)
+        waits = self._waited[operation]  # [..., warpgroup, warp of it]
+        others = np.arange(int(waits.shape[-2]) * WARPS).reshape(-1, WARPS)
+        knows: Array = known[cta, warp][..., others] >= waits
+        knows |= (others == warp[..., None, None]) & (waits != _NEVER)
+        bad: Array = (operation != _NONE) & ~knows.any(axis=-1)
+        if bad.any():
+            position = tuple(int(axis[0]) for axis in np.nonzero(bad))
+            byte = int(np.broadcast_to(where, bad.shape[:-1])[position[:-1]]) % self._machine.shared.stride
+            lane = int(np.broadcast_to(lanes, bad.shape[:-1])[position[:-1]])
+            line = int(self._lines[int(operation[position])])
+            raise HazardError(
+                f"{self._machine.describe(lane)} writes byte {byte} of shared memory, which the matrix operation of "
+                f"line {line} may still read; wait for it, and let that wait come before this write",
+                site.instruction.line,
+                site.instruction.text,
+            )

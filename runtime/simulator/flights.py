@@ -1,0 +1,199 @@
+"""Registers that asynchronous operations own: results not yet delivered, and sources that must not change.
+
+wgmma owns its accumulators and a register A from its issue to the wgmma.wait_group that covers it; tcgen05.ld its
+destinations until tcgen05.wait::ld. Until then results lie in a shadow and the registers hold 0xFF bytes. A register
+that a thread touched since its last wgmma.fence cannot go into a wgmma. Sources: PTX ISA, "wgmma.fence",
+"wgmma.wait_group", "tcgen05.wait".
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Entry, Instruction, Operand, Register, Vector
+from runtime.simulator.types import Array
+
+FREE, RESULT, SOURCE, LOADED = 0, 1, 2, 3
+_ADVICE = {
+    RESULT: "is the result of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
+    SOURCE: "is operand A of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
+    LOADED: "is loaded by the tcgen05.ld of line {line}, which is in flight; tcgen05.wait::ld must come first",
+}
+
+
+def _registers(operand: Operand) -> list[Register]:
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return [item for item in items if isinstance(item, Register)]
+
+
+def _owned(instruction: Instruction) -> list[Register]:
+    """Registers that an instruction owns beyond its issue."""
+    if instruction.base == "wgmma" and "mma_async" in instruction.modifiers:
+        owned = _registers(instruction.operands[0])
+        if len(instruction.operands) > 1 and isinstance(instruction.operands[1], Vector):
+            owned += _registers(instruction.operands[1])
+        return owned
+    if instruction.base == "tcgen05" and "ld" in instruction.modifiers:
+        return [register for operand in instruction.operands[:-1] for register in _registers(operand)]
+    return []
+
+
+class Flights:
+    """State per owned register and lane: who owns it, since which group and line, and what it will hold."""
+
+    def __init__(self, machine: Machine, entry: Entry) -> None:
+        self._machine = machine
+        self._names = {register.index: register.name for register in entry.registers}
+        owned = sorted({register.index for one in entry.instructions if one.operands for register in _owned(one)})
+        self._row = {index: row for row, index in enumerate(owned)}
+        self._index = np.array(owned, np.int64)
+        shape = len(owned), machine.lanes
+        self._state = np.zeros(shape, np.int8)
+        self._group = np.zeros(shape, np.int64)
+        self._line = np.zeros(shape, np.int64)
+        self._form = np.zeros(shape, np.int32)
+        self._touched = np.ones(shape, np.bool_)
+        self._shadow = np.zeros(shape, np.uint32)
+        self.committed = np.zeros(machine.lanes, np.int64)
+
+    def start(self) -> None:
+        """A batch begins: nothing is in flight, and every register needs a fence before wgmma."""
+        self._state.fill(FREE)
+        self._touched.fill(True)
+        self.committed.fill(0)
+
+    # ---- accesses by other instructions
+
+    def guard(
+        self, instruction: Instruction, reads: set[int], writes: set[int]
+    ) -> Callable[[Array | None], None] | None:
+        """What checks the accesses of an instruction to owned registers; None where it has none."""
+        both = reads | writes
+        rows = np.array(sorted(self._row[index] for index in both if index in self._row), np.int64)
+        written = {self._row[index] for index in writes if index in self._row}
+        if rows.size == 0 or _owned(instruction):
+            return None
+        is_written = np.array([int(row) in written for row in rows])[:, None]
+
+        def check(mask: Array | None) -> None:
+            lanes = self._machine.active(mask)
+            state = self._state[rows]
+            if state.any():
+                bad = (state == RESULT) | (state == LOADED) | ((state == SOURCE) & is_written)
+                if lanes is not None:
+                    bad &= lanes
+                if bad.any():
+                    row, lane = (int(axis[0]) for axis in np.nonzero(bad))
+                    verb = "writes" if is_written[row, 0] else "reads"
+                    raise self._error(instruction, int(rows[row]), lane, verb)
+            self._touched[rows] |= True if lanes is None else lanes
+
+        return check
+
+    def _error(self, instruction: Instruction, row: int, lane: int, verb: str) -> HazardError:
+        advice = _ADVICE[int(self._state[row, lane])].format(line=int(self._line[row, lane]))
+        name = self._names[int(self._index[row])]
+        return HazardError(
+            f"{self._machine.describe(lane)} {verb} register `{name}`, which {advice}",
+            instruction.line,
+            instruction.text,
+        )
+
+    # ---- wgmma
+
+    def rows(self, registers: list[Register]) -> Array:
+        """The rows of registers in this object's arrays."""
+        return np.array([self._row[register.index] for register in registers], np.int64)
+
+    def check_issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, form: int) -> None:
+        """A wgmma is issued by lanes (numbers). Raises HazardError where its registers are not ready."""
+        instruction = site.instruction
+        for rows in (accumulators, sources):
+            state = self._state[rows[:, None], lanes]
+            wrong = (state == LOADED) | ((state == RESULT) if rows is sources else (state == SOURCE))
+            if rows is accumulators:
+                wrong |= (state == RESULT) & (self._form[rows[:, None], lanes] != form)
+            if wrong.any():
+                row, lane = (int(axis[0]) for axis in np.nonzero(wrong))
+                raise self._error(instruction, int(rows[row]), int(lanes[lane]), "uses")
+            touched = self._touched[rows[:, None], lanes]
+            if touched.any():
+                row, lane = (int(axis[0]) for axis in np.nonzero(touched))
+                name = self._names[int(self._index[rows[row]])]
+                raise HazardError(
+                    f"{self._machine.describe(int(lanes[lane]))} touched register `{name}` with no wgmma.fence "
+                    "between that and this wgmma",
+                    instruction.line,
+                    instruction.text,
+                )
+
+    def current(self, rows: Array, lanes: Array, bits: Array) -> Array:
+        """Accumulators [register, lane] as the next wgmma sees them: undelivered results before register contents."""
+        flying = self._state[rows[:, None], lanes] == RESULT
+        return np.where(flying, self._shadow[rows[:, None], lanes], bits)
+
+    def issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, values: Array, form: int) -> None:
+        """Results [register, lane] wait for delivery; the caller poisons the registers."""
+        where = accumulators[:, None], lanes
+        self._shadow[where] = values
+        self._form[where] = form
+        for rows, state in ((sources, SOURCE), (accumulators, RESULT)):
+            self._state[rows[:, None], lanes] = state
+            self._group[rows[:, None], lanes] = self.committed[lanes]
+            self._line[rows[:, None], lanes] = site.instruction.line
+
+    def fence(self, mask: Array | None) -> None:
+        """wgmma.fence."""
+        lanes = self._machine.active(mask)
+        if lanes is None:
+            self._touched.fill(False)
+        else:
+            self._touched[:, lanes] = False
+
+    def commit(self, mask: Array | None) -> None:
+        """wgmma.commit_group."""
+        lanes = self._machine.active(mask)
+        self.committed += 1 if lanes is None else lanes
+
+    def wait(self, mask: Array | None, pending: int) -> None:
+        """wgmma.wait_group: deliver the results of all but the newest groups."""
+        lanes = self._machine.active(mask)
+        done = ((self._state == RESULT) | (self._state == SOURCE)) & (self._group < self.committed - pending)
+        if lanes is not None:
+            done &= lanes
+        self._deliver(done)
+
+    def _deliver(self, done: Array) -> None:
+        for row in np.flatnonzero(done.any(axis=1)):
+            target = self._machine.registers.rows[int(self._index[row])].view(np.uint32)
+            given = done[row] & (self._state[row] != SOURCE)
+            np.putmask(target, given, self._shadow[row])
+        self._state[done] = FREE
+
+    def warp_commits(self) -> Array:
+        """Groups that each warp of the machine has committed."""
+        return self.committed[::WARP]
+
+    # ---- tcgen05.ld
+
+    def load(self, site: Site, rows: Array, lanes: Array, values: Array) -> None:
+        """Results [register, lane] of a tcgen05.ld wait for tcgen05.wait::ld. Raises HazardError."""
+        where = rows[:, None], lanes
+        busy = self._state[where] != FREE
+        if busy.any():
+            row, lane = (int(axis[0]) for axis in np.nonzero(busy))
+            raise self._error(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
+        self._shadow[where] = values
+        self._state[where] = LOADED
+        self._line[where] = site.instruction.line
+
+    def wait_loads(self, mask: Array | None) -> None:
+        """tcgen05.wait::ld: deliver what the lanes' loads have read."""
+        lanes = self._machine.active(mask)
+        done = self._state == LOADED
+        if lanes is not None:
+            done &= lanes
+        self._deliver(done)
