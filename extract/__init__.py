@@ -5,21 +5,21 @@ Knows nothing of GPUs, tiles or egglog; imports no other package of this project
 
 from __future__ import annotations
 
-from typing import Literal
-
 from extract.answer import Answer, Moment, Report, check
 from extract.auto import auto
 from extract.errors import CheckError, ExtractionError, GraphError, GraphWarning, InfeasibleError
 from extract.graph import Graph, GraphBuilder
 from extract.greedy import greedy
 from extract.ilp import ilp
+from extract.many import extract_many
+from extract.methods import METHODS, Method, extract
 from extract.pruned import pruned
 from extract.session import Listener
+from extract.top import top
 from extract.tree import tree
 
-Method = Literal["auto", "tree", "greedy", "pruned", "ilp"]
-
 __all__ = [
+    "METHODS",
     "Answer",
     "CheckError",
     "ExtractionError",
@@ -35,38 +35,10 @@ __all__ = [
     "auto",
     "check",
     "extract",
+    "extract_many",
     "greedy",
     "ilp",
     "pruned",
+    "top",
     "tree",
 ]
-
-
-def extract(
-    graph: Graph,
-    method: Method = "greedy",
-    *,
-    time_limit: float | None = None,
-    start: Answer | None = None,
-    listener: Listener | None = None,
-) -> Answer:
-    """Extract by a named method and re-verify the answer.
-
-    time_limit: seconds for auto (10 by default), pruned and ilp (60). start: an answer to begin from, also one for
-    other costs. listener: called when the best answer or the bound changes. Raises InfeasibleError, and ExtractionError
-    for an unknown method.
-    """
-    if method == "tree":
-        answer = tree(graph)
-    elif method == "greedy":
-        answer = greedy(graph, start=start)
-    elif method == "pruned":
-        answer = pruned(graph, time_limit=time_limit, start=start, listener=listener)
-    elif method == "ilp":
-        answer = ilp(graph, time_limit=time_limit, start=start, listener=listener)
-    elif method == "auto":
-        answer = auto(graph, time_limit=time_limit, start=start, listener=listener)
-    else:
-        raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
-    check(graph, answer)
-    return answer

@@ -24,13 +24,17 @@ Floats = NDArray[np.float64]
 NO_GROUP = -1
 
 
-class _TopologyCell:
-    """Holds the adjacency lists once built, shared by every re-costed copy of a graph."""
+class Shared:
+    """What every re-costed copy of a graph has in common, once it has been worked out."""
 
-    __slots__ = ("value",)
+    __slots__ = ("recosted", "structures", "topology")
 
     def __init__(self) -> None:
-        self.value: Topology | None = None
+        self.topology: Topology | None = None
+        self.structures: dict[bytes, Any] = {}
+        """Cost-free simplifications by what they depend on (`extract.simplify`)."""
+        self.recosted = False
+        """Whether a copy under other costs exists, so that sharing pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,7 @@ class Graph:
     n_classes: int
     class_name: tuple[str, ...] | None = None
     node_name: tuple[str, ...] | None = None
-    _cell: _TopologyCell = field(default_factory=_TopologyCell, repr=False)
+    shared: Shared = field(default_factory=Shared, repr=False)
 
     @classmethod
     def build(
@@ -135,11 +139,11 @@ class Graph:
     @property
     def topology(self) -> Topology:
         """Adjacency lists of the part below the roots, built at first use and shared by re-costed copies."""
-        if self._cell.value is None:
-            self._cell.value = Topology.of(
+        if self.shared.topology is None:
+            self.shared.topology = Topology.of(
                 self.node_class, self.child_offset, self.child_class, self.root, self.n_classes
             )
-        return self._cell.value
+        return self.shared.topology
 
     def children(self, node: int) -> list[int]:
         """Child classes of a node, in operand order."""
@@ -162,6 +166,7 @@ class Graph:
         """The same e-graph under another cost per node [n]; shares all structure."""
         graph = replace(self, cost=_floats("cost", cost))
         _check_costs(graph)
+        self.shared.recosted = True
         return graph
 
     def with_limit(self, limit: ArrayLike) -> Graph:

@@ -7,8 +7,11 @@ out unless they can close a cycle, which cuts the graph into parts that share no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +19,9 @@ from extract.answer import Answer, make_answer
 from extract.graph import Graph, Ints
 from extract.reduction import Reduction
 from extract.settle import INFINITY
+
+MAX_STRUCTURES: Final = 8
+"""Cost-free simplifications kept per graph; they differ by forbidden nodes and limits, of which targets have few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +49,61 @@ class Simplified:
                 chosen[owner[part]] = part
         return chosen
 
+    def followed_by(self, second: Simplified) -> Simplified:
+        """This reduction and one of its result, as one."""
+        forced = self.forced + [part for node in second.forced for part in self.origin[node]]
+        origin = [tuple(part for node in parts for part in self.origin[node]) for parts in second.origin]
+        steps = {step: self.steps.get(step, 0) + second.steps.get(step, 0) for step in {**self.steps, **second.steps}}
+        return Simplified(self.original, second.graph, self.base + second.base, forced, origin, steps)
+
+    def recosted(self, graph: Graph) -> Simplified:
+        """The same reduction of a copy of the original under other costs; for steps that hold for all costs."""
+        if graph is self.original:
+            return self
+        cost = graph.cost
+        base = math.fsum(cost[self.forced].tolist())
+        reduced = self.graph
+        if reduced is not None:
+            starts = np.cumsum([0, *(len(parts) for parts in self.origin[:-1])])
+            flat = np.fromiter(chain.from_iterable(self.origin), np.int64)
+            reduced = reduced.with_cost(np.add.reduceat(cost[flat], starts))
+        return Simplified(graph, reduced, base, self.forced, self.origin, self.steps)
+
     def answer(self, nodes: Iterable[int], bound: float, method: str, seconds: float) -> Answer:
         """An answer for the original; bound: of the reduced graph."""
         return make_answer(self.original, self.choice(nodes), self.base + bound, method, seconds)
 
 
 def simplify(graph: Graph) -> Simplified:
-    """Reduce a graph. Raises InfeasibleError, without a reason, when no answer is left."""
-    reduction = Reduction(graph, costed=True)
+    """Reduce a graph. Raises InfeasibleError, without a reason, when no answer is left.
+
+    Copies of one graph under other costs share the steps that hold for all costs.
+    """
+    if not graph.shared.recosted:
+        return _reduce(graph, costed=True)
+    first = structure(graph)
+    if first.graph is None:
+        return first
+    return first.followed_by(_reduce(first.graph, costed=True))
+
+
+def structure(graph: Graph) -> Simplified:
+    """The steps that hold for all costs with the same forbidden nodes: answers correspond one to one.
+
+    Raises InfeasibleError, without a reason, when no answer is left.
+    """
+    key = np.isinf(graph.cost).tobytes() + graph.limit.tobytes()
+    known = graph.shared.structures
+    if key not in known:
+        if len(known) == MAX_STRUCTURES:
+            known.clear()
+        known[key] = _reduce(graph, costed=False)
+    shape: Simplified = known[key]
+    return shape.recosted(graph)
+
+
+def _reduce(graph: Graph, *, costed: bool) -> Simplified:
+    reduction = Reduction(graph, costed=costed)
     reduction.run()
     return _export(graph, reduction)
 

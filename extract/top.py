@@ -1,0 +1,75 @@
+"""The k cheapest distinct answers, for measuring them on the machine."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from extract.answer import Answer, check
+from extract.constrained import reachable_nodes
+from extract.cycles import find_cycles, two_cycles
+from extract.errors import ExtractionError, InfeasibleError
+from extract.graph import Graph
+from extract.infeasible import why_infeasible
+from extract.program import Program, make_program
+from extract.session import DEFAULT_TIME_LIMIT
+from extract.settle import INFINITY, settle_dag
+from extract.simplify import Simplified, structure
+from extract.solver import Solver
+
+
+def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[Answer]:
+    """Up to `count` answers in order of cost, no two choosing the same nodes; fewer when there are no more.
+
+    Each is found by forbidding those before it (a no-good cut over its nodes), after the simplifications that lose no
+    answer. The bound of an answer holds for all answers but those before it. Ctrl-C and the end of time_limit seconds
+    return those found. Raises InfeasibleError when there is none, ExtractionError when none was found in time.
+    """
+    if count < 1:
+        raise ExtractionError(f"asked for {count} answers; ask for at least 1")
+    began = perf_counter()
+    deadline = began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
+    try:
+        simplified = structure(graph)
+    except InfeasibleError as error:
+        raise InfeasibleError(why_infeasible(graph)) from error
+    if simplified.graph is None:
+        return [simplified.answer([], 0.0, "top", perf_counter() - began)]
+    program = make_program(simplified.graph, INFINITY)
+    found = [] if program is None else _enumerate(program, simplified, count, began, deadline)
+    if not found:
+        if perf_counter() >= deadline:
+            raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+        raise InfeasibleError(why_infeasible(graph))
+    for answer in found:
+        check(graph, answer)
+    return found
+
+
+def _enumerate(program: Program, simplified: Simplified, count: int, began: float, deadline: float) -> list[Answer]:
+    solver = Solver(program)
+    solver.cut(two_cycles(program))
+    found: list[Answer] = []
+    while len(found) < count and (left := deadline - perf_counter()) > 0:
+        outcome = solver.run(left)
+        if outcome.infeasible or outcome.selected is None:
+            break
+        cycles = find_cycles(program, outcome.selected)
+        if cycles and outcome.finished:
+            solver.cut(cycles)
+            continue
+        if not cycles:
+            nodes = _needed(program, outcome.selected)
+            found.append(simplified.answer(nodes, outcome.bound, "top", perf_counter() - began))
+            solver.add_row(-INFINITY, [program.column[node] for node in nodes], len(nodes) - 1.0)
+        if not outcome.finished:
+            break  # what comes later may be cheaper than this
+    return sorted(found, key=lambda answer: answer.cost)
+
+
+def _needed(program: Program, selected: list[int]) -> list[int]:
+    """The selected nodes that the roots need."""
+    topology = program.graph.topology
+    weight = [INFINITY] * topology.n_nodes
+    for node in selected:
+        weight[node] = 0.0
+    return reachable_nodes(topology, settle_dag(topology, weight).choice)
