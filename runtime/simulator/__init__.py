@@ -22,6 +22,7 @@ from runtime.simulator.errors import (
 from runtime.simulator.launch import launch
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.report import Report, Sectors
+from runtime.simulator.tensormap import TensorMap
 
 __all__ = [
     "Address",
@@ -37,6 +38,7 @@ __all__ = [
     "Sectors",
     "SimulatorError",
     "StepLimitError",
+    "TensorMap",
     "TrapError",
     "UnknownOpcodeError",
     "UnsupportedModifierError",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from runtime.simulator.errors import OperandError, SimulatorError
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Guard, Instruction, Negated, Pair, Register, Symbol
 from runtime.simulator.types import TYPES, Array
+
+if TYPE_CHECKING:
+    from runtime.simulator.waiting import Wait
 
 # Stores the result of bar.red: (released lanes, votes of all lanes, lanes that took part).
 Finish: TypeAlias = Callable[[Array, Array, Array], None]
@@ -34,6 +37,10 @@ class Lanes(Protocol):
 
     def meet(self, pc: int, mask: Array, members: Array) -> Array:
         """The lanes whose whole warp group has come to a `.sync` instruction; the others wait there."""
+        ...
+
+    def park(self, wait: "Wait", mask: Array) -> None:
+        """Let lanes wait until `wait` says that they may go on."""
         ...
 
 
@@ -262,6 +269,7 @@ class Barriers:
         self._expected: dict[int, Array] = {}
         self._votes: dict[int, Array] = {}
         self.observer: Observer | None = None
+        self.progress = 0
 
     def is_used(self, number: int) -> bool:
         """Whether lanes wait at a barrier or have arrived at it."""
@@ -279,6 +287,7 @@ class Barriers:
     def wait(self, number: int, arrival: Arrival, predicate: Array | None) -> None:
         """Lanes start to wait at a barrier."""
         self._check(number, arrival.pc)
+        self.progress += 1
         self._arrivals.setdefault(number, []).append(arrival)
         if arrival.expected is not None:
             self._note_expected(number, arrival.mask, arrival.expected)
@@ -289,6 +298,7 @@ class Barriers:
     def arrive(self, number: int, pc: int, mask: Array, expected: Array | None) -> None:
         """Lanes count as arrived without waiting. A warp counts whole (PTX ISA, "bar.arrive")."""
         self._check(number, pc)
+        self.progress += 1
         if self.observer is not None:
             self.observer.arrived(number, mask)
         credit = self._credit.setdefault(number, np.zeros(self._machine.ctas, np.int64))

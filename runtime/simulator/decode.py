@@ -7,7 +7,7 @@ registers may then write dead lanes as well), otherwise the lanes to work on.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple
 
 import numpy as np
 
@@ -27,7 +27,11 @@ from runtime.simulator.program import (
     Symbol,
     Vector,
 )
+from runtime.simulator.transfers import Transfers
 from runtime.simulator.types import TYPES, Array, PtxType, signed, unsigned
+
+if TYPE_CHECKING:
+    from runtime.simulator.control import Control
 
 Step: TypeAlias = Callable[[Array | None], None]
 Sources = TypeVarTuple("Sources")
@@ -64,6 +68,7 @@ class Binding:
     symbols: dict[str, Placed]
     parameter_bytes: bytes
     parameter_base: int
+    transfers: Transfers
     hazards: Tracker | None = None
     constants: dict[tuple[str, int], Array] = field(default_factory=dict[tuple[str, int], Array])
 
@@ -88,8 +93,9 @@ class Binding:
 class Decode:
     """One instruction while it is decoded: typed access to its modifiers and operands."""
 
-    def __init__(self, binding: Binding, instruction: Instruction) -> None:
+    def __init__(self, binding: Binding, instruction: Instruction, pc: int = 0) -> None:
         self.binding = binding
+        self.pc = pc
         self.machine = binding.machine
         self.instruction = instruction
         self.operands = instruction.operands
@@ -100,6 +106,7 @@ class Decode:
         self.writes: set[int] = set()
         self.site: Site | None = None
         self.members: Array | None = None
+        self.control: Control | None = None
         self.shareable: list[Shareable] = []
 
     # ---- errors
@@ -244,7 +251,14 @@ class Decode:
         address = self.symbol_address(operand)
         if type_.bits < 32 or address >> type_.bits:
             raise self.error(OperandError, f"the address of `{operand.name}` does not fit type .{type_.name}")
-        return self.binding.constant(address, type_)
+        return self.located(operand, address, type_)
+
+    def located(self, operand: Symbol, address: int, type_: PtxType) -> Array:
+        """The lanes of an address of a variable; in a cluster every CTA has shared addresses of its own."""
+        ranks = self.machine.rank_base
+        if ranks is None or self.placed(operand).space != "shared":
+            return self.binding.constant(address % (1 << type_.bits), type_)
+        return (ranks + address).astype(type_.dtype)
 
     def _special(self, operand: Special, type_: PtxType) -> Array:
         if self.instruction.base not in ("mov", "cvt"):  # ptxas 13.5: "Special register argument not allowed"

@@ -18,8 +18,10 @@ from runtime.simulator.parser import parse
 from runtime.simulator.program import Entry, Module, Parameter, Variable
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.schedule import Scheduler
+from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, TensorMap
+from runtime.simulator.transfers import Transfers
 
-Argument: TypeAlias = int | float | bytes | SupportsIndex | SupportsFloat
+Argument: TypeAlias = int | float | bytes | TensorMap | SupportsIndex | SupportsFloat
 Extent: TypeAlias = Sequence[int]
 
 # Lanes that run as one vector. Measured on a 512x512x512 f16 GEMM of 16 CTAs of 128 threads, one core: 0.51 s at 128
@@ -52,7 +54,7 @@ def launch(
 ) -> Report:
     """Run an entry of a PTX module over a grid.
 
-    args: one per parameter, an int, a float, bytes for an array parameter, or an address of `memory`;
+    args: one per parameter, an int, a float, an address of `memory`, bytes for an array parameter, or a TensorMap;
     dynamic_smem: bytes for `.extern .shared`; entry: needed where the module has several;
     hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost.
     Raises SimulatorError with the PTX line.
@@ -125,6 +127,10 @@ def _argument_bytes(kernel: Entry, parameter: Parameter, value: Argument) -> byt
     def wrong(reason: str) -> LaunchError:
         return LaunchError(f"argument for parameter `{parameter.name}` (.{type_.name}): {reason}", kernel.line)
 
+    if isinstance(value, TensorMap):
+        if not parameter.is_array or parameter.size != MAP_BYTES or parameter.offset % MAP_ALIGNMENT:
+            raise wrong(f"a tensor map needs `.param .align {MAP_ALIGNMENT} .b8 name[{MAP_BYTES}]`")
+        return value.encode()
     if parameter.is_array or isinstance(value, bytes | bytearray):
         if not isinstance(value, bytes | bytearray) or len(value) != parameter.size:
             raise wrong(f"expected {parameter.size} bytes")
@@ -203,15 +209,18 @@ def _run(
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
     tracker = Tracker(machine, kernel) if hazards else None
-    code, sites = link(kernel, Binding(machine, symbols, parameter_bytes, base, tracker))
-    scheduler = Scheduler(machine, code, max_blocks)
+    transfers = Transfers(machine, tracker)
+    code, sites = link(kernel, Binding(machine, symbols, parameter_bytes, base, transfers, tracker))
+    scheduler = Scheduler(machine, code, transfers, max_blocks)
     if tracker is not None:
         scheduler.barriers.observer = tracker
     live = 0
     for live in machine.batches():  # noqa: B007 - the last batch's count is used below
         if tracker is not None:
             tracker.start()
+        transfers.start()
         scheduler.run()
+        transfers.end()
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, :shared_size].copy()
     return _report(scheduler, sites, shared, shared_size)
 

@@ -65,7 +65,7 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     sites: list[Site] = []
     effects: list[Effect] = []
     for pc, instruction in enumerate(instructions):
-        d = Decode(binding, instruction)
+        d = Decode(binding, instruction, pc)
         is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
         effects.append(Effect(d.shareable, d.writes))
         if instruction.base in _CONTROL and not is_warp_barrier:
@@ -75,6 +75,11 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
             continue
         step = _decode(d, is_warp_barrier)
         guard = instruction.guard
+        if d.control is not None:
+            code.controls[pc] = d.control
+            if binding.hazards is not None:
+                code.steps[pc] = _watched_control(binding.hazards, d, guard)
+            continue
         if binding.hazards is not None and step is not None:
             step = _watched(binding.hazards, d, step)
         if d.site is not None:
@@ -155,6 +160,14 @@ def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
         whole(mask)
 
     return selected
+
+
+def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step:
+    """A step that checks the registers which the end of a block reads."""
+    check = tracker.watch(d.instruction, None, d.reads, d.writes)
+    if guard is None:
+        return check
+    return tracker.watch(d.instruction, _guarded(d, check, guard), {guard.register.index}, set())
 
 
 def _control(d: Decode, pc: int, entry: Entry) -> Control:

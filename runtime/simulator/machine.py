@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from runtime.simulator.errors import LaunchError
-from runtime.simulator.memory import FRESH, GlobalMemory, GlobalSpace, WindowSpace
+from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
 from runtime.simulator.program import Entry, Register
 from runtime.simulator.types import Array, unsigned
 
@@ -43,6 +43,11 @@ class Geometry:
     def ctas(self) -> int:
         """CTAs of the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def cluster_size(self) -> int:
+        """CTAs of a cluster."""
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
 
 @dataclass(slots=True)
@@ -98,7 +103,10 @@ class Machine:
         self.cta_of_lane = lane // self.slots
         self.thread_of_lane = lane % self.slots
         self.global_space = GlobalSpace(memory)
-        self.shared = WindowSpace("shared", SHARED_BASE, shared_size, ctas, self.cta_of_lane)
+        rank = self.cta_of_lane % geometry.cluster_size
+        self.rank_base = rank << RANK_SHIFT if geometry.cluster_size > 1 else None
+        self.shared = WindowSpace("shared", SHARED_BASE, shared_size, ctas, self.cta_of_lane, self.rank_base)
+        self.cluster_shared = ClusterSpace(self.shared, self.cta_of_lane, geometry.cluster_size)
         self.local = WindowSpace("local", LOCAL_BASE, local_size, self.lanes, lane)
         self.exists = self.thread_of_lane < geometry.threads
         self.live: Array | None = None
@@ -174,12 +182,16 @@ class Machine:
         self.live_count = int(np.count_nonzero(live))
         self.live = None if self.live_count == self.lanes else live
 
+    def describe_cta(self, number: int) -> str:
+        """Name a CTA of the machine by its index in the grid."""
+        return "(" + ",".join(str(int(value)) for value in self.cta_index[number]) + ")"
+
     def describe(self, lane: int) -> str:
         """Name the thread of a lane as CTA and thread index."""
         x, y, _ = self.geometry.block
         thread = int(self.thread_of_lane[lane])
-        cta = ",".join(str(int(value)) for value in self.cta_index[int(self.cta_of_lane[lane])])
-        return f"thread ({thread % x},{thread // x % y},{thread // (x * y)}) of CTA ({cta})"
+        cta = self.describe_cta(int(self.cta_of_lane[lane]))
+        return f"thread ({thread % x},{thread // x % y},{thread // (x * y)}) of CTA {cta}"
 
 
 def check_geometry(geometry: Geometry) -> None:

@@ -20,6 +20,9 @@ LOCAL_WINDOW = 2
 FIRST_GLOBAL_WINDOW = 3
 # Allocations start in the middle of their window, so that negative offsets are caught as well.
 _MIDDLE = 1 << (WINDOW_BITS - 1)
+# Above this bit of a shared address stands the rank of the CTA in its cluster. CUTLASS clears bit 24 to name the even
+# CTA of a pair (Sm100MmaPeerBitMask), so the hardware has it there too.
+RANK_SHIFT = 24
 # cudaMalloc aligns to at least 256 bytes (CUDA C++ Programming Guide, "Device Memory Accesses").
 ALLOCATION_ALIGNMENT = 256
 # Fresh memory holds 0xFF bytes: NaN in every float format, so that a forgotten write is seen.
@@ -159,11 +162,13 @@ class GlobalSpace:
 class WindowSpace:
     """Shared or local memory: one stretch of `size` bytes per owner (CTA or thread), at the same addresses for each.
 
-    base: the first address; stretches lie one after the other in `cells`; `owner` gives each thread its stretch.
+    base: the first address; stretches lie one after the other in `cells`; `owner` gives each thread its stretch, and
+    `shift` is what each thread's addresses have on top (None: nothing).
     """
 
-    def __init__(self, name: str, base: int, size: int, owners: int, owner: Array) -> None:
+    def __init__(self, name: str, base: int, size: int, owners: int, owner: Array, shift: Array | None = None) -> None:
         self.name = name
+        self.shift = shift
         self.base = base
         self.size = size
         self.stride = -(-max(size, 1) // 16) * 16
@@ -174,6 +179,8 @@ class WindowSpace:
     def position(self, address: Array, size: int, lanes: Array | None) -> Array:
         """Byte positions in `bytes` of accesses of `size` bytes by these lanes (None: all). Raises Fault."""
         where = address.astype(np.int64)
+        if self.shift is not None:
+            where -= self.shift if lanes is None else self.shift[lanes]
         good = (where >= self.base) & (where <= self.base + self.size - size)
         if not good.all():
             position = int(np.argmin(good))
@@ -195,3 +202,40 @@ class WindowSpace:
     def clear(self) -> None:
         """Forget all contents."""
         self.bytes.fill(FRESH)
+
+
+class ClusterSpace:
+    """The shared memory of all CTAs of a cluster, addressed by rank and address (the shared::cluster window)."""
+
+    def __init__(self, shared: WindowSpace, cta_of_lane: Array, size: int) -> None:
+        self._shared = shared
+        self._size = size
+        self._first = cta_of_lane - cta_of_lane % size
+
+    def position(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """Byte positions in the shared bytes of accesses of `size` bytes. Raises Fault."""
+        shared = self._shared
+        where = address.astype(np.int64)
+        rank = where >> RANK_SHIFT
+        inside = (where & ((1 << RANK_SHIFT) - 1)) - shared.base
+        good = (rank < self._size) & (inside >= 0) & (inside <= shared.size - size)
+        if not good.all():
+            position = int(np.argmin(good))
+            value = int(where[position])
+            raise Fault(
+                position,
+                f"{size} bytes at shared::cluster address {value:#x}: byte {int(inside[position])} of {shared.size} in "
+                f"CTA {int(rank[position])} of a cluster of {self._size}",
+            )
+        aligned = (where & (size - 1)) == 0
+        if not aligned.all():
+            position = int(np.argmin(aligned))
+            raise Fault(
+                position, f"shared::cluster address {int(where[position]):#x} is not a multiple of {size}", True
+            )
+        first = self._first if lanes is None else self._first[lanes]
+        return (first + rank) * shared.stride + inside
+
+    def index(self, address: Array, size: int, lanes: Array | None) -> Array:
+        """The cell numbers of accesses of `size` bytes. Raises Fault."""
+        return self.position(address, size, lanes) >> (size.bit_length() - 1)

@@ -16,11 +16,15 @@ from runtime.simulator.decode import Step
 from runtime.simulator.errors import DeadlockError, StepLimitError
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Instruction
+from runtime.simulator.transfers import Transfers
 from runtime.simulator.types import Array
+from runtime.simulator.waiting import Wait, Waiters
 
 # Of every _TURN group choices the last _GIVE_WAY go round all groups instead of to the smallest instruction number.
 _TURN = 4096
 _GIVE_WAY = 512
+# Times that lanes may give up waiting in turn with nothing else happening before that counts as a deadlock.
+_FRUITLESS = 8
 
 
 @dataclass(slots=True)
@@ -63,9 +67,12 @@ class Code:
 class Scheduler:
     """Runs the decoded entry on the live lanes of a machine until all have exited."""
 
-    def __init__(self, machine: Machine, code: Code, limit: int) -> None:
+    def __init__(self, machine: Machine, code: Code, transfers: Transfers, limit: int) -> None:
         self.machine = machine
         self.code = code
+        self.transfers = transfers
+        self.waiters = Waiters()
+        self.waits: Counter[int] = Counter()
         self.barriers = Barriers(machine, code.instructions)
         self.ready: dict[int, Array | None] = {}
         self.parked: dict[int, Array] = {}
@@ -73,10 +80,14 @@ class Scheduler:
         self._limit = limit
         self._blocks_run = 0
         self._turn = 0
+        self._stalled = 0
+        self._fruitless = 0
+        self._progress = -1
 
     def run(self) -> None:
         """Run one batch. Raises DeadlockError and what the instructions raise."""
         self.ready = {0: None}
+        self.waiters.clear()
         while self.ready:
             pc, mask = self._pick()
             if mask is None:
@@ -84,8 +95,12 @@ class Scheduler:
             else:
                 self._diverged(pc, mask)
             self._blocks_run += 1
+            if self.waiters:
+                self._serve_waiters()
             if not self.ready and self.machine.live_count:
                 self._retry_parked()
+                while not self.ready and self._unblock():
+                    pass
                 if not self.ready:
                     raise self._deadlock()
             if self._blocks_run > self._limit:
@@ -97,6 +112,38 @@ class Scheduler:
             return
         waiting = self.ready.get(pc)
         self.ready[pc] = mask if waiting is None else waiting | mask
+
+    def park(self, wait: Wait, mask: Array) -> None:
+        """Let lanes wait until `wait` says that they may go on."""
+        self.waits[self.code.instructions[wait.pc].line] += self.live_warps(mask)
+        self.waiters.park(wait, mask)
+
+    def _serve_waiters(self) -> None:
+        """Wake lanes after a change; where others spin for long, let what the lanes wait for arrive."""
+        self._stalled += 1
+        if self.transfers.mbarriers.changed:
+            self._wake()
+        elif self._stalled >= _TURN and self.transfers.is_flying:
+            self._stalled = 0
+            if self.transfers.deliver(self.waiters.wanted_cells()):
+                self._wake()
+
+    def _wake(self) -> None:
+        self.transfers.mbarriers.changed = False
+        if self.waiters.wake(self.add):
+            self._stalled = 0
+
+    def _unblock(self) -> bool:
+        """No lane can go on: let data arrive, or lanes give up waiting; whether anything happened."""
+        if not self.waiters:
+            return False
+        if self.transfers.deliver(self.waiters.wanted_cells()):
+            self._wake()
+            return True
+        progress = self.transfers.mbarriers.progress + self.barriers.progress
+        self._fruitless = self._fruitless + 1 if progress == self._progress else 0
+        self._progress = progress
+        return self._fruitless < _FRUITLESS and self.waiters.give_up(self.add)
 
     def counts(self) -> Counter[str]:
         """Instructions issued by warps, by opcode, over all runs."""
@@ -111,6 +158,7 @@ class Scheduler:
     def exited(self) -> None:
         """Complete barriers that only waited for lanes that have now exited."""
         self.barriers.release(self.add)
+        self.transfers.mbarriers.changed = True
 
     def live_warps(self, mask: Array | None) -> int:
         """Warps with at least one lane in a mask (None: live)."""
@@ -196,6 +244,7 @@ class Scheduler:
         first: Instruction | None = None
         waiting = [(pc, mask, "its warp") for pc, mask in self.parked.items()]
         waiting += [(pc, mask, f"barrier {number}") for number, pc, mask in self.barriers.waiting()]
+        waiting += self.waiters.waiting()
         for pc, mask, what in sorted(waiting, key=lambda entry: entry[0]):
             instruction = self.code.instructions[pc]
             first = first or instruction

@@ -45,9 +45,11 @@ def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array
     """What computes the lanes of an address, as unsigned integers of `bits` bits."""
     type_ = TYPES[f"u{bits}"]
     base = address.base
-    if isinstance(base, Symbol | Immediate):
-        start = d.symbol_address(base) if isinstance(base, Symbol) else int(base.value)
-        constant = d.binding.constant((start + address.offset) % (1 << bits), type_)
+    if isinstance(base, Symbol):
+        constant = d.located(base, d.symbol_address(base) + address.offset, type_)
+        return lambda: constant
+    if isinstance(base, Immediate):
+        constant = d.binding.constant((int(base.value) + address.offset) % (1 << bits), type_)
         return lambda: constant
     if not isinstance(base, Register):
         raise d.error(OperandError, "an address is a register, a variable or a constant, plus an offset")

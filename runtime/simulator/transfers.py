@@ -1,0 +1,227 @@
+"""Copies of the async proxy on their way: bulk copies, TMA, and whatever else completes on an mbarrier.
+
+Without hazard tracking a transfer happens where it is issued. With it, data arrives as late as is legal: when a lane
+that waits for its mbarrier cannot go on without it, newest first, or when its thread waits for its bulk group. Until
+then the destination holds 0xFF bytes. Source: PTX ISA, "Asynchronous Operations", "Async proxy".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.errors import HazardError
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.machine import Machine
+from runtime.simulator.mbarrier import Mbarriers, owed_of
+from runtime.simulator.memory import Fault
+from runtime.simulator.types import Array
+
+
+@dataclass(slots=True, eq=False)
+class Transfer:
+    """One movement of data by the async proxy.
+
+    lane: who issued it; read: takes the source's bytes; write: stores them; source, target: positions in the machine's
+    shared bytes that it reads and writes (None: global memory); cell: the mbarrier it completes on (None: a bulk
+    group); size: bytes it completes; arrivals: arrivals it makes there as well.
+    """
+
+    site: Site
+    lane: int
+    read: Callable[[], Array]
+    write: Callable[[Array], None]
+    source: Array | None = None
+    target: Array | None = None
+    cell: int | None = None
+    size: int = 0
+    arrivals: int = 0
+    phase: int = 0
+    data: Array | None = None
+    is_done: bool = False
+
+
+@dataclass(slots=True)
+class Groups:
+    """The bulk groups of one thread: the open one, and the committed ones, oldest first."""
+
+    open: list[Transfer] = field(default_factory=list[Transfer])
+    closed: list[list[Transfer]] = field(default_factory=list[list[Transfer]])
+
+
+class Transfers:
+    """The transfers of a machine, and the mbarriers they complete on."""
+
+    def __init__(self, machine: Machine, tracker: Tracker | None) -> None:
+        self.machine = machine
+        self.tracker = tracker
+        self.mbarriers = Mbarriers(machine)
+        self._flying: list[Transfer] = []
+        self._groups: dict[int, Groups] = {}
+
+    @property
+    def is_late(self) -> bool:
+        """Whether data arrives as late as is legal."""
+        return self.tracker is not None
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether a transfer that completes on an mbarrier is under way."""
+        return bool(self._flying)
+
+    def start(self) -> None:
+        """A batch begins: nothing is under way."""
+        self.mbarriers.start()
+        self._flying.clear()
+        self._groups.clear()
+
+    def issue(self, transfer: Transfer) -> None:
+        """Start a transfer. Raises HazardError, and Fault-free errors of its mbarrier located at its site."""
+        if transfer.cell is not None:
+            self._check_cell(transfer)
+            transfer.phase = int(self.mbarriers.completed[transfer.cell])
+        if self.tracker is None:
+            transfer.write(transfer.read())
+            transfer.is_done = True
+            self._signal(transfer)
+            return
+        self.tracker.issue(transfer)
+        if transfer.cell is not None:
+            self._flying.append(transfer)
+        else:
+            self._groups.setdefault(transfer.lane, Groups()).open.append(transfer)
+
+    def _check_cell(self, transfer: Transfer) -> None:
+        try:
+            self.mbarriers.states(np.array([transfer.cell]))
+        except Fault as fault:
+            raise self._error(transfer, f"{self._who(transfer)} completes on {fault.reason}") from None
+
+    def _signal(self, transfer: Transfer) -> None:
+        if transfer.cell is None:
+            return
+        cell = np.array([transfer.cell])
+        try:
+            if transfer.size:
+                self.mbarriers.add(cell, np.array([-transfer.size]))
+            if transfer.arrivals:
+                self.mbarriers.arrive(cell, np.array([transfer.arrivals]))
+        except Fault as fault:
+            raise self._error(transfer, f"{self._who(transfer)} completes on {fault.reason}") from None
+
+    def _who(self, transfer: Transfer) -> str:
+        return self.machine.describe(transfer.lane)
+
+    def _error(self, transfer: Transfer, message: str) -> HazardError:
+        return HazardError(message, transfer.site.instruction.line, transfer.site.instruction.text)
+
+    # ---- late arrival
+
+    def _finish_read(self, transfer: Transfer) -> None:
+        if transfer.data is None:
+            transfer.data = transfer.read()
+            if self.tracker is not None:
+                self.tracker.read_done(transfer)
+
+    def _finish(self, transfer: Transfer) -> None:
+        """Let the data of a transfer arrive."""
+        if transfer.is_done:
+            return
+        self._finish_read(transfer)
+        if transfer.data is not None:
+            transfer.write(transfer.data)
+        transfer.is_done = True
+        if self.tracker is not None:
+            self.tracker.write_done(transfer)
+        self._signal(transfer)
+
+    def deliver(self, wanted: Array) -> bool:
+        """Let the newest transfer arrive that completes on one of these mbarrier cells; whether there was one."""
+        cells = set(wanted.tolist())
+        for position in range(len(self._flying) - 1, -1, -1):
+            transfer = self._flying[position]
+            if transfer.cell in cells:
+                del self._flying[position]
+                self._finish(transfer)
+                self._check_left(transfer)
+                return True
+        return False
+
+    def _check_left(self, done: Transfer) -> None:
+        """A phase that completes while a copy of it is under way expected too few bytes."""
+        if done.cell is None or int(self.mbarriers.completed[done.cell]) == done.phase:
+            return
+        for transfer in self._flying:
+            if transfer.cell == done.cell and transfer.phase == done.phase and transfer.size:
+                raise self._error(
+                    transfer,
+                    f"wrong tx count: phase {done.phase} of {self.name(done.cell)} completes although "
+                    f"{transfer.size} bytes that {self._who(transfer)} copies for it are still to come; "
+                    "expect the bytes of every copy",
+                )
+
+    def commit(self, lanes: Sequence[int]) -> None:
+        """cp.async.bulk.commit_group."""
+        for lane in lanes:
+            groups = self._groups.setdefault(lane, Groups())
+            groups.closed.append(groups.open)
+            groups.open = []
+
+    def wait(self, lanes: Sequence[int], pending: int, is_read: bool) -> None:
+        """cp.async.bulk.wait_group{.read}: all but the newest groups have read their sources, or are complete."""
+        for lane in lanes:
+            groups = self._groups.get(lane)
+            if groups is None:
+                continue
+            done = groups.closed[: max(len(groups.closed) - pending, 0)]
+            for transfer in [one for group in done for one in group]:
+                if is_read:
+                    self._finish_read(transfer)
+                else:
+                    self._finish(transfer)
+            if not is_read:
+                del groups.closed[: len(done)]
+
+    def end(self) -> None:
+        """A batch ends. Raises HazardError for what was never waited for and for bytes never delivered."""
+        if self.tracker is None:
+            return
+        for transfer in self._flying:
+            if transfer.size or transfer.arrivals:
+                raise self._error(
+                    transfer,
+                    f"the copy of {self._who(transfer)} is still in flight when its CTA ends; "
+                    f"wait for {self.name(transfer.cell)} before the exit",
+                )
+        for groups in self._groups.values():
+            for transfer in [one for group in [*groups.closed, groups.open] for one in group]:
+                if transfer.source is not None and transfer.data is None:
+                    raise self._error(
+                        transfer,
+                        f"{self._who(transfer)} exits while this copy may still read its shared memory; "
+                        "commit the group and wait for it with cp.async.bulk.wait_group.read 0",
+                    )
+                self._finish(transfer)
+        self._check_owed()
+
+    def _check_owed(self) -> None:
+        for cell in sorted(self.mbarriers.live):
+            state = self.machine.shared.cells[8][cell : cell + 1]
+            owed = int(owed_of(state)[0])
+            if owed:
+                raise HazardError(
+                    f"wrong tx count: at the end of the CTA {self.name(cell)} still owes {owed} bytes "
+                    f"({self.mbarriers.describe(cell)}); expect_tx and the bytes that complete must be equal"
+                )
+
+    def name(self, cell: int | None) -> str:
+        """An mbarrier by its shared address."""
+        if cell is None:
+            return "its bulk group"
+        shared = self.machine.shared
+        position = cell * 8
+        address = position % shared.stride + shared.base
+        return (
+            f"the mbarrier at shared address {address:#x} of CTA {self.machine.describe_cta(position // shared.stride)}"
+        )
