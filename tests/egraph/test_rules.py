@@ -1,6 +1,12 @@
 """Rules on kernels: what must become equal, and what must not."""
 
+from pathlib import Path
+
 import pytest
+
+from egraph.encode import encode
+from egraph.saturate import saturate
+from ir.load import load
 
 X = "%x: tile<i32>, %y: tile<i32>"
 C = "%c = constant <i32: {}> : tile<i32>\n"
@@ -383,3 +389,25 @@ def test_all_true_mask_falls_away(kernel):
     assert k.same("u", "v")
     assert k.same("u_t", "v_t")
     assert not k.same("w", "v")
+
+
+def test_negated_gemm_needs_one_negation_a_column():
+    """The example's 128 x 64 negations become 64: the scale is negated before it is broadcast."""
+    program = encode(load(Path(__file__).parents[2] / "examples" / "gemm_negated.mlir"))
+    names = {v.name: k for k, v in enumerate(program.values) if v is not None and v.name}
+
+    def paths(frozen, cls, *ops):
+        """The classes reached from a class through nodes of the given operations."""
+        found = {cls}
+        for op in ops:
+            found = {c for f in found for node in frozen.by_class.get(f, []) if node.op == op for c in node.children}
+        return found
+
+    operand, scale = names["a_negated"], names["scale"]
+    frozen = saturate(program).frozen
+    assert frozen.class_of(scale) in paths(frozen, frozen.class_of(operand), "mulf", "broadcast", "reshape", "negf")
+    without = saturate(program, without=["sink-negf"]).frozen
+    assert without.class_of(scale) not in paths(
+        without, without.class_of(operand), "mulf", "broadcast", "reshape", "negf"
+    )
+    assert paths(without, without.class_of(operand), "negf") == {without.class_of(names["a_scaled"])}
