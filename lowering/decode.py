@@ -20,6 +20,7 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects import cuda_tile as ct
 from ir.types import GLOBAL_PTR, I1, I32, PointerType, TensorType, TensorViewType, TileType, TokenType
 from lowering.convert.elementwise import scalar_op
+from lowering.placement.oracle import Mechanism
 from lowering.selection import BRANCH, Selection
 from lowering.tokens import LOADS, Accesses, Order
 
@@ -419,11 +420,11 @@ class _Decoder:
 
     def copy(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
         view, index = operands
-        ty, _, shared, nbytes, inside, asynchronous = node.literals
+        ty, _, shared, nbytes, inside, mechanism = node.literals
         kind = self.type_at(ty, shared)
         return b.value(
-            nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, asynchronous=bool(asynchronous),
-            ragged=inside < nbytes, ordered=cls in self.ordered,
+            nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, ragged=inside < nbytes,
+            asynchronous=mechanism != Mechanism.REGISTERS, tma=mechanism == Mechanism.TMA, ordered=cls in self.ordered,
         )  # fmt: skip
 
     def shared_read(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
@@ -441,6 +442,13 @@ class _Decoder:
         return b.add(
             nv_tileas.Gather, *present, types=[self.type_at(ty, layout)], segments=segments, width=width
         ).result
+
+    def rename_shared(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+        kind = self.type_of(cls)
+        if node.op == "p.reshape_shared":
+            return b.value(nv_tileas.Reshape, operands[0], types=[kind])
+        permutation = self.interner.attributes[node.literals[0]]
+        return b.value(nv_tileas.Permute, operands[0], types=[kind], permutation=permutation)
 
     def product(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
         choice = self.selection.oracle.choice(node.literals[0])
@@ -504,7 +512,8 @@ _VALUES: dict[str, Maker] = {
     "p.get_tensor_shape": _Decoder.tensor_shape, "p.get_tile_block_id": _Decoder.block_id,
     "p.get_num_tile_blocks": _Decoder.num_blocks, "p.proj": _Decoder.project, "p.load_view": _Decoder.load_view,
     "p.copy": _Decoder.copy, "p.shared_read": _Decoder.shared_read, "p.load_ptr": _Decoder.load_ptr,
-    "p.mmaf": _Decoder.product, "p.reduce": _Decoder.reduce,
+    "p.mmaf": _Decoder.product, "p.wgmma": _Decoder.product, "p.wgmma_rs": _Decoder.product,
+    "p.permute_shared": _Decoder.rename_shared, "p.reshape_shared": _Decoder.rename_shared, "p.reduce": _Decoder.reduce,
 }  # fmt: skip
 
 __all__ = ["I1", "TensorViewType", "UnsupportedError", "decode"]

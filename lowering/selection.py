@@ -22,11 +22,13 @@ from ir.types import I1, PartitionViewType, PointerType, TileType, TokenType
 from lowering.cost import FREE, RAGGED, UNKNOWN_TRIPS, Cost, Machine
 from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
+from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
-from lowering.placement.oracle import contiguous_dim, element_bytes
+from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
@@ -381,32 +383,52 @@ class _Selector:
         return cost + self.exposed(looped), 0
 
     def cost_copy(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
-        _, vty, shared_id, nbytes, inside, asynchronous = node.literals
-        if asynchronous and (not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async")):
-            return None, 0
+        _, vty, shared_id, nbytes, inside, mechanism = node.literals
         view: PartitionViewType = self.program.interner.types[vty]
         shared = self.oracle.shared(shared_id)
+        padded_with_zero = view.padding in (None, "zero")  # what asynchronous copies fill in out of bounds
+        if mechanism == Mechanism.REGISTERS:
+            return self.register_copy(view, shared, nbytes) + self.exposed(looped), shared.size_bytes
+        if not padded_with_zero:
+            return None, 0
+        stages = STAGES if looped else 1
+        cost = (
+            self.box_copy(view, shared) if mechanism == Mechanism.TMA else self.async_copy(view, shared, nbytes, inside)
+        )
+        usable = cost is not None and (looped or mechanism != Mechanism.TMA)  # one box by itself has nothing to hide it
+        return (cost, stages * shared.size_bytes) if usable else (None, 0)
+
+    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int) -> Cost:
+        """Load and store again."""
         threads = copy_threads(view, self.oracle.warps, nbytes)
-        contiguous = contiguous_dim(view) or 0
-        size = shared.element_bytes
-        stages = STAGES if asynchronous and looped else 1
-        if asynchronous:
-            padded_with_zero = view.padding in (None, "zero")  # cp.async fills what it does not copy with zeros
-            plan = async_copy(threads, view.tile, contiguous, shared, nbytes)
-            if plan is None or plan.bytes != nbytes or not padded_with_zero:
-                return None, 0
-            cost = self.machine.global_access(plan.source_thread, contiguous, len(plan.copies), size)
-            if inside < nbytes:
-                cost += Cost(alu=self.machine.instructions("int_add", RAGGED * len(plan.copies)))
-            written = self.machine.shared_access(plan.wavefronts, len(plan.copies))
-            return cost + Cost(memory=written.memory - self.machine.instructions("load_store", len(plan.copies))), (
-                stages * shared.size_bytes
-            )
+        contiguous, size = contiguous_dim(view) or 0, shared.element_bytes
         loads = global_access(threads, view.tile, contiguous, max(1, nbytes // size))
         stores = access_plan(threads, shared, "store")
         cost = self.machine.global_access(loads.thread, contiguous, len(loads.accesses), size)
-        cost += self.machine.shared_access(stores.wavefronts, len(stores.accesses))
-        return cost + self.exposed(looped), stages * shared.size_bytes
+        return cost + self.machine.shared_access(stores.wavefronts, len(stores.accesses))
+
+    def async_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, inside: int) -> Cost | None:
+        """cp.async by all threads."""
+        if not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async"):
+            return None
+        threads = copy_threads(view, self.oracle.warps, nbytes)
+        contiguous = contiguous_dim(view) or 0
+        plan = async_copy(threads, view.tile, contiguous, shared, nbytes)
+        if plan is None or plan.bytes != nbytes:
+            return None
+        cost = self.machine.global_access(plan.source_thread, contiguous, len(plan.copies), shared.element_bytes)
+        if inside < nbytes:
+            cost += Cost(alu=self.machine.instructions("int_add", RAGGED * len(plan.copies)))
+        written = self.machine.shared_access(plan.wavefronts, len(plan.copies))
+        return cost + Cost(memory=written.memory - self.machine.instructions("load_store", len(plan.copies)))
+
+    def box_copy(self, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
+        """The tensor memory accelerator, started by one thread of an agent of its own."""
+        contiguous = contiguous_dim(view)
+        legal = self.target.has(Feature.TMA) and not self.forbidden("tma")
+        if not legal or contiguous is None or boxes(view.tile, contiguous, shared.element_bytes, shared) is None:
+            return None
+        return Cost(memory=shared.size_bytes / self.target.throughput.global_bytes)
 
     def cost_shared_read(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
         _, method, id = node.literals

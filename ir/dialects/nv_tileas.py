@@ -45,9 +45,10 @@ class BufferType(Type):
 
 @op("nv_tileas.func")
 class Func(Op):
-    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA.
+    """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
 
-    Scheduling adds `shared_bytes` of dynamic shared memory, with scratch from `scratch_offset` on.
+    Scheduling adds `shared_bytes` of dynamic shared memory, with scratch from `scratch_offset` on, and `tensormaps`,
+    the launch manifest's records of the tensor maps that follow the parameters.
     """
 
     sym_name = Attr(str)
@@ -55,6 +56,7 @@ class Func(Op):
     warps = Attr(int)
     shared_bytes = Attr(int, 0)
     scratch_offset = Attr(int, 0)
+    tensormaps = Attr[Any](object, ())
     body = RegionField()
 
     effect = CONTROL
@@ -221,7 +223,9 @@ class TiledCopy(Op):
     """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
 
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
-    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
+    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it. `tma`:
+    the tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous
+    copy.
     """
 
     view = Operand()
@@ -230,6 +234,7 @@ class TiledCopy(Op):
     asynchronous = flag()
     ragged = flag()
     ordered = flag()
+    tma = flag()
     result = Result()
 
     effect = READ
@@ -290,6 +295,113 @@ class AsyncWait(Op):
     effect = WRITE
 
 
+@dataclass(frozen=True, slots=True)
+class PipelineType(Type):
+    """Full and empty barriers of a ring of `stages`."""
+
+    stages: int
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.pipeline<{self.stages}>"
+
+
+@op("nv_tileas.async.pipeline.create_pipeline")
+class CreatePipeline(Op):
+    """A full and an empty mbarrier for each stage, 8 bytes each, from byte `offset` of shared memory on.
+
+    One arrival (with its bytes) fills a stage; `consumers` arrivals, of warps or of threads (`each`), empty it.
+    """
+
+    offset = Attr(int)
+    consumers = Attr(int)
+    each = Attr(str, "warp")
+    result = Result()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.producer_acquire")
+class ProducerAcquire(Op):
+    """Wait until a stage is empty in the round of parity `phase`, then announce the `bytes` that will fill it."""
+
+    pipeline = Operand()
+    stage = Operand()
+    phase = Operand()
+    bytes = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.tiled_tma_load")
+class TiledTmaLoad(Op):
+    """One tile into a stage by the tensor memory accelerator; its bytes arrive at the stage's full barrier.
+
+    `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
+    along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box.
+    """
+
+    buffer = Operand()
+    stage = Operand()
+    pipeline = Operand()
+    index = Variadic()
+    tensormap = Attr(int)
+    dims = Attr[Any](object)
+    tile = Attr[Any](object)
+    boxes = Attr[Any](object)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consumer_wait")
+class ConsumerWait(Op):
+    """Wait until a stage is full in the round of parity `phase`."""
+
+    pipeline = Operand()
+    stage = Operand()
+    phase = Operand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consumer_release")
+class ConsumerRelease(Op):
+    """This warp (or thread) has read a stage; `enable` false: it has not."""
+
+    pipeline = Operand()
+    stage = Operand()
+    enable = OptionalOperand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.agent_switch")
+class AgentSwitch(Op):
+    """Two agents run side by side: one thread of a warpgroup of its own produces, all other warps consume."""
+
+    producer = RegionField()
+    consumer = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.async.fence")
+class AsyncFence(Op):
+    """What threads have written to shared memory becomes visible to instructions that read it asynchronously."""
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.dot_wait")
+class DotWait(Op):
+    """Wait until at most `pending` groups of warpgroup products are in flight; the tile passes through."""
+
+    source = Operand()
+    pending = Attr(int)
+    result = Result(like="source")
+
+    effect = WRITE
+
+
 @op("nv_tileas.barrier")
 class Barrier(Op):
     """All threads of the CTA; orders shared and global memory among them."""
@@ -318,13 +430,18 @@ class ConvertLayout(Op):
 
 @op("nv_tileas.dot")
 class Dot(Op):
-    """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments."""
+    """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments.
+
+    Warpgroup products take b, and a where it has a shared layout, from shared memory; `pending` groups of them may
+    still be in flight when the op ends.
+    """
 
     a = Operand()
     b = Operand()
     c = Operand()
     atom = Attr(str)
     grid = Attr[Any](object)
+    pending = Attr(int, 0)
     result = Result()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -57,6 +58,14 @@ class SharedLayout(Attribute):
     def elements(self) -> Bases:
         """The inverse map: bases from offset bits to element bits."""
         return invert(self.offset)
+
+    def permute(self, shape: Shape, perm: Sequence[int]) -> SharedLayout:
+        """The same bytes as a tile of permuted dimensions: result dimension i is dimension perm[i] of `shape`."""
+        old = dim_bits(shape)
+        bases: list[int] = []
+        for source in reversed([old[p] for p in perm]):
+            bases += self.offset[source.shift : source.shift + source.width]
+        return SharedLayout(tuple(bases), self.bits, self.element_bytes)
 
     @staticmethod
     def row_major(shape: Shape, element_bytes: int) -> SharedLayout:

@@ -6,6 +6,7 @@ infinite when its program is extracted, so one saturated e-graph serves all of t
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from ir.types import I1, FloatType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
 from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
+from lowering.layouts.boxes import memory_order, swizzle_row
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
@@ -26,6 +28,14 @@ from lowering.layouts.shared import SharedLayout, swizzled
 
 Row = tuple[int, ...]
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
+
+
+class Mechanism(enum.IntEnum):
+    """How a tile is copied to shared memory; the numbers stand in egraph/rules/isel.egg."""
+
+    REGISTERS = 0
+    CP_ASYNC = 1
+    TMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,7 @@ class LayoutOracle:
             "ask_mma": self._mma,
             "ask_permute_forward": self._permute_forward,
             "ask_permute": self._permute,
+            "ask_permute_shared": self._permute_shared,
             "ask_broadcast": self._broadcast,
             "ask_reduce": self._reduce,
             "ask_view": self._view,
@@ -210,6 +221,13 @@ class LayoutOracle:
         moved = permute(shape, inverse_permutation(order), self.layout(layout))
         yield "permute_layout", (tx, perm, self.layout_id(moved), layout)
 
+    def _permute_shared(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, perm, shared = row
+        order: tuple[int, ...] = self.interner.attributes[perm]
+        shape = tuple(self.tile(tx).shape[p] for p in order)
+        moved = self.shared(shared).permute(shape, inverse_permutation(order))
+        yield "permute_shared", (tx, perm, self.layout_id(moved), shared)
+
     def _broadcast(self, row: Row) -> Iterator[tuple[str, Row]]:
         tx, ty, layout = row
         small, large = self.tile(tx), self.tile(ty)
@@ -276,8 +294,8 @@ class LayoutOracle:
         layout = self.layout(id)
         if global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES:
             return
-        order = (contiguous, *(d for d in reversed(range(len(kind.shape))) if d != contiguous))
-        shared = swizzled(kind.shape, order, size)
+        row_bytes = max(32, swizzle_row(kind.shape, contiguous, size))
+        shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, row_bytes)
         if ldmatrix(layout, shared) is not None:
             yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ldmatrix"))
         access_plan(layout, shared)

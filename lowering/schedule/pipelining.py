@@ -21,7 +21,8 @@ from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import SharedLayout
+from lowering.schedule.agents import Agents, Consumer
+from lowering.schedule.rings import align, slice_of, tile_of
 from lowering.selection import copy_threads
 from lowering.targets import Target
 
@@ -71,8 +72,17 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     inside, outside = scratch_need(func.body.block, target, False)
     block = func.body.block
     ops, block.ops = block.ops, []
-    b = Builder(block, func.location)
-    _Scheduler(rewriter, inside).run(ops, b)
+    common = Builder(block, func.location)
+    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)})
+    consumer = Block()
+    Scheduler(rewriter, inside, agents).run(ops, Builder(consumer, func.location))
+    if agents.jobs:
+        end = consumer.ops.pop()
+        agents.switch(consumer)
+        block.append(end)
+    else:
+        for op in consumer.ops:
+            block.append(op)
     # scratch that is used only outside of loops may lie over the rings, which are drained by then, but not over buffers
     # that are filled once and read later on
     scratch_offset = align(rewriter.free if inside else rewriter.kept, 1024)
@@ -82,7 +92,11 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
             func.location, "use smaller tiles",
         )  # fmt: skip
-    func.attributes |= {"shared_bytes": shared, "scratch_offset": scratch_offset}
+    func.attributes |= {
+        "shared_bytes": shared,
+        "scratch_offset": scratch_offset,
+        "tensormaps": tuple(agents.tensormaps),
+    }
     return func
 
 
@@ -133,15 +147,13 @@ def element_bits(kind: Type) -> int:
     return 32 if element == I1 else max(8, getattr(element, "width", 64))
 
 
-def align(value: int, to: int) -> int:
-    """The next multiple."""
-    return -(-value // to) * to
+class Scheduler:
+    """The walk over a placed kernel that rebuilds it with copies scheduled."""
 
-
-class _Scheduler:
-    def __init__(self, rewriter: Rewriter, in_loop_scratch: int):
+    def __init__(self, rewriter: Rewriter, in_loop_scratch: int, agents: Agents):
         self.rewriter = rewriter
         self.reserved = in_loop_scratch
+        self.agents = agents
         self.depth = 0
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
@@ -222,10 +234,34 @@ class _Scheduler:
         copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous and not c.ordered]
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = self.stages(ahead)
+        alone = bool(ahead) and not self.depth and len(ahead) == len(copies)
+        plans = self.agents.plan(op, ahead) if alone else None
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
+        elif plans is not None:
+            Consumer(self, self.agents, op, ahead).build(plans, stages, b)
         else:
             _Pipeline(self, op, ahead, stages).build(b)
+
+    def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
+        """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
+        layouts = [tile_of(c)[1] for c in copies]
+        start = align(self.rewriter.free, 1024)
+        offsets: list[int] = []
+        end = 0
+        for layout in layouts:
+            offsets.append(align(end, layout.alignment))
+            end = offsets[-1] + layout.size_bytes
+        stage_bytes = align(end, max(layout.alignment for layout in layouts))
+        buffers = [self.allocate(c, stages, b, stage_bytes, start + o) for c, o in zip(copies, offsets, strict=True)]
+        self.rewriter.free = start + stages * stage_bytes
+        return buffers
+
+    def inner(self, ops: list[Op], b: Builder) -> None:
+        """Rebuild what stands in a loop's body."""
+        self.depth += 1
+        self.run(ops, b)
+        self.depth -= 1
 
     def stages(self, copies: list[nv_tileas.TiledCopy]) -> int:
         """As many stages as fit beside what is in use, at most MAX_STAGES."""
@@ -241,42 +277,16 @@ class _Scheduler:
         inside = Builder(inner, op.location)
         if any(isinstance(each, nv_tileas.TiledCopy) for each in ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
-        self.depth += 1
-        self.run(ops, inside)
-        self.depth -= 1
+        self.inner(ops, inside)
         op.body.blocks[0] = inner
         inner.parent = op.body
         self.rewriter.clone(op, b)
 
 
-def tile_of(op: nv_tileas.TiledCopy) -> tuple[TensorType, SharedLayout]:
-    """The tile and shared layout that a copy makes."""
-    kind = op.result.type
-    if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):
-        raise TypeError(f"{kind} is not a tile in shared memory")
-    return kind, kind.layout
-
-
-def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
-    """The scalar ops of the body that compute `operands` from its counter and values from outside, in order.
-
-    None where they need a carried value or memory: such a tile is not known ahead.
-    """
-    wanted = set(operands)
-    found: list[Op] = []
-    for op in reversed(body.ops):
-        if wanted.intersection(op.results):
-            if not isinstance(op, nv_tileas.MakeMemref | nv_tileas.Partition) and type(op).__module__ != arith.__name__:
-                return None
-            found.append(op)
-            wanted.update(op.operands)
-    return None if wanted.intersection(body.args[1:]) else found[::-1]
-
-
 class _Pipeline:
     """One loop with a ring of `stages` for the copies `ahead`."""
 
-    def __init__(self, scheduler: _Scheduler, op: scf.For, ahead: list[nv_tileas.TiledCopy], stages: int):
+    def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[nv_tileas.TiledCopy], stages: int):
         self.scheduler = scheduler
         self.rewriter = scheduler.rewriter
         self.op = op
@@ -288,7 +298,7 @@ class _Pipeline:
     def build(self, b: Builder) -> None:
         """The prologue, the loop and the drain."""
         b.location = self.op.location
-        self.allocate(b)
+        self.buffers = self.scheduler.ring(self.ahead, self.stages, b)
         if self.nested or self.scheduler.scratch_used:
             b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop, or of scratch, are done
         self.scheduler.scratch_used = False
@@ -302,22 +312,6 @@ class _Pipeline:
             at = b.value(arith.AddI, at, step)
         self.loop(b, lower, upper, step, predicate)
         b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
-
-    def allocate(self, b: Builder) -> None:
-        """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
-        layouts = [tile_of(c)[1] for c in self.ahead]
-        start = align(self.rewriter.free, 1024)
-        offsets: list[int] = []
-        end = 0
-        for layout in layouts:
-            offsets.append(align(end, layout.alignment))
-            end = offsets[-1] + layout.size_bytes
-        stage_bytes = align(end, max(layout.alignment for layout in layouts))
-        self.buffers = [
-            self.scheduler.allocate(c, self.stages, b, stage_bytes, start + o)
-            for c, o in zip(self.ahead, offsets, strict=True)
-        ]
-        self.rewriter.free = start + self.stages * stage_bytes
 
     def fill(self, counter: Value, stage: Value, enable: Value, b: Builder) -> None:
         """Copy the tiles of the iteration at `counter` into `stage`, as one group."""
@@ -349,9 +343,7 @@ class _Pipeline:
             view = inside.add(nv_tileas.BufferView, buffer, read, types=[copy.result.type], segments=(1, 1))
             values[copy.result] = view.result
         rest = [each for each in body.ops[:-1] if each not in self.ahead]
-        self.scheduler.depth += 1
-        self.scheduler.run(rest, inside)
-        self.scheduler.depth -= 1
+        self.scheduler.inner(rest, inside)
         one, zero, count = (inside.value(arith.Constant, types=[I32], value=n) for n in (1, 0, self.stages))
         following = inside.value(arith.AddI, read, one)
         wrapped = inside.value(arith.CmpI, following, count, types=[I1], predicate="eq")

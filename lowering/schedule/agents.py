@@ -1,0 +1,207 @@
+"""Producer and consumer agents: loops whose tiles the tensor memory accelerator brings into a ring of stages.
+
+    producer   one thread: wait until a stage is empty, announce its bytes, start the boxes; next stage
+    consumers  all other warps: wait until the stage is full, compute, release it; next stage
+Each ring has a full and an empty mbarrier a stage; the parity of a stage's round flips when the ring wraps. The
+producer computes what it needs again (counters, tile indices), so nothing but the stages crosses between the agents.
+Source: the seeds' MaterializeSchedule and agents, for top-level loops; CUTLASS's warp-specialised mainloops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Block, Builder, Op, Region, Value
+from ir.dialects import arith, nv_tileas, scf
+from ir.types import I1, I32, PartitionViewType
+from lowering.layouts.boxes import Boxes, boxes
+from lowering.placement.oracle import contiguous_dim
+from lowering.schedule.rings import slice_of, tile_of
+from lowering.schedule.tensormaps import replicable, tensor_map
+
+if TYPE_CHECKING:
+    from lowering.schedule.pipelining import Scheduler
+
+BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
+
+
+@dataclass
+class Job:
+    """What the producer does for one loop."""
+
+    loop: scf.For
+    body: Block  # of the source
+    copies: list[nv_tileas.TiledCopy]
+    buffers: list[Value]
+    plans: list[Boxes]
+    maps: list[int]
+    pipeline: Value
+    stages: int
+    bytes: int
+
+
+@dataclass
+class Agents:
+    """The agents of one kernel; `common` is built before they part, `ops` are the kernel's source ops."""
+
+    common: Builder
+    ops: list[Op]
+    arguments: dict[Value, int]
+    jobs: list[Job] = field(default_factory=list[Job])
+    tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> list[tuple[Boxes, dict[str, Any]]] | None:
+        """Boxes and tensor maps of a loop's copies, None where the producer cannot make all of them."""
+        found: list[tuple[Boxes, dict[str, Any]]] = []
+        for copy in copies:
+            kind, shared = tile_of(copy)
+            view = copy.view.type
+            if not copy.tma or not isinstance(view, PartitionViewType):
+                return None
+            contiguous = contiguous_dim(view)
+            boxed = None if contiguous is None else boxes(kind.shape, contiguous, shared.element_bytes, shared)
+            record = None if boxed is None else tensor_map(copy.view, boxed, self.arguments)
+            if boxed is None or record is None:
+                return None
+            found.append((boxed, record))
+        outside = [op.lower, op.upper, op.step]
+        for copy in copies:
+            inner = slice_of(list(copy.index), op.body.block) or []
+            outside += [v for each in inner for v in each.operands] + list(copy.index)
+        return found if self.above(outside) is not None else None
+
+    def above(self, operands: list[Value]) -> list[Op] | None:
+        """The kernel's top-level ops that compute `operands`, in order; None where one cannot be computed again."""
+        wanted = set(operands)
+        found: list[Op] = []
+        for op in reversed(self.ops):
+            if wanted.intersection(op.results):
+                if not replicable(op):
+                    return None
+                found.append(op)
+                wanted.update(op.operands)
+        return found[::-1]
+
+    def map_number(self, record: dict[str, Any]) -> int:
+        """The number of a tensor map, shared by equal ones."""
+        if record not in self.tensormaps:
+            self.tensormaps.append(record)
+        return self.tensormaps.index(record)
+
+    def switch(self, consumer: Block) -> None:
+        """End the common part with the two agents."""
+        producer = Block()
+        b = Builder(producer, self.common.location)
+        for job in self.jobs:
+            Producer(self, job, b).build()
+        regions = [Region([producer]), Region([consumer])]
+        self.common.add(nv_tileas.AgentSwitch, types=(), regions=regions)
+
+
+class Producer:
+    """The producer's loop of one job."""
+
+    def __init__(self, agents: Agents, job: Job, b: Builder):
+        self.agents = agents
+        self.job = job
+        self.b = b
+        self.values: dict[Value, Value] = {}
+
+    def clone(self, op: Op, b: Builder) -> None:
+        """A copy of a scalar op on this agent's values."""
+        operands = [self.values.get(v, v) for v in op.operands]
+        made = b.add(type(op), *operands, types=[r.type for r in op.results], segments=op.segments, **op.attributes)
+        self.values.update(zip(op.results, made.results, strict=True))
+
+    def build(self) -> None:
+        """Counter, stage and phase go round; each iteration fills one stage."""
+        job, b, op = self.job, self.b, self.job.loop
+        indices = [v for copy in job.copies for v in copy.index]
+        inner = list(slice_of(indices, job.body) or [])
+        outside = [op.lower, op.upper, op.step, *indices, *(v for each in inner for v in each.operands)]
+        for each in self.agents.above(outside) or []:
+            self.clone(each, b)
+        lower, upper, step = (self.values.get(v, v) for v in (op.lower, op.upper, op.step))
+        zero = b.value(arith.Constant, types=[I32], value=0)
+        block = Block([lower.type, I32, I32])
+        counter, stage, phase = block.args
+        self.values[job.body.args[0]] = counter
+        inside = Builder(block, op.location)
+        one = inside.value(arith.Constant, types=[I32], value=1)
+        before = inside.value(arith.XOrI, phase, one)
+        inside.add(nv_tileas.ProducerAcquire, job.pipeline, stage, before, types=(), bytes=job.bytes)
+        for each in inner:
+            self.clone(each, inside)
+        for copy, buffer, plan, number in zip(job.copies, job.buffers, job.plans, job.maps, strict=True):
+            index = [self.values.get(v, v) for v in copy.index]
+            inside.add(
+                nv_tileas.TiledTmaLoad, buffer, stage, job.pipeline, *index, types=(), tensormap=number,
+                segments=(1, 1, 1, len(index)), dims=plan.dims, boxes=plan.places,
+                tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
+            )  # fmt: skip
+        inside.add(scf.Yield, *advance(inside, stage, phase, job.stages), types=())
+        b.add(
+            scf.For, lower, upper, step, zero, zero, types=[I32, I32], segments=(1, 1, 1, 2),
+            regions=[Region([block])], **op.attributes,
+        )  # fmt: skip
+
+
+def advance(b: Builder, stage: Value, phase: Value, stages: int) -> tuple[Value, Value]:
+    """The next stage of a ring, and the parity of its round."""
+    one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
+    following = b.value(arith.AddI, stage, one)
+    wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
+    flip = b.value(arith.ExtUI, wrapped, types=[I32])
+    return b.value(arith.Select, wrapped, zero, following), b.value(arith.XOrI, phase, flip)
+
+
+class Consumer:
+    """A consumer's loop over a ring that the producer fills."""
+
+    def __init__(self, scheduler: Scheduler, agents: Agents, op: scf.For, copies: list[nv_tileas.TiledCopy]):
+        self.scheduler = scheduler
+        self.agents = agents
+        self.op = op
+        self.copies = copies
+
+    def build(self, plans: list[tuple[Boxes, dict[str, Any]]], stages: int, b: Builder) -> None:
+        """The loop here, and its job for the producer."""
+        op, body, scheduler = self.op, self.op.body.block, self.scheduler
+        rewriter = scheduler.rewriter
+        buffers = scheduler.ring(self.copies, stages, self.agents.common)
+        plain = any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in body.ops)
+        warps = rewriter.func.warps
+        pipeline = self.agents.common.value(
+            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=rewriter.free,
+            consumers=32 * warps if plain else warps, each="thread" if plain else "warp",
+        )  # fmt: skip
+        rewriter.free += 2 * BARRIER_BYTES * stages
+        job_bytes = sum(tile_of(c)[1].size_bytes for c in self.copies)
+        maps = [self.agents.map_number(record) for _, record in plans]
+        source = Block()  # the body as the producer reads it: arguments and ops of the source
+        source.args, source.ops = body.args, list(body.ops)
+        self.agents.jobs.append(
+            Job(op, source, self.copies, buffers, [p for p, _ in plans], maps, pipeline, stages, job_bytes)
+        )
+        lower, upper, step = scheduler.values([op.lower, op.upper, op.step])
+        inner = Block([a.type for a in body.args] + [I32, I32])
+        stage, phase = inner.args[-2:]
+        rewriter.values.update(zip(body.args, inner.args, strict=False))
+        inside = Builder(inner, op.location)
+        inside.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
+        for copy, buffer in zip(self.copies, buffers, strict=True):
+            view = inside.add(nv_tileas.BufferView, buffer, stage, types=[copy.result.type], segments=(1, 1))
+            rewriter.values[copy.result] = view.result
+        rest = [each for each in body.ops[:-1] if each not in self.copies]
+        scheduler.inner(rest, inside)
+        inside.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
+        ends = scheduler.values(body.terminator.operands)
+        inside.add(scf.Yield, *ends, *advance(inside, stage, phase, stages), types=())
+        zero = b.value(arith.Constant, types=[I32], value=0)
+        inits = [*scheduler.values(op.init), zero, zero]
+        made = b.add(
+            scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
+            regions=[Region([inner])], **op.attributes,
+        )  # fmt: skip
+        rewriter.values.update(zip(op.results, made.results, strict=False))

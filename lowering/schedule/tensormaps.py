@@ -1,0 +1,82 @@
+"""Tensor maps as launch-manifest records: base, sizes and strides as expressions in the entry's arguments."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ir.core import Op, Value
+from ir.dialects import arith, nv_tileas
+from ir.types import PartitionViewType, TensorViewType
+from lowering.layouts.boxes import Boxes
+
+Expression = dict[str, Any]
+
+
+def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
+    """A scalar as an expression that the host can evaluate, None where it needs the device."""
+    number = arguments.get(value)
+    if number is not None:
+        return {"arg": number}
+    op = value.op
+    if isinstance(op, arith.Constant):
+        return {"const": int(op.value)}
+    if isinstance(op, arith.ExtSI | arith.ExtUI | arith.TruncI):
+        return expression(op.operands[0], arguments)
+    name = {arith.MulI: "mul", arith.AddI: "add", arith.CeilDivUI: "ceildiv", arith.CeilDivSI: "ceildiv"}.get(
+        cast(Any, type(op))
+    )
+    if op is None or name is None:
+        return None
+    parts = [expression(v, arguments) for v in op.operands]
+    return None if None in parts else {name: parts}
+
+
+def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[str, Any] | None:
+    """The manifest record of a partition's array, cut into the plan's boxes; None where it cannot be told on the host.
+
+    Source: cuTensorMapEncodeTiled; dimensions innermost first, strides in bytes without the innermost.
+    """
+    partition, memref = view.op, None
+    if isinstance(partition, nv_tileas.Partition):
+        memref = partition.source.op
+    kind = view.type
+    if not isinstance(memref, nv_tileas.MakeMemref) or not isinstance(kind, PartitionViewType):
+        return None
+    array: TensorViewType = kind.view
+    size = max(8, array.element.width) // 8
+    sizes = _filled(array.shape, memref.sizes, arguments)
+    strides = _filled(array.strides, memref.strides, arguments)
+    base = expression(memref.base, arguments)
+    dims = [kind.dim_map[d] for d in plan.dims]
+    if base is None or None in sizes or None in strides:
+        return None
+    return {
+        "kind": "tensormap",
+        "dtype": str(array.element),
+        "base": base,
+        "global_dim": [sizes[d] for d in dims],
+        "global_strides": [{"mul": [strides[d], {"const": size}]} for d in dims[1:]],
+        "box": list(plan.box),
+        "element_strides": [1] * len(dims),
+        "swizzle": plan.swizzle,
+        "interleave": "none",
+        "l2_promotion": "128B",
+        "oob_fill": "zero",
+    }
+
+
+def _filled(
+    static: tuple[int | None, ...], dynamic: list[Value], arguments: dict[Value, int]
+) -> list[Expression | None]:
+    """Static extents as constants, dynamic ones as expressions, in order."""
+    rest = iter(dynamic)
+    return [expression(next(rest), arguments) if known is None else {"const": known} for known in static]
+
+
+def replicable(op: Op) -> bool:
+    """May another agent compute this op again? Scalars and views only."""
+    kinds = (
+        nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms,
+        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape,
+    )  # fmt: skip
+    return isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)
