@@ -10,7 +10,7 @@ from typing import Any
 
 from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
-from ir.core import Op, UnsupportedError
+from ir.core import Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.text import print_generic, print_text
 from ir.types import PointerType, TileType
@@ -134,23 +134,35 @@ def check_parameters(entry: ct.Entry) -> None:
 
 
 def choose_warps(entry: ct.Entry) -> int:
-    """Warps of a CTA: 4, or 8 where a matrix product's accumulator would not fit the registers of 128 threads.
+    """Warps of a CTA: 4, or 8 where the accumulators of all its products would not fit the registers of 128 threads:
+    they may live side by side. Up to 16 where a tile that is reduced, and so held whole, would not fit.
 
     Raises UnsupportedError, located, for a product whose accumulator fits neither.
     """
-    warps = WARPS
+    products = reduced = 0
     for op in entry.walk():
-        if isinstance(op, ct.MmaF) and isinstance(op.acc.type, TileType):
-            each = op.acc.type.size * max(1, getattr(op.acc.type.element, "width", 32) // 32) // THREADS
+        if isinstance(op, ct.MmaF):
+            each = registers_of(op.acc)
             if each > 2 * ACCUMULATORS:
                 raise UnsupportedError(
                     f"'{op.name}': an accumulator of {op.acc.type} takes {each // 2} registers of each of "
                     f"{2 * THREADS} threads, {ACCUMULATORS} leave room for the operands",
                     op.location, "use a smaller tile",
                 )  # fmt: skip
-            if each > ACCUMULATORS:
-                warps = 2 * WARPS
-    return warps
+            products += each
+        elif isinstance(op, ct.Reduce):
+            reduced = max(reduced, *(registers_of(value) for value in op.operands))
+    if products:
+        return 2 * WARPS if products > ACCUMULATORS else WARPS
+    return next((n * WARPS for n in (1, 2) if reduced <= n * ACCUMULATORS), 4 * WARPS)
+
+
+def registers_of(tile: Value) -> int:
+    """32-bit registers that each of `THREADS` threads needs to hold a tile."""
+    kind = tile.type
+    if not isinstance(kind, TileType):
+        return 0
+    return -(-kind.size * max(8, getattr(kind.element, "width", 64)) // (32 * THREADS))
 
 
 def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> dict[str, Any]:

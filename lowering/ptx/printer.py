@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I8, LLVMPointerType
@@ -11,6 +13,8 @@ from lowering.ptx.select import Selector
 from lowering.ptx.templates import TEMPLATES, move_type
 
 PTX_VERSION = "8.8"  # covers every feature used and assembles with CUDA 12.9 and 13 (bisected with ptxas 13.5)
+REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
+CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
 SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
 Move = tuple[str, str, str]
 """Type, destination register, source register or immediate."""
@@ -31,6 +35,7 @@ class Printer:
         self.blocks = blocks
         live = Liveness(blocks)
         self.live_in = live.live_in
+        self.pressure = live.pressure(blocks)
         self.names = Names(coalesce(blocks, live))
         self.labels: dict[Block, str] = {}
         self.lines: list[str] = []
@@ -51,8 +56,13 @@ class Printer:
         return [
             f".version {PTX_VERSION}", f".target {func.target}", ".address_size 64", "", *shared,
             f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
-            f".reqntid {', '.join(map(str, func.block))}", "{",
+            f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",
         ]  # fmt: skip
+
+    def _occupancy(self) -> list[str]:
+        """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills."""
+        share = REGISTER_FILE // (CROWD * prod(self.func.block))
+        return [".minnctapersm 1"] if self.pressure > share else []
 
     def _declarations(self) -> list[str]:
         counts = self.names.counts

@@ -7,6 +7,7 @@ other is defined. Without clash the move on the edge disappears.
 from __future__ import annotations
 
 from ir.core import Block, Value
+from ir.types import I1
 from lowering.ptx.machine import MachineBlock, prefix_of, register_bits
 
 
@@ -65,6 +66,25 @@ class Liveness:
                 live_in[block.source] = upward[block.source] | local
                 changed |= len(live_in[block.source]) != before
 
+    def pressure(self, blocks: list[MachineBlock]) -> int:
+        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing."""
+        most = 0
+        for block in blocks:
+            live = self.live_out[block.source] | set(self._edge_uses(block))
+            held = sum(map(_words, live))
+            for each in reversed(block.code):
+                most = max(most, held)
+                for value in each.defs:
+                    if value in live:
+                        live.discard(value)
+                        held -= _words(value)
+                for value in each.uses:
+                    if value not in live:
+                        live.add(value)
+                        held += _words(value)
+            most = max(most, held)
+        return most
+
     def live_after(self, value: Value, block: MachineBlock, at: int) -> bool:
         """Whether `value` is live just after position `at` of `block`."""
         home, defined = self.home[value]
@@ -78,6 +98,11 @@ class Liveness:
     def clash(self, x: Value, y: Value) -> bool:
         """Whether x and y need different registers."""
         return self.live_after(x, *self.home[y]) or self.live_after(y, *self.home[x])
+
+
+def _words(value: Value) -> int:
+    """32-bit registers of a value."""
+    return 0 if value.type == I1 else -(-register_bits(value.type) // 32)
 
 
 def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:

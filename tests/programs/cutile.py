@@ -89,7 +89,9 @@ def kernel(
 
     def numpy_says(*_: Any) -> dict[int, Any]:
         plain = values()
-        places = np.cumsum([0, *(1 + 2 * v.ndim if isinstance(v, np.ndarray) else not isinstance(v, tuple) for v in plain)])
+        places = np.cumsum(
+            [0, *(1 + 2 * v.ndim if isinstance(v, np.ndarray) else not isinstance(v, tuple) for v in plain)]
+        )
         wanted = expected(*(v[0] if isinstance(v, tuple) else v for v in plain))
         return {int(places[k]): np.asarray(array).astype(plain[k].dtype) for k, array in wanted.items()}
 
@@ -122,7 +124,9 @@ kernel("split_k", lambda: [random((40, 200), "f16", 1), random((200, 40), "f16",
        (2, 2, 3), lambda a, b, c, *r: {2: np.stack([wide(a[:, i : i + 96]) @ wide(b[i : i + 96]) for i in (0, 96, 192)])}, 2e-3)  # fmt: skip
 
 
-def attended(q: Any, k: Any, v: Any, out: Any, scale: float, heads: int, width: int, tm: int, tn: int, causal: bool) -> dict[int, Any]:
+def attended(
+    q: Any, k: Any, v: Any, out: Any, scale: float, heads: int, width: int, tm: int, tn: int, causal: bool
+) -> dict[int, Any]:
     q, k, v = wide(q, k, v)
     score = q @ k.transpose(0, 1, 3, 2) * scale
     if causal:
@@ -132,7 +136,15 @@ def attended(q: Any, k: Any, v: Any, out: Any, scale: float, heads: int, width: 
 
 
 def heads(length: int, width: int, kind: str, causal: bool, tm: int = 64, tn: int = 64) -> Callable[[], list[Any]]:
-    return lambda: [*(random((2, 2, length, width), kind, i) for i in range(4)), 0.125, (2,), (width,), (tm,), (tn,), (causal,)]
+    return lambda: [
+        *(random((2, 2, length, width), kind, i) for i in range(4)),
+        0.125,
+        (2,),
+        (width,),
+        (tm,),
+        (tn,),
+        (causal,),
+    ]
 
 
 kernel("attention", heads(100, 64, "f16", False), (2, 4), attended, 2e-3)
@@ -170,8 +182,16 @@ def softmaxed(x: Any, y: Any, *rest: Any) -> dict[int, Any]:
     return {1: power / power.sum(1, keepdims=True)}
 
 
-kernel("softmax_online", lambda: [random((3, 700), "f32", 1), random((3, 700), "f32", 2), (256,)], (3,), softmaxed, 1e-5)
-kernel("softmax_rows", lambda: [random((10, 100), "f16", 1), random((10, 100), "f16", 2), (4,), (128,)], (3,), softmaxed, 2e-3)
+kernel(
+    "softmax_online", lambda: [random((3, 700), "f32", 1), random((3, 700), "f32", 2), (256,)], (3,), softmaxed, 1e-5
+)
+kernel(
+    "softmax_rows",
+    lambda: [random((10, 100), "f16", 1), random((10, 100), "f16", 2), (4,), (128,)],
+    (3,),
+    softmaxed,
+    2e-3,
+)
 kernel("swiglu", lambda: [random((3, 500), "f16", 1), random((3, 500), "f16", 2), random((3, 500), "f16", 3), (256,)], (3, 2),
        lambda g, u, y, t: {2: wide(g) / (1 + np.exp(-wide(g))) * wide(u)}, 2e-3)  # fmt: skip
 kernel("gelu", lambda: [random((70, 45), "f16", 1), random((70, 45), "f16", 2), (32,)], (3, 2),
@@ -233,7 +253,13 @@ def quantized(x: Any, q: Any, scales: Any, tile: int) -> dict[int, Any]:
     return {1: (pieces / scale[..., None]).astype(np.int8).reshape(3, -1)[:, :200], 2: scale}
 
 
-kernel("quantize", lambda: [random((3, 200), "f32", 1), random((3, 200), "i8", 2), random((3, 2), "f32", 3), (128,)], (3, 2), quantized, 1e-6)
+kernel(
+    "quantize",
+    lambda: [random((3, 200), "f32", 1), random((3, 200), "i8", 2), random((3, 2), "f32", 3), (128,)],
+    (3, 2),
+    quantized,
+    1e-6,
+)
 
 
 def freeze() -> None:

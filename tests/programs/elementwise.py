@@ -96,21 +96,52 @@ chain("tf32-to-f32", ["tf32"], "f32", lambda a: a.to("f32") * 2.0, lambda a: a *
 for kind in ("i32", "i64", "i16", "i8"):
     chain(f"{kind}-arithmetic", [kind] * 3, kind, lambda a, b, c: (a + b) * c - a, lambda a, b, c: (a + b) * c - a)
     chain(f"{kind}-bits", [kind] * 3, kind, lambda a, b, c: (a & b) ^ c | b, lambda a, b, c: (a & b) ^ c | b)
-    chain(f"{kind}-extrema", [kind] * 2, kind, lambda a, b: a.max(b).min(7) - (-a), lambda a, b: np.minimum(np.maximum(a, b), 7) + a)
-    chain(f"{kind}-unsigned-extrema", [kind] * 2, kind,
-          lambda a, b: a.max(b, signedness=ct.Signedness.UNSIGNED) - a.min(b, signedness=ct.Signedness.UNSIGNED))
-    chain(f"{kind}-division", [kind] * 2, kind, lambda a, b: a.div((b & 15) + 1) + a.rem(7),
-          lambda a, b: np.trunc(wide(a) / wide((b & 15) + 1)).astype(a.dtype) + np.fmod(a, a.dtype.type(7)))
-    chain(f"{kind}-division-rounded", [kind] * 2, kind,
-          lambda a, b: a.div((b & 15) + 1, R.NEGATIVE_INF) - a.div((b & 7) + 1, R.POSITIVE_INF),
-          lambda a, b: (np.floor(wide(a) / wide((b & 15) + 1)) - np.ceil(wide(a) / wide((b & 7) + 1))).astype(a.dtype))
-    chain(f"{kind}-division-unsigned", [kind] * 2, kind,
-          lambda a, b: a.div((b & 15) + 3, signed=False) + a.rem(5, signed=False))
-    chain(f"{kind}-division-constant", [kind], kind,
-          lambda a: a.div(8) + a.div(-3) + a.rem(16) - a.div(8, R.NEGATIVE_INF) + a.div(10, R.POSITIVE_INF))
-    chain(f"{kind}-python-modulo", [kind] * 2, kind,
-          lambda a, b: (lambda m, r: (r.ne(0) & ((r < 0) ^ (m < 0))).where(r + m, r))(b | 1, a.rem(b | 1)),
-          lambda a, b: np.mod(a, b | 1))
+    chain(
+        f"{kind}-extrema",
+        [kind] * 2,
+        kind,
+        lambda a, b: a.max(b).min(7) - (-a),
+        lambda a, b: np.minimum(np.maximum(a, b), 7) + a,
+    )
+    chain(
+        f"{kind}-unsigned-extrema",
+        [kind] * 2,
+        kind,
+        lambda a, b: a.max(b, signedness=ct.Signedness.UNSIGNED) - a.min(b, signedness=ct.Signedness.UNSIGNED),
+    )
+    chain(
+        f"{kind}-division",
+        [kind] * 2,
+        kind,
+        lambda a, b: a.div((b & 15) + 1) + a.rem(7),
+        lambda a, b: np.trunc(wide(a) / wide((b & 15) + 1)).astype(a.dtype) + np.fmod(a, a.dtype.type(7)),
+    )
+    chain(
+        f"{kind}-division-rounded",
+        [kind] * 2,
+        kind,
+        lambda a, b: a.div((b & 15) + 1, R.NEGATIVE_INF) - a.div((b & 7) + 1, R.POSITIVE_INF),
+        lambda a, b: (np.floor(wide(a) / wide((b & 15) + 1)) - np.ceil(wide(a) / wide((b & 7) + 1))).astype(a.dtype),
+    )
+    chain(
+        f"{kind}-division-unsigned",
+        [kind] * 2,
+        kind,
+        lambda a, b: a.div((b & 15) + 3, signed=False) + a.rem(5, signed=False),
+    )
+    chain(
+        f"{kind}-division-constant",
+        [kind],
+        kind,
+        lambda a: a.div(8) + a.div(-3) + a.rem(16) - a.div(8, R.NEGATIVE_INF) + a.div(10, R.POSITIVE_INF),
+    )
+    chain(
+        f"{kind}-python-modulo",
+        [kind] * 2,
+        kind,
+        lambda a, b: (lambda m, r: (r.ne(0) & ((r < 0) ^ (m < 0))).where(r + m, r))(b | 1, a.rem(b | 1)),
+        lambda a, b: np.mod(a, b | 1),
+    )
     chain(f"{kind}-compare", [kind] * 2, "i1", lambda a, b: (a < b) ^ (a >= 3) ^ a.compare(
           ct.Predicate.LESS_THAN, b, signed=False), None)  # fmt: skip
 
@@ -121,7 +152,9 @@ for wider, narrow in (("i64", "i32"), ("i32", "i8"), ("i32", "i16"), ("i64", "i8
 for integer in ("i1", "i8", "i16", "i32", "i64"):
     for floating in ("f32", "f16", "bf16"):
         chain(f"{integer}-to-{floating}", [integer], floating, lambda a, t=floating: a.to(t) * 0.5)
-        chain(f"{integer}-to-{floating}-unsigned", [integer], floating, lambda a, t=floating: a.to(t, signed=False) * 0.5)
+        chain(
+            f"{integer}-to-{floating}-unsigned", [integer], floating, lambda a, t=floating: a.to(t, signed=False) * 0.5
+        )
 for floating in ("f32", "f16", "bf16"):
     for integer in ("i8", "i16", "i32", "i64"):
         chain(f"{floating}-to-{integer}", [floating], integer, lambda a, t=integer: (a * 10.0).to(t))

@@ -116,9 +116,15 @@ matmul("matmul-negated", (64, 64, 32), (72, 72, 48), prologue=lambda t: t if t i
        expected=lambda a, b: -(a @ b))  # fmt: skip
 matmul("matmul-gelu", (64, 64, 32), (72, 72, 48), epilogue=lambda t: t if t is MARK else t * 0.5 * ((t * 0.7978845608).tanh() + 1.0),
        expected=lambda a, b: 0.5 * (a @ b) * (1 + np.tanh(0.7978845608 * (a @ b))))  # fmt: skip
-matmul("matmul-softmax", (32, 64, 32), (40, 64, 48), epilogue=lambda t: t if t is MARK else
-       (lambda p: p / p.reduce(1).column(64))((t - t.reduce(1, "max").column(64)).exp()),
-       expected=lambda a, b: (lambda p: p / p.sum(1, keepdims=True))(np.exp(a @ b - (a @ b).max(1, keepdims=True))))
+matmul(
+    "matmul-softmax",
+    (32, 64, 32),
+    (40, 64, 48),
+    epilogue=lambda t: (
+        t if t is MARK else (lambda p: p / p.reduce(1).column(64))((t - t.reduce(1, "max").column(64)).exp())
+    ),
+    expected=lambda a, b: (lambda p: p / p.sum(1, keepdims=True))(np.exp(a @ b - (a @ b).max(1, keepdims=True))),
+)
 
 
 def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[int, int, int, int]) -> None:
@@ -138,7 +144,11 @@ def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[i
         w.store(loop.values[0], d, bb, bm, bn)
         return w.text()
 
-    arguments = lambda: [random((count, m, k), kind, 1), random((count, k, n), kind, 2), random((count, m, n), "f32", 3)]  # noqa: E731
+    arguments = lambda: [
+        random((count, m, k), kind, 1),
+        random((count, k, n), kind, 2),
+        random((count, m, n), "f32", 3),
+    ]  # noqa: E731
     expected = lambda a, b, d: {2: a.astype(np.float64) @ b.astype(np.float64)}  # noqa: E731
     grid = (-(-m // tm), -(-n // tn), -(-count // tb))
     add(Program(name, source, arguments, grid, expected, 1e-5 if kind == "f32" else 2e-3))

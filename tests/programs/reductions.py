@@ -96,10 +96,24 @@ for shape, dim in (((1, 1024), 1), ((1024, 1), 0), ((1024, 1), 1), ((2, 2), 0), 
     fold(f"reduce-{'x'.join(map(str, shape))}-{dim}", shape, "f32", dim, tolerance=3e-5)
 
 whole("reduce-all-2d", (32, 64), "f32", lambda x: x.reduce(1).reduce(0), lambda x: x.sum(dtype=np.float64), 2e-5)
-whole("reduce-all-2d-other-way", (32, 64), "f32", lambda x: x.reduce(0).reduce(0), lambda x: x.sum(dtype=np.float64), 2e-5)
+whole(
+    "reduce-all-2d-other-way", (32, 64), "f32", lambda x: x.reduce(0).reduce(0), lambda x: x.sum(dtype=np.float64), 2e-5
+)
 whole("reduce-flattened", (16, 64), "f32", lambda x: x.reshape(1024).reduce(0), lambda x: x.sum(dtype=np.float64), 2e-5)
-whole("reduce-and-broadcast-rows", (16, 64), "f32", lambda x: x - x.reduce(1, "max").column(64), lambda x: x - x.max(1, keepdims=True))
-whole("reduce-and-broadcast-columns", (16, 64), "f32", lambda x: x - x.reduce(0, "max").row(16), lambda x: x - x.max(0, keepdims=True))
+whole(
+    "reduce-and-broadcast-rows",
+    (16, 64),
+    "f32",
+    lambda x: x - x.reduce(1, "max").column(64),
+    lambda x: x - x.max(1, keepdims=True),
+)
+whole(
+    "reduce-and-broadcast-columns",
+    (16, 64),
+    "f32",
+    lambda x: x - x.reduce(0, "max").row(16),
+    lambda x: x - x.max(0, keepdims=True),
+)
 whole("reduce-both-ways", (32, 32), "f32", lambda x: x.reduce(0).row(32) + x.reduce(1).column(32),
       lambda x: x.sum(0, keepdims=True) + x.sum(1, keepdims=True))  # fmt: skip
 whole("softmax-columns", (64, 32), "f32",
@@ -123,13 +137,33 @@ whole("permuted-3d-back", (4, 8, 16), "f32", lambda x: x.permute(2, 0, 1).permut
 whole("permuted-added", (32, 32), "f32", lambda x: x + x.T, lambda x: x + x.T)
 whole("permuted-reduced", (32, 64), "f32", lambda x: x.T.reduce(0), lambda x: x.sum(1, dtype=np.float64))
 whole("reshaped", (32, 64), "f32", lambda x: x.reshape(64, 32) + 1.0, lambda x: x.reshape(64, 32) + 1)
-whole("reshaped-reduced", (32, 64), "f32", lambda x: x.reshape(32, 4, 16).reduce(1), lambda x: x.reshape(32, 4, 16).sum(1, dtype=np.float64))
-whole("reshaped-permuted", (8, 64), "f32", lambda x: x.reshape(8, 4, 16).permute(1, 0, 2).reshape(32, 16), lambda x: x.reshape(8, 4, 16).transpose(1, 0, 2))
+whole(
+    "reshaped-reduced",
+    (32, 64),
+    "f32",
+    lambda x: x.reshape(32, 4, 16).reduce(1),
+    lambda x: x.reshape(32, 4, 16).sum(1, dtype=np.float64),
+)
+whole(
+    "reshaped-permuted",
+    (8, 64),
+    "f32",
+    lambda x: x.reshape(8, 4, 16).permute(1, 0, 2).reshape(32, 16),
+    lambda x: x.reshape(8, 4, 16).transpose(1, 0, 2),
+)
 whole("row-broadcast", (64,), "f32", lambda x: x.row(16) * 2.0, lambda x: np.broadcast_to(x * 2, (16, 64)))
-whole("column-broadcast", (64,), "f32", lambda x: x.column(16) * 2.0, lambda x: np.broadcast_to(x[:, None] * 2, (64, 16)))
+whole(
+    "column-broadcast", (64,), "f32", lambda x: x.column(16) * 2.0, lambda x: np.broadcast_to(x[:, None] * 2, (64, 16))
+)
 whole("column-broadcast-f16", (32,), "f16", lambda x: x.column(64), lambda x: np.broadcast_to(x[:, None], (32, 64)))
 whole("outer-product", (32,), "f32", lambda x: x.column(32) * x.row(32), lambda x: np.outer(x, x))
-whole("middle-broadcast", (4, 1, 16), "f32", lambda x: x.broadcast(4, 8, 16) + 1.0, lambda x: np.broadcast_to(x + 1, (4, 8, 16)))
+whole(
+    "middle-broadcast",
+    (4, 1, 16),
+    "f32",
+    lambda x: x.broadcast(4, 8, 16) + 1.0,
+    lambda x: np.broadcast_to(x + 1, (4, 8, 16)),
+)
 whole("scalar-splat", (1,), "f32", lambda x: x.reshape().splat(8, 32) * 2.0, lambda x: np.broadcast_to(x * 2, (8, 32)))
 whole("iota-added", (256,), "i32", lambda x: x + x.writer.iota(256), lambda x: x + np.arange(256))
 whole("iota-i64", (256,), "i64", lambda x: x * x.writer.iota(256, "i64"), lambda x: x * np.arange(256))
@@ -138,3 +172,18 @@ whole("iota-2d", (16, 32), "i32", lambda x: x + x.writer.iota(16).column(32) * 3
       lambda x: x + np.arange(512).reshape(16, 32))  # fmt: skip
 whole("triangle", (32, 32), "f32", lambda x: (x.writer.iota(32).column(32) >= x.writer.iota(32).row(32)).where(x, -np.inf),
       lambda x: np.where(np.tri(32, dtype=bool), x, -np.inf))  # fmt: skip
+
+
+def rows_at_once(name: str, shape: tuple[int, int], kind: str) -> None:
+    """A softmax over whole rows held in registers."""
+    whole(name, shape, kind, lambda x: (lambda p: (p / p.reduce(1).column(shape[1])).to(kind) if kind != "f32" else p / p.reduce(1).column(shape[1]))(
+              ((x.to("f32") if kind != "f32" else x) - (x.to("f32") if kind != "f32" else x).reduce(1, "max").column(shape[1])).exp()),
+          lambda x: (lambda w: np.exp(w - w.max(1, keepdims=True)) / np.exp(w - w.max(1, keepdims=True)).sum(1, keepdims=True))(x.astype(np.float64)))  # fmt: skip
+
+
+rows_at_once("softmax-row-4096", (1, 4096), "f32")
+rows_at_once("softmax-row-16384", (1, 16384), "f32")
+rows_at_once("softmax-row-16384-f16", (1, 16384), "f16")
+rows_at_once("softmax-row-32768", (1, 32768), "f32")
+rows_at_once("softmax-rows-64x256", (64, 256), "f32")
+rows_at_once("softmax-row-32768-f16", (1, 32768), "f16")

@@ -52,7 +52,9 @@ class Tile:
     def floating(self) -> bool:
         return isinstance(self.type.element, FloatType)
 
-    def _binary(self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more) -> Tile:
+    def _binary(
+        self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more
+    ) -> Tile:
         other = self.writer.like(other, self)
         cls = float_op if self.floating else int_op
         assert cls is not None
@@ -109,12 +111,8 @@ class Tile:
         other = self.writer.like(other, self)
         kinds = [TileType(self.shape, I1)]
         if self.floating:
-            return self.writer.op(
-                ct.CmpF, self, other, types=kinds, predicate=predicate, ordering=ct.Ordering(ordered)
-            )
-        return self.writer.op(
-            ct.CmpI, self, other, types=kinds, predicate=predicate, signedness=ct.Signedness(signed)
-        )
+            return self.writer.op(ct.CmpF, self, other, types=kinds, predicate=predicate, ordering=ct.Ordering(ordered))
+        return self.writer.op(ct.CmpI, self, other, types=kinds, predicate=predicate, signedness=ct.Signedness(signed))
 
     def __lt__(self, other: Any) -> Tile:
         return self.compare(P.LESS_THAN, other)
