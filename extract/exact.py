@@ -31,6 +31,7 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
         return True
     solver = Solver(program)
     solver.cut(two_cycles(program))
+    solver.waiting = session.beat
     whole = keep is None
     while (left := deadline - perf_counter()) > 0:
         outcome = solver.run(left, _point(session, program))

@@ -26,6 +26,7 @@ SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
 Listener = Callable[[Moment], None]
+"""Called when the best answer or the bound changes, and some ten times a second while the solver runs."""
 
 
 class Session:
@@ -176,12 +177,18 @@ class Session:
         origin = self.simplified.origin
         self.offer_near((node for node, parts in enumerate(origin) if chosen.issuperset(parts)), "start")
 
-    def _note(self, method: str) -> None:
-        base = self.simplified.base
-        moment = Moment(perf_counter() - self.began, base + self.cost, base + self.bound, method)
-        self.trace.append(moment)
+    def beat(self) -> None:
+        """Tell the listener that the search is alive."""
         if self.listener is not None:
-            self.listener(moment)
+            self.listener(self._moment(self.trace[-1].method if self.trace else ""))
+
+    def _note(self, method: str) -> None:
+        self.trace.append(self._moment(method))
+        self.beat()
+
+    def _moment(self, method: str) -> Moment:
+        base = self.simplified.base
+        return Moment(perf_counter() - self.began, base + self.cost, base + self.bound, method)
 
 
 def _unit(graph: Graph | None) -> float:

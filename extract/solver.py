@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +47,8 @@ class Solver:
         self.kinds: Any = highspy
         self.highs: Any = highspy.Highs()
         self.stopped = False
-        self.watch: Callable[[float], None] | None = None
+        self.waiting: Callable[[], None] | None = None
+        """Called about every `POLL` seconds while the solver runs."""
         for option, value in (("output_flag", False), ("mip_rel_gap", RELATIVE_GAP), ("mip_abs_gap", RELATIVE_GAP)):
             self.highs.setOptionValue(option, value)
         self.highs.passModel(self._model())
@@ -85,11 +86,20 @@ class Solver:
     def _run_in_thread(self) -> bool:
         """Run where Ctrl-C reaches this thread while the solver works; whether it came."""
         self.stopped = False
-        worker = Thread(target=self.highs.run, daemon=True)
-        worker.start()
-        while worker.is_alive():
+        finished = Event()  # a join that Ctrl-C ends takes its thread for dead (CPython 3.11)
+
+        def work() -> None:
             try:
-                worker.join(POLL)
+                self.highs.run()
+            finally:
+                finished.set()
+
+        Thread(target=work, daemon=True).start()
+        while not finished.is_set():
+            try:
+                finished.wait(POLL)
+                if self.waiting is not None:
+                    self.waiting()
             except KeyboardInterrupt:
                 self.stopped = True
         return self.stopped
@@ -97,8 +107,6 @@ class Solver:
     def _poll(self, event: Any) -> None:
         if self.stopped:
             event.interrupt()
-        if self.watch is not None:
-            self.watch(event.data_out.mip_dual_bound)
 
     def _model(self) -> Any:
         program, n = self.program, self.program.n_columns
