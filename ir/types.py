@@ -182,3 +182,14 @@ class StructType(Type):
 
     def __str__(self) -> str:
         return f"!llvm.struct<({', '.join(map(str, self.elements))})>"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapType(Type):
+    """!nvgpu.tensormap: the generic address of a 128-byte tensor map that the host encodes; a kernel parameter."""
+
+    def __str__(self) -> str:
+        return "!nvgpu.tensormap"
+
+
+TENSOR_MAP = TensorMapType()

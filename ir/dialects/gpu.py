@@ -13,15 +13,17 @@ SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
 @op("gpu.func")
 class GpuFunc(Op):
-    """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats).
+    """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats, !nvgpu.tensormap).
 
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
+    `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
+    maxnreg = Attr(int, 0)
     body = RegionField()
     effect = CONTROL
 
@@ -103,4 +105,5 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "target": func.target,
         "block": func.block,
         "dynamic_smem": func.dynamic_smem,
+        "maxnreg": func.maxnreg,
     }

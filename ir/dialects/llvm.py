@@ -19,6 +19,7 @@ class Func(Op):
     target = Attr(str)
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
+    maxnreg = Attr(int, 0)
     body = RegionField()
     effect = CONTROL
 

@@ -1,0 +1,62 @@
+"""Synchronisation instructions of sm_90 as records: mbarriers, fences, roles of warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lowering.targets.target import Feature, Target
+
+MBARRIER_BYTES = 8  # PTX ISA, mbarrier object: size and alignment
+REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
+REGISTER_RANGE = (24, 256)  # PTX ISA, setmaxnreg
+NAMED_BARRIERS = 16  # PTX ISA, bar: 0 to 15, 0 of which is the block's
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAtom:
+    """One instruction; `slots` are the issue slots a warp spends on it when it need not wait."""
+
+    name: str
+    ptx: str
+    features: frozenset[Feature]
+    reference: str
+    slots: float = 1.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    def legal(self, target: Target) -> bool:
+        """Does the target accept it?"""
+        return self.features <= target.features
+
+    def cycles(self, target: Target) -> float:
+        """SM cycles of one warp, without the time that it waits for others."""
+        return self.slots / target.throughput.issue
+
+
+def _mbarrier(operation: str, ptx: str, slots: float = 1.0) -> SyncAtom:
+    return SyncAtom(f"mbarrier.{operation}", ptx, frozenset({Feature.MBARRIER}), "PTX ISA, mbarrier", slots)
+
+
+MBARRIER_INIT = _mbarrier("init", "mbarrier.init.shared::cta.b64")
+MBARRIER_ARRIVE = _mbarrier("arrive", "mbarrier.arrive.shared::cta.b64")
+MBARRIER_EXPECT_TX = _mbarrier("arrive.expect_tx", "mbarrier.arrive.expect_tx.shared::cta.b64")
+MBARRIER_TRY_WAIT = _mbarrier("try_wait.parity", "mbarrier.try_wait.parity.shared::cta.b64", 2.0)  # test and branch
+MBARRIER_CP_ASYNC = _mbarrier("cp_async_arrive", "cp.async.mbarrier.arrive.noinc.shared::cta.b64")
+FENCE_PROXY = SyncAtom("fence.proxy.async", "fence.proxy.async.shared::cta", frozenset({Feature.TMA}),
+                       "PTX ISA, membar/fence")  # fmt: skip
+FENCE_INIT = SyncAtom("fence.mbarrier_init", "fence.mbarrier_init.release.cluster", frozenset({Feature.MBARRIER}),
+                      "PTX ISA, membar/fence")  # fmt: skip
+SETMAXNREG = SyncAtom("setmaxnreg", "setmaxnreg.sync.aligned.u32", frozenset({Feature.SETMAXNREG}),
+                      "PTX ISA, setmaxnreg; takes effect beside .maxnreg only (ptx.md section 1)")  # fmt: skip
+NAMED_BARRIER = SyncAtom("bar.sync", "bar.sync", frozenset(), "PTX ISA, bar")
+WGMMA_FENCE = SyncAtom("wgmma.fence", "wgmma.fence.sync.aligned", frozenset({Feature.WGMMA}), "PTX ISA, wgmma.fence")
+WGMMA_COMMIT = SyncAtom("wgmma.commit", "wgmma.commit_group.sync.aligned", frozenset({Feature.WGMMA}),
+                        "PTX ISA, wgmma.commit_group")  # fmt: skip
+WGMMA_WAIT = SyncAtom("wgmma.wait", "wgmma.wait_group.sync.aligned", frozenset({Feature.WGMMA}),
+                      "PTX ISA, wgmma.wait_group")  # fmt: skip
+
+SYNC_ATOMS = (
+    MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT_TX, MBARRIER_TRY_WAIT, MBARRIER_CP_ASYNC, FENCE_PROXY, FENCE_INIT,
+    SETMAXNREG, NAMED_BARRIER, WGMMA_FENCE, WGMMA_COMMIT, WGMMA_WAIT,
+)  # fmt: skip

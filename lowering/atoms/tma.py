@@ -1,0 +1,63 @@
+"""Tensor copies (TMA) as records: one instruction moves a box between global and shared memory for the whole CTA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lowering.atoms.copy import Space
+from lowering.targets.target import Feature, Target
+
+MAX_RANK = 5  # PTX ISA, cp.async.bulk.tensor
+MAX_BOX = 256  # elements of a box along a dimension; cuTensorMapEncodeTiled, boxDim
+MAX_DIM = 1 << 31  # elements of an array along a dimension; cuTensorMapEncodeTiled, globalDim
+GRAIN = 16  # bytes: alignment of base and strides, unit of the inner box; cuTensorMapEncodeTiled
+DST_ALIGNMENT = 128  # bytes, without swizzle; PTX ISA, cp.async.bulk.tensor
+SWIZZLES = (128, 64, 32, 0)  # bytes of a row of the box; cuTensorMapEncodeTiled, swizzle
+ISSUE_CYCLES = 4.0  # one elected lane of one warp issues; the copy itself occupies no warp
+
+
+@dataclass(frozen=True, slots=True)
+class TmaAtom:
+    """cp.async.bulk.tensor of `rank` dimensions; loads complete on an mbarrier, stores in a bulk group."""
+
+    name: str
+    ptx: str
+    source: Space
+    target: Space
+    rank: int
+    features: frozenset[Feature]
+    reference: str
+    asynchronous: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    def legal(self, target: Target) -> bool:
+        """Does the target accept it?"""
+        return self.features <= target.features
+
+    def cycles(self, target: Target, moved: int) -> float:
+        """SM cycles of a box of `moved` bytes: the slower of the path to memory and the write to shared memory."""
+        rates = target.throughput
+        return max(ISSUE_CYCLES / rates.issue, moved / rates.global_bytes, moved / rates.smem_bytes)
+
+
+def _atom(rank: int, load: bool) -> TmaAtom:
+    if load:
+        ptx = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    else:
+        ptx = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
+    return TmaAtom(
+        f"tma.{'load' if load else 'store'}.{rank}d",
+        ptx,
+        Space.GLOBAL if load else Space.SHARED,
+        Space.SHARED if load else Space.GLOBAL,
+        rank,
+        frozenset({Feature.TMA, Feature.MBARRIER}),
+        "PTX ISA, cp.async.bulk.tensor; ptx.md section 3, TMA",
+    )
+
+
+TMA_LOADS = {rank: _atom(rank, True) for rank in range(1, MAX_RANK + 1)}
+TMA_STORES = {rank: _atom(rank, False) for rank in range(1, MAX_RANK + 1)}
+TMA_ATOMS = (*TMA_LOADS.values(), *TMA_STORES.values())

@@ -1,0 +1,140 @@
+"""Warpgroup matrix instructions as records: every N, type and operand place of wgmma.mma_async."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, TF32, FloatType
+from lowering.atoms.mma import MMA_M16N8K8_TF32, MMA_M16N8K16_F16, MMA_M16N8K32_E4M3, Fragment, Pairs
+from lowering.targets.target import Feature, Target
+
+WARPGROUP = 128  # threads; PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
+M = 64  # rows of every wgmma; PTX ISA, wgmma.mma_async
+GROUP_COLUMNS = 8  # columns of D that two neighbouring registers and their twins eight rows below cover
+K_BYTES = 32  # bytes of K of one instruction whatever the type; PTX ISA, wgmma.mma_async (k16 of 16 bits, k8 of tf32)
+PTX_NAMES = {F16: "f16", BF16: "bf16", TF32: "tf32", F8E4M3FN: "e4m3", F8E5M2: "e5m2"}
+
+
+class WarpgroupFragment(NamedTuple):
+    """Operand map of four warps: bit k of lane, element register and warp adds, by XOR, these (row, col) bits."""
+
+    lane: Pairs
+    reg: Pairs
+    warp: Pairs
+
+
+ROWS_OF_WARPS: Pairs = ((16, 0), (32, 0))  # warp w of the group holds rows 16 w to 16 w + 15; PTX ISA, wgmma fragments
+
+
+@dataclass(frozen=True, slots=True)
+class WgmmaAtom:
+    """One instruction of a warpgroup: c[64 x N] += a[64 x K] @ b[K x N], b from shared memory.
+
+    `a` is the map of A as a register operand (of `from_registers` atoms), `c` that of eight columns of D: the other
+    N/8 - 1 groups of four registers follow, each eight columns further. `majors` says which of A and B may be MN-major
+    in shared memory. Fragments count elements; elements below 32 bits are packed from the low register bits.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    dtypes: tuple[FloatType, FloatType, FloatType]
+    from_registers: bool
+    features: frozenset[Feature]
+    a: WarpgroupFragment
+    c: WarpgroupFragment
+    ptx: str
+    source: str
+    threads: int = WARPGROUP
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """PTX names of the types of A and B."""
+        return PTX_NAMES[self.dtypes[0]], PTX_NAMES[self.dtypes[1]]
+
+    @property
+    def groups(self) -> int:
+        """Groups of four accumulator registers a thread, each eight columns."""
+        return self.shape[1] // GROUP_COLUMNS
+
+    @property
+    def operand_registers(self) -> tuple[int, int, int]:
+        """b32 registers of A, B and C of one thread."""
+        return (4 if self.from_registers else 0), 0, 4 * self.groups
+
+    @property
+    def may_transpose(self) -> bool:
+        """May shared operands be MN-major? Source: PTX ISA, wgmma.mma_async, imm-trans (16-bit types only)."""
+        return self.dtypes[0].width == 16
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the warpgroup, a multiply-add counting as two."""
+        m, n, k = self.shape
+        return 2 * m * n * k
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes that one instruction reads from shared memory."""
+        m, n, _ = self.shape
+        return (n if self.from_registers else m + n) * K_BYTES
+
+    def legal(self, target: Target) -> bool:
+        """Does the target accept it?"""
+        return self.features <= target.features
+
+    def cycles(self, target: Target) -> float:
+        """SM cycles of one instruction: the tensor cores' or, for small N, those of reading its operands."""
+        rates = target.throughput
+        return max(self.flops / rates.tensor[self.dtypes[0].name], self.shared_bytes / rates.smem_bytes)
+
+    def d_position(self, thread: int, reg: int) -> tuple[int, int]:
+        """(row, col) of D that register `reg` of `thread` (0 to 127) holds; for every N, powers of two or not."""
+        warp, lane = divmod(thread, 32)
+        row = 16 * warp + (lane >> 2) + 8 * (reg >> 1 & 1)
+        return row, GROUP_COLUMNS * (reg >> 2) + 2 * (lane & 3) + (reg & 1)
+
+
+_WARP_A = {16: MMA_M16N8K16_F16.a, 32: MMA_M16N8K8_TF32.a, 8: MMA_M16N8K32_E4M3.a}
+"""The fragment of A in one warp by element bits: that of mma.sync."""
+
+_D: WarpgroupFragment = WarpgroupFragment(
+    MMA_M16N8K16_F16.c.lane, MMA_M16N8K16_F16.c.reg, ROWS_OF_WARPS
+)  # 64 x 8; PTX ISA, wgmma, Accumulator D
+
+
+def _atom(n: int, a: FloatType, b: FloatType, from_registers: bool) -> WgmmaAtom:
+    k = 8 * K_BYTES // a.width
+    kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
+    part: Fragment = _WARP_A[a.width]
+    return WgmmaAtom(
+        f"wgmma.m64n{n}k{k}.{kinds}.{'rs' if from_registers else 'ss'}",
+        (M, n, k),
+        (a, b, F32),
+        from_registers,
+        frozenset({Feature.WGMMA}),
+        WarpgroupFragment(part.lane, part.reg, ROWS_OF_WARPS),
+        _D,
+        ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{kinds}",
+        source="PTX ISA, wgmma.mma_async; ptx.md section 3 (fragments compared with Triton's, every N assembled)",
+    )
+
+
+_PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
+WGMMA_ATOMS: dict[tuple[FloatType, FloatType, int, bool], WgmmaAtom] = {
+    (a, b, n, rs): _atom(n, a, b, rs)
+    for a, b in _PAIRS
+    for n in range(GROUP_COLUMNS, 257, GROUP_COLUMNS)
+    for rs in (False, True)
+}
+"""By types of A and B, N, and whether A comes from registers."""
+
+
+def wgmma_atoms(target: Target, a: FloatType, b: FloatType, c: FloatType) -> list[WgmmaAtom]:
+    """Instructions of a target for these types whose N is a power of two, widest first, SS then RS."""
+    widths = [256, 128, 64, 32, 16, 8]
+    found = [WGMMA_ATOMS.get((a, b, n, rs)) for rs in (False, True) for n in widths]
+    return [atom for atom in found if atom is not None and atom.dtypes[2] == c and atom.legal(target)]
