@@ -28,6 +28,7 @@ from runtime.simulator.families import (
     integer,
     load_store,
     matrix,
+    matrix_narrow,
     misc,
     mma,
     move,
@@ -40,7 +41,22 @@ from runtime.simulator.schedule import Code
 from runtime.simulator.types import TYPES, Array
 
 Decoder: TypeAlias = Callable[[Decode], Step | None]
-_FAMILIES = (async_copy, atomic, bits, compare, convert, integer, load_store, matrix, misc, mma, move, warp, wgmma)
+_FAMILIES = (
+    async_copy,
+    atomic,
+    bits,
+    compare,
+    convert,
+    integer,
+    load_store,
+    matrix,
+    matrix_narrow,
+    misc,
+    mma,
+    move,
+    warp,
+    wgmma,
+)
 _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
 
 

@@ -156,4 +156,4 @@ def decode_movmatrix(d: Decode) -> Step:
     return step
 
 
-OPCODES = {"ldmatrix": decode_ldmatrix, "stmatrix": decode_stmatrix, "movmatrix": decode_movmatrix}
+OPCODES = {"movmatrix": decode_movmatrix}  # the other two: matrix_narrow, which also reads narrower elements
