@@ -33,7 +33,7 @@ class Site:
     def __init__(self, machine: Machine, instruction: Instruction) -> None:
         self.machine = machine
         self.instruction = instruction
-        self.extra = 0
+        self.extra: int = 0
         self.accesses = 0
         self.sectors = 0
         self.counts_banks = False
