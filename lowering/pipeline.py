@@ -12,6 +12,8 @@ from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
 from ir.core import Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.gpu import GpuFunc
+from ir.dialects.nv_tileas import Func
 from ir.text import print_generic, print_text
 from ir.types import PointerType, TileType
 from lowering import ptx
@@ -20,6 +22,7 @@ from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import schedule
 from lowering.selection import Selection, select
+from lowering.supported import refuse_unsupported
 from lowering.targets import target as target_named
 
 WARPS = 4  # a CTA of one warpgroup; larger accumulators take two
@@ -92,10 +95,11 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
     clock = Clock()
     tier = target_named(target)
     check_parameters(entry)
+    refuse_unsupported(entry)
     warps = choose_warps(entry)
     with clock.stage("encode"):
         program = encode(entry)
-        oracle = LayoutOracle(program, warps)
+        oracle = LayoutOracle(program, warps, tier.features)
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
         saturated = saturate(program, oracle, options.rules, options.without, Limits(iterations=400))
@@ -111,7 +115,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
         low = nvgpu_to_nvvm.convert(threads)
     with clock.stage("ptx"):
         text = ptx.emit(low)
-    manifest = manifest_of(entry, target, warps, scheduled.shared_bytes)
+    manifest = manifest_of(entry, threads, scheduled)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: print_text(module),
         "nv_tileaa": lambda: print_generic(cuda_tile_to_tileaa.convert(entry)),
@@ -165,7 +169,7 @@ def registers_of(tile: Value) -> int:
     return -(-kind.size * max(8, getattr(kind.element, "width", 64)) // (32 * THREADS))
 
 
-def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> dict[str, Any]:
+def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str, Any]:
     """The launch manifest: all that a launcher needs beside the PTX."""
     params: list[dict[str, Any]] = []
     for number, argument in enumerate(entry.body.block.args):
@@ -176,10 +180,10 @@ def manifest_of(entry: ct.Entry, target: str, warps: int, shared_bytes: int) -> 
             params.append({"kind": "scalar", "arg": number, "dtype": str(element)})
     return {
         "entry": entry.sym_name,
-        "target": target,
-        "block": [32 * warps, 1, 1],
+        "target": threads.target,
+        "block": list(threads.block),
         "cluster": [1, 1, 1],
-        "dynamic_smem": shared_bytes,
+        "dynamic_smem": threads.dynamic_smem,
         "global_scratch": 0,
-        "params": params,
+        "params": [*params, *scheduled.tensormaps],
     }

@@ -19,6 +19,7 @@ from extract import Answer, ExtractionError, Graph, GraphBuilder, InfeasibleErro
 from ir.core import TileError, Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, PointerType, TileType, TokenType
+from lowering.atoms.mma import MmaAtom
 from lowering.cost import FREE, RAGGED, UNKNOWN_TRIPS, Cost, Machine
 from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
@@ -32,6 +33,8 @@ from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
+PRODUCTS = ("p.mmaf", "p.wgmma", "p.wgmma_rs")
+SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 STAGES = 2  # buffers of a copy inside a loop that the resource row counts; scheduling uses more where they fit
 BRANCH = 1 << 32  # beyond every loop id
 Place = tuple[int, int]  # (value class, layout)
@@ -156,7 +159,7 @@ class _Selector:
         """Every matrix product needs an atom that is legal here: say which product has none, and where."""
         legal: dict[int, bool] = {}
         for node in self.frozen.nodes:
-            if node.op == "p.mmaf":
+            if node.op in PRODUCTS:
                 place = self.owner[node.cls][0]
                 choice = self.oracle.choice(node.literals[0])
                 legal[place] = legal.get(place, False) or self.allowed(choice)
@@ -341,7 +344,8 @@ class _Selector:
             return special(self, node, layout, looped)
         mnemonic = self.arithmetic.get(node.op, node.op.removeprefix("p."))
         kind = self.value_type(value)
-        registers = self.layout(layout).n_regs if layout > 0 else 1
+        placed = self.oracle.layouts[layout]
+        registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
         width = getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 32
         return self.machine.elementwise(mnemonic, registers, width), 0
 
@@ -449,17 +453,19 @@ class _Selector:
         choice = self.oracle.choice(node.literals[0])
         if not self.allowed(choice):
             return None, 0
-        a, b = (self.owner[c][1] for c in node.children[:2])
+        a, b = (self.oracle.layouts[self.owner[c][1]] for c in node.children[:2])
         c = self.layout(layout)
-        shape = self.oracle.layout(a).bits + self.oracle.layout(b).bits - c.bits  # log2 of k, twice
-        work = 2.0 ** (c.bits + shape / 2)  # multiply-adds of the tile
+        work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         atom = choice.atom
         m, n, k = atom.shape
         if atom.threads == 1:
-            operands = sum(self.oracle.layout(x).n_regs for x in (a, b))
+            operands = a.n_regs + b.n_regs
             cost = Cost(alu=work / self.target.throughput.fma_f32 + self.machine.instructions("convert", operands))
             return cost, 0
-        return Cost(tensor=work / (m * n * k) * atom.cycles(self.target)), 0
+        cycles = work / (m * n * k) * atom.cycles(self.target)
+        if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
+            cycles /= SYNC_RATE
+        return Cost(tensor=cycles), 0
 
     def cost_reduce(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
         dim, _, _, _, source = node.literals
@@ -488,6 +494,8 @@ _COSTS: dict[str, Coster] = {
     "p.copy": _Selector.cost_copy,
     "p.shared_read": _Selector.cost_shared_read,
     "p.mmaf": _Selector.cost_product,
+    "p.wgmma": _Selector.cost_product,
+    "p.wgmma_rs": _Selector.cost_product,
     "p.reduce": _Selector.cost_reduce,
     "p.iota": _Selector.cost_iota,
 }

@@ -124,9 +124,41 @@ def simulate(ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence
 def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
     """What the simulator takes for one PTX parameter of the manifest."""
     if parameter["kind"] == "tensormap":
-        raise UnsupportedError("kernels with tensor-map parameters cannot be run on the simulator yet")
+        return _tensor_map(parameter, arguments, addresses)
     argument = cast(Any, arguments[parameter["arg"]])
     return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
+
+
+def _tensor_map(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
+    """A tensor map of the manifest with its expressions evaluated for these arguments."""
+    from runtime.simulator import TensorMap
+
+    def number(expression: dict[str, Any]) -> Any:
+        ((kind, value),) = expression.items()
+        match kind:
+            case "arg":
+                argument = cast(Any, arguments[value])
+                return addresses[id(argument)] if id(argument) in addresses else int(argument)
+            case "const":
+                return value
+            case "mul":
+                return number(value[0]) * number(value[1])
+            case "add":
+                return number(value[0]) + number(value[1])
+            case _:
+                return -(-number(value[0]) // number(value[1]))
+
+    return TensorMap(
+        base=number(parameter["base"]),
+        dtype=parameter["dtype"],
+        global_dim=[number(e) for e in parameter["global_dim"]],
+        global_strides=[number(e) for e in parameter["global_strides"]],
+        box=parameter["box"],
+        element_strides=parameter["element_strides"],
+        swizzle=parameter["swizzle"],
+        interleave=parameter["interleave"],
+        oob_fill=parameter["oob_fill"],
+    )
 
 
 def refuse(on: str, entry: Entry) -> NoReturn:

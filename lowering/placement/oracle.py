@@ -18,15 +18,21 @@ from ir.core import Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, FloatType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
+from lowering.atoms.wgmma import WGMMA_ATOMS, WgmmaAtom
 from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
-from lowering.layouts.boxes import memory_order, swizzle_row
+from lowering.layouts.boxes import SWIZZLES, memory_order, swizzle_row
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
 from lowering.layouts.shared import SharedLayout, swizzled
+from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
+ALL_FEATURES = frozenset(feature for target in ALL_TARGETS.values() for feature in target.features)
+WARPS_OF_GROUP = 4  # PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
+WGMMA_WIDTHS = (256, 128, 64, 32, 16, 8)  # N of atoms that power-of-two tiles are cut into, widest first
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
 
 
@@ -42,11 +48,12 @@ class Mechanism(enum.IntEnum):
 class MmaChoice:
     """An atom and how the warps share the tile."""
 
-    atom: MmaAtom
+    atom: MmaAtom | WgmmaAtom
     grid: tuple[int, int]
 
     def __str__(self) -> str:
-        return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} warps"
+        unit = "warpgroups" if isinstance(self.atom, WgmmaAtom) else "warps"
+        return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} {unit}"
 
 
 def element_bytes(element: Type) -> int:
@@ -68,7 +75,9 @@ def power_of_two_divisor(value: int) -> int:
 class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
-    def __init__(self, program: Program, warps: int):
+    def __init__(self, program: Program, warps: int, features: frozenset[Feature] = ALL_FEATURES):
+        """`features` of the targets that will be extracted for: atoms that none of them has are not offered."""
+        self.features = features
         self.interner: Interner = program.interner
         self.warps = warps
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF)]
@@ -194,6 +203,8 @@ class LayoutOracle:
                     except LayoutError:
                         continue  # the atom does not fill the tile evenly: another one will
                     yield self._mma_row(row, MmaChoice(atom, grid), tile.a, tile.b, tile.c)
+        if Feature.WGMMA in self.features and self.warps % WARPS_OF_GROUP == 0 and count == 1:
+            yield from self._wgmma(row, a, b, c)
 
     def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[int, int]]:
         """Warp grids to try; where products feed products or rows are reduced, also the one that keeps rows in a warp:
@@ -202,6 +213,50 @@ class LayoutOracle:
         grids = warp_grids(atom, m, n, self.warps)
         rows = [grid for grid in grids if grid[1] == 1 and self.chained]
         return list(dict.fromkeys((*grids[:MAX_GRIDS], *rows)))
+
+    def _wgmma(self, row: Row, a: TileType, b: TileType, c: TileType) -> Iterator[tuple[str, Row]]:
+        """Warpgroup products: the widest atom for each grid, B and (or) A in shared memory, either major."""
+        (m, k), n = a.shape[-2:], b.shape[-1]
+        if not isinstance(a.element, FloatType) or not isinstance(b.element, FloatType):
+            return
+        for from_registers in (False, True):
+            keys = [(a.element, b.element, width, from_registers) for width in WGMMA_WIDTHS]
+            found = [WGMMA_ATOMS[key] for key in keys if key in WGMMA_ATOMS]
+            for atom, grid in self._widest(found, c, m, n)[:MAX_GRIDS]:
+                try:
+                    tile = wgmma_tile(atom, m, n, k, self.warps // WARPS_OF_GROUP, grid[1])
+                except LayoutError:
+                    continue  # the atom does not fill the tile evenly
+                choice = self.interner.attributes.id(MmaChoice(atom, grid))
+                layout = self.layout_id(tile.c)
+                for right in self._operands((k, n), 0, atom, atom.shape[1]):
+                    if from_registers:
+                        yield "wgmma_rs_choice", (*row, choice, self.layout_id(tile.a), right, layout)
+                    else:
+                        for left in self._operands((m, k), 1, atom, atom.shape[0]):
+                            yield "wgmma_choice", (*row, choice, left, right, layout)
+
+    def _widest(self, atoms: list[WgmmaAtom], c: TileType, m: int, n: int) -> list[tuple[WgmmaAtom, tuple[int, int]]]:
+        """For each grid of warpgroups the first (widest) atom that fills it."""
+        found: dict[tuple[int, int], WgmmaAtom] = {}
+        for atom in atoms:
+            if atom.dtypes[2] == c.element:
+                for grid in warpgroup_grids(atom, m, n, self.warps // WARPS_OF_GROUP):
+                    found.setdefault(grid, atom)
+        return [(atom, grid) for grid, atom in found.items()]
+
+    def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom, rows: int) -> Iterator[int]:
+        """Shared layouts of an operand, K-major and MN-major, at the widest swizzle the tile has."""
+        size = element_bytes(atom.dtypes[0])
+        for k_major in (True, False) if atom.may_transpose else (True,):
+            span = swizzle_row(shape, k_dim if k_major else 1 - k_dim, size)
+            if span in SWIZZLES:
+                layout = operand_layout(shape, k_dim, size, k_major, span)
+                try:
+                    matrix_operand(layout, shape, k_dim, rows)
+                except LayoutError:
+                    continue  # no canonical layout: the other major is
+                yield self.layout_id(layout)
 
     def _mma_row(self, row: Row, choice: MmaChoice, a: Layout, b: Layout, c: Layout) -> tuple[str, Row]:
         ids = (self.layout_id(a), self.layout_id(b), self.layout_id(c))

@@ -1,5 +1,6 @@
 """From the nvvm level to PTX text: selection (select, templates), register names (registers), printing (printer)."""
 
+from lowering.ptx import hopper as hopper  # registers its templates
 from lowering.ptx.printer import PTX_VERSION, emit
 
 __all__ = ["PTX_VERSION", "emit"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ir.core import Block, Op, Type, Value
@@ -15,9 +16,12 @@ DECLARED = {"%p": "pred", "%rs": "b16", "%h": "b16", "%r": "b32", "%f": "b32", "
 
 
 class Instruction:
-    """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for."""
+    """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for.
 
-    __slots__ = ("args", "defs", "origin", "text", "uses")
+    `ties`: (def, use) that must share a register, since the instruction updates it in place.
+    """
+
+    __slots__ = ("args", "defs", "origin", "text", "ties", "uses")
 
     def __init__(
         self,
@@ -26,12 +30,14 @@ class Instruction:
         uses: list[Value],
         args: list[Value] | None = None,
         origin: Op | None = None,
+        ties: Sequence[tuple[Value, Value]] = (),
     ):
         self.text = text
         self.origin = origin
         self.defs = defs
         self.uses = uses
         self.args = [*defs, *uses] if args is None else args
+        self.ties = ties
 
 
 Copy = tuple[Value, "Value | str"]

@@ -6,8 +6,8 @@ from math import prod
 
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
-from ir.types import I1, I8, LLVMPointerType
-from lowering.ptx.machine import DECLARED, Edge, MachineBlock, register_bits
+from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
+from lowering.ptx.machine import DECLARED, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
 from lowering.ptx.templates import TEMPLATES, move_type
@@ -85,6 +85,8 @@ class Printer:
             self.lines.append(f"{self.labels[block.source]}:")
         names, lines = self.names, self.lines
         for each in block.code:
+            if each.ties:
+                self._moves(self._untied(each))
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
             if self.comments and each.origin is not None:
                 lines[-1] += f"  // {each.origin.name} {each.origin.location}"
@@ -96,6 +98,11 @@ class Printer:
                 lines.append(f"    bra {self.labels[block.edges[0].to]};")
         else:
             self._fork(block, following)
+
+    def _untied(self, each: Instruction) -> list[Move]:
+        """Copies for registers that an instruction updates in place although their old value is needed later."""
+        names = self.names
+        return [(move_type(d.type), names[d], names[u]) for d, u in each.ties if names[d] != names[u]]
 
     def _fork(self, block: MachineBlock, following: Block | None) -> None:
         """A conditional branch: the edge to the next block falls through, the other one jumps."""
@@ -169,7 +176,9 @@ class Printer:
 
 
 def parameter(kind: Type, name: str) -> str:
-    """Declaration of a kernel parameter."""
+    """Declaration of a kernel parameter; a tensor map is opaque and aligned as PTX ISA, tensor maps, asks."""
+    if kind == TENSOR_MAP:
+        return f".param .align 64 .b8 {name}[128]"
     if isinstance(kind, LLVMPointerType):
         return f".param .u64 .ptr .global .align 1 {name}"
     return f".param .b{8 if kind in (I1, I8) else register_bits(kind)} {name}"

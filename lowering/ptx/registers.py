@@ -96,7 +96,10 @@ class Liveness:
         return value in self.live_out[block.source] or self.last[block.source].get(value, -2) > at
 
     def clash(self, x: Value, y: Value) -> bool:
-        """Whether x and y need different registers."""
+        """Whether x and y need different registers; values that one instruction writes always do."""
+        (first, i), (second, j) = self.home[x], self.home[y]
+        if i == j and first is second:
+            return True
         return self.live_after(x, *self.home[y]) or self.live_after(y, *self.home[x])
 
 
@@ -106,8 +109,15 @@ def _words(value: Value) -> int:
 
 
 def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:
-    """Groups of values that share a register: every block argument with the values handed to it, where none clash."""
+    """Groups of values that share a register, where none clash: results updated in place, then block arguments.
+
+    A block argument shares with the values handed to it.
+    """
     groups: dict[Value, list[Value]] = {}
+    for block in blocks:
+        for each in block.code:
+            for result, operand in each.ties:
+                _merge(groups, live, result, operand)
     for block in sorted(blocks, key=lambda b: -len(b.edges)):
         for edge in block.edges:
             for arg, value in edge.copies:

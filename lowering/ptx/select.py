@@ -6,12 +6,12 @@ another) is never asked for and prints nothing; dead code disappears the same wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm
-from ir.types import I1, I8
+from ir.types import I1, I8, TENSOR_MAP
 from lowering.ptx.machine import Edge, Instruction, MachineBlock, immediate, register_bits, takes_immediate
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
@@ -31,6 +31,7 @@ class Selector:
         self.counts: dict[Value, int] = {}
         self.code: list[Instruction] = []
         self.origin: Op | None = None
+        self.labels = 0
         self.alive = self._live_values()
 
     # What templates use
@@ -91,9 +92,21 @@ class Selector:
         fits = isinstance(op, kinds) and op.parent is into.parent and self.counts.get(value) == 1
         return op if fits else None
 
-    def emit(self, text: str, defs: list[Value], uses: list[Value], args: list[Value] | None = None) -> None:
+    def emit(
+        self,
+        text: str,
+        defs: list[Value],
+        uses: list[Value],
+        args: list[Value] | None = None,
+        ties: Sequence[tuple[Value, Value]] = (),
+    ) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(Instruction(text, defs, uses, args, self.origin))
+        self.code.append(Instruction(text, defs, uses, args, self.origin, ties))
+
+    def label(self) -> str:
+        """A label of its own for a loop inside one op."""
+        self.labels += 1
+        return f"$W{self.labels}"
 
     # The walk
 
@@ -154,7 +167,11 @@ class Selector:
     def parameter(self, arg: Value, kind: Type, name: str) -> None:
         """Load one parameter; a pointer becomes a global address, a byte of truth a predicate."""
         bits = register_bits(kind)
-        if kind == I1:
+        if kind == TENSOR_MAP:
+            raw = Value(kind, arg.owner, arg.index)
+            self.emit("cvta.param.u64 %s, %s;", [arg], [raw])
+            self.emit(f"mov.b64 %s, {name};", [raw], [])
+        elif kind == I1:
             byte = Value(I8, arg.owner, arg.index)
             self.emit("setp.ne.s16 %s, %s, 0;", [arg], [byte])
             self.emit(f"ld.param.b8 %s, [{name}];", [byte], [])

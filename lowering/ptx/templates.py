@@ -1,6 +1,7 @@
 """One PTX template an nvvm-level op.
 
-Opcode spellings: PTX ISA 8.8; every template is assembled by ptxas for sm_80 in the tests.
+Opcode spellings: PTX ISA 8.8; every template is assembled by ptxas for sm_80 in the tests. Those of sm_90 stand in
+hopper.py.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from lowering.layouts.shapes import reduce_dim
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.rings import align, slice_of, tile_of
 from lowering.selection import copy_threads
-from lowering.targets import Target
+from lowering.targets import Feature, Target
 
 MAX_STAGES = 4  # beyond 4 stages of a 128x128x64 f16 product nothing is gained: the copies are 3 iterations ahead
 MIN_STAGES = 2
@@ -190,9 +190,15 @@ class Scheduler:
         if op.asynchronous:
             b.add(nv_tileas.AsyncCommit, types=())
             b.add(nv_tileas.AsyncWait, types=(), pending=0)
-        b.add(nv_tileas.Barrier, types=())
+        self.publish(b)
         made = b.add(nv_tileas.BufferView, buffer, types=[op.result.type], segments=(1, 0))
         rewriter.values[op.result] = made.result
+
+    def publish(self, b: Builder) -> None:
+        """Make what threads have copied to shared memory visible to all, and to what reads it asynchronously."""
+        if self.rewriter.target.has(Feature.WGMMA):
+            b.add(nv_tileas.AsyncFence, types=())
+        b.add(nv_tileas.Barrier, types=())
 
     def values(self, operands: list[Value]) -> list[Value]:
         """New values of old operands."""
@@ -333,7 +339,7 @@ class _Pipeline:
         values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
         inside.add(nv_tileas.AsyncWait, types=(), pending=self.stages - 2)
-        inside.add(nv_tileas.Barrier, types=())
+        self.scheduler.publish(inside)
         distance = inside.value(arith.Constant, types=[self.kind], value=self.stages - 1)
         jump = inside.value(arith.MulI, step, distance)
         ahead = inside.value(arith.AddI, inner.args[0], jump)

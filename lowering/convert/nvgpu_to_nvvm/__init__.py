@@ -11,7 +11,7 @@ from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
-from lowering.convert.nvgpu_to_nvvm import control, functions, memory
+from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import register_types
@@ -40,6 +40,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     llvm.IntToPtr: memory.integer_to_pointer,
     scf.For: control.loop,
     scf.If: control.branch,
+    **hopper.PATTERNS,
 }
 """Op class -> pattern (conversion, op). Elementwise ops stand in ELEMENTWISE."""
 

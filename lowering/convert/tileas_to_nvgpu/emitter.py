@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
-from ir.dialects import arith, gpu, llvm, vector
+from ir.dialects import arith, gpu, llvm, nvgpu_hopper, vector
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Emitter:
         self.scratch_offset = 0
         self.scratch_used = False  # since the last barrier: then another use needs one first
         self.pending: list[Registers] = []
+        self.consumers = 0  # threads of the consumer agent while its code is put, 0 where there are no agents
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""
@@ -79,22 +80,29 @@ class Emitter:
         for registers in ready:
             registers.force()
 
+    def meet(self) -> None:
+        """bar.sync of all threads, or of the consumers where agents have parted."""
+        if self.consumers:
+            self.effect(nvgpu_hopper.NamedBarrier, id=1, threads=self.consumers)
+        else:
+            self.effect(gpu.Barrier)
+
     def barrier(self) -> None:
         """All threads meet, and see what each of them has written."""
         self.settle()
-        self.effect(gpu.Barrier)
+        self.meet()
         self.scratch_used = False
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
         self.settle(shared_only=True)
         if self.scratch_used:
-            self.effect(gpu.Barrier)
+            self.meet()
         return self.pointer(self.shared_base, None, 1, self.scratch_offset)
 
     def scratch_written(self) -> None:
         """All threads have written scratch memory and may read it."""
-        self.effect(gpu.Barrier)
+        self.meet()
         self.scratch_used = True
 
     # --- numbers
@@ -209,7 +217,7 @@ class Emitter:
         build = self.prelude.value
         for shift, mask in sorted(masks.items()):
             term = self.thread
-            if mask != 32 * self.warps - 1:
+            if mask != 32 * self.warps - 1:  # consumers are the first threads, so theirs have no higher bits
                 term = build(arith.AndI, term, self.constant(mask))
             if shift:
                 amount = self.constant(abs(shift))

@@ -7,9 +7,11 @@ from typing import Any, TypeVar, cast
 
 from ir.core import Block, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
-from ir.types import F32, GLOBAL_PTR, I1, I32, PartitionViewType, PointerType, TensorType, VectorType
+from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import compute, views
+from lowering.atoms.wgmma import WARPGROUP, WGMMA_ATOMS
+from lowering.convert.tileas_to_nvgpu import agents, compute, views
+from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
@@ -22,15 +24,8 @@ from lowering.targets.target import Target
 Environment = dict[Value, Any]
 ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, mma.sync m16n8
 ATOMS = {atom.name: atom for atom in MMA_ATOMS}
+THREADS = {atom.name: atom.threads for atom in (*MMA_ATOMS, *WGMMA_ATOMS.values())}
 T = TypeVar("T")
-
-
-class SharedTile:
-    """A tile in shared memory: its address and layout."""
-
-    def __init__(self, pointer: Value, layout: SharedLayout):
-        self.pointer = pointer
-        self.layout = layout
 
 
 class Ring:
@@ -49,29 +44,46 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     emitter = Emitter(block, func.warps)
     emitter.scratch_offset = func.scratch_offset
     environment: Environment = dict(zip(source.args, block.args, strict=True))
-    _Expander(emitter, environment, target).block(source)
+    expander = Expander(emitter, environment, target)
+    expander.ops(source)
+    block.args += expander.maps
     emitter.finish()
+    producers = WARPGROUP if expander.maxnreg else 0
     return gpu.GpuFunc(
         (), (), {
-            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps, 1, 1),
-            "dynamic_smem": func.shared_bytes,
+            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps + producers, 1, 1),
+            "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
         }, [Region([block])], func.location,
     )  # fmt: skip
 
 
-class _Expander:
+class Expander:
     """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
 
     def __init__(self, emitter: Emitter, values: Environment, target: Target):
         self.emitter = emitter
         self.values = values
         self.target = target
+        self.pipelines: list[agents.Barriers] = []
+        self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
+        self.maxnreg = 0
 
-    def block(self, block: Block) -> None:
+    def tensor_map(self, number: int) -> Value:
+        """The parameter of a tensor map."""
+        while len(self.maps) <= number:
+            entry = self.emitter.block
+            self.maps.append(Value(TENSOR_MAP, entry, len(entry.args) + len(self.maps)))
+        return self.maps[number]
+
+    def barriers(self, value: Value) -> agents.Barriers:
+        """The barriers of a pipeline."""
+        return self._as(value, agents.Barriers)
+
+    def ops(self, block: Block) -> None:
         """Every op of a block in order."""
         for op in block.ops:
             self.emitter.at(op.location)
-            handler = _HANDLERS.get(type(op), _Expander.elementwise)
+            handler = _HANDLERS.get(type(op), Expander.elementwise)
             handler(self, op)
 
     def scalar(self, value: Value) -> Value:
@@ -148,7 +160,11 @@ class _Expander:
 
     def rename(self, op: nv_tileas.Reshape | nv_tileas.Permute) -> None:
         """Reshape and permute: the same registers."""
-        result, source = op.results[0], self.tile(op.operands[0])
+        result = op.results[0]
+        if isinstance(result.type, TensorType) and isinstance(result.type.layout, SharedLayout):
+            self.values[result] = SharedTile(self._as(op.operands[0], SharedTile).pointer, result.type.layout)
+            return
+        source = self.tile(op.operands[0])
         if not isinstance(result.type, TensorType):
             self.values[result] = source.scalar(0)
             return
@@ -293,9 +309,14 @@ class _Expander:
 
     def dot(self, op: nv_tileas.Dot) -> None:
         """A matrix product by its atom."""
-        a, b, c = self.tile(op.a), self.tile(op.b), self.tile(op.c)
         *batch, m, k = tensor_of(op.a).shape
         n = tensor_of(op.b).shape[-1]
+        if op.atom in agents.ATOMS:
+            left = self.values[op.a] if isinstance(self.values[op.a], SharedTile) else self.tile(op.a)
+            right = self._as(op.b, SharedTile)
+            self.values[op.result] = agents.product(self, op, left, right, self.tile(op.c), (m, n, k))
+            return
+        a, b, c = self.tile(op.a), self.tile(op.b), self.tile(op.c)
         shape = (batch[0] if batch else 1, m, n, k)
         atom, layout = ATOMS[op.atom], layout_of(op.result)
         if atom.threads == 1:
@@ -354,7 +375,7 @@ class _Expander:
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
         for op in body.ops[:-1]:
             self.emitter.at(op.location)
-            _HANDLERS.get(type(op), _Expander.elementwise)(self, op)
+            _HANDLERS.get(type(op), Expander.elementwise)(self, op)
         ends = body.terminator.operands
         flat = [v for value, form in zip(ends, forms, strict=True) for v in self._carried(value, form)]
         self.emitter.settle()
@@ -405,7 +426,7 @@ class _Expander:
             emitter.scratch_used = True
             for each in region.block.ops[:-1]:
                 emitter.at(each.location)
-                _HANDLERS.get(type(each), _Expander.elementwise)(self, each)
+                _HANDLERS.get(type(each), Expander.elementwise)(self, each)
             groups = [self._carried(v, None) for v in region.block.terminator.operands]
             emitter.settle()
             emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())
@@ -451,42 +472,43 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
     """
     made = loop.body.block.terminator.operands[argument.index - 1].op
     for op in loop.body.block.ops:
-        if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made) and ATOMS[op.atom].threads > 1:
+        if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made) and THREADS[op.atom] > 1:
             return ACCUMULATOR
     return None
 
 
-_HANDLERS: dict[type[Op], Callable[[_Expander, Any], None]] = {
-    arith.Constant: _Expander.number,
-    nv_tileas.Constant: _Expander.constant,
-    nv_tileas.Iota: _Expander.iota,
-    nv_tileas.ProgramId: _Expander.program_id,
-    nv_tileas.NumPrograms: _Expander.num_programs,
-    nv_tileas.Broadcast: _Expander.broadcast,
-    nv_tileas.Reshape: _Expander.rename,
-    nv_tileas.Permute: _Expander.rename,
-    nv_tileas.AddPtr: _Expander.addptr,
-    nv_tileas.MakeMemref: _Expander.memref,
-    nv_tileas.Partition: _Expander.partition,
-    nv_tileas.IndexSpaceShape: _Expander.index_space,
-    nv_tileas.TensorShape: _Expander.tensor_shape,
-    nv_tileas.TiledLoad: _Expander.tiled_load,
-    nv_tileas.TiledStore: _Expander.tiled_store,
-    nv_tileas.Gather: _Expander.gather,
-    nv_tileas.Scatter: _Expander.scatter,
-    nv_tileas.AllocTensor: _Expander.alloc,
-    nv_tileas.BufferView: _Expander.buffer_view,
-    nv_tileas.AsyncTiledCopy: _Expander.async_copy,
-    nv_tileas.AsyncCommit: _Expander.commit,
-    nv_tileas.AsyncWait: _Expander.wait,
-    nv_tileas.Barrier: _Expander.barrier,
-    nv_tileas.SharedLoad: _Expander.shared_load,
-    nv_tileas.ConvertLayout: _Expander.convert,
-    nv_tileas.Dot: _Expander.dot,
-    nv_tileas.Reduce: _Expander.reduce,
-    nv_tileas.Return: _Expander.end,
-    scf.For: _Expander.loop,
-    scf.If: _Expander.branch,
+_HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
+    **agents.HANDLERS,
+    arith.Constant: Expander.number,
+    nv_tileas.Constant: Expander.constant,
+    nv_tileas.Iota: Expander.iota,
+    nv_tileas.ProgramId: Expander.program_id,
+    nv_tileas.NumPrograms: Expander.num_programs,
+    nv_tileas.Broadcast: Expander.broadcast,
+    nv_tileas.Reshape: Expander.rename,
+    nv_tileas.Permute: Expander.rename,
+    nv_tileas.AddPtr: Expander.addptr,
+    nv_tileas.MakeMemref: Expander.memref,
+    nv_tileas.Partition: Expander.partition,
+    nv_tileas.IndexSpaceShape: Expander.index_space,
+    nv_tileas.TensorShape: Expander.tensor_shape,
+    nv_tileas.TiledLoad: Expander.tiled_load,
+    nv_tileas.TiledStore: Expander.tiled_store,
+    nv_tileas.Gather: Expander.gather,
+    nv_tileas.Scatter: Expander.scatter,
+    nv_tileas.AllocTensor: Expander.alloc,
+    nv_tileas.BufferView: Expander.buffer_view,
+    nv_tileas.AsyncTiledCopy: Expander.async_copy,
+    nv_tileas.AsyncCommit: Expander.commit,
+    nv_tileas.AsyncWait: Expander.wait,
+    nv_tileas.Barrier: Expander.barrier,
+    nv_tileas.SharedLoad: Expander.shared_load,
+    nv_tileas.ConvertLayout: Expander.convert,
+    nv_tileas.Dot: Expander.dot,
+    nv_tileas.Reduce: Expander.reduce,
+    nv_tileas.Return: Expander.end,
+    scf.For: Expander.loop,
+    scf.If: Expander.branch,
 }
 
 __all__ = ["F32", "GLOBAL_PTR", "VectorType", "expand"]

@@ -1,0 +1,241 @@
+"""Ops of sm_90: mbarriers, tensor copies, warpgroup products, roles; one pattern an op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ir.core import Op, Value
+from ir.dialects import llvm, nvvm, nvvm_hopper
+from ir.dialects import nvgpu_hopper as hopper
+from ir.types import I1, I32, I64, SHARED_PTR
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.memory import Conversion, predicate_of
+
+ADDRESS_BITS = 18  # of a shared address that a matrix descriptor holds; PTX ISA, wgmma, matrix-descriptor-encode
+UNIT_BITS = 4  # descriptors count in 16 bytes; same source
+LOW_WORD = (1 << 32) - 1
+Pattern = Callable[[Conversion, Any], None]
+
+
+def _guarded(c: Conversion, op: Any, to: type[Op], before: list[Value], groups: tuple[int, ...], **more: Any) -> None:
+    """An effect with a trailing optional predicate; nothing where that is known to be false."""
+    pred = predicate_of(c, op.pred)
+    if pred is False:
+        return
+    guard = [] if pred is True else [pred]
+    c.e.effect(to, [*before, *guard], [], (*groups, len(guard)), **more)
+
+
+def mbarrier_init(c: Conversion, op: hopper.MBarrierInit) -> None:
+    """nvgpu.mbarrier.init."""
+    c.e.effect(nvvm_hopper.MBarrierInit, [c.register(op.barrier)], [], (1, 0), count=op.count)
+
+
+def mbarrier_arrive(c: Conversion, op: hopper.MBarrierArrive) -> None:
+    """nvgpu.mbarrier.arrive."""
+    _guarded(c, op, nvvm_hopper.MBarrierArrive, [c.register(op.barrier)], (1,))
+
+
+def expect_tx(c: Conversion, op: hopper.MBarrierArriveExpectTx) -> None:
+    """nvgpu.mbarrier.arrive.expect_tx."""
+    _guarded(c, op, nvvm_hopper.MBarrierArriveExpectTx, [c.register(op.barrier)], (1,), txcount=op.txcount)
+
+
+def try_wait(c: Conversion, op: hopper.MBarrierTryWaitParity) -> None:
+    """nvgpu.mbarrier.try_wait.parity."""
+    c.e.effect(nvvm_hopper.MBarrierTryWaitParity, [c.register(v) for v in op.operands], [])
+
+
+def cp_async_arrive(c: Conversion, op: hopper.MBarrierCpAsyncArrive) -> None:
+    """nvgpu.mbarrier.cp_async_arrive."""
+    c.e.effect(nvvm_hopper.CpAsyncMBarrierArrive, [c.register(op.barrier)], [], (1, 0))
+
+
+def tma_load(c: Conversion, op: hopper.TmaLoad) -> None:
+    """nvgpu.tma.async.load."""
+    coordinates = [c.register(v) for v in op.coordinates]
+    before = [c.register(op.dst), c.register(op.descriptor), *coordinates, c.register(op.barrier)]
+    _guarded(c, op, nvvm_hopper.TensorLoad, before, (1, 1, len(coordinates), 1))
+
+
+def tma_store(c: Conversion, op: hopper.TmaStore) -> None:
+    """nvgpu.tma.async.store."""
+    coordinates = [c.register(v) for v in op.coordinates]
+    before = [c.register(op.descriptor), c.register(op.src), *coordinates]
+    _guarded(c, op, nvvm_hopper.TensorStore, before, (1, 1, len(coordinates)))
+
+
+def tma_wait(c: Conversion, op: hopper.TmaWait) -> None:
+    """nvgpu.tma.wait."""
+    c.e.effect(nvvm_hopper.BulkWaitGroup, [], [], group=op.pending, read=op.read)
+
+
+def prefetch(c: Conversion, op: hopper.TmaPrefetchDescriptor) -> None:
+    """nvgpu.tma.prefetch.descriptor."""
+    _guarded(c, op, nvvm_hopper.PrefetchTensorMap, [c.register(op.descriptor)], (1,))
+
+
+def fence_proxy(c: Conversion, op: hopper.FenceProxyAsync) -> None:
+    """nvgpu.fence.proxy.async."""
+    c.e.effect(nvvm_hopper.FenceProxy, [], [], kind="async", space="shared::cta")
+
+
+def setmaxnreg(c: Conversion, op: hopper.SetMaxNReg) -> None:
+    """nvgpu.setmaxnreg."""
+    action = {"inc": "increase", "dec": "decrease"}[op.action]
+    c.e.effect(nvvm_hopper.SetMaxRegister, [], [], regCount=op.count, action=action)
+
+
+def elect(c: Conversion, op: hopper.Elect) -> None:
+    """nvgpu.elect."""
+    c.define(op.result, c.e.effect(nvvm_hopper.ElectSync, [], [I1]).results)
+
+
+def named_barrier(c: Conversion, op: hopper.NamedBarrier) -> None:
+    """nvgpu.named_barrier."""
+    c.e.effect(nvvm_hopper.NamedBarrier, [], [], barrierId=op.id, numberOfThreads=op.threads)
+
+
+def plain(to: type[Op]) -> Pattern:
+    """Pattern of an op without operands."""
+
+    def pattern(c: Conversion, op: Op) -> None:
+        c.e.effect(to, [], [])
+
+    return pattern
+
+
+def warpgroup_wait(c: Conversion, op: hopper.WarpgroupWait) -> None:
+    """nvgpu.warpgroup.wait; what passes through gets new names for the same registers."""
+    held = [c.registers(v) for v in op.values]
+    flat = [r for registers in held for r in registers]
+    made = c.e.effect(nvvm_hopper.WgmmaWaitGroup, flat, [r.type for r in flat], group=op.pending)
+    _spread(c, op.results, held, made.results)
+
+
+def _spread(c: Conversion, results: list[Value], held: list[list[Value]], flat: list[Value]) -> None:
+    at = 0
+    for result, registers in zip(results, held, strict=True):
+        c.define(result, flat[at : at + len(registers)])
+        at += len(registers)
+
+
+def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
+    """nvgpu.warpgroup.mma; where scale_d is known to be false the accumulators are not even operands."""
+    e, a = c.e, c.registers(op.a)
+    held = [c.registers(v) for v in op.accumulators]
+    accumulators = [r for registers in held for r in registers]
+    scale = None if op.scale_d is None else c.register(op.scale_d)
+    known = 1 if scale is None else e.integer(scale)
+    guard = [] if scale is None or known is not None else [scale]
+    tied = [] if known == 0 else accumulators
+    made = e.effect(
+        nvvm_hopper.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
+        (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
+        layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
+    )  # fmt: skip
+    _spread(c, op.results, held, made.results)
+
+
+def stmatrix(c: Conversion, op: hopper.StMatrix) -> None:
+    """nvgpu.stmatrix."""
+    layout = "col" if op.transpose else "row"
+    c.e.effect(nvvm_hopper.StMatrix, [c.register(op.ptr), *c.registers(op.value)], [], layout=layout)
+
+
+# Matrix descriptors
+
+
+def matrix_descriptor(c: Conversion, op: hopper.MatrixDescriptor) -> None:
+    """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant.
+
+    Both words apart cost one 32-bit addition an advance; the address field cannot carry, since shared memory ends below
+    2^18 bytes.
+    """
+    e = c.e
+    bits = hopper.descriptor_bits(op.lbo, op.sbo, op.swizzle)
+    low = _low_word(e, c.register(op.pointer), bits & LOW_WORD)
+    c.define(op.result, [e.value(nvvm.Pack, I64, low, e.i32(bits >> 32))])
+
+
+def _low_word(e: Emitter, pointer: Value, field: int) -> Value:
+    """(address >> 4) + field, with constants and the terms above an aligned base moved behind the shift."""
+    offset, terms = 0, list[Value]()
+    root = pointer
+    while isinstance(root.owner, llvm.GetElementPtr) and root.type == SHARED_PTR:
+        gep = root.owner
+        if gep.offset % (1 << UNIT_BITS):
+            break
+        offset += gep.offset
+        if gep.index is not None:
+            terms.append(ints.mul(e, gep.index, e.i32(gep.element_bytes)))
+        root = gep.base
+    if terms and not isinstance(root.owner, llvm.AddressOf):
+        root, terms = _behind_constants(pointer), []
+    base = e.value(llvm.PtrToInt, I32, root)
+    low = ints.shift_right(e, llvm.LShr, ints.bit_and(e, base, e.i32((1 << ADDRESS_BITS) - 1)), e.i32(UNIT_BITS))
+    low = ints.bit_or(e, low, e.i32(field))
+    if terms:
+        total = terms[0]
+        for term in terms[1:]:
+            total = ints.add(e, total, term)
+        low = ints.add(e, low, _units(e, total) or ints.shift_right(e, llvm.AShr, total, e.i32(UNIT_BITS)))
+    return ints.add(e, low, e.i32(offset >> UNIT_BITS))
+
+
+def _behind_constants(pointer: Value) -> Value:
+    """The pointer without the constant displacements on its outside."""
+    while isinstance(pointer.owner, llvm.GetElementPtr) and pointer.owner.index is None:
+        if pointer.owner.offset % (1 << UNIT_BITS):
+            break
+        pointer = pointer.owner.base
+    return pointer
+
+
+def _units(e: Emitter, term: Value) -> Value | None:
+    """term / 16 where every part of it is a multiple of 16 by a constant factor, None where that cannot be seen."""
+    known = e.integer(term)
+    if known is not None:
+        return e.i32(known >> UNIT_BITS) if known % (1 << UNIT_BITS) == 0 else None
+    op = term.op
+    if isinstance(op, llvm.Mul):
+        factor = e.integer(op.rhs)
+        if factor is not None and factor % (1 << UNIT_BITS) == 0:
+            return ints.mul(e, op.lhs, e.i32(factor >> UNIT_BITS))
+    if isinstance(op, llvm.Shl):
+        count = e.integer(op.rhs)
+        if count is not None and UNIT_BITS <= count < 32:
+            return ints.shl(e, op.lhs, e.i32(count - UNIT_BITS))
+    if isinstance(op, llvm.Add):
+        parts = [_units(e, v) for v in op.operands]
+        if parts[0] is not None and parts[1] is not None:
+            return ints.add(e, parts[0], parts[1])
+    return None
+
+
+PATTERNS: dict[type[Op], Pattern] = {
+    hopper.MBarrierInit: mbarrier_init,
+    hopper.MBarrierArrive: mbarrier_arrive,
+    hopper.MBarrierArriveExpectTx: expect_tx,
+    hopper.MBarrierTryWaitParity: try_wait,
+    hopper.MBarrierCpAsyncArrive: cp_async_arrive,
+    hopper.TmaLoad: tma_load,
+    hopper.TmaStore: tma_store,
+    hopper.TmaCommit: plain(nvvm_hopper.BulkCommitGroup),
+    hopper.TmaWait: tma_wait,
+    hopper.TmaPrefetchDescriptor: prefetch,
+    hopper.FenceProxyAsync: fence_proxy,
+    hopper.FenceMBarrierInit: plain(nvvm_hopper.FenceMBarrierInit),
+    hopper.SetMaxNReg: setmaxnreg,
+    hopper.Elect: elect,
+    hopper.NamedBarrier: named_barrier,
+    hopper.WarpgroupFence: plain(nvvm_hopper.WgmmaFence),
+    hopper.WarpgroupCommit: plain(nvvm_hopper.WgmmaCommitGroup),
+    hopper.WarpgroupWait: warpgroup_wait,
+    hopper.WarpgroupMma: warpgroup_mma,
+    hopper.MatrixDescriptor: matrix_descriptor,
+    hopper.StMatrix: stmatrix,
+}
+"""Op class -> pattern."""

@@ -1,0 +1,242 @@
+"""Agents, their barriers and tensor copies, warpgroup products: what sm_90 adds to the code of a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from ir.core import Block, Op, Region, Value
+from ir.dialects import arith, nv_tileas, nvgpu_hopper, scf
+from ir.types import I32, I64
+from lowering.atoms.wgmma import WARPGROUP, WGMMA_ATOMS
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
+from lowering.layouts.shapes import Shape
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.wgmma import MatrixOperand, matrix_operand, wgmma_tile
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+ATOMS = {atom.name: atom for atom in WGMMA_ATOMS.values()}
+GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
+BARRIER_BYTES = 8  # PTX ISA, mbarrier object
+CONSUMER_BARRIER = 1  # named barrier of the consumers; 0 is that of the whole block
+REGISTERS_PER_SM = 65536  # CUDA C++ Programming Guide, compute capability table
+PRODUCER_REGISTERS = 40  # the producer's loop takes fewer; the rest of its share goes to the consumers
+
+
+class SharedTile:
+    """A tile in shared memory: its address and layout."""
+
+    def __init__(self, pointer: Value, layout: SharedLayout):
+        self.pointer = pointer
+        self.layout = layout
+
+
+@dataclass
+class Barriers:
+    """The full and empty barriers of a ring."""
+
+    op: nv_tileas.CreatePipeline
+    stages: int
+
+    def at(self, emitter: Emitter, stage: Value | None, empty: bool, number: int = 0) -> Value:
+        """Address of the barrier of a stage (a value, or a number)."""
+        offset = self.op.offset + BARRIER_BYTES * (number + (self.stages if empty else 0))
+        return emitter.pointer(emitter.shared_base, stage, BARRIER_BYTES, offset)
+
+
+def register_share(threads: int, target_limit: int) -> tuple[int, int]:
+    """Registers a thread at launch, and those of a consumer after the producer's warpgroup gave most of its back.
+
+    Multiples of 8, as setmaxnreg takes them.
+    """
+    launch = min(REGISTERS_PER_SM // threads // 8 * 8, target_limit // 8 * 8)
+    spare = (launch - PRODUCER_REGISTERS) * WARPGROUP
+    consumers = threads - WARPGROUP
+    return launch, min((launch + spare // consumers) // 8 * 8, 240)
+
+
+def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
+    """Remember the ring's barriers; they are initialised before the agents part."""
+    kind = cast(nv_tileas.PipelineType, op.result.type)
+    barriers = Barriers(op, kind.stages)
+    x.values[op.result] = barriers
+    x.pipelines.append(barriers)
+
+
+def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
+    """An scf.if without results."""
+    emitter = x.emitter
+    outside, inner = emitter.builder.block, Block()
+    emitter.builder.block = inner
+    emitter.open.add(inner)
+    fill()
+    emitter.builder.add(scf.Yield, types=())
+    emitter.open.discard(inner)
+    emitter.builder.block = outside
+    rest = Block()
+    rest.append(scf.Yield((), ()))
+    emitter.builder.add(scf.If, condition, types=(), regions=[Region([inner]), Region([rest])])
+
+
+def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
+    """Barriers initialised by one thread; then the last warpgroup produces and all others consume."""
+    emitter = x.emitter
+    consumers = 32 * emitter.warps
+    launch, share = register_share(consumers + WARPGROUP, int(x.target.registers_per_thread))
+    x.maxnreg = launch
+    first = emitter.compare("eq", emitter.thread, emitter.constant(0))
+
+    def initialise() -> None:
+        for barriers in x.pipelines:
+            for stage in range(barriers.stages):
+                full, empty = (barriers.at(emitter, None, e, stage) for e in (False, True))
+                emitter.effect(nvgpu_hopper.MBarrierInit, full, count=1)
+                emitter.effect(nvgpu_hopper.MBarrierInit, empty, count=barriers.op.consumers)
+        emitter.effect(nvgpu_hopper.FenceMBarrierInit)
+
+    branch(x, first, initialise)
+    emitter.barrier()
+    producing = emitter.compare("uge", emitter.thread, emitter.constant(consumers))
+    alone = emitter.compare("eq", emitter.thread, emitter.constant(consumers))
+    sides: list[Block] = []
+    for region, produces in ((op.producer, True), (op.consumer, False)):
+        inner, outside = Block(), emitter.builder.block
+        emitter.builder.block = inner
+        emitter.open.add(inner)
+        count = PRODUCER_REGISTERS if produces else share
+        emitter.effect(nvgpu_hopper.SetMaxNReg, action="dec" if produces else "inc", count=count)
+        if produces:
+            branch(x, alone, lambda region=region: x.ops(region.block))
+        else:
+            emitter.consumers = consumers
+            x.ops(region.block)
+            emitter.settle()
+            emitter.consumers = 0
+        emitter.builder.add(scf.Yield, types=())
+        emitter.open.discard(inner)
+        emitter.builder.block = outside
+        sides.append(inner)
+    emitter.builder.add(scf.If, producing, types=(), regions=[Region([side]) for side in sides])
+
+
+def producer_acquire(x: Expander, op: nv_tileas.ProducerAcquire) -> None:
+    """Wait for the empty barrier, then arrive at the full one with the bytes to come."""
+    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    stage = x.scalar(op.stage)
+    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, barriers.at(emitter, stage, True), x.scalar(op.phase))
+    emitter.effect(
+        nvgpu_hopper.MBarrierArriveExpectTx, barriers.at(emitter, stage, False), segments=(1, 0), txcount=op.bytes
+    )
+
+
+def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
+    """One box after the other."""
+    emitter = x.emitter
+    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    target = x.stage(op.buffer, op.stage).pointer
+    index: list[Value] = op.index
+    dims: tuple[int, ...] = op.dims
+    corner = [emitter.multiply(x.scalar(index[d]), n) for d, n in zip(dims, op.tile, strict=True)]
+    corner = [c if c.type == I32 else emitter.emit(arith.TruncI, c, types=[I32]) for c in corner]
+    for offsets, place in op.boxes:
+        coordinates = [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
+        emitter.effect(
+            nvgpu_hopper.TmaLoad, emitter.pointer(target, None, 1, place), full, x.tensor_map(op.tensormap),
+            *coordinates, segments=(1, 1, 1, len(coordinates), 0),
+        )  # fmt: skip
+
+
+def consumer_wait(x: Expander, op: nv_tileas.ConsumerWait) -> None:
+    """Wait for the full barrier."""
+    emitter = x.emitter
+    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, full, x.scalar(op.phase))
+
+
+def consumer_release(x: Expander, op: nv_tileas.ConsumerRelease) -> None:
+    """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide."""
+    emitter, barriers = x.emitter, x.barriers(op.pipeline)
+    emitter.settle(shared_only=True)
+    lane = emitter.when(31) if barriers.op.each == "warp" else None
+    enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
+    operands = [barriers.at(emitter, x.scalar(op.stage), True), *([] if enable is None else [enable])]
+    emitter.effect(nvgpu_hopper.MBarrierArrive, *operands, segments=(1, len(operands) - 1))
+
+
+def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
+    """fence.proxy.async."""
+    x.emitter.effect(nvgpu_hopper.FenceProxyAsync)
+
+
+def product(
+    x: Expander, op: nv_tileas.Dot, a: Registers | SharedTile, b: SharedTile, c: Registers, shape: tuple[int, int, int]
+) -> Registers:
+    """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait."""
+    emitter, atom = x.emitter, ATOMS[op.atom]
+    m, n, k = shape
+    groups_m, groups_n = op.grid
+    tile = wgmma_tile(atom, m, n, k, groups_m * groups_n, groups_n)
+    mb, nb, _ = tile.blocks
+    left = None if isinstance(a, Registers) else Operand(emitter, a, (m, k), 1, atom.shape[0], 0, groups_m, mb)
+    right = Operand(emitter, b, (k, n), 0, atom.shape[1], groups_m.bit_length() - 1, groups_n, nb)
+    groups = [c.group(i, GROUP) for i in range(0, c.count, 4)]
+    fragments: list[Value] = []
+    columns = 32 // atom.dtypes[0].width
+    emitter.effect(nvgpu_hopper.WarpgroupFence)
+    for step in tile.steps():
+        row, column, depth = (
+            block * extent for block, extent in zip((step.m, step.n, step.k), atom.shape, strict=True)
+        )
+        first = left.descriptor(row, depth) if left else cast(Registers, a).group(step.a.start, (4, columns))
+        if not left:
+            fragments.append(first)
+        span = slice(step.c.start // 4, step.c.stop // 4)
+        held = groups[span]
+        made = emitter.builder.add(
+            nvgpu_hopper.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
+            segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
+            trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
+        )  # fmt: skip
+        groups[span] = made.results
+    emitter.effect(nvgpu_hopper.WarpgroupCommit)
+    kept = [*groups, *fragments]
+    waited = emitter.builder.add(nvgpu_hopper.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
+    return Grouped(emitter, tile.c, c.element, waited.results[: len(groups)], GROUP)
+
+
+class Operand:
+    """A shared operand: descriptors of its blocks for the warpgroup of this thread."""
+
+    def __init__(
+        self, emitter: Emitter, tile: SharedTile, shape: Shape, k_dim: int, rows: int, shift: int, groups: int,
+        blocks: int,
+    ):  # fmt: skip
+        """`rows` of an instruction; warpgroup bits from `shift` on choose among `groups` runs of `blocks` blocks."""
+        self.emitter = emitter
+        self.plan: MatrixOperand = matrix_operand(tile.layout, shape, k_dim, rows)
+        bits = groups.bit_length() - 1
+        own = [0] * (7 + shift) + [self.plan.displacement(rows * blocks << i, 0) for i in range(bits)]
+        self.base = emitter.pointer(tile.pointer, emitter.linear(own)) if bits else tile.pointer
+
+    def descriptor(self, mn: int, k: int) -> Value:
+        """The descriptor of the block whose first element is (mn, k) of the warpgroup's part."""
+        pointer = self.emitter.pointer(self.base, None, 1, self.plan.displacement(mn, k))
+        return self.emitter.emit(
+            nvgpu_hopper.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
+            swizzle=self.plan.swizzle_name,
+        )  # fmt: skip
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nv_tileas.CreatePipeline: create_pipeline,
+    nv_tileas.AgentSwitch: agent_switch,
+    nv_tileas.ProducerAcquire: producer_acquire,
+    nv_tileas.TiledTmaLoad: tma_load,
+    nv_tileas.ConsumerWait: consumer_wait,
+    nv_tileas.ConsumerRelease: consumer_release,
+    nv_tileas.AsyncFence: fence,
+}

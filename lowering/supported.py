@@ -1,0 +1,79 @@
+"""What the compiler refuses before it starts: operations and forms of control flow without a lowering, each located and
+with what to write instead.
+"""
+
+from __future__ import annotations
+
+from ir.core import OPS, Op, UnsupportedError
+from ir.dialects import arith, llvm, math  # noqa: F401  (declares the ops that OPS then holds)
+from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE
+from ir.dialects.cuda_tile.constraints import TileOp
+
+LOWERED: frozenset[type[Op]] = frozenset((
+    ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
+    ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
+    ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
+    ct.Reduce, ct.MmaF,
+))  # fmt: skip
+"""Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
+
+INSTEAD: dict[str, str] = {
+    "cat": "store both tiles, or choose between broadcasts of them by an index with select",
+    "extract": "load the part from memory",
+    "insert": "choose by an index with select",
+    "scan": "multiply by a triangle of ones, or scan in a loop over memory",
+    "loop": "use for with a bound; mask what comes after the last step with select",
+    "break": "use for with a bound; mask what comes after the last step with select",
+    "assert": "leave it out",
+    "print_tko": "leave it out, or store the values",
+    "mmai": "convert the operands to f16 and use mmaf; sums stay exact below 2^24",
+    "mmaf_scaled": "multiply by the scales and use mmaf",
+    "atomic_rmw_tko": "let one tile block own each result",
+    "atomic_cas_tko": "let one tile block own each result",
+    "atomic_red_view_tko": "let one tile block own each result",
+    "absi": "use maxi of the value and its negation",
+    "mulhii": "extend to i64, multiply and shift",
+    "tan": "divide sin by cos",
+    "sinh": "use exp",
+    "cosh": "use exp",
+    "pow": "use exp2 of the exponent times log2",
+    "fpowi": "multiply",
+    "remf": "subtract the quotient's floor times the divisor",
+    "get_global": "pass the array as a parameter",
+    "alloca": "pass an array as a parameter",
+    "make_strided_view": "use a partition view, or pointers with a mask",
+    "make_gather_scatter_view": "use pointers with a mask",
+    "pack": "use elements of 8 bits or more",
+    "unpack": "use elements of 8 bits or more",
+}
+"""What to write instead, by mnemonic."""
+
+
+def refuse_unsupported(entry: ct.Entry) -> None:
+    """Raise UnsupportedError for the first operation of an entry that has no lowering."""
+    for op in entry.walk():
+        if not lowered(type(op)):
+            hint = INSTEAD.get(op.info.mnemonic, "see the table of operations in docs/")
+            raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
+        if isinstance(op, ct.If):
+            refuse_exits(op)
+
+
+def lowered(cls: type[Op]) -> bool:
+    """Has this operation a lowering?"""
+    if cls in LOWERED:
+        return True
+    return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS
+
+
+def refuse_exits(branch: ct.If) -> None:
+    """A side of a branch ends with yield: leaving a loop or the kernel from inside is not supported."""
+    for region in branch.regions:
+        last = region.block.ops[-1] if region.blocks and region.block.ops else None
+        if isinstance(last, ct.Continue | ct.Return):
+            leaves = "the iteration" if isinstance(last, ct.Continue) else "the kernel"
+            raise UnsupportedError(
+                f"'{last.name}': leaving {leaves} from inside a branch is not supported yet",
+                last.location, "put what follows the branch into its other side and yield the results",
+            )  # fmt: skip
