@@ -14,7 +14,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.errors import OperandError, SimulatorError, UnsupportedModifierError
 from runtime.simulator.hazards import Tracker
-from runtime.simulator.machine import Machine
+from runtime.simulator.machine import PARAMETER_BASE, Machine
 from runtime.simulator.program import (
     Address,
     Immediate,
@@ -62,7 +62,10 @@ class Placed:
 
 @dataclass(slots=True)
 class Binding:
-    """What decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays."""
+    """What decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays.
+
+    parameter_base: the generic address of the first parameter.
+    """
 
     machine: Machine
     symbols: dict[str, Placed]
@@ -87,7 +90,12 @@ class Binding:
 
     def parameter_offset(self, placed: Placed) -> int:
         """Where a parameter starts in parameter_bytes."""
-        return placed.address - self.parameter_base
+        return placed.address - PARAMETER_BASE
+
+    @property
+    def parameter_shift(self) -> int:
+        """What turns an address in the parameter state space into a generic one."""
+        return self.parameter_base - PARAMETER_BASE
 
 
 class Decode:

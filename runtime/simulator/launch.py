@@ -12,7 +12,7 @@ from runtime.simulator.decode import Binding, Placed
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
-from runtime.simulator.machine import LOCAL_BASE, SHARED_BASE, Geometry, Machine, check_geometry
+from runtime.simulator.machine import LOCAL_BASE, PARAMETER_BASE, SHARED_BASE, Geometry, Machine, check_geometry
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.parser import parse
 from runtime.simulator.program import Entry, Module, Parameter, Variable
@@ -183,7 +183,7 @@ def _place(
         sizes["shared"] = start + dynamic
     base = int(memory.put(np.frombuffer(parameter_bytes, np.uint8)))
     for parameter in kernel.parameters:
-        symbols[parameter.name] = Placed("param", base + parameter.offset, parameter.size)
+        symbols[parameter.name] = Placed("param", PARAMETER_BASE + parameter.offset, parameter.size)
     return symbols, sizes["shared"], sizes["local"], base
 
 

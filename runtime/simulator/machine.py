@@ -12,6 +12,7 @@ import numpy as np
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
 from runtime.simulator.program import Entry, Register
+from runtime.simulator.register_pool import RegisterPool
 from runtime.simulator.types import Array, unsigned
 
 WARP = 32
@@ -19,6 +20,8 @@ WARP = 32
 # reserves the first 1024 bytes in the same way from sm_90 on (CUDA C++ Programming Guide, "Compute Capability 9.0").
 SHARED_BASE = 1024
 LOCAL_BASE = 1024
+# Parameters have small addresses in their own state space, as Triton's `mov.b32 %r, parameter` needs.
+PARAMETER_BASE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ class Machine:
         self.shared = WindowSpace("shared", SHARED_BASE, shared_size, ctas, self.cta_of_lane, self.rank_base)
         self.cluster_shared = ClusterSpace(self.shared, self.cta_of_lane, geometry.cluster_size)
         self.local = WindowSpace("local", LOCAL_BASE, local_size, self.lanes, lane)
+        limit = entry.directives.get("maxnreg", (0,))[0]
+        self.register_pool = RegisterPool(ctas, self.slots // WARP, limit)
         self.exists = self.thread_of_lane < geometry.threads
         self.live: Array | None = None
         self.live_count = 0
@@ -164,6 +169,7 @@ class Machine:
             self.registers.clear()
             self.shared.clear()
             self.local.clear()
+            self.register_pool.start()
             yield count
 
     def live_mask(self) -> Array:

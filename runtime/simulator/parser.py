@@ -11,7 +11,7 @@ from functools import lru_cache
 from runtime.simulator.declarations import parse_parameters, parse_registers, parse_variable
 from runtime.simulator.errors import ParseError
 from runtime.simulator.operands import OperandParser, split_commas
-from runtime.simulator.program import Entry, Guard, Instruction, Module, Register
+from runtime.simulator.program import Entry, Guard, Instruction, Module, Operand, Register, Symbol
 
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _SPACE = re.compile(r"\s*")
@@ -45,6 +45,31 @@ def _blank(match: re.Match[str]) -> str:
 def parse(text: str) -> Module:
     """A Module from PTX text; the result is shared between equal texts and must not be changed."""
     return _Parser(text).module()
+
+
+class Braces:
+    """A pair of braces inside a body; the labels it defines are known only inside it."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self.labels: dict[str, str] = {}
+
+    def bind_labels(self, entry: Entry) -> None:
+        """Make branches of the enclosed instructions name the labels by their unique names."""
+        if not self.labels:
+            return
+        for instruction in entry.instructions[self._first :]:
+            if instruction.base in ("bra", "brx", "call"):
+                instruction.operands = [self._bound(operand) for operand in instruction.operands]
+        for table in self.labels.values():
+            if table in entry.branch_targets:
+                names = entry.branch_targets[table]
+                entry.branch_targets[table] = tuple(self.labels.get(name, name) for name in names)
+
+    def _bound(self, operand: Operand) -> Operand:
+        if isinstance(operand, Symbol) and operand.name in self.labels:
+            return Symbol(self.labels[operand.name])
+        return operand
 
 
 class _Parser:
@@ -152,29 +177,30 @@ class _Parser:
 
     def _body(self, entry: Entry) -> None:
         operands = OperandParser()
-        depth = 1
+        blocks = [Braces(0)]
         while self._skip_space():
             character = self._text[self._position]
             if character == "{":
-                depth += 1
+                blocks.append(Braces(len(entry.instructions)))
                 operands.open_scope()
                 self._position += 1
             elif character == "}":
-                depth -= 1
+                block = blocks.pop()
                 self._position += 1
-                if depth == 0:
+                if not blocks:
                     entry.registers = operands.registers
                     return
+                block.bind_labels(entry)
                 operands.close_scope()
             elif character == ";":
                 self._position += 1
             else:
-                self._body_statement(entry, operands, depth)
+                self._body_statement(entry, operands, blocks)
         raise ParseError(f"entry `{entry.name}` never ends: `}}` is missing", self._line())
 
-    def _body_statement(self, entry: Entry, operands: OperandParser, depth: int) -> None:
+    def _body_statement(self, entry: Entry, operands: OperandParser, blocks: list["Braces"]) -> None:
         if label := self._accept(_LABEL):
-            self._label(entry, label.group(1))
+            self._label(entry, label.group(1), blocks)
             return
         if self._accept(_LINE_DIRECTIVE) or self._accept(_PRAGMA):
             return
@@ -184,11 +210,18 @@ class _Parser:
             raise self._fail("expected a statement ending in `;`")
         statement = match.group()
         if statement[0] == ".":
-            self._declaration(entry, operands, statement, line, depth)
+            self._declaration(entry, operands, statement, line, len(blocks))
         else:
             entry.instructions.append(_instruction(statement, line, operands))
 
-    def _label(self, entry: Entry, name: str) -> None:
+    def _label(self, entry: Entry, name: str, blocks: list["Braces"]) -> None:
+        if len(blocks) > 1:
+            self._unique += 1
+            unique = f"{name}#{self._unique}"
+            if name in blocks[-1].labels:
+                raise self._fail(f"label `{name}` is defined twice")
+            blocks[-1].labels[name] = unique
+            name = unique
         self._skip_space()
         start = self._position
         if self._text[start : start + 1] == ".":

@@ -91,6 +91,9 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
     values = address_values(d, address, 64)
     site.counts_sectors = True
     cells = machine.global_space.cells[size]
+    if space == "param":
+        shift = np.uint64(d.binding.parameter_shift)
+        return Port(lambda lanes: (cells, site.global_index(_pick(values(), lanes) + shift, size, lanes)))
     if space != "":
         return Port(lambda lanes: (cells, site.global_index(_pick(values(), lanes), size, lanes)))
     shared = machine.shared.cells[size]

@@ -89,7 +89,7 @@ def decode_cvta(d: Decode) -> Step:
         raise d.unsupported(f"cvta of type .{type_.name}")
     d.finish(2)
     source = d.read(1, type_)
-    base = np.uint64(WINDOWS.get(space, 0))
+    base = np.uint64(d.binding.parameter_shift if space == "param" else WINDOWS.get(space, 0))
     operation: Any = np.subtract if to_space else np.add
     return assign(d.write(0, type_), lambda value: operation(value, base), source)
 
