@@ -5,10 +5,12 @@ with what to write instead.
 from __future__ import annotations
 
 from ir.core import OPS, Op, UnsupportedError
-from ir.dialects import arith, llvm, math  # noqa: F401  (declares the ops that OPS then holds)
+from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp
+
+SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
 
 LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import tilesat
+from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
@@ -84,8 +85,13 @@ def interpret(kernel: Kernel, program: Program) -> list[Any]:
 
 
 def check(program: Program, target: str = "sm_80", **options: Any) -> Kernel:
-    """Compile; the simulator, the interpreter and NumPy must agree on every array, also where nothing is written."""
+    """Compile and assemble without complaint or spill; the simulator, the interpreter and NumPy must agree on every
+    array, also where nothing is written.
+    """
     kernel = tilesat.compile(program.source(), target, **options)
+    assembled = assemble(kernel.ptx, target)
+    assert (assembled.warnings, assembled.infos) == ((), ()), "ptxas complains"
+    assert assembled.spill_stores == assembled.stack == 0, f"{assembled.spill_stores} bytes of spills"
     found, reference = simulate(kernel, program), interpret(kernel, program)
     for position, (a, b) in enumerate(zip(found, reference, strict=True)):
         if isinstance(a, np.ndarray):

@@ -387,7 +387,8 @@ class Writer:
             outside, self.builder.block = self.builder.block, block
             yields = side() or []
             types = [y.type for y in yields]
-            self.builder.add(ct.Yield, *[y.value for y in yields], types=())
+            if not block.ops or not isinstance(block.ops[-1], ct.Return):
+                self.builder.add(ct.Yield, *[y.value for y in yields], types=())
             self.builder.block = outside
             regions.append(Region([block]))
         made = self.builder.add(ct.If, condition.value, types=types, regions=regions)

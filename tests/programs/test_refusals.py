@@ -1,0 +1,90 @@
+"""What cannot be compiled is refused: an UnsupportedError at the line of the operation, with what to do instead."""
+
+from collections.abc import Callable
+
+import pytest
+
+import tilesat
+from ir.core import Block, Region, UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.types import F32, TileType
+from tests.programs.writer import Writer
+
+
+def f16_accumulator(w: Writer) -> None:
+    x = w.load(w.view(w.h, [64, 64], [64, 1], [64, 64]), 0, 0)
+    w.store(w.dot(x, x, accumulator="f16"), w.view(w.h, [64, 64], [64, 1], [64, 64]), 0, 0)
+
+
+def small_batch(w: Writer) -> None:
+    x = w.load(w.view(w.h, [4, 16, 16], [256, 16, 1], [4, 16, 16]), 0, 0, 0)
+    w.store(w.dot(x, x), w.view(w.f, [4, 16, 16], [256, 16, 1], [4, 16, 16]), 0, 0, 0)
+
+
+def large_accumulator(w: Writer) -> None:
+    x = w.load(w.view(w.h, [512, 16], [16, 1], [512, 16]), 0, 0)
+    w.store(w.dot(x, x.T), w.view(w.f, [512, 512], [512, 1], [512, 512]), 0, 0)
+
+
+def literal(w: Writer) -> None:
+    w.store(w.const([1.0, 2.0], "f32", 2), w.view(w.f, [2], [1], [2]), 0)
+
+
+def exit_from_branch(w: Writer) -> None:
+    w.branch(w.ids[0] > 3, lambda: w.builder.add(ct.Return, types=()) is None or [])
+
+
+def concatenation(w: Writer) -> None:
+    x = w.load(w.view(w.f, [32], [1], [32]), 0)
+    both = w.op(ct.Cat, x, x, types=[TileType((64,), F32)], dim=0)
+    w.store(both, w.view(w.f, [64], [1], [64]), 0)
+
+
+def tangent(w: Writer) -> None:
+    view = w.view(w.f, [32], [1], [32])
+    w.store(w.op(ct.Tan, w.load(view, 0)), view, 0)
+
+
+def two_tile_reduction(w: Writer) -> None:
+    x = w.load(w.view(w.f, [32], [1], [32]), 0)
+    block = Block([x.reduce(0).type] * 4)
+    w.builder.block, outside = block, w.builder.block
+    w.builder.add(ct.Yield, block.args[0], block.args[2], types=())
+    w.builder.block = outside
+    kinds = [value.type for value in block.args[:2]]
+    w.builder.add(ct.Reduce, x.value, x.value, types=kinds, regions=[Region([block])], dim=0, identities=(0.0, 0.0))
+
+
+REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
+    "f16 accumulator": (f16_accumulator, "mmaf", "no matrix instruction of sm_80 fits"),
+    "batch smaller than the warps": (small_batch, "mmaf", "no matrix instruction of sm_80 fits"),
+    "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
+    "exit from a branch": (exit_from_branch, "return", "inside a branch"),
+    "concatenation": (concatenation, "cat", "not supported"),
+    "operation without a lowering": (tangent, "tan", "not supported"),
+    "reduction of two tiles": (two_tile_reduction, "reduce", "2 operands"),
+    "literal with different elements": (literal, "constant <f32: [", "different elements"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_where_it_stands(name: str) -> None:
+    write, op, message = REFUSED[name]
+    w = Writer("refused", h="ptr<f16>", f="ptr<f32>")
+    w.promise(h=16, f=16)
+    write(w)
+    text = w.text()
+    with pytest.raises(UnsupportedError) as caught:
+        tilesat.compile(text)
+    assert message in caught.value.message
+    assert op in text.splitlines()[caught.value.location.line - 1]
+    assert caught.value.hint
+
+
+def test_refusal_names_a_tile() -> None:
+    """Types are printed as the source writes them, not as placed ones."""
+    w = Writer("refused", f="ptr<f32>")
+    w.store(w.const([1.0, 2.0, 3.0, 4.0], "f32", 2, 2), w.view(w.f, [2, 2], [2, 1], [2, 2]), 0, 0)
+    with pytest.raises(UnsupportedError, match="2x2xf32"):
+        tilesat.compile(w.text())
+
