@@ -37,8 +37,9 @@ class Rounding:
         return self.mode == "rn" and not (self.flushes or self.saturates or self.relu)
 
 
-def _rounding(d: Decode, type_: PtxType, allow_relu: bool = False) -> Rounding:
-    mode = d.take("rn", *_DIRECTED) or "rn"
+def take_rounding(d: Decode, type_: PtxType, allow_relu: bool = False, required: bool = False) -> Rounding:
+    """Consume rounding, .ftz, .sat and .relu; required: whether a rounding modifier must be there."""
+    mode = d.need("rn", *_DIRECTED) if required else d.take("rn", *_DIRECTED) or "rn"
     flushes, saturates = d.flag("ftz"), d.flag("sat")
     relu = allow_relu and d.flag("relu")
     if (mode != "rn" or (flushes and type_.name.startswith("bf"))) and type_.name in _HALVES:
@@ -111,7 +112,7 @@ _HALF_OPERATIONS: dict[str, Any] = {"add": np.add, "sub": np.subtract, "mul": np
 def decode_add_sub(d: Decode) -> Step:
     """add and sub."""
     type_ = _float_type(d)
-    rounding = _rounding(d, type_)
+    rounding = take_rounding(d, type_)
     d.finish(3)
     name = d.instruction.base
     if type_.name in _HALVES:
@@ -125,8 +126,13 @@ def decode_add_sub(d: Decode) -> Step:
 
 
 def _shaped(target: Array, name: str, rounding: Rounding, *sources: Array, negate: int | None = None) -> Step:
-    """A step for f32 or f64 arithmetic with rounding, flushing and saturation; negate: a source to negate first."""
-    is_single = target.dtype == np.float32
+    """A step for f32 or f64 arithmetic."""
+    return assign(target, arithmetic(name, rounding, target.dtype, negate), *sources)
+
+
+def arithmetic(name: str, rounding: Rounding, dtype: Any, negate: int | None = None) -> Callable[..., Array]:
+    """f32 or f64 arithmetic with rounding, flushing and saturation; negate: a source to negate first."""
+    is_single = dtype == np.float32
     nearest = (NEAREST_F32 if is_single else NEAREST_F64)[name]
     directed = directed_f32 if is_single else directed_f64
 
@@ -137,13 +143,13 @@ def _shaped(target: Array, name: str, rounding: Rounding, *sources: Array, negat
         result = nearest(*values) if rounding.mode == "rn" else directed(name, rounding.mode, *values)
         return _shape_result(result, rounding)
 
-    return assign(target, compute, *sources)
+    return compute
 
 
 def decode_mul(d: Decode) -> Step:
     """mul."""
     type_ = _float_type(d)
-    rounding = _rounding(d, type_)
+    rounding = take_rounding(d, type_)
     d.finish(3)
     if type_.name in _HALVES:
         return _half(d, "mul", type_, rounding, 2)
@@ -154,7 +160,7 @@ def decode_mul(d: Decode) -> Step:
 def decode_fma(d: Decode) -> Step:
     """fma, and mad of floats, which is the same on every target with a version above sm_20."""
     type_ = _float_type(d)
-    rounding = _rounding(d, type_, allow_relu=d.instruction.base == "fma")
+    rounding = take_rounding(d, type_, allow_relu=d.instruction.base == "fma", required=True)
     d.finish(4)
     if type_.name in _HALVES:
         return _half(d, "fma", type_, rounding, 3)
@@ -171,7 +177,7 @@ def decode_div(d: Decode) -> Step:
     approximate = d.take("approx", "full")
     if approximate and type_.name == "f64":
         raise d.unsupported(f"div.{approximate}.f64")
-    rounding = _rounding(d, type_)
+    rounding = take_rounding(d, type_, required=approximate is None)
     d.finish(3)
     return _shaped(d.write(0, type_), "div", rounding, d.read(1, type_), d.read(2, type_))
 
@@ -186,7 +192,7 @@ def decode_root(d: Decode) -> Step:
             raise d.unsupported(f"`{d.instruction.opcode}`")
         d.finish(2)
         return assign(d.write(0, type_), lambda a: _upper_half(1.0 / _flush_f64(a)), d.read(1, type_))
-    rounding = _rounding(d, type_)
+    rounding = take_rounding(d, type_, required=not is_approximate)
     d.finish(2)
     return _shaped(d.write(0, type_), name, rounding, d.read(1, type_))
 
@@ -278,6 +284,8 @@ def decode_copysign(d: Decode) -> Step:
 
 def decode_min_max(d: Decode) -> Step:
     """min and max, with .NaN and .xorsign.abs; -0 is below +0 and NaN loses unless .NaN is given."""
+    if len(d.operands) == 4:
+        return _min_max_of_three(d)
     type_ = _float_type(d)
     flushes, keeps_nan = d.flag("ftz"), d.flag("NaN")
     xors_sign = d.flag("xorsign")
@@ -295,6 +303,21 @@ def decode_min_max(d: Decode) -> Step:
     if flushes:
         return assign(target, lambda x, y: choose(flush_f32(x), flush_f32(y)), a, b)
     return assign(target, choose, a, b)
+
+
+def _min_max_of_three(d: Decode) -> Step:
+    """min and max of three f32, with .ftz, .NaN and .abs, which applies to the sources (sm_100 on)."""
+    type_ = _float_type(d, ("f32",))
+    flushes, keeps_nan, is_abs = d.flag("ftz"), d.flag("NaN"), d.flag("abs")
+    d.finish(4)
+    choose = _Choice(d.instruction.base == "min", keeps_nan, xors_sign=False)
+
+    def compute(*sources: Array) -> Array:
+        values = [flush_f32(source) if flushes else source for source in sources]
+        a, b, c = [np.abs(value) for value in values] if is_abs else values
+        return choose(choose(a, b), c)
+
+    return assign(d.write(0, type_), compute, *(d.read(number, type_) for number in (1, 2, 3)))
 
 
 @dataclass(frozen=True, slots=True)
