@@ -60,7 +60,12 @@ class Printer:
         ]  # fmt: skip
 
     def _occupancy(self) -> list[str]:
-        """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills."""
+        """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills.
+
+        A kernel that says how many registers it starts with says just that.
+        """
+        if self.func.maxnreg:
+            return [f".maxnreg {self.func.maxnreg}"]
         share = REGISTER_FILE // (CROWD * prod(self.func.block))
         return [".minnctapersm 1"] if self.pressure > share else []
 
