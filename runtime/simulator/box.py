@@ -142,7 +142,7 @@ class Box:
 
     def _is_inside(self, where: Sequence[int]) -> bool:
         return all(
-            0 <= c and c + step * (count - 1) < extent
+            c >= 0 and c + step * (count - 1) < extent
             for c, count, step, extent in zip(where, self._counts, self._steps, self._extent, strict=True)
         )
 

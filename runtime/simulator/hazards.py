@@ -9,17 +9,24 @@ release) do not race with each other. Global memory is not tracked.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
 from runtime.simulator.async_reads import AsyncReads
+from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
 from runtime.simulator.flights import Flights
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.proxies import Proxies
 from runtime.simulator.types import Array
+
+if TYPE_CHECKING:
+    from runtime.simulator.mbarrier import Mbarriers
+    from runtime.simulator.transfers import Transfer
 
 _NOBODY = -1
 _MANY = -2
@@ -37,67 +44,20 @@ class Copy:
     group: Array
 
 
-class Clocks:
-    """What each warp of each CTA knows of the epochs of the others."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._warps = machine.slots // WARP
-        self.known = np.zeros((machine.ctas, self._warps, self._warps), np.int32)
-        self.epoch = np.ones((machine.ctas, self._warps), np.int32)
-        self._arrived: dict[int, list[tuple[Array, Array]]] = {}
-
-    def start(self) -> None:
-        """A batch begins: nobody knows anything."""
-        self.known.fill(0)
-        self.epoch.fill(1)
-        self._arrived.clear()
-
-    def _present(self, lanes: Array) -> Array:
-        present: Array = np.any(lanes.reshape(self._machine.ctas, self._warps, WARP), axis=2)
-        return present
-
-    def _publish(self, warps: Array) -> Array:
-        """What these warps know, their own epochs included; their next accesses get a new epoch."""
-        own = np.arange(self._warps)
-        self.known[:, own, own] = np.where(warps, self.epoch, self.known[:, own, own])
-        said = np.where(warps[:, :, None], self.known, 0)
-        self.epoch += warps
-        return said
-
-    def arrived(self, number: int, lanes: Array) -> None:
-        """bar.arrive: what the warps know goes to those that wait at the barrier."""
-        warps = self._present(lanes)
-        ctas: Array = np.any(warps, axis=1)
-        self._arrived.setdefault(number, []).append((ctas, self._publish(warps).max(axis=1)))
-
-    def met(self, number: int, lanes: Array) -> None:
-        """Lanes waited for each other at a barrier."""
-        warps = self._present(lanes)
-        shared = self._publish(warps).max(axis=1)
-        here = warps.any(axis=1)
-        for ctas, said in self._arrived.get(number, []):
-            shared = np.where((ctas & here)[:, None], np.maximum(shared, said), shared)
-        self._arrived[number] = [entry for entry in self._arrived.get(number, []) if not (entry[0] & here).any()]
-        self.known = np.where(warps[:, :, None], np.maximum(self.known, shared[:, None, :]), self.known)
-
-    def warp_met(self, lanes: Array) -> None:
-        """The lanes of each warp waited for each other."""
-        self._publish(self._present(lanes))
-
-
 class Tracker:
     """Shadow state of a machine's shared memory, registers and asynchronous copies."""
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
         self._machine = machine
         self._entry = entry
+        self.mbarriers: Mbarriers
         self.clocks = Clocks(machine)
+        self.order = AsyncOrder(machine, self.clocks)
         self.proxies = Proxies(machine)
         self.flights = Flights(machine, entry)
         self.async_reads = AsyncReads(machine)
         count = machine.shared.bytes.size
-        warps = machine.slots // WARP
+        warps = self.clocks.warp_columns
         self._writer = np.full(count, _NOBODY, np.int32)
         self._write_epoch = np.zeros(count, np.int32)
         self._strong = np.zeros(count, np.bool_)
@@ -112,6 +72,7 @@ class Tracker:
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
         self.clocks.start()
+        self.order.start()
         self.proxies.start()
         self.flights.start()
         self.async_reads.start()
@@ -147,7 +108,7 @@ class Tracker:
         own[numbers] = True
         cta, warp = self._place(numbers)
         known = np.zeros((self._machine.ctas, self._machine.slots // WARP), np.int32)
-        np.maximum.at(known, cta, self.clocks.known[cta, warp])
+        np.maximum.at(known, cta, self.clocks.own()[cta, warp])
         writer_cta, writer_warp = self._place(np.maximum(writer, 0))
         covered = own[writer] | (self._write_epoch[open_bytes] <= known[writer_cta, writer_warp])
         self.proxies.fence(open_bytes[covered])
@@ -177,9 +138,8 @@ class Tracker:
             lane, byte = self._first(unwritten, reader, where)
             raise self._error(site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written")
         self._check_writer(site, where, reader, strong, "reads")
-        cta, warp = self._place(reader)
-        epoch = np.broadcast_to(self.clocks.epoch[cta, warp], where.shape)
-        warp = np.broadcast_to(warp, where.shape)
+        epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
+        warp = np.broadcast_to(self.clocks.column(reader), where.shape)
         reader = np.broadcast_to(reader, where.shape)
         before = self._reader[where, warp]
         fresh = (self._read_epoch[where, warp] < epoch) | (before == _NOBODY)
@@ -206,9 +166,9 @@ class Tracker:
         if data is not None:
             unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
         self._check_writer(site, where, writer, strong, "writes", unchanged)
-        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks.known)
+        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks.own())
         cta, warp = self._place(writer)
-        known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, :]
+        known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, : self.clocks.warp_columns]
         others = self._reader[where]
         racing = (others != _NOBODY) & (self._read_epoch[where] > known) & (others != writer[:, :, None])
         racing &= ~(strong & self._read_strong[where])
@@ -279,19 +239,24 @@ class Tracker:
         """Accesses that are not ordered after the last write of another thread."""
         writer = self._writer[where]
         cta, warp = self._place(lanes)
-        writer_warp = np.maximum(writer, 0) % self._machine.slots // WARP
-        racing = (writer >= 0) & (writer != lanes)
-        racing &= self._write_epoch[where] > self.clocks.known[cta, warp, writer_warp]
+        copied = writer <= ASYNC
+        column = np.where(copied, self.order.known_column(writer), self.clocks.column(np.maximum(writer, 0)))
+        racing = ((writer >= 0) & (writer != lanes)) | copied
+        racing &= self._write_epoch[where] > self.clocks.known[cta, warp, column]
         if strong:
             racing &= ~self._strong[where]
         if harmless is not None:
             racing &= ~harmless
         if racing.any():
             lane, byte = self._first(racing, lanes, where)
-            other = self._who(int(writer[racing][0]))
-            raise self._race(site, f"{self._who(lane)} {verb}", byte, f"{other} wrote")
+            who = int(writer[racing][0])
+            other = f"{self._who(who)} wrote"
+            if who <= ASYNC:
+                other = "a copy wrote for an mbarrier whose phase this thread has not seen complete,"
+            raise self._race(site, f"{self._who(lane)} {verb}", byte, other)
 
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
         flying = self._in_flight[where] != _NOBODY
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
@@ -358,6 +323,66 @@ class Tracker:
                          flight.group[left])
                 )  # fmt: skip
         self._flights = rest
+
+    # ---- mbarriers and the copies that complete on them
+
+    def init_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
+        """mbarrier.init by lanes at 8-byte cells."""
+        where = self._bytes(cells, 8)
+        self._check_flight(site, where, numbers[:, None], "writes")
+        self._check_write(site, where, numbers[:, None], False, None)
+        self._note_write(where, numbers[:, None], strong=False)
+        self.order.init_object(cells)
+
+    def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
+        """Lanes use mbarriers, whose init must come before. Raises HazardError."""
+        self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at")
+
+    def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
+        """Lanes arrive at mbarriers."""
+        self.use_mbarrier(site, numbers, cells)
+        if releases:
+            self.order.release(numbers, cells, self.mbarriers)
+
+    def acquire(self, numbers: Array, cells: Array) -> None:
+        """Lanes saw phases of mbarriers complete."""
+        self.order.acquire(numbers, cells, self.mbarriers)
+
+    def issue(self, transfer: "Transfer") -> None:
+        """A copy of the async proxy starts. Raises HazardError where what it touches is not ready."""
+        lane = np.array([[transfer.lane]])
+        if transfer.cell is not None:
+            self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
+        if transfer.source is not None:
+            self.async_read(transfer.site, bytes_of(transfer.source), [transfer.lane])
+        if transfer.target is not None:
+            where = bytes_of(transfer.target)
+            self._check_flight(transfer.site, where[None, :], lane, "copies to")
+            self._check_write(transfer.site, where[None, :], lane, False, None)
+            self.proxies.check(transfer.site, where, f"{self._who(transfer.lane)} copies to")
+        self.order.begin(transfer)
+
+    def read_done(self, transfer: "Transfer") -> None:
+        """A copy no longer reads its source; its thread knows, others must hear of it."""
+        self.order.read_done(transfer)
+        if transfer.source is not None and transfer.cell is None:
+            where = bytes_of(transfer.source)
+            lane = np.array([transfer.lane])
+            column = int(self.clocks.column(lane)[0])
+            self._reader[where, column] = transfer.lane
+            self._read_epoch[where, column] = self.clocks.epoch[self._place(lane)][0]
+            self._read_strong[where, column] = False
+
+    def write_done(self, transfer: "Transfer") -> None:
+        """A copy arrived."""
+        done = self.order.write_done(transfer)
+        if done is not None:
+            where, writer, epoch = done
+            self._writer[where] = writer
+            self._write_epoch[where] = epoch
+            self._strong[where] = False
+            self._reader[where] = _NOBODY
+            self.proxies.async_wrote(where)
 
     # ---- registers and shuffles
 

@@ -24,14 +24,18 @@ from runtime.simulator.families import (
     bits,
     compare,
     convert,
+    fence,
     floating,
     integer,
     load_store,
     matrix,
     matrix_narrow,
+    mbarrier,
     misc,
     mma,
     move,
+    packed,
+    register_control,
     warp,
     wgmma,
 )
@@ -47,13 +51,16 @@ _FAMILIES = (
     bits,
     compare,
     convert,
+    fence,
     integer,
     load_store,
     matrix,
     matrix_narrow,
+    mbarrier,
     misc,
     mma,
     move,
+    register_control,
     warp,
     wgmma,
 )
@@ -146,7 +153,9 @@ def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
         return warp.decode_warp_barrier(d)
     # one opcode, two families: the last type decides
     decoder: Decoder | None = _TABLE.get(base)
-    if base in floating.OPCODES and (base not in integer.OPCODES or (d.types and d.types[-1].is_float)):
+    if base in packed.OPCODES and packed.is_packed(d):
+        decoder = packed.OPCODES[base]
+    elif base in floating.OPCODES and (base not in integer.OPCODES or (d.types and d.types[-1].is_float)):
         decoder = floating.OPCODES[base]
     if decoder is None:
         raise d.error(UnknownOpcodeError, f"opcode `{base}` is not simulated")

@@ -51,7 +51,7 @@ def _pack(expected: Array, pending: Array, owed: Array, phase: Array) -> Array:
 class Mbarriers:
     """The mbarrier objects in a machine's shared memory, named by their 8-byte cell.
 
-    completed: phases each cell has completed since it was initialised; changed: whether one completed since the
+    completed: phases each cell has completed in this batch; changed: whether one completed since the
     scheduler last looked; progress: counts every change of any object.
     """
 
@@ -68,6 +68,11 @@ class Mbarriers:
         self.live.clear()
         self.changed = False
 
+    def note_change(self) -> None:
+        """Something that lanes may wait for has changed."""
+        self.changed = True
+        self.progress += 1
+
     def init(self, cells: Array, counts: Array) -> None:
         """mbarrier.init. Raises Fault for a count out of range."""
         bad = (counts < 1) | (counts > MOST)
@@ -77,7 +82,6 @@ class Mbarriers:
         zero = np.zeros(cells.size, np.int64)
         counts = counts.astype(np.int64)
         self._cells[cells] = _pack(counts, counts, zero, zero)
-        self.completed[cells] = 0
         self.live.update(cells.tolist())
         self.progress += 1
 

@@ -322,8 +322,8 @@ class TensorMap:
         mode, atom, _ = SWIZZLES[self.swizzle]
         corners = self.corners or Corners((), (), 0, 0)
         codes = (
-            self.rank - 1, self.element.code, INTERLEAVES.index(self.interleave), mode, FILLS.index(self.oob_fill), atom,
-            int(self.corners is not None),
+            self.rank - 1, self.element.code, INTERLEAVES.index(self.interleave), mode, FILLS.index(self.oob_fill),
+            atom, int(self.corners is not None),
         )  # fmt: skip
         return _LAYOUT.pack(
             self.base, *padded(self.global_dim, 5), *padded(self.global_strides, 4), *padded(self.box, 5),

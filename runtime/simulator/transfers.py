@@ -57,6 +57,8 @@ class Transfers:
         self.machine = machine
         self.tracker = tracker
         self.mbarriers = Mbarriers(machine)
+        if tracker is not None:
+            tracker.mbarriers = self.mbarriers
         self._flying: list[Transfer] = []
         self._groups: dict[int, Groups] = {}
 
@@ -91,6 +93,18 @@ class Transfers:
             self._flying.append(transfer)
         else:
             self._groups.setdefault(transfer.lane, Groups()).open.append(transfer)
+
+    def check_idle(self, site: Site, cells: Array, verb: str) -> None:
+        """Raise HazardError where a copy under way completes on one of these mbarriers."""
+        for cell in cells.tolist():
+            for transfer in self._flying:
+                if transfer.cell == cell:
+                    raise HazardError(
+                        f"{verb} {self.name(cell)} while a copy of {self._who(transfer)} (line "
+                        f"{transfer.site.instruction.line}) completes on it; wait for its phase first",
+                        site.instruction.line,
+                        site.instruction.text,
+                    )
 
     def _check_cell(self, transfer: Transfer) -> None:
         try:

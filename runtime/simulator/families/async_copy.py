@@ -9,13 +9,16 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
+from runtime.simulator.families import bulk
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.program import Immediate, Register
 from runtime.simulator.types import TYPES, Array
 
 
 def decode_cp(d: Decode) -> Step | None:
-    """cp.async and its commit_group, wait_group and wait_all."""
+    """cp.async and its commit_group, wait_group and wait_all; bulk copies are elsewhere."""
+    if "bulk" in d.instruction.modifiers:
+        return bulk.decode_bulk(d)
     if not d.flag("async"):
         raise d.unsupported("`cp` without .async")
     if d.flag("commit_group"):

@@ -1,34 +1,10 @@
-"""Instructions that order, delay or end: membar, fence, nanosleep, trap, and cache policies.
-
-Memory operations run one at a time in program order, so every fence of the generic proxy already holds.
-"""
+"""Instructions that delay or end: nanosleep, trap; and cache policies."""
 
 from collections.abc import Callable
 
 from runtime.simulator.decode import Decode, Step, assign
 from runtime.simulator.errors import TrapError
 from runtime.simulator.types import TYPES, Array
-
-_SCOPES = ("cta", "cluster", "gpu", "sys", "gl")
-
-
-def decode_fence(d: Decode) -> Step | None:
-    """membar.level, fence{.sem}.scope and fence.proxy.async{.space}."""
-    if d.flag("proxy"):
-        return _proxy_fence(d)
-    d.take("sc", "acq_rel", "acquire", "release")
-    d.need(*_SCOPES)
-    d.finish(0)
-    return None
-
-
-def _proxy_fence(d: Decode) -> Step | None:
-    """fence.proxy.async: generic accesses before it come before accesses of the async proxy after it."""
-    d.need("async")
-    d.take("global", "shared::cta", "shared::cluster")
-    d.finish(0)
-    tracker = d.binding.hazards
-    return None if tracker is None else tracker.proxy_fence
 
 
 def decode_nanosleep(d: Decode) -> Step | None:
@@ -67,8 +43,6 @@ def decode_createpolicy(d: Decode) -> Step:
 
 
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {
-    "membar": decode_fence,
-    "fence": decode_fence,
     "nanosleep": decode_nanosleep,
     "trap": decode_trap,
     "createpolicy": decode_createpolicy,

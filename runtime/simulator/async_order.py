@@ -1,0 +1,181 @@
+"""Order that mbarriers give, and shared memory that the async proxy is reading or writing just now.
+
+An arrival hands on what its warp knows; a wait takes it over, together with the bytes that copies wrote for the phase.
+Bytes that a copy will write hold 0xFF until it arrives, and nobody may touch them; bytes that a copy reads may not be
+written. Source: PTX ISA, "Memory Consistency Model", "Async proxy", "mbarrier".
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.clocks import Clocks
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.memory import FRESH
+from runtime.simulator.types import Array
+
+if TYPE_CHECKING:
+    from runtime.simulator.mbarrier import Mbarriers
+    from runtime.simulator.transfers import Transfer
+
+CELL = 16
+# Writers of bytes below this are the async proxy: this minus the column of the mbarrier it completed on.
+ASYNC = -16
+# Written by a copy of a bulk group: only its thread may know, and it waited.
+_OBJECT = 8
+
+
+class AsyncOrder:
+    """Shadow of what copies do to a machine's shared memory, and the knowledge that mbarriers carry."""
+
+    def __init__(self, machine: Machine, clocks: Clocks) -> None:
+        self._machine = machine
+        self._clocks = clocks
+        count = machine.shared.bytes.size
+        self._landing = np.zeros(count, np.int32)
+        self._leaving = np.zeros(count, np.int32)
+        self._readers = np.zeros(count, np.int16)
+        self._object = np.zeros(count, np.bool_)
+        self._transfers: list[Transfer] = []
+        self._open: dict[int, dict[int, Array]] = {}
+        self._said: dict[int, Array] = {}
+        self._column: dict[int, int] = {}
+        self._is_used = False
+
+    def start(self) -> None:
+        """A batch begins."""
+        for array in (self._landing, self._leaving, self._readers, self._object):
+            array.fill(0)
+        self._transfers.clear()
+        self._open.clear()
+        self._said.clear()
+        self._column.clear()
+        self._is_used = False
+
+    # ---- accesses of threads
+
+    def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool) -> None:
+        """Raise HazardError where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
+        if not self._is_used:
+            return
+        bad = (self._landing[where] != 0) | self._object[where]
+        if is_write:
+            bad |= self._readers[where] > 0
+        if not bad.any():
+            return
+        row, column = (int(axis[0]) for axis in np.nonzero(bad))
+        byte, lane = int(where[row, column]), int(lanes[row, 0])
+        inside = byte % self._machine.shared.stride
+        who = f"{self._machine.describe(lane)} {verb} byte {inside} of shared memory"
+        if self._object[byte]:
+            reason = "which is part of an mbarrier object; only mbarrier instructions may use it until mbarrier.inval"
+        elif self._landing[byte]:
+            other = self._transfers[int(self._landing[byte]) - 1]
+            reason = (
+                f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} is "
+                "still writing; wait for the mbarrier that it completes on"
+            )
+        else:
+            other = self._transfers[int(self._leaving[byte]) - 1]
+            reason = (
+                f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} may "
+                "still read; wait for it (cp.async.bulk.wait_group.read, or its mbarrier)"
+            )
+        raise HazardError(f"{who}, {reason}", site.instruction.line, site.instruction.text)
+
+    # ---- mbarriers
+
+    def init_object(self, cells: Array) -> None:
+        """mbarrier.init at 8-byte cells."""
+        self._is_used = True
+        self._object[(cells[:, None] * _OBJECT + np.arange(_OBJECT)).reshape(-1)] = True
+        per_team = self._machine.geometry.cluster_size * self._machine.shared.stride // _OBJECT
+        for cell in cells.tolist():
+            if cell not in self._column:
+                team = cell // per_team
+                self._column[cell] = sum(1 for other in self._column if other // per_team == team)
+        self._clocks.grow(max(self._column.values(), default=-1) + 1)
+
+    def drop_object(self, cells: Array) -> None:
+        """mbarrier.inval."""
+        self._object[(cells[:, None] * _OBJECT + np.arange(_OBJECT)).reshape(-1)] = False
+
+    def release(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
+        """Lanes arrive: waiters of the phase will know what their warps know."""
+        lanes = np.zeros(self._machine.lanes, np.bool_)
+        lanes[numbers] = True
+        said = self._clocks.publish(self._clocks.present(lanes))
+        cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
+        pairs = np.unique(np.stack([cells, cta, warp]), axis=1)
+        for cell, one, other in pairs.T.tolist():
+            phases = self._open.setdefault(cell, {})
+            phase = int(mbarriers.completed[cell])
+            earlier = phases.get(phase)
+            words = said[one, other]
+            phases[phase] = words.copy() if earlier is None else _joined(earlier, words)
+
+    def acquire(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
+        """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
+        for cell in np.unique(cells).tolist():
+            completed = int(mbarriers.completed[cell])
+            phases = self._open.get(cell, {})
+            said = self._said.get(cell, np.zeros(self._clocks.known.shape[2], np.int32))
+            for phase in [phase for phase in phases if phase < completed]:
+                said = _joined(said, phases.pop(phase))
+            said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
+            said[self._clocks.warp_columns + self._column[cell]] = completed
+            self._said[cell] = said
+            lanes = np.zeros(self._machine.lanes, np.bool_)
+            lanes[numbers[cells == cell]] = True
+            self._clocks.learn(self._clocks.present(lanes), said)
+
+    # ---- copies
+
+    def begin(self, transfer: "Transfer") -> None:
+        """A copy starts: its source must stay, its destination is poisoned."""
+        self._is_used = True
+        self._transfers.append(transfer)
+        number = len(self._transfers)
+        if transfer.source is not None:
+            where = bytes_of(transfer.source)
+            self._leaving[where] = number
+            self._readers[where] += 1
+        if transfer.target is not None:
+            where = bytes_of(transfer.target)
+            self._landing[where] = number
+            self._machine.shared.bytes[where] = FRESH
+
+    def read_done(self, transfer: "Transfer") -> None:
+        """A copy no longer reads its source."""
+        if transfer.source is not None:
+            self._readers[bytes_of(transfer.source)] -= 1
+
+    def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
+        """A copy arrived: the bytes it wrote, and who wrote them when, as writer and epoch."""
+        if transfer.target is None:
+            return None
+        where = bytes_of(transfer.target)
+        self._landing[where] = 0
+        if transfer.cell is None:
+            return where, transfer.lane, 0
+        return where, ASYNC - self._column[transfer.cell], transfer.phase + 1
+
+    def known_column(self, writer: Array) -> Array:
+        """The clock column of writers of the async proxy (others: any column)."""
+        return np.where(writer <= ASYNC, self._clocks.warp_columns + ASYNC - writer, 0)
+
+
+def bytes_of(cells: Array) -> Array:
+    """The bytes of 16-byte cells."""
+    return (cells[:, None] * CELL + np.arange(CELL)).reshape(-1)
+
+
+def _joined(first: Array, second: Array) -> Array:
+    """The greater of two statements, which may lack columns that came later."""
+    size = max(first.size, second.size)
+    result = np.zeros(size, np.int32)
+    result[: first.size] = first
+    np.maximum(result[: second.size], second, out=result[: second.size])
+    return result

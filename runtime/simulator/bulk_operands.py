@@ -1,0 +1,110 @@
+"""Operands of bulk copies: stretches of shared and global memory, mbarriers to signal, CTAs to copy to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.decode import Decode
+from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
+from runtime.simulator.shared_access import Positions, positions
+from runtime.simulator.types import TYPES, Array
+
+UNIT = 16  # bulk copies move multiples of 16 bytes at multiples of 16 (PTX ISA, "cp.async.bulk")
+COMPLETE = "mbarrier::complete_tx::bytes"
+
+
+def lanes_of(d: Decode, mask: Array | None) -> list[int]:
+    """The numbers of the active lanes."""
+    lanes = d.machine.active(mask)
+    return list(range(d.machine.lanes)) if lanes is None else np.flatnonzero(lanes).tolist()
+
+
+def global_position(d: Decode, site: Site, lane: int, address: int, size: int) -> int:
+    """Where bytes at a global address lie in the arena. Raises OutOfBoundsError, MisalignedError."""
+    if address % UNIT:
+        raise site.error(
+            MisalignedError, f"{d.machine.describe(lane)}: global address {address:#x} is not a multiple of {UNIT}"
+        )
+    try:
+        return d.machine.memory.offset(address, size)
+    except LaunchError as problem:
+        raise site.error(OutOfBoundsError, f"{d.machine.describe(lane)}: {problem.message}") from None
+
+
+class SharedRange:
+    """A stretch of shared memory that an operand names: its start, by lane."""
+
+    def __init__(self, d: Decode, site: Site, number: int, space: str, alignment: int = UNIT) -> None:
+        self._d = d
+        self._site = site
+        self._find: Positions = positions(d, site, number, space, 1)
+        self._alignment = alignment
+
+    def start(self, lane: int) -> int:
+        """The byte position in the machine's shared memory. Raises MisalignedError."""
+        machine = self._d.machine
+        one = np.zeros(machine.lanes, np.bool_)
+        one[lane] = True
+        position = int(self._find(one)[0])
+        address = position % machine.shared.stride + machine.shared.base
+        if address % self._alignment:
+            raise self._site.error(
+                MisalignedError,
+                f"{machine.describe(lane)}: shared address {address:#x} is not a multiple of {self._alignment}",
+            )
+        return position
+
+    def cells(self, lane: int, start: int, size: int) -> Array:
+        """The 16-byte cells of bytes from a position. Raises OutOfBoundsError."""
+        shared = self._d.machine.shared
+        inside = start % shared.stride
+        if inside + size > shared.size:
+            raise self._site.error(
+                OutOfBoundsError,
+                f"{self._d.machine.describe(lane)}: {size} bytes at byte {inside} of the {shared.size} bytes of "
+                "shared memory",
+            )
+        return np.arange(start // UNIT, (start + size) // UNIT)
+
+
+class Signal:
+    """The mbarrier operand of a copy."""
+
+    def __init__(self, d: Decode, site: Site, number: int, space: str) -> None:
+        self._machine = d.machine
+        self._find: Positions = positions(d, site, number, space, 8)
+
+    def cell(self, lane: int) -> int:
+        """The mbarrier's 8-byte cell."""
+        one = np.zeros(self._machine.lanes, np.bool_)
+        one[lane] = True
+        return int(self._find(one)[0]) >> 3
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """The CTAs that a copy writes: the one that the address names, or those of a multicast mask."""
+
+    d: Decode
+    site: Site
+    mask: Array | None
+
+    def shifts(self, lane: int, start: int) -> list[int]:
+        """Byte distances from the named CTA's shared memory to that of each destination."""
+        if self.mask is None:
+            return [0]
+        machine = self.d.machine
+        size = machine.geometry.cluster_size
+        chosen = int(self.mask[lane])
+        if chosen == 0 or chosen >> size:
+            raise self.site.error(
+                OperandError, f"{machine.describe(lane)} copies to the CTAs of mask {chosen:#x} in a cluster of {size}"
+            )
+        rank = start // machine.shared.stride % size
+        return [(other - rank) * machine.shared.stride for other in range(size) if chosen >> other & 1]
+
+
+def multicast(d: Decode, site: Site, number: int | None) -> Destinations:
+    """The destinations of a copy whose CTA mask is operand `number` (None: no multicast)."""
+    return Destinations(d, site, None if number is None else d.read_narrow(number, TYPES["u16"]))

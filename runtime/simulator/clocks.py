@@ -1,0 +1,103 @@
+"""Who knows what of whom: vector clocks at warp granularity, inside a cluster.
+
+Every warp counts epochs. A barrier, an mbarrier or a cluster barrier lets warps know each other's epochs, and an access
+is ordered before another when the later warp knows the earlier one's epoch. Copies of the async proxy have a column
+per mbarrier that they complete on, whose epochs are the phases of that mbarrier.
+"""
+
+import numpy as np
+
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.types import Array
+
+
+class Clocks:
+    """What each warp of each CTA knows.
+
+    known: [cta, warp, column], columns being the warps of the cluster and then its mbarriers; epoch: [cta, warp].
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.warps = machine.slots // WARP
+        self.cluster = machine.geometry.cluster_size
+        self.warp_columns = self.cluster * self.warps
+        self._cta = np.arange(machine.ctas)[:, None]
+        self._warp = np.arange(self.warps)[None, :]
+        self._own = self._cta % self.cluster * self.warps + self._warp
+        self.known = np.zeros((machine.ctas, self.warps, self.warp_columns), np.int32)
+        self.epoch = np.ones((machine.ctas, self.warps), np.int32)
+        self._arrived: dict[int, list[tuple[Array, Array]]] = {}
+
+    def start(self) -> None:
+        """A batch begins: nobody knows anything."""
+        self.known.fill(0)
+        self.epoch.fill(1)
+        self._arrived.clear()
+
+    def column(self, lane: Array) -> Array:
+        """The column of the warps of lanes."""
+        slots = self._machine.slots
+        return lane // slots % self.cluster * self.warps + lane % slots // WARP
+
+    def own(self) -> Array:
+        """What warps know of the warps of their own CTA: [cta, warp, warp]."""
+        if self.cluster == 1:
+            return self.known[:, :, : self.warps]
+        return np.take_along_axis(self.known, np.repeat(self._own[:, None, :], self.warps, axis=1), axis=2)
+
+    def grow(self, columns: int) -> None:
+        """Make room for columns of mbarriers."""
+        missing = self.warp_columns + columns - self.known.shape[2]
+        if missing > 0:
+            more = np.zeros((*self.known.shape[:2], max(missing, 16)), np.int32)
+            self.known = np.concatenate([self.known, more], axis=2)
+            for entries in self._arrived.values():
+                entries[:] = [(ctas, self._wide(said)) for ctas, said in entries]
+
+    def _wide(self, said: Array) -> Array:
+        """An older statement with zeros for the columns that came since."""
+        missing = self.known.shape[2] - said.shape[-1]
+        return said if missing <= 0 else np.concatenate([said, np.zeros((*said.shape[:-1], missing), np.int32)], -1)
+
+    def present(self, lanes: Array) -> Array:
+        """The warps [cta, warp] with lanes in a mask."""
+        found: Array = np.any(lanes.reshape(self._machine.ctas, self.warps, WARP), axis=2)
+        return found
+
+    def publish(self, warps: Array) -> Array:
+        """What these warps know, their own epochs included; their next accesses get a new epoch."""
+        before = self.known[self._cta, self._warp, self._own]
+        self.known[self._cta, self._warp, self._own] = np.where(warps, self.epoch, before)
+        said = np.where(warps[:, :, None], self.known, 0)
+        self.epoch += warps
+        return said
+
+    def learn(self, warps: Array, said: Array) -> None:
+        """Warps learn [column], or [cta, column]."""
+        said = self._wide(said)
+        if said.ndim == 2:
+            said = said[:, None, :]
+        self.known = np.where(warps[:, :, None], np.maximum(self.known, said), self.known)
+
+    # ---- barriers of a CTA
+
+    def arrived(self, number: int, lanes: Array) -> None:
+        """bar.arrive: what the warps know goes to those that wait at the barrier."""
+        warps = self.present(lanes)
+        ctas: Array = np.any(warps, axis=1)
+        self._arrived.setdefault(number, []).append((ctas, self.publish(warps).max(axis=1)))
+
+    def met(self, number: int, lanes: Array) -> None:
+        """Lanes waited for each other at a barrier."""
+        warps = self.present(lanes)
+        shared = self.publish(warps).max(axis=1)
+        here = warps.any(axis=1)
+        for ctas, said in self._arrived.get(number, []):
+            shared = np.where((ctas & here)[:, None], np.maximum(shared, said), shared)
+        self._arrived[number] = [entry for entry in self._arrived.get(number, []) if not (entry[0] & here).any()]
+        self.learn(warps, shared)
+
+    def warp_met(self, lanes: Array) -> None:
+        """The lanes of each warp waited for each other."""
+        self.publish(self.present(lanes))

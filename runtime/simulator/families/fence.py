@@ -1,0 +1,78 @@
+"""fence and membar: of the generic proxy, between proxies, for mbarrier.init.
+
+Memory operations of threads run one at a time in program order, so fences of the generic proxy already hold; those
+between proxies matter to hazard tracking. Source: PTX ISA, "membar, fence".
+"""
+
+from collections.abc import Callable
+
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import OperandError
+from runtime.simulator.families.load_store import address_values
+from runtime.simulator.tensormap import MAP_BYTES
+
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_RESTRICTED = ("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
+
+
+def decode_fence(d: Decode) -> Step | None:
+    """fence{.sem}.scope, fence.mbarrier_init, fence.proxy.*."""
+    if d.flag("proxy"):
+        return _proxy(d)
+    if d.flag("mbarrier_init"):
+        d.need("release")
+        d.need("cluster")
+        d.finish(0)
+        return None
+    order = d.take("sc", "acq_rel", "acquire", "release")
+    if order in ("acquire", "release"):
+        _take_restriction(d, order)
+    d.need(*_SCOPES)
+    d.finish(0)
+    return None
+
+
+def _take_restriction(d: Decode, order: str) -> None:
+    """.sync_restrict goes with .cluster: shared::cta with release, shared::cluster with acquire."""
+    restriction = d.take(*_RESTRICTED)
+    if restriction is not None and restriction != _RESTRICTED[order == "acquire"]:
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+
+
+def decode_membar(d: Decode) -> Step | None:
+    """membar.level and membar.proxy.kind, the older names of fences."""
+    if d.flag("proxy"):
+        return _proxy(d)
+    d.need("cta", "gl", "sys")
+    d.finish(0)
+    return None
+
+
+def _proxy(d: Decode) -> Step | None:
+    kind = d.need("async", "alias", "async::generic", "tensormap::generic")
+    tracker = d.binding.hazards
+    if kind == "tensormap::generic":
+        return _tensormap(d)
+    if kind == "async":
+        d.take("global", "shared::cta", "shared::cluster")
+    elif kind == "async::generic":
+        _take_restriction(d, d.need("acquire", "release"))
+        d.need("cluster")
+    d.finish(0)
+    return None if tracker is None or kind == "alias" else tracker.proxy_fence
+
+
+def _tensormap(d: Decode) -> Step | None:
+    """fence.proxy.tensormap::generic: a tensor map changed through the generic proxy, seen by the tensormap proxy."""
+    order = d.need("acquire", "release")
+    d.need(*_SCOPES)
+    d.finish(2 if order == "acquire" else 0)
+    if order == "release":
+        return None
+    address_values(d, d.address(0), 64)
+    if d.constant_int(1) != MAP_BYTES:
+        raise d.error(OperandError, f"fence.proxy.tensormap::generic.acquire covers {MAP_BYTES} bytes")
+    return None
+
+
+OPCODES: dict[str, Callable[[Decode], Step | None]] = {"fence": decode_fence, "membar": decode_membar}

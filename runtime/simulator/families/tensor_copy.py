@@ -1,0 +1,341 @@
+"""TMA: cp.async.bulk.tensor and cp.reduce.async.bulk.tensor of 1 to 5 dimensions, and their prefetch.
+
+Loads write every byte of the box and complete that many bytes on the mbarrier; elements outside the tensor are zero or
+NaN. Stores skip elements outside. Source: PTX ISA, "cp.async.bulk.tensor"; cuda.h, cuTensorMapEncodeTiled.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.box import CHUNK, Box, Units, box_of, shared_chunks, swap_halves
+from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, lanes_of, multicast
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError, SimulatorError
+from runtime.simulator.families.load_store import address_values
+from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS
+from runtime.simulator.program import Address, Operand, Vector
+from runtime.simulator.reductions import OPERATIONS, Combine, combiner
+from runtime.simulator.shared_access import CLUSTER
+from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, decode_map
+from runtime.simulator.transfers import Transfer
+from runtime.simulator.types import TYPES, Array, unsigned
+
+Result = TypeVar("Result")
+_DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
+_LOADS = ("tile", "tile::gather4", "im2col", "im2col::w", "im2col::w::128")
+_STORES = ("tile", "tile::scatter4", "im2col_no_offs")
+_ALIGNMENT = 128  # shared addresses of TMA (PTX ISA, "cp.async.bulk.tensor")
+# Where a reduction needs a type: the PTX types that element types of maps reduce as.
+_REDUCED_AS = {"f32_ftz": "f32"}
+
+
+def decode_tensor(d: Decode, is_reduction: bool) -> Step:
+    """cp{.reduce}.async.bulk.tensor."""
+    dimensions = int(d.need(*_DIMENSIONS)[0])
+    target = d.need("shared::cta", CLUSTER, "global")
+    d.need("global" if target != "global" else "shared::cta")
+    if target == "global":
+        return _store(d, dimensions, d.need(*OPERATIONS) if is_reduction else None)
+    if is_reduction:
+        raise d.unsupported("a tensor reduction into shared memory")
+    return _load(d, dimensions, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How coordinates select elements: the load or store mode, the number of coordinates and of im2col offsets."""
+
+    name: str
+    coordinates: int
+    offsets: int
+
+
+def _mode(d: Decode, dimensions: int, names: Sequence[str]) -> Mode:
+    name = d.take(*names) or "tile"
+    if name in ("tile::gather4", "tile::scatter4"):
+        if dimensions != 2:
+            raise d.unsupported(f"`{d.instruction.opcode}`: .{name} is 2d")
+        return Mode(name, 5, 0)
+    if name.startswith("im2col"):
+        if dimensions < 3:
+            raise d.unsupported(f"`{d.instruction.opcode}`: .{name} is 3d to 5d")
+        offsets = {"im2col": dimensions - 2, "im2col_no_offs": 0}.get(name, 2)
+        return Mode(name, dimensions, offsets)
+    return Mode(name, dimensions, 0)
+
+
+class TensorOperand:
+    """[tensorMap, {coordinates}] and the im2col offsets: the box that each lane names."""
+
+    def __init__(self, d: Decode, site: Site, number: int, dimensions: int, mode: Mode, offsets: int | None) -> None:
+        self._d = d
+        self._site = site
+        self._mode = mode
+        self._dimensions = dimensions
+        operand = d.address(number)
+        self._address = address_values(d, Address(operand.base, operand.offset), 64)
+        items = _items(d, operand.rest[0] if len(operand.rest) == 1 else None, mode.coordinates, "coordinates")
+        self._coordinates = [d.value(item, TYPES["s32"]) for item in items]
+        self._offsets: list[Array] = []
+        if offsets is not None:
+            items = _items(d, d.operands[offsets], mode.offsets, "im2col offsets")
+            self._offsets = [d.narrow(item, TYPES["u16"]) for item in items]
+
+    def _error(self, kind: type[SimulatorError], lane: int, message: str) -> SimulatorError:
+        return self._site.error(kind, f"{self._d.machine.describe(lane)}: {message}")
+
+    def _bytes(self, lane: int) -> bytes:
+        """The 128 bytes of the lane's tensor map."""
+        memory = self._d.machine.memory
+        address = int(self._address()[lane])
+        if address >> WINDOW_BITS == SHARED_WINDOW:
+            raise self._error(OperandError, lane, "a tensor map must lie in .param, .const or .global memory")
+        if address % MAP_ALIGNMENT:
+            raise self._site.error(
+                MisalignedError,
+                f"{self._d.machine.describe(lane)}: tensor map at {address:#x}, not a multiple of {MAP_ALIGNMENT}",
+            )
+        try:
+            start = memory.offset(address, MAP_BYTES)
+        except LaunchError as problem:
+            raise self._error(OutOfBoundsError, lane, problem.message) from None
+        return memory.arena[start : start + MAP_BYTES].tobytes()
+
+    def box(self, lane: int) -> tuple[Box, int]:
+        """The box of the lane's map, and where the tensor starts in the arena."""
+        try:
+            tensor = decode_map(self._bytes(lane))
+        except LaunchError as problem:
+            raise self._error(OperandError, lane, problem.message) from None
+        wants_column = self._mode.name.startswith("im2col")
+        if tensor.rank != self._dimensions or (tensor.corners is not None) != wants_column:
+            kind = "tile" if tensor.corners is None else "im2col"
+            raise self._error(OperandError, lane, f"the tensor map is a {kind} map of {tensor.rank} dimensions")
+        if tensor.interleave != "none":
+            raise self._d.unsupported(f"a tensor map with interleave {tensor.interleave}")
+        box = box_of(tensor)
+        try:
+            return box, self._d.machine.memory.offset(tensor.base, box.extent_bytes)
+        except LaunchError as problem:
+            raise self._error(OutOfBoundsError, lane, f"the tensor map covers {problem.message}") from None
+
+    def chunks(self, box: Box, lane: int) -> Array | None:
+        """Whole 16-byte chunks of a tile inside the tensor; see Box.whole_chunks."""
+        if self._mode.name != "tile":
+            return None
+        return self._guarded(lane, lambda: box.whole_chunks(self._place(lane)))
+
+    def units(self, box: Box, lane: int) -> Units:
+        """The pieces that the lane's coordinates select."""
+        place = self._place(lane)
+        corners = box.map.corners
+        if corners is not None:
+            offsets = [int(values[lane]) for values in self._offsets] or [0] * (self._dimensions - 2)
+            return self._guarded(lane, lambda: box.column(corners, place, offsets))
+        if self._mode.coordinates > self._dimensions:
+            if box.map.box[1] != 1:
+                raise self._error(
+                    OperandError, lane, f".{self._mode.name} needs a box of one row, not {box.map.box[1]}"
+                )
+            return self._guarded(lane, lambda: box.rows(place))
+        return self._guarded(lane, lambda: box.tile(place))
+
+    def size(self, box: Box) -> int:
+        """Bytes in shared memory."""
+        return 4 * box.row if self._mode.coordinates > self._dimensions else box.size
+
+    def _place(self, lane: int) -> list[int]:
+        return [int(values[lane]) for values in self._coordinates]
+
+    def _guarded(self, lane: int, compute: Callable[[], Result]) -> Result:
+        try:
+            return compute()
+        except ValueError as problem:
+            raise self._error(OperandError, lane, str(problem)) from None
+
+
+def _items(d: Decode, operand: Operand | None, count: int, what: str) -> tuple[Operand, ...]:
+    items = operand.items if isinstance(operand, Vector) else () if operand is None else (operand,)
+    if len(items) != count:
+        raise d.error(OperandError, f"`{d.instruction.opcode}` takes {count} {what}, not {len(items)}")
+    return items
+
+
+def _load(d: Decode, dimensions: int, target: str) -> Step:
+    mode = _mode(d, dimensions, _LOADS)
+    d.need(COMPLETE)
+    is_multicast = d.flag("multicast::cluster")
+    group = d.take("cta_group::1", "cta_group::2")
+    has_policy = d.flag("L2::cache_hint")
+    if is_multicast and target != CLUSTER:
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    has_offsets = mode.offsets > 0
+    d.finish(3 + has_offsets + is_multicast + has_policy)
+    machine, transfers = d.machine, d.binding.transfers
+    site = Site(machine, d.instruction)
+    destination = SharedRange(d, site, 0, target, _ALIGNMENT)
+    signal = Signal(d, site, 2, CLUSTER if group == "cta_group::2" else target)
+    tensor = TensorOperand(d, site, 1, dimensions, mode, 3 if has_offsets else None)
+    destinations = multicast(d, site, 3 + has_offsets if is_multicast else None)
+    if mode.name.startswith("im2col::w"):
+        return _refuse(d, f".{mode.name}")
+
+    def step(mask: Array | None) -> None:
+        for lane in lanes_of(d, mask):
+            box, base = tensor.box(lane)
+            start, cell, size = destination.start(lane), signal.cell(lane), tensor.size(box)
+            read = _reader(tensor, box, base, lane, machine.memory.arena)
+            for shift in destinations.shifts(lane, start):
+                cells, write = _shared_writer(d, destination, box, lane, start + shift, size)
+                landing = _signal_cell(d, group, is_multicast, cell, start, shift)
+                transfers.issue(Transfer(site, lane, read, write, None, cells, landing, size))
+
+    return step
+
+
+def _refuse(d: Decode, what: str) -> Step:
+    """A form that decodes but cannot run."""
+
+    def step(mask: Array | None) -> None:
+        if lanes_of(d, mask):
+            raise d.unsupported(f"running {what}")
+
+    return step
+
+
+def _signal_cell(d: Decode, group: str | None, is_multicast: bool, cell: int, start: int, shift: int) -> int:
+    """The mbarrier that a copy to one CTA completes on.
+
+    With .cta_group::2 a multicast copy signals the CTA of each destination's pair that has the parity of the named
+    mbarrier's CTA (PTX ISA, "cp.async.bulk.tensor: .cta_group").
+    """
+    if not is_multicast:
+        return cell
+    stride = d.machine.shared.stride
+    if group != "cta_group::2":
+        return cell + (shift >> 3)
+    named = cell * 8 // stride
+    landing = (start + shift) // stride
+    return cell + ((landing & ~1 | named & 1) - named) * (stride >> 3)
+
+
+def _reader(tensor: TensorOperand, box: Box, base: int, lane: int, arena: Array) -> Callable[[], Array]:
+    chunks = tensor.chunks(box, lane)
+    if chunks is not None and base % CHUNK == 0:
+        index = (chunks + base) // CHUNK
+        cells = arena[: arena.size // CHUNK * CHUNK].view(np.complex128)
+        return lambda: cells.take(index).view(np.uint8)
+    units = tensor.units(box, lane)
+    return lambda: box.load(arena, base, units)
+
+
+def _placed(d: Decode, where: SharedRange, box: Box, lane: int, start: int, size: int) -> tuple[Array, Array | None]:
+    """The 16-byte cells of a box at a position, in box order, and which swap their halves."""
+    shared = d.machine.shared
+    where.cells(lane, start, size)
+    inside = start % shared.stride + shared.base
+    address, swapped = shared_chunks(inside, size, box.map.swizzle)
+    cells = (address + (start - inside)) >> 4
+    end = start // shared.stride * shared.stride + shared.size
+    if int(cells.max()) * CHUNK + CHUNK > end:
+        raise d.error(
+            OutOfBoundsError,
+            f"{d.machine.describe(lane)}: swizzle {box.map.swizzle} moves bytes of the box behind shared memory",
+        )
+    return cells, swapped
+
+
+def _shared_writer(
+    d: Decode, where: SharedRange, box: Box, lane: int, start: int, size: int
+) -> tuple[Array, Callable[[Array], None]]:
+    cells, swapped = _placed(d, where, box, lane, start, size)
+    target = d.machine.shared.cells[CHUNK]
+
+    def write(data: Array) -> None:
+        target[cells] = swap_halves(data, swapped).view(np.complex128)
+
+    return cells, write
+
+
+def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
+    mode = _mode(d, dimensions, _STORES)
+    d.need("bulk_group")
+    has_policy = d.flag("L2::cache_hint")
+    d.finish(2 + has_policy)
+    machine, transfers = d.machine, d.binding.transfers
+    site = Site(machine, d.instruction)
+    origin = SharedRange(d, site, 1, "shared::cta", _ALIGNMENT)
+    tensor = TensorOperand(d, site, 0, dimensions, mode, None)
+    source = machine.shared.cells[CHUNK]
+
+    def step(mask: Array | None) -> None:
+        for lane in lanes_of(d, mask):
+            box, base = tensor.box(lane)
+            cells, swapped = _placed(d, origin, box, lane, origin.start(lane), tensor.size(box))
+            read = _shared_reader(source, cells, swapped)
+            combine = None if operation is None else _combiner(d, operation, box)
+            write = _global_writer(tensor, box, base, lane, machine.memory.arena, combine)
+            transfers.issue(Transfer(site, lane, read, write, np.sort(cells)))
+
+    return step
+
+
+def _combiner(d: Decode, operation: str, box: Box) -> Combine:
+    name = box.map.element.name
+    found = combiner(operation, _REDUCED_AS.get(name, name)) if name in TYPES or name in _REDUCED_AS else None
+    if found is None or name == "tf32":
+        raise d.unsupported(f"the reduction .{operation} on a tensor map of {name}")
+    return found
+
+
+def _shared_reader(source: Array, cells: Array, swapped: Array | None) -> Callable[[], Array]:
+    return lambda: swap_halves(source.take(cells).view(np.uint8), swapped)
+
+
+def _global_writer(
+    tensor: TensorOperand, box: Box, base: int, lane: int, arena: Array, combine: Combine | None
+) -> Callable[[Array], None]:
+    chunks = tensor.chunks(box, lane)
+    if chunks is not None and combine is None and base % CHUNK == 0:
+        index = (chunks + base) // CHUNK
+        target = arena[: arena.size // CHUNK * CHUNK].view(np.complex128)
+
+        def write(data: Array) -> None:
+            target[index] = data.view(np.complex128)
+
+        return write
+    units = tensor.units(box, lane)
+    if combine is None:
+        return lambda data: box.store(arena, base, units, data)
+    bits = unsigned(8 * box.unit)
+
+    def reduce(data: Array) -> None:
+        before = box.load(arena, base, units).view(bits)
+        box.store(arena, base, units, combine(before, data.view(bits)).view(np.uint8))
+
+    return reduce
+
+
+def decode_prefetch(d: Decode) -> Step:
+    """cp.async.bulk.prefetch.tensor: checks its operands; the simulator has no caches."""
+    dimensions = int(d.need(*_DIMENSIONS)[0])
+    d.need("L2")
+    d.need("global")
+    mode = _mode(d, dimensions, _LOADS)
+    has_policy = d.flag("L2::cache_hint")
+    has_offsets = mode.offsets > 0
+    d.finish(1 + has_offsets + has_policy)
+    site = Site(d.machine, d.instruction)
+    tensor = TensorOperand(d, site, 0, dimensions, mode, 1 if has_offsets else None)
+
+    def step(mask: Array | None) -> None:
+        for lane in lanes_of(d, mask):
+            box, _ = tensor.box(lane)
+            if not mode.name.startswith("im2col::w"):
+                tensor.units(box, lane)
+
+    return step

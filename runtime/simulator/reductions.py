@@ -1,0 +1,39 @@
+"""Read-modify-write operations of the async proxy on arrays of bits."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from runtime.simulator.families.floating import narrow, widen
+from runtime.simulator.types import TYPES, Array, unsigned
+
+# New bits from the bits in memory and the bits given.
+Combine: TypeAlias = Callable[[Array, Array], Array]
+OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+_BITWISE: dict[str, Any] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_ORDERED: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_FLOAT: dict[str, Any] = {"add": np.add, "min": np.fmin, "max": np.fmax}
+
+
+def combiner(operation: str, type_name: str) -> Combine | None:
+    """The operation on a type, or None where PTX has no such reduction."""
+    type_ = TYPES[type_name]
+    storage = unsigned(type_.bits)
+    if operation in _BITWISE:
+        function = _BITWISE[operation]
+        return None if type_.is_float else function
+    if operation in ("inc", "dec"):
+        if type_.kind != "unsigned":
+            return None
+        one = storage(1)
+        if operation == "inc":
+            return lambda old, given: np.where(old >= given, storage(0), old + one)
+        return lambda old, given: np.where((old == 0) | (old > given), given, old - one)
+    if type_.kind == "packed" or type_.name == "f16":
+        function = _FLOAT[operation]
+        return lambda old, given: narrow(function(widen(old, type_), widen(given, type_)), type_).view(storage)
+    if type_.kind == "bits":
+        return None
+    function = (_FLOAT if type_.is_float else _ORDERED)[operation]
+    return lambda old, given: function(old.view(type_.dtype), given.view(type_.dtype)).view(storage)

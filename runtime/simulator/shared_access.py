@@ -1,0 +1,54 @@
+"""Operands that name shared memory by lane: mbarrier objects, and sources and destinations of the async proxy."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.decode import Decode
+from runtime.simulator.errors import OutOfBoundsError
+from runtime.simulator.families.load_store import address_values
+from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS, ClusterSpace, Fault, WindowSpace
+from runtime.simulator.types import Array
+
+# Byte positions in the machine's shared memory for the active lanes (None: all).
+Positions: TypeAlias = Callable[[Array | None], Array]
+OWN = ("shared", "shared::cta")
+CLUSTER = "shared::cluster"
+
+
+def pick(values: Array, lanes: Array | None) -> Array:
+    """The values of the active lanes."""
+    return values if lanes is None else values[lanes]
+
+
+def lane_numbers(d: Decode, lanes: Array | None) -> Array:
+    """The numbers of the active lanes."""
+    return np.arange(d.machine.lanes) if lanes is None else np.flatnonzero(lanes)
+
+
+def positions(d: Decode, site: Site, number: int, space: str | None, size: int) -> Positions:
+    """Byte positions of `size` bytes at operand `number`, an address in a state space (None: generic)."""
+    machine = d.machine
+    window: WindowSpace | ClusterSpace = machine.shared if space in OWN else machine.cluster_shared
+    values = address_values(d, d.address(number), 64 if space is None else 32)
+
+    def find(lanes: Array | None) -> Array:
+        address = pick(values(), lanes)
+        if space is None:
+            foreign = (address >> np.uint64(WINDOW_BITS)) != SHARED_WINDOW
+            if foreign.any():
+                position = int(np.argmax(foreign))
+                lane = int(lane_numbers(d, lanes)[position])
+                raise site.error(
+                    OutOfBoundsError,
+                    f"{machine.describe(lane)} needs a shared address here, not {int(address[position]):#x}",
+                )
+            address = address.astype(np.uint32)
+        try:
+            return window.position(address, size, lanes)
+        except Fault as fault:
+            raise site.fault(fault, lanes) from None
+
+    return find
