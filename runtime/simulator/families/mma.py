@@ -13,6 +13,8 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Shareable, Step
 from runtime.simulator.families.matrix import all_members
+from runtime.simulator.families.mma_extended import decode_extended, is_extended
+from runtime.simulator.families.mma_volta import decode_volta, is_volta
 from runtime.simulator.floats import float8_table, tf32_values
 from runtime.simulator.program import Register
 from runtime.simulator.types import TYPES, Array, PtxType
@@ -39,7 +41,11 @@ class Shape:
 
 
 def decode_mma(d: Decode) -> Step:
-    """mma.sync.aligned.m16n8kK.row.col{.satfinite}.D.A.B.C and m8n8k4 for f64."""
+    """mma{.sp}.sync.aligned in every shape; the most used ones here."""
+    if is_extended(d):
+        return decode_extended(d)
+    if is_volta(d):
+        return decode_volta(d)
     d.need("sync")
     d.need("aligned")
     text = d.take_prefixed("m16n8k") or d.need("m8n8k4")
