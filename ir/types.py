@@ -33,9 +33,13 @@ I1, I4, I8, I16, I32, I64 = (IntType(w) for w in (1, 4, 8, 16, 32, 64))
 F16, BF16, F32, F64 = FloatType("f16", 16), FloatType("bf16", 16), FloatType("f32", 32), FloatType("f64", 64)
 TF32 = FloatType("tf32", 32)
 F8E4M3FN, F8E5M2 = FloatType("f8E4M3FN", 8), FloatType("f8E5M2", 8)
-F8E8M0FNU, F4E2M1FN = FloatType("f8E8M0FNU", 8), FloatType("f4E2M1FN", 4)
+F8E8M0FNU, F4E2M1FN, F8E5M3FNU = FloatType("f8E8M0FNU", 8), FloatType("f4E2M1FN", 4), FloatType("fnv8E5M3FNU", 8)
 SCALARS: dict[str, IntType | FloatType] = {
-    str(t): t for t in (I1, I4, I8, I16, I32, I64, F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN)
+    str(t): t
+    for t in (
+        *(I1, I4, I8, I16, I32, I64, F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN),
+        F8E5M3FNU,
+    )
 }
 
 
@@ -49,12 +53,14 @@ class IndexType(Type):
 
 @dataclass(frozen=True, slots=True)
 class PointerType(Type):
-    """cuda_tile.ptr: a global-memory address of a numeric element."""
+    """cuda_tile.ptr: a global-memory address of a numeric element; `attr` is the pointer attribute of 13.4, if any."""
 
     pointee: IntType | FloatType
+    attr: str | None = None
 
     def __str__(self) -> str:
-        return f"ptr<{self.pointee}>"
+        attr = f", <{self.attr}>" if self.attr is not None else ""
+        return f"ptr<{self.pointee}{attr}>"
 
     @property
     def width(self) -> int:
@@ -88,11 +94,14 @@ class TensorViewType(Type):
     shape: tuple[int | None, ...]
     element: IntType | FloatType
     strides: tuple[int | None, ...]
+    attr: str | None = None
 
     def __str__(self) -> str:
         dims = "".join(f"{'?' if d is None else d}x" for d in self.shape)
         strides = ",".join("?" if s is None else str(s) for s in self.strides)
-        return f"tensor_view<{dims}{self.element}, strides=[{strides}]>"
+        strides = f", strides=[{strides}]" if self.shape else ""
+        attr = f", #cuda_tile.ptr_attr<{self.attr}>" if self.attr is not None else ""
+        return f"tensor_view<{dims}{self.element}{strides}{attr}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +117,66 @@ class PartitionViewType(Type):
     padding: str | None = None
 
     def __str__(self) -> str:
-        tile = "x".join(map(str, self.tile))
-        pad = f", padding_value = {self.padding}" if self.padding else ""
-        identity = self.dim_map == tuple(range(len(self.dim_map)))
-        dims = "" if identity else f", dim_map=[{', '.join(map(str, self.dim_map))}]"
-        return f"partition_view<tile=({tile}){pad}, {self.view}{dims}>"
+        head = f"{_tile_text(self.tile)}{_padding_text(self.padding)}"
+        return f"partition_view<{head}, {self.view}{_map_text(self.dim_map)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StridedViewType(Type):
+    """cuda_tile.strided_view: tiles of a tensor view whose origins lie `traversal` elements apart, so they may overlap.
+
+    Tile dimension i runs along view dimension `dim_map[i]`; `padding` as of a partition view.
+    """
+
+    tile: tuple[int, ...]
+    traversal: tuple[int, ...]
+    view: TensorViewType
+    dim_map: tuple[int, ...]
+    padding: str | None = None
+
+    def __str__(self) -> str:
+        strides = f", traversal_strides=[{','.join(map(str, self.traversal))}]"
+        head = f"{_tile_text(self.tile)}{strides}{_padding_text(self.padding)}"
+        return f"strided_view<{head}, {self.view}{_map_text(self.dim_map)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class GatherScatterViewType(Type):
+    """cuda_tile.gather_scatter_view: tiles whose places along `sparse_dim` are given one by one, by a 1-D tile.
+
+    The other dimensions start at a scalar index, counted in elements.
+    """
+
+    tile: tuple[int, ...]
+    view: TensorViewType
+    sparse_dim: int
+    padding: str | None = None
+
+    @property
+    def dim_map(self) -> tuple[int, ...]:
+        """Tile dimension i runs along view dimension i."""
+        return tuple(range(len(self.tile)))
+
+    def __str__(self) -> str:
+        head = f"{_tile_text(self.tile)}{_padding_text(self.padding)}"
+        return f"gather_scatter_view<{head}, {self.view}, sparse_dim={self.sparse_dim}>"
+
+
+def _tile_text(tile: tuple[int, ...]) -> str:
+    return f"tile=({'x'.join(map(str, tile))})"
+
+
+def _padding_text(padding: str | None) -> str:
+    return f", padding_value = {padding}" if padding else ""
+
+
+def _map_text(dim_map: tuple[int, ...]) -> str:
+    identity = dim_map == tuple(range(len(dim_map)))
+    return "" if identity else f", dim_map=[{', '.join(map(str, dim_map))}]"
+
+
+TileViewType = PartitionViewType | StridedViewType | GatherScatterViewType
+"""Views that give tiles by index."""
 
 
 @dataclass(frozen=True, slots=True)

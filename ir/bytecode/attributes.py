@@ -20,14 +20,15 @@ from ir.dialects.cuda_tile.attributes import (
     SameElements,
     dtype_of,
 )
-from ir.types import I1, TF32, Element, FloatType, IntType, TileType
+from ir.dialects.cuda_tile.numerics import from_bits
+from ir.types import F8E5M3FNU, I1, TF32, Element, FloatType, IntType, TileType
 
 INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTIONARY, HINTS, BOUNDED = range(1, 13)
 """Tags of self-describing attributes (CUDA Tile IR 13.4, attribute encodings)."""
 TF32_BYTES = 3
 """A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
 TF32_SHIFT = 13
-Number = int | float | bool
+Number = int | float | bool | str
 
 
 class Attributes:
@@ -99,7 +100,7 @@ class Attributes:
         name = self.strings.read(cursor, "hint")
         at = cursor.position
         value = self.number(cursor)
-        if isinstance(value, float):
+        if isinstance(value, float | str):
             raise cursor.error(f"hint {name!r} must be an integer or a bool", at)
         return name, value
 
@@ -121,7 +122,9 @@ class Attributes:
             return bits - (1 << width) if bits >> (width - 1) else bits
         if tag == FLOAT:
             return self._float(cursor)
-        if tag in (TYPE, STRING, ARRAY, DENSE, DICTIONARY):
+        if tag == STRING:
+            return self.strings.read(cursor, "string")
+        if tag in (TYPE, ARRAY, DENSE, DICTIONARY):
             raise UnsupportedError(f"attribute tag {tag} is not supported where a number is meant", cursor.location)
         raise cursor.error(f"unknown attribute tag {tag}", at)
 
@@ -157,4 +160,6 @@ def decode_elements(data: bytes, element: Element) -> Array:
         return (bits << TF32_SHIFT).view(np.float32)
     if element.width == 4:
         data = bytes(b & 0xF for b in data)
+    if element == F8E5M3FNU:
+        return from_bits(np.frombuffer(data, np.uint8), element)
     return np.frombuffer(data, dtype_of(element))

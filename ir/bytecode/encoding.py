@@ -22,21 +22,13 @@ from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
 from ir.types import TileType
 
 AttributeReader = Callable[[Attributes, Cursor, list[Type]], Any]
-FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry"}
-"""Held by the container itself, never written as operations."""
+"""Reads the value of an attribute; the result types are known already."""
+FUNCTION_LEVEL = {"cuda_tile.module", "cuda_tile.entry", "cuda_tile.global", "cuda_tile.testing$func"}
+"""Held by the container itself, or by no bytecode, never written as operations."""
 ATTRIBUTE_ORDER = {"cuda_tile.scan": ("dim", "reverse", "identities")}
 """Where the encoding's order is not the declaration's."""
 BYTE_BOOLS = {("cuda_tile.scan", "reverse")}
 """Mandatory bools: a byte among the attributes, not a bit of the mask."""
-NAMES = {
-    5: "assert", 7: "atomic_cas_tko", 8: "atomic_rmw_tko", 10: "break", 12: "cat", 38: "extract", 44: "get_global",
-    49: "global", 65: "loop", 74: "mmai", 85: "print_tko", 94: "scan", 111: "pack", 112: "unpack", 113: "alloca",
-    114: "mmaf_scaled", 115: "make_gather_scatter_view", 116: "make_strided_view", 117: "atomic_red_view_tko",
-    118: "insert", 119: "gdc_launch_dependents_tko", 120: "gdc_wait_tko", 122: "memory_fence_alias_tko",
-    123: "multimem_load_reduce_view_tko", 124: "multimem_reduce_view_tko", 125: "multimem_store_view_tko",
-    16386: "preview_call",
-}  # fmt: skip
-"""Names of operations that the dialect may not declare, for messages (opcodes of CUDA Tile IR 13.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +49,8 @@ class Encoding:
     counted_results: bool
     total_count: bool
     """One count stands before all operands."""
+    late_results: int = 0
+    """Results younger than the file's version: the operation has them, its encoding has not."""
     masked: bool = False
     flags: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     attributes: list[tuple[str, int, AttributeReader]] = field(default_factory=list[tuple[str, int, AttributeReader]])
@@ -78,6 +72,7 @@ def _derive(cls: type[Op], version: Version) -> Encoding:
     flexible = [g for g in info.operands if not isinstance(g, Operand)]
     variadic = any(isinstance(g, Variadic) for g in info.operands)
     made = Encoding(cls, info, info.variadic_results or variadic, len(flexible) == 1)
+    made.late_results = sum(result.since > version for result in info.results)
     attributes = _ordered(info)
     bit = 1
     for attr in attributes:
@@ -132,7 +127,7 @@ def _reader(info: OpInfo, attr: Attr[Any]) -> AttributeReader:
     if kind is OptimizationHints:
         return lambda attributes, cursor, _results: attributes.hints(cursor)
     if kind is tuple:
-        return _TUPLES[attr.name]
+        return _TUPLES.get(attr.name, _identities)
     return lambda attributes, cursor, _results: attributes.predicate(cursor)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from ir.bytecode.attributes import Attributes
 from ir.bytecode.container import Section, Strings, read_container
 from ir.bytecode.cursor import Cursor
-from ir.bytecode.encoding import NAMES, Encoding, encodings
+from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.locations import Locations
 from ir.bytecode.types import Types
 from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
-from ir.dialects.cuda_tile import Entry, Module
-from ir.types import FunctionType
+from ir.dialects.cuda_tile import Entry, Global, Module, Visibility
+from ir.types import TOKEN, FunctionType, TileType
 
 KERNEL, HAS_HINTS = 2, 4
 """Bits of a function's flags; bit 0 marks it private."""
@@ -49,8 +49,9 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     attributes = Attributes(strings, types, section(Section.CONSTANT))
     locations = Locations(section(Section.DEBUG), strings)
     tables = Tables(container.version, strings, types, attributes, locations, encodings(container.version))
-    _refuse_globals(section(Section.GLOBAL), strings)
     body = Block()
+    for each in _read_globals(section(Section.GLOBAL), tables):
+        body.append(each)
     functions = section(Section.FUNCTION)
     for _ in range(functions.count("functions", 4) if functions.remaining else 0):
         body.append(_read_function(functions, tables))
@@ -59,11 +60,25 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     return Module(regions=[Region([body])], location=Location(filename, offset=0))
 
 
-def _refuse_globals(cursor: Cursor, strings: Strings) -> None:
-    if cursor.remaining and cursor.count("globals", 4):
-        at = cursor.location
-        name = strings.read(cursor, "name of a global")
-        raise UnsupportedError(f"global @{name} is not supported yet", at, "pass the data as a kernel argument")
+def _read_globals(cursor: Cursor, tables: Tables) -> list[Global]:
+    """The global section: name, type, constant, alignment, and from 13.3 on visibility and constness."""
+    found: list[Global] = []
+    for _ in range(cursor.count("globals", 4) if cursor.remaining else 0):
+        location = cursor.location
+        attributes: dict[str, Any] = {"sym_name": tables.strings.read(cursor, "name of a global")}
+        tile = tables.types.read_as(TileType, cursor, "type of a global")
+        attributes |= {"type": tile, "value": tables.attributes.literal(cursor, tile)}
+        attributes["alignment"] = cursor.varint("alignment of a global")
+        if tables.version >= (13, 3):
+            code = cursor.byte("visibility of a global")
+            if code >= len(Visibility):
+                raise cursor.error(f"visibility of a global cannot be {code}", cursor.position - 1)
+            attributes["symbol_visibility"] = Visibility(code)
+            attributes["constant"] = bool(cursor.varint("constness of a global"))
+        found.append(Global((), (), attributes, (), location))
+    if cursor.remaining:
+        raise cursor.error(f"{cursor.remaining} bytes are left after the last global")
+    return found
 
 
 def _read_function(cursor: Cursor, tables: Tables) -> Entry:
@@ -89,7 +104,7 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
 
 
 def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:
-    what = f"operation cuda_tile.{NAMES[opcode]}" if opcode in NAMES else f"operation with opcode {opcode}"
+    what = f"operation with opcode {opcode}"
     where = f" (byte {at})" if location.line else ""
     return UnsupportedError(f"{what} is not supported yet{where}", location, WHAT_TO_DO)
 
@@ -121,6 +136,10 @@ class _Body:
         attributes, mask = self._attributes(cursor, encoding, results)
         operands, segments = self._operands(cursor, encoding, mask, at)
         regions = self._regions(cursor, encoding, depth) if encoding.info.regions else []
+        if encoding.late_results:
+            made = encoding.cls(operands, [*results, TOKEN], attributes, regions, location, segments)
+            self.values += made.results[: len(results)]
+            return made
         made = encoding.cls(operands, results, attributes, regions, location, segments)
         self.values += made.results
         return made
@@ -128,9 +147,14 @@ class _Body:
     def _results(self, cursor: Cursor, encoding: Encoding) -> list[Type]:
         info, types = encoding.info, self.tables.types
         at = cursor.position
-        count = cursor.count(f"results of {info.mnemonic}") if encoding.counted_results else len(info.results)
-        if not info.variadic_results and count != len(info.results):
-            raise cursor.error(f"{info.name} has {count} results, it must have {len(info.results)}", at)
+        count = (
+            cursor.count(f"results of {info.mnemonic}")
+            if encoding.counted_results
+            else len(info.results) - encoding.late_results
+        )
+        wanted = len(info.results) - encoding.late_results
+        if not info.variadic_results and count != wanted:
+            raise cursor.error(f"{info.name} has {count} results, it must have {wanted}", at)
         return [types.read(cursor, f"result type of {info.mnemonic}") for _ in range(count)]
 
     def _attributes(self, cursor: Cursor, encoding: Encoding, results: list[Type]) -> tuple[dict[str, Any], int]:

@@ -6,12 +6,15 @@ from typing import Literal
 
 from ir.core import ParseError
 from ir.dialects.cuda_tile import Module
-from ir.text import access, structured
+from ir.text import access, effects, structured
 from ir.text.generic import print_generic
-from ir.text.parser import STRUCTURED, Parser
+from ir.text.generic_input import parse_quoted
+from ir.text.modules import parse_module, split_text
+from ir.text.parser import QUOTED, STRUCTURED, Parser
 from ir.text.printer import PRINTED, Printer
 
-for _forms in (structured.FORMS, access.FORMS):
+QUOTED.append(parse_quoted)
+for _forms in (structured.FORMS, access.FORMS, effects.FORMS):
     STRUCTURED.update({cls: parse for cls, (parse, _) in _forms.items()})
     PRINTED.update({cls: show for cls, (_, show) in _forms.items()})
 
@@ -19,14 +22,19 @@ for _forms in (structured.FORMS, access.FORMS):
 def parse(text: str, filename: str = "<text>") -> Module:
     """The module that Tile IR text spells, unverified.
 
-    Raises ParseError for malformed text, UnsupportedError for operations not declared yet; both at a line and column.
+    Raises ParseError, at a line and column, for malformed text.
     """
-    return Parser(text, filename).module()
+    return parse_module(Parser(text, filename))
 
 
-def print_text(module: Module, form: Literal["tile", "generic"] = "tile") -> str:
-    """The module as the disassembler prints it, or in MLIR generic form."""
-    return print_generic(module) if form == "generic" else Printer(module).module(module)
+def parse_all(text: str, filename: str = "<text>") -> list[Module]:
+    """The modules of a text in which `// -----` lines stand between programs; empty programs give none."""
+    return [parse(part, filename) for part in split_text(text) if part.strip()]
 
 
-__all__ = ["ParseError", "parse", "print_generic", "print_text"]
+def print_text(module: Module, form: Literal["tile", "generic"] = "tile", locations: bool = False) -> str:
+    """The module as the disassembler prints it, or in MLIR generic form; `locations` adds each operation's place."""
+    return print_generic(module) if form == "generic" else Printer(module, locations).module(module)
+
+
+__all__ = ["ParseError", "parse", "parse_all", "print_generic", "print_text", "split_text"]

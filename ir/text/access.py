@@ -22,7 +22,7 @@ from ir.dialects.cuda_tile import (
 )
 from ir.text.parser import Parser, StructuredParser
 from ir.text.printer import Printer, StructuredPrinter
-from ir.types import PartitionViewType, TensorViewType
+from ir.types import GatherScatterViewType, PointerType, TensorViewType, TileType, TileViewType
 
 
 def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
@@ -37,9 +37,13 @@ def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
         lists.append((_sizes(parser), tokens.at - 1))
     tokens.expect(":", "before the type of 'cuda_tile.make_tensor_view'")
     dynamic = [value for entries, _ in lists for value in entries if isinstance(value, Value)]
-    if dynamic:
-        for value in dynamic[:1]:
-            parser.type_of(value, "dynamic_shape")
+    typed = [(base, "base")] if _written(base) else []
+    typed += [(value, "dynamic_shape") for value in dynamic[:1]]
+    for number, (value, name) in enumerate(typed):
+        if number:
+            tokens.expect(",", "between the types")
+        parser.type_of(value, name)
+    if typed:
         tokens.expect("->", "before the view's type")
     at = tokens.at
     view = parser.type()
@@ -77,7 +81,14 @@ def print_tensor_view(printer: Printer, op: Op, indent: str) -> str:
         ", ".join(next(names) if size is None else str(size) for size in sizes) for sizes in (view.shape, view.strides)
     )
     head = f"make_tensor_view {printer.name(made.base)}, shape = [{shape}], strides = [{strides}] : "
-    return f"{head}{dynamic[0].type} -> {view}" if dynamic else f"{head}{view}"
+    typed = ([made.base] if _written(made.base) else []) + dynamic[:1]
+    return f"{head}{printer.types(typed)} -> {view}" if typed else f"{head}{view}"
+
+
+def _written(base: Value) -> bool:
+    """Whether the type of a view's base is written: where its pointers have an attribute."""
+    type_ = base.type
+    return isinstance(type_, TileType) and isinstance(type_.element, PointerType) and type_.element.attr is not None
 
 
 def parse_shape_query(parser: Parser, cls: type[Op], location: Location) -> Op:
@@ -89,7 +100,7 @@ def parse_shape_query(parser: Parser, cls: type[Op], location: Location) -> Op:
     tokens.expect("->", "before the result type")
     found = parser.type()
     type_ = view.type
-    rank = len(type_.tile) if isinstance(type_, PartitionViewType) else 1
+    rank = len(type_.tile) if isinstance(type_, TileViewType) else 1
     rank = len(type_.shape) if isinstance(type_, TensorViewType) else rank
     return cls([view], [found] * rank, None, (), location)
 
@@ -101,7 +112,7 @@ def print_shape_query(printer: Printer, op: Op, indent: str) -> str:
     return f"{head} -> {op.results[0].type}" if op.results else head
 
 
-class _Access:
+class Access:
     """What is common to memory accesses while one is read."""
 
     __slots__ = ("attributes", "cls", "parser", "token", "tokens", "types")
@@ -162,10 +173,16 @@ class _Access:
         self.tokens.expect("]", "after the index")
         return view, found
 
+    @staticmethod
+    def typed(view: Value, index: list[Value]) -> list[tuple[Value, str]]:
+        """The index values whose types are written: all of a gather-scatter view's, else one for all."""
+        every = isinstance(view.type, GatherScatterViewType)
+        return [(value, "index") for value in (index if every else index[:1])]
+
 
 def parse_load_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`load_ptr_tko weak %p, %mask, %padding token=%t : P, M, T -> T, token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     values = parser.values()
     if len(values) > 3:
         parser.tokens.fail("load_ptr_tko takes a pointer, a mask and a padding value")
@@ -177,7 +194,7 @@ def parse_load_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
 
 def parse_store_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`store_ptr_tko weak %p, %value, %mask token=%t : P, T, M -> token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     values = parser.values()
     if not 2 <= len(values) <= 3:
         parser.tokens.fail("store_ptr_tko takes a pointer, a value and possibly a mask")
@@ -189,29 +206,29 @@ def parse_store_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
 
 def parse_load_view(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`load_view_tko weak %v[%i, %j] token = %t : V, I -> T, token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     view, index = access.index()
     access.options()
-    access.signature([(view, "view"), *((i, "index") for i in index[:1])], 2)
+    access.signature([(view, "view"), *access.typed(view, index)], 2)
     segments = (1, len(index), len(access.token))
     return cls([view, *index, *access.token], access.types, access.attributes, (), location, segments)
 
 
 def parse_store_view(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`store_view_tko weak %tile, %v[%i, %j] token = %t : T, V, I -> token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     tile = parser.value()
     parser.tokens.expect(",", "after the tile")
     view, index = access.index()
     access.options()
-    access.signature([(tile, "tile"), (view, "view"), *((i, "index") for i in index[:1])], 1)
+    access.signature([(tile, "tile"), (view, "view"), *access.typed(view, index)], 1)
     segments = (1, 1, len(index), len(access.token))
     return cls([tile, view, *index, *access.token], access.types, access.attributes, (), location, segments)
 
 
 def parse_atomic_rmw(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`atomic_rmw_tko relaxed device %p, add, %x, %mask token=%t : P, T, M -> T, token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     values = [parser.value()]
     parser.tokens.expect(",", "after the pointers")
     access.attributes["mode"] = parser.member("an atomic mode", AtomicMode)
@@ -227,7 +244,7 @@ def parse_atomic_rmw(parser: Parser, cls: type[Op], location: Location) -> Op:
 
 def parse_atomic_cas(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`atomic_cas_tko relaxed device %p, %cmp, %val, %mask token=%t : P, T, M -> T, token`."""
-    access = _Access(parser, cls)
+    access = Access(parser, cls)
     values = parser.values()
     if not 3 <= len(values) <= 4:
         parser.tokens.fail("atomic_cas_tko takes pointers, two values and possibly a mask")
@@ -238,7 +255,7 @@ def parse_atomic_cas(parser: Parser, cls: type[Op], location: Location) -> Op:
     return cls([*values, *access.token], access.types, access.attributes, (), location, segments)
 
 
-def _printed(printer: Printer, op: Op, body: str, types: list[Value], equals: str) -> str:
+def print_access(printer: Printer, op: Op, body: str, types: list[Value], equals: str) -> str:
     """An access: ordering and scope, `body`, options, then the types of some values and the results."""
     order, scope, hints = (op.attributes.get(name) for name in ("order", "scope", "hints"))
     order = MemoryOrder.WEAK if order is None else order
@@ -261,7 +278,7 @@ def print_pointer_access(printer: Printer, op: Op, indent: str) -> str:
     else:
         body = printer.values(values)
     typed = [*values[:2], *values[3:]] if isinstance(op, AtomicCAS) else values
-    return _printed(printer, op, body, typed, "=")
+    return print_access(printer, op, body, typed, "=")
 
 
 def print_view_access(printer: Printer, op: Op, indent: str) -> str:
@@ -270,7 +287,7 @@ def print_view_access(printer: Printer, op: Op, indent: str) -> str:
     tile = [access.tile] if isinstance(access, StoreView) else []
     body = f"{printer.name(access.view)}[{printer.values(access.index)}]"
     body = ", ".join([*(printer.name(value) for value in tile), body])
-    return _printed(printer, op, body, [*tile, access.view, *access.index[:1]], " = ")
+    return print_access(printer, op, body, [*tile, access.view, *printer.index_types(access.view, access.index)], " = ")
 
 
 FORMS: dict[type[Op], tuple[StructuredParser, StructuredPrinter]] = {

@@ -10,7 +10,9 @@ import enum
 from typing import Any
 
 from ir.core import Op, Region, Value
+from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.text.generic_names import tile_attributes
 from ir.text.literals import dense_text, scalar_text
 from ir.text.names import Names
 from ir.text.tokens import escape
@@ -68,6 +70,8 @@ class _Generic:
 
 def attributes(op: Op) -> str:
     """` <{name = value, ...}>` in order of the names, those at their default left out; empty without any."""
+    if isinstance(op, TileOp):
+        return tile_attributes(op)
     defaults = {attr.name: attr.default for attr in op.info.attributes}
     shown = {
         name: value_text(value, op) if name == "value" else attribute_text(value)

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from ir.dialects.cuda_tile.attributes import Array, DenseElements, Rounding, dtype_of
-from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS, convert_float
+from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS, convert_float, from_bits, to_bits
 from ir.text.tokens import MAX_DIGITS, Tokens, unescape
-from ir.types import I1, TF32, FloatType, IntType, TileType
+from ir.types import F8E5M3FNU, I1, TF32, FloatType, IntType, TileType
 
 Scalar = IntType | FloatType
 
 SIGNIFICANT_BITS = {
     "f16": 11, "bf16": 8, "f32": 24, "f64": 53, "tf32": 11, "f8E4M3FN": 4, "f8E5M2": 3, "f8E8M0FNU": 1, "f4E2M1FN": 2,
+    "fnv8E5M3FNU": 4,
 }  # fmt: skip
 """Bits of the significand, the hidden one included (IEEE 754-2019; OCP 8-bit floating point 1.0; PTX ISA, tf32)."""
 HEX_ABOVE = 100
@@ -67,13 +68,12 @@ def _parse_integer(tokens: Tokens, element: IntType) -> int | bool:
 def _from_bits(bits: int, element: FloatType) -> Any:
     if element == TF32:
         return np.array([bits << TF32_DROPPED_BITS], np.uint32).view(np.float32)[0]
-    dtype = dtype_of(element)
-    return np.array([bits], f"u{dtype.itemsize}").view(dtype)[0]
+    storage = dtype_of(element).itemsize if element != F8E5M3FNU else 1
+    return from_bits(np.array([bits], f"u{storage}"), element)[0]
 
 
 def _to_bits(value: Any, element: FloatType) -> int:
-    dtype = dtype_of(element)
-    bits = int(np.array([value]).astype(dtype).view(f"u{dtype.itemsize}")[0])
+    bits = int(to_bits(np.array([value]).astype(dtype_of(element)), element)[0])
     return bits >> TF32_DROPPED_BITS if element == TF32 else bits
 
 
@@ -120,7 +120,7 @@ def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0
 def _parse_raw(tokens: Tokens, element: Scalar) -> Array:
     """Elements from "0x..." data in memory order, one byte an element for i1."""
     text = unescape(tokens.current)
-    dtype = dtype_of(element)
+    dtype = dtype_of(element) if element != F8E5M3FNU else np.dtype(np.uint8)
     if not _HEX.fullmatch(text) or len(text) % 2:
         tokens.fail('raw data of a literal must be "0x" and two hexadecimal digits a byte')
     data = bytes.fromhex(text[2:])
@@ -134,6 +134,8 @@ def _parse_raw(tokens: Tokens, element: Scalar) -> Array:
         return (padded.view("<u4").reshape(-1) << np.uint32(TF32_DROPPED_BITS)).view(np.float32)
     if element == I1:
         return np.frombuffer(data, np.uint8) != 0
+    if element == F8E5M3FNU:
+        return from_bits(np.frombuffer(data, np.uint8), element)
     return np.frombuffer(data, np.uint8).view(dtype)
 
 
@@ -230,7 +232,7 @@ def _raw_data(flat: Array, element: Scalar) -> bytes:
     if element == TF32:
         words = (flat.view(np.uint32) >> np.uint32(TF32_DROPPED_BITS)).astype("<u4")
         return words.view(np.uint8).reshape(-1, 4)[:, :3].tobytes()
-    return flat.tobytes()
+    return to_bits(flat, element).tobytes() if element == F8E5M3FNU else flat.tobytes()
 
 
 def _nested(array: Array, element: Scalar) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ir.core import Block, Op, Region, Value
-from ir.dialects.cuda_tile import Assume, Constant, Entry, For, Reduce, TileOp, tile_type
+from ir.dialects.cuda_tile import Assume, Constant, Entry, For, Reduce, TestingFunc, TileOp, tile_type
 from ir.text.literals import constant_name
 
 
@@ -41,7 +41,7 @@ class Names:
             inner = [op for block in region.blocks for op in block.ops if op.regions]
             for op in inner:
                 # An entry is isolated from above, and MLIR's counters carry on only within a function.
-                self._regions(op.regions, _Counters() if isinstance(op, Entry) else own, names)
+                self._regions(op.regions, _Counters() if isinstance(op, Entry | TestingFunc) else own, names)
 
     def _arguments(self, block: Block, counters: _Counters, used: set[str]) -> None:
         hints = argument_names(block) if self.hinted else []

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from ir.core import Attribute, Block, Location, Op, OpT, Region, Type, UnsupportedError, Value
-from ir.dialects.cuda_tile import Constant, Entry, Module, OptimizationHints, Return, TileOp
+from ir.core import Attribute, Block, Location, Op, OpT, Region, Type, Value
+from ir.dialects.cuda_tile import Constant, DenseElements, OptimizationHints, TileOp
 from ir.dialects.cuda_tile.attributes import Bounded, DivBy, HintValue, SameElements
+from ir.text.aliases import Aliases
 from ir.text.literals import parse_dense
 from ir.text.syntax import DIALECT, Form, Kind, Step, classes, enum_members, form_of
 from ir.text.tokens import END, MAX_DIGITS, Tokens
@@ -17,80 +18,20 @@ from ir.types import FloatType, IntType, TileType
 
 MAX_DEPTH = 64
 """Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
-UNSUPPORTED = (
-    "alloca", "atomic_red_view_tko", "gdc_launch_dependents_tko", "gdc_wait_tko", "get_global", "global", "insert",
-    "make_gather_scatter_view", "make_strided_view", "memory_fence_alias_tko", "mmaf_scaled",
-    "multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko", "pack", "preview_call",
-    "print", "print_tko", "testing$func", "unpack",
-)  # fmt: skip
-"""Operations of Tile IR 13.5 that this version does not declare."""
 
 
 class Parser:
     """Recursive descent over tokens; `names` maps each visible name to its values (several for a pack)."""
 
-    __slots__ = ("depth", "names", "tokens")
+    __slots__ = ("aliases", "depth", "names", "tokens")
 
     def __init__(self, source: str, filename: str):
         self.tokens = Tokens(source, filename)
+        self.aliases = Aliases(self.tokens)
         self.names: dict[str, list[Value]] = {}
         self.depth = 0
 
-    # Modules and entries
-
-    def module(self) -> Module:
-        """The whole text: one module, or the entries of one without its line."""
-        tokens = self.tokens
-        self._skip_aliases()
-        start, name = tokens.location(), ""
-        body = Block()
-        if tokens.current in ("module", "cuda_tile.module"):
-            tokens.take()
-            name = tokens.symbol("the module's name") if tokens.current.startswith("@") else ""
-            if tokens.accept("attributes"):
-                tokens.skip_balanced()
-            tokens.expect("{", "after the module's name")
-            while not tokens.accept("}"):
-                body.append(self._entry())
-            self._skip_location()
-        else:
-            while tokens.current != END and not tokens.current.startswith("#"):
-                body.append(self._entry())
-        self._skip_aliases()
-        if tokens.current != END:
-            tokens.fail(f"expected the end of the text, found {tokens.describe()}", "one module or its entries a file")
-        return Module((), (), {"sym_name": name} if name else {}, [Region([body])], start)
-
-    def _skip_aliases(self) -> None:
-        """Pass over `#name = ...` lines, which hold debug information."""
-        tokens = self.tokens
-        while tokens.current.startswith("#"):
-            line = tokens.location().line
-            while tokens.current != END and tokens.location().line == line:
-                tokens.take()
-
-    def _skip_location(self) -> None:
-        """Pass over a trailing `loc(...)`."""
-        if self.tokens.current == "loc":
-            self.tokens.take()
-            self.tokens.skip_balanced()
-
-    def _entry(self) -> Entry:
-        tokens = self.tokens
-        start = tokens.location()
-        word = tokens.current
-        if word not in ("entry", "cuda_tile.entry"):
-            if word.removeprefix(DIALECT) in UNSUPPORTED:
-                raise UnsupportedError(f"'{word}' is not supported yet", start, "only entries may stand in a module")
-            tokens.fail(f"expected 'entry', found {tokens.describe()}", "a module holds `entry @name(...) { ... }`")
-        tokens.take()
-        attributes: dict[str, Any] = {"sym_name": tokens.symbol("the entry's name")}
-        names, types = self.typed_names("the entry's name")
-        if tokens.accept("optimization_hints"):
-            attributes["hints"] = self.hints()
-        region = self.region(names, types, Return)
-        self._skip_location()
-        return Entry((), (), attributes, [region], start)
+    # Regions and operations
 
     def typed_names(self, after: str) -> tuple[list[str], list[Type]]:
         """`(%a: type, ...)`."""
@@ -104,10 +45,9 @@ class Parser:
             names.append(self.fresh_name())
             tokens.expect(":", "after an argument's name")
             types.append(self.type())
-            self._skip_location()
+            if tokens.current == "loc":
+                self.aliases.location()
         return names, types
-
-    # Regions and operations
 
     def region(self, names: Sequence[str], types: Sequence[Type], end: type[Op] | None) -> Region:
         """`{ ... }` with the given block arguments; an empty terminator `end` is added where it is left out."""
@@ -141,28 +81,34 @@ class Parser:
         at = tokens.at
         word = tokens.take()
         cls = classes().get(word)
-        if cls is None:
-            self._unknown(word, at)
         location = tokens.location(at)
-        form = form_of(cls)
-        made = self._follow(form, cls, location) if form else STRUCTURED.get(cls, misplaced)(self, cls, location)
+        if cls is None:
+            made = self._other(word, at)
+        else:
+            form = form_of(cls)
+            made = self._follow(form, cls, location) if form else STRUCTURED.get(cls, misplaced)(self, cls, location)
         if tokens.current == "loc":
-            self._skip_location()
+            self.place(made)
         if targets:
             self._bind(targets, made, start)
         return made
 
-    def _unknown(self, word: str, at: int) -> NoReturn:
-        name = word.removeprefix(DIALECT)
-        if name in UNSUPPORTED or word.startswith('"'):
-            what = "generic form" if word.startswith('"') else f"operation {DIALECT}{name}"
-            hint = "write the operation without quotes" if word.startswith('"') else "write the kernel without it"
-            raise UnsupportedError(f"{what} is not supported yet", self.tokens.location(at), hint)
+    def place(self, made: Op) -> None:
+        """Give an operation the place that a trailing `loc(...)` names."""
+        found = self.aliases.location()
+        if found is not None:
+            made.location = found
+
+    def _other(self, word: str, at: int) -> Op:
+        """An operation in generic form, or the error for what is none."""
+        if word.startswith('"'):
+            return QUOTED[0](self, word, at)
         if not word:
             self.tokens.fail("expected an operation, found the end of the text", index=at)
+        name = word.removeprefix(DIALECT)
         close = get_close_matches(name, [known for known in classes() if not known.startswith(DIALECT)])
         hint = f"did you mean {' or '.join(close)}?" if close else ""
-        self.tokens.fail(f"'{word}' is not an operation of cuda_tile", hint, at)
+        return self.tokens.fail(f"'{word}' is not an operation of cuda_tile", hint, at)
 
     def _targets(self) -> list[tuple[str, int, int]]:
         """`%a, %b:2 =`: names with their sizes and tokens."""
@@ -235,8 +181,11 @@ class Parser:
     def type(self) -> Type:
         """A type, with or without the dialect's prefix."""
         tokens = self.tokens
+        text = tokens.current
+        if "!" in text and self.aliases.bodies:
+            text = self.aliases.type_text(text)
         try:
-            found = read_type(tokens.current)
+            found = read_type(text)
         except TypeTextError as error:
             tokens.fail(f"expected a type: {error.message}" if tokens.current else "expected a type", error.hint)
         tokens.at += 1
@@ -260,9 +209,13 @@ class Parser:
 
     def hints(self) -> OptimizationHints:
         """`= <arch = {key = value, ...}, ...>`."""
+        self.tokens.expect("=", "after optimization_hints")
+        return self.hint_list()
+
+    def hint_list(self) -> OptimizationHints:
+        """`<arch = {key = value, ...}, ...>`."""
         tokens = self.tokens
-        tokens.expect("=", "after optimization_hints")
-        tokens.expect("<")
+        tokens.expect("<", "before the hints")
         entries: dict[str, tuple[tuple[str, HintValue], ...]] = {}
         while not tokens.accept(">"):
             if entries:
@@ -286,6 +239,14 @@ class Parser:
         """div_by<...>, same_elements<...> or bounded<...>, also with #cuda_tile. before it."""
         tokens = self.tokens
         at = tokens.at
+        if tokens.current in self.aliases.bodies:
+            body, _ = self.aliases.bodies[tokens.current]
+            if tokens.tokens[body] in self.aliases.bodies:
+                tokens.fail("an alias of an alias is no promise")
+            tokens.at = body
+            found = self.promise()
+            tokens.at = at + 1
+            return found
         word = tokens.take().removeprefix("#").removeprefix(DIALECT)
         if word not in ("div_by", "same_elements", "bounded"):
             hint = "assume takes div_by<..>, same_elements<[..]> or bounded<.., ..>"
@@ -382,6 +343,8 @@ class Parser:
                 tokens.expect(">", f"after the {step.name}")
         elif step.kind == Kind.INTEGERS:
             attributes[step.name] = self.integers()
+        elif step.kind == Kind.SYMBOL:
+            attributes[step.name] = tokens.symbol(step.name)
         elif kind is int:
             attributes[step.name] = tokens.integer(step.name)
         elif kind is str:
@@ -398,6 +361,8 @@ def is_terminator(op: Op) -> bool:
 
 
 StructuredParser = Callable[[Parser, type[Op], Location], Op]
+QUOTED: list[Callable[[Parser, str, int], Op]] = []
+"""How an operation in generic form is read: filled by `ir.text`, whose reader of that form builds on this module."""
 STRUCTURED: dict[type[Op], StructuredParser] = {}
 """Operations whose text form is not declared but written out, see `ir.text.structured` and `ir.text.access`."""
 
@@ -409,10 +374,16 @@ def misplaced(parser: Parser, cls: type[Op], location: Location) -> NoReturn:
 
 def parse_constant(parser: Parser, cls: type[Op], location: Location) -> Op:
     """`constant <f32: 1.0> : tile<4xf32>`."""
+    value, tile = parse_literal(parser, "constant")
+    return cls((), [tile], {"value": value}, (), location)
+
+
+def parse_literal(parser: Parser, what: str) -> tuple[DenseElements, TileType]:
+    """`<f32: 1.0> : tile<4xf32>`: the elements and their tile type."""
     tokens = parser.tokens
     if tokens.accept("dense"):
         tokens.fail("dense<...> literals are written <type: value>", "for example constant <f32: 0.0> : tile<16xf32>")
-    tokens.expect("<", "after 'constant'")
+    tokens.expect("<", f"after '{what}'")
     at = tokens.at
     element = parser.type()
     if not isinstance(element, IntType | FloatType):
@@ -420,16 +391,23 @@ def parse_constant(parser: Parser, cls: type[Op], location: Location) -> Op:
     tokens.expect(":", "after the literal's type")
     value, shape, start = parse_dense(tokens, element)
     tokens.expect(">", "after the literal")
-    tokens.expect(":", "before the type of 'constant'")
+    tokens.expect(":", f"before the type of '{what}'")
     at = tokens.at
     tile = parser.type()
     if not isinstance(tile, TileType) or tile.element != element:
         tokens.fail(f"a literal of {element} cannot have type {tile}", index=at)
+    check_literal(parser, value, shape, tile, start)
+    return value, tile
+
+
+def check_literal(
+    parser: Parser, value: DenseElements, shape: tuple[int, ...] | None, tile: TileType, start: int
+) -> None:
+    """Refuse elements whose number or shape is not the tile's."""
     if shape is not None and shape != tile.shape:
-        tokens.fail(f"the literal has shape {shape}, its type is {tile}", index=start)
+        parser.tokens.fail(f"the literal has shape {shape}, its type is {tile}", index=start)
     if not value.splat and value.array.size != tile.size:
-        tokens.fail(f"the literal has {value.array.size} elements, its type is {tile}", index=start)
-    return cls((), [tile], {"value": value}, (), location)
+        parser.tokens.fail(f"the literal has {value.array.size} elements, its type is {tile}", index=start)
 
 
 STRUCTURED[Constant] = parse_constant

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ir.core import Op, OpT, Region, Type, Value
-from ir.dialects.cuda_tile import Constant, Entry, Module, tile_type
+from ir.dialects.cuda_tile import Constant, Entry, Global, Module, TestingFunc, Visibility, tile_type
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.text.literals import dense_text
 from ir.text.names import Names
 from ir.text.syntax import Form, Kind, Step, form_of, mnemonic
 from ir.text.tokens import escape, symbol_text
+from ir.types import GatherScatterViewType
 
 StructuredPrinter = Callable[["Printer", Op, str], str]
 PRINTED: dict[type[Op], StructuredPrinter] = {}
@@ -25,10 +26,11 @@ def type_list(types: Iterable[Type]) -> str:
 class Printer:
     """Prints cuda_tile operations; each method returns text without a final newline."""
 
-    __slots__ = ("names",)
+    __slots__ = ("locations", "names")
 
-    def __init__(self, root: Op):
+    def __init__(self, root: Op, locations: bool = False):
         self.names = Names(root)
+        self.locations = locations
 
     def name(self, value: Value) -> str:
         """A use of a value."""
@@ -41,6 +43,10 @@ class Printer:
     def types(self, values: Iterable[Value]) -> str:
         """The values' types separated by commas."""
         return type_list(value.type for value in values)
+
+    def index_types(self, view: Value, index: Sequence[Value]) -> Sequence[Value]:
+        """The index values whose types are written: all of a gather-scatter view's, else one for all."""
+        return index if isinstance(view.type, GatherScatterViewType) else index[:1]
 
     def as_a(self, op: Op, cls: type[OpT]) -> OpT:
         """`op` as the class that its printer was registered for."""
@@ -55,6 +61,20 @@ class Printer:
         if not module.sym_name:
             return "".join(entries)
         return f"cuda_tile.module {symbol_text(module.sym_name)} {{\n{''.join(entries)}}}\n"
+
+    def global_(self, op: Global) -> str:
+        """`global private constant @g alignment = 256 <i32: 7> : tile<4xi32>`, blanks as the disassembler's."""
+        private = " private" if op.symbol_visibility == Visibility.PRIVATE else ""
+        constant = "constant " if op.constant else ""
+        alignment = f" alignment = {op.alignment}" if op.alignment else ""
+        literal = f"<{op.type.element}: {dense_text(op.value, op.type)}> : {op.type}"
+        return f"global{private}  {constant}{symbol_text(op.sym_name)}{alignment} {literal}"
+
+    def testing(self, op: TestingFunc, indent: str) -> str:
+        """`testing$func @name(...) -> T { ... }`."""
+        parameters = ", ".join(f"{self.name(a)}: {a.type}" for a in op.body.block.args)
+        results = f" -> ({', '.join(map(str, op.result_types))})" if op.result_types else ""
+        return f"testing$func {symbol_text(op.sym_name)}({parameters}){results} {self.body(op.body, indent, None)}"
 
     def entry(self, entry: Entry, indent: str) -> str:
         """`entry @name(...) { ... }`."""
@@ -73,10 +93,21 @@ class Printer:
         return f"{{\n{lines}{indent}}}"
 
     def operation(self, op: Op, indent: str) -> str:
-        """One operation with the names of its results."""
+        """One operation with the names of its results, and its place where places are asked for."""
+        text = self._operation(op, indent)
+        if not self.locations:
+            return text
+        place = op.location
+        return f"{text} loc({escape(place.file)}:{place.line}:{place.column})" if place.line else f"{text} loc(unknown)"
+
+    def _operation(self, op: Op, indent: str) -> str:
         targets = f"{self.names.targets(op)} = " if op.results else ""
         if isinstance(op, Entry):
             return self.entry(op, indent)
+        if isinstance(op, Global):
+            return self.global_(op)
+        if isinstance(op, TestingFunc):
+            return self.testing(op, indent)
         if isinstance(op, Constant):
             tile = tile_type(op.result)
             return f"{targets}constant <{tile.element}: {dense_text(op.value, tile)}> : {tile}"
@@ -106,6 +137,8 @@ class Printer:
             found: Value | list[Value] = getattr(op, _attribute_name(op, step.name))
             return self.values(found) if isinstance(found, list) else self.name(found)
         value: object = op.attributes.get(step.name, step.default)
+        if step.kind == Kind.SYMBOL:
+            return symbol_text(str(value))
         if step.kind == Kind.FLAG:
             return step.name if value else None
         if step.kind == Kind.OPTION:

@@ -15,6 +15,8 @@ from ir.dialects.cuda_tile.attributes import TextEnum
 DIALECT = "cuda_tile."
 SPELLINGS = {"pow": "fpowf"}
 """Mnemonics that the disassembler of 13.4 spells differently from the public dialect; both are read."""
+OLD_SPELLINGS = {"print": "print_tko"}
+"""Mnemonics of earlier versions, which are read and not written."""
 
 
 class Kind(enum.IntEnum):
@@ -27,6 +29,7 @@ class Kind(enum.IntEnum):
     OPTION = 4  # name<value>, absent at the default
     FLAG = 5  # a word, absent when false
     INTEGERS = 6  # [1, 0]
+    SYMBOL = 7  # @name
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Form:
     shared: bool
 
 
-_ELEMENT = re.compile(r"(\s*)(?:\$(\w+)|\{(\w+)\}|<(\w+)>(_?)|(\w+)\?|\[(\w+)\]|(\w+|[^\w\s]))")
+_ELEMENT = re.compile(r"(\s*)(?:\$(\w+)|@\{(\w+)\}|\{(\w+)\}|<(\w+)>(_?)|(\w+)\?|\[(\w+)\]|(\w+|[^\w\s]))")
 
 
 @cache
@@ -84,18 +87,17 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _step(info: OpInfo, match: re.Match[str]) -> Step:
-    blank, operand, attribute, option, gap, flag, integers, literal = match.groups()
+    blank, operand, symbol, attribute, option, gap, flag, integers, literal = match.groups()
     blank = " " if blank else ""
     if operand:
         group = next(g for g in info.operands if g.name == operand)
         return Step(Kind.VARIADIC if isinstance(group, Variadic) else Kind.OPERAND, operand, blank)
     if literal:
         return Step(Kind.LITERAL, literal, blank)
-    name = attribute or option or flag or integers
+    name = symbol or attribute or option or flag or integers
     attr = next(a for a in info.attributes if a.name == name)
-    kind = (
-        Kind.ATTRIBUTE if attribute else Kind.OPTION if option else Kind.FLAG if flag else Kind.INTEGERS
-    )  # fmt: skip
+    kinds = {Kind.SYMBOL: symbol, Kind.ATTRIBUTE: attribute, Kind.OPTION: option, Kind.FLAG: flag}
+    kind = next((kind for kind, found in kinds.items() if found), Kind.INTEGERS)
     return Step(kind, name, blank, " " if gap else "", attr.kind, attr.default)
 
 
@@ -110,6 +112,7 @@ def classes() -> dict[str, type[Op]]:
     """The operations of cuda_tile by every word that may name them."""
     found = {name.removeprefix(DIALECT): cls for name, cls in OPS.items() if name.startswith(DIALECT)}
     found |= {spelling: found[name] for name, spelling in SPELLINGS.items()}
+    found |= {spelling: found[name] for spelling, name in OLD_SPELLINGS.items()}
     return found | {DIALECT + name: cls for name, cls in found.items()}
 
 

@@ -11,7 +11,7 @@ from ir.core import Location, ParseError
 _TOKEN = re.compile(
     r"""(?:\s++|//[^\n]*+)*+(
       (?:!cuda_tile\.)?\b(?:tile|tensor_view|partition_view|strided_view|gather_scatter_view|ptr)
-          <[^<>{}%"@]*(?:<[^<>{}%"@]*>[^<>{}%"@]*)*>                  # a whole type, at most two levels deep
+          <[^<>{}%"@]*(?:<[^<>{}%"@]*(?:<[^<>{}%"@]*>[^<>{}%"@]*)*>[^<>{}%"@]*)*>  # a whole type, three levels deep
     | %[\w$.\-]+(?:\#\d+)?                                            # SSA value
     | [A-Za-z_][\w$.]*                                                # word, operation name
     | ->
@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     | "(?:[^"\\\n]|\\.)*"
     | @(?:[\w$.\-]+|"(?:[^"\\\n]|\\.)*")                              # symbol
     | [#!][A-Za-z_][\w$.]*                                            # attribute or type with its dialect
+    | \^[\w$.\-]+                                                     # label of a block
     | [()\[\]{}<>=,:?*+\-]
     )""",
     re.VERBOSE,

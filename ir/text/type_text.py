@@ -10,20 +10,27 @@ from ir.types import (
     TOKEN,
     Element,
     FloatType,
+    GatherScatterViewType,
     IntType,
     PartitionViewType,
     PointerType,
+    StridedViewType,
     TensorViewType,
     TileType,
 )
 
 _PREFIX = re.compile(r"!?cuda_tile\.|!(?=[a-z])")
 _TOO_LONG = re.compile(r"\d{20}")
-_POINTER = re.compile(r"ptr<(\w+)>")
-_TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+>|\w+)>")
-_TENSOR_VIEW = re.compile(r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[((?:\d+|\?)(?:,(?:\d+|\?))*|)\])?>")
-_PARTITION = re.compile(
-    r"partition_view<tile=\(((?:\d+(?:x\d+)*)?)\)(?:,padding_value=(\w+))?,(tensor_view<[^>]*>)(?:,dim_map=\[((?:\d+(?:,\d+)*)?)\])?>"
+_POINTER = re.compile(r"ptr<(\w+)(?:,<(\w+)>)?>")
+_TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+(?:,<\w+>)?>|\w+)>")
+_TENSOR_VIEW = re.compile(
+    r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[((?:-?\d+|\?)(?:,(?:-?\d+|\?))*|)\])?(?:,#ptr_attr<(\w+)>)?>"
+)
+_INTEGERS = r"\[((?:-?\d+(?:,-?\d+)*)?)\]"
+_VIEW = re.compile(
+    r"(partition|strided|gather_scatter)_view<tile=\(((?:\d+(?:x\d+)*)?)\)"
+    rf"(?:,traversal_strides={_INTEGERS})?(?:,padding_value=(\w+))?,(tensor_view<(?:[^<>]|<\w+>)*>)"
+    rf"(?:,dim_map={_INTEGERS})?(?:,sparse_dim=(\d+))?>"
 )
 PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 _SPLIT_WORD = re.compile(r"\w\s+\w")
@@ -60,12 +67,10 @@ def _read(text: str) -> Type:
         return TileType(_sizes(match[1]), _element(match[2]))
     if match := _TENSOR_VIEW.fullmatch(text):
         return _tensor_view(match)
-    if match := _PARTITION.fullmatch(text):
-        return _partition_view(match)
+    if match := _VIEW.fullmatch(text):
+        return _tile_view(match)
     if match := _POINTER.fullmatch(text):
-        return PointerType(_number(match[1]))
-    if text.startswith(("strided_view<", "gather_scatter_view<")):
-        raise TypeTextError(f"type {text} is not supported yet", "use a partition_view")
+        return PointerType(_number(match[1]), match[2])
     raise TypeTextError(f"{text!r} is not a type", "types are written as tile<128x64xf16>, ptr<f32>, token")
 
 
@@ -81,7 +86,8 @@ def _number(text: str) -> IntType | FloatType:
 
 
 def _element(text: str) -> Element:
-    return PointerType(_number(text[4:-1])) if text.startswith("ptr<") else _number(text)
+    match = _POINTER.fullmatch(text)
+    return PointerType(_number(match[1]), match[2]) if match else _number(text)
 
 
 def _dynamic(text: str) -> int | None:
@@ -93,17 +99,30 @@ def _tensor_view(match: re.Match[str]) -> TensorViewType:
     strides = tuple(_dynamic(s) for s in (match[3] or "").split(",") if s)
     if len(shape) != len(strides):
         raise TypeTextError(f"a tensor_view of rank {len(shape)} cannot have {len(strides)} strides")
-    return TensorViewType(shape, _number(match[2]), strides)
+    if not shape and match[3] is not None:
+        raise TypeTextError("a tensor_view of rank 0 has no strides", "write tensor_view<f32>")
+    return TensorViewType(shape, _number(match[2]), strides, match[4])
 
 
-def _partition_view(match: re.Match[str]) -> PartitionViewType:
-    view = read_type(match[3])
+def _tile_view(match: re.Match[str]) -> Type:
+    kind, sizes, traversal, padding, viewed, dims, sparse = match.groups()
+    view = read_type(viewed)
     if not isinstance(view, TensorViewType):
-        raise TypeTextError(f"{match[3]!r} is not a tensor_view")
-    tile, padding = _sizes(match[1]), match[2]
+        raise TypeTextError(f"{viewed!r} is not a tensor_view")
+    tile = _sizes(sizes)
     if padding is not None and padding not in PADDINGS:
         raise TypeTextError(f"{padding!r} is not a padding value", f"padding values are {', '.join(PADDINGS)}")
-    dim_map = tuple(range(len(tile))) if match[4] is None else tuple(int(d) for d in match[4].split(",") if d)
+    if (traversal is not None) != (kind == "strided"):
+        raise TypeTextError("traversal_strides belongs to a strided_view, and only there")
+    if (sparse is not None) != (kind == "gather_scatter"):
+        raise TypeTextError("sparse_dim belongs to a gather_scatter_view, and only there")
+    if kind == "gather_scatter":
+        if dims is not None:
+            raise TypeTextError("a gather_scatter_view has no dim_map")
+        return GatherScatterViewType(tile, view, int(sparse), padding)
+    dim_map = tuple(range(len(tile))) if dims is None else tuple(int(d) for d in dims.split(",") if d)
     if len(dim_map) != len(tile):
         raise TypeTextError(f"dim_map has {len(dim_map)} entries for a tile of rank {len(tile)}")
-    return PartitionViewType(tile, view, dim_map, padding)
+    if kind == "partition":
+        return PartitionViewType(tile, view, dim_map, padding)
+    return StridedViewType(tile, tuple(int(t) for t in traversal.split(",") if t), view, dim_map, padding)

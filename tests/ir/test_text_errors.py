@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ir.core import ParseError, TileError, UnsupportedError, verify
+from ir.core import ParseError, TileError, verify
 from ir.load import load
 from ir.text import parse
 
@@ -66,27 +66,6 @@ def test_hints_say_what_to_do():
         parse("entry @k() { %x = adii %y : tile<i32> }")
     assert caught.value.hint.startswith("did you mean ")
     assert "addi" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "name"),
-    [
-        ('entry @k() {\n  %t = print_tko "hi" : token\n}', "2:8", "cuda_tile.print_tko"),
-        ("module @m {\n  global @g <f32: [1.0]> : tile<1xf32>\n}", "2:3", "global"),
-        ('entry @k() {\n  "cuda_tile.return"() : () -> ()\n}', "2:3", "generic form"),
-    ],
-)
-def test_what_is_not_supported_is_named_with_its_place(text, place, name):
-    with pytest.raises(UnsupportedError) as caught:
-        parse(text, "k.mlir")
-    assert str(caught.value.location) == f"k.mlir:{place}"
-    assert name in caught.value.message
-
-
-def test_views_that_do_not_exist_yet_are_refused():
-    text = "entry @k(%v: gather_scatter_view<tile=(8), tensor_view<?xf32, strides=[1]>, sparse_dim = 0>) {}"
-    with pytest.raises(ParseError, match="not supported yet"):
-        parse(text)
 
 
 SAMPLES = [path.read_text() for path in sorted(DATA.glob("text/*.mlir"))]

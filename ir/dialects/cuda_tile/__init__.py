@@ -1,7 +1,7 @@
 """The cuda_tile dialect: CUDA Tile IR's operations, one class each, grouped by theory.
 
 Deviations from the public dialect: result and operand names are snake_case; identities of reduce and scan are Python
-numbers; globals, printing, packing, gather/scatter and strided views and the multimem family are not declared yet.
+numbers; a global keeps its tile type beside its elements; `testing$func` of the conformance tests is declared too.
 """
 
 from ir.dialects.cuda_tile.attributes import (
@@ -12,6 +12,7 @@ from ir.dialects.cuda_tile.attributes import (
     DenseElements,
     DivBy,
     MemoryOrder,
+    MultimemReduction,
     OptimizationHints,
     Ordering,
     Overflow,
@@ -22,6 +23,7 @@ from ir.dialects.cuda_tile.attributes import (
     SameElements,
     Scope,
     Signedness,
+    Visibility,
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import TileOp, element_type, shape_of, tile_type
@@ -100,15 +102,28 @@ from ir.dialects.cuda_tile.memory import (
     StorePtr,
     StoreView,
 )
-from ir.dialects.cuda_tile.mma import MmaF, MmaI
+from ir.dialects.cuda_tile.mma import MmaF, MmaFScaled, MmaI
+from ir.dialects.cuda_tile.packing import Pack, Unpack
 from ir.dialects.cuda_tile.reduction import Reduce, Scan
-from ir.dialects.cuda_tile.shape import Broadcast, Cat, Extract, Permute, Reshape
+from ir.dialects.cuda_tile.shape import Broadcast, Cat, Extract, Insert, Permute, Reshape
+from ir.dialects.cuda_tile.storage import Alloca, GetGlobal, Global
+from ir.dialects.cuda_tile.testing import TestingFunc
+from ir.dialects.cuda_tile.tokens import GdcLaunchDependents, GdcWait, MemoryFenceAlias, PreviewCall, Print
+from ir.dialects.cuda_tile.views import (
+    AtomicRedView,
+    MakeGatherScatterView,
+    MakeStridedView,
+    MultimemLoadReduceView,
+    MultimemReduceView,
+    MultimemStoreView,
+)
 
 __all__ = [
     "AbsF",
     "AbsI",
     "AddF",
     "AddI",
+    "Alloca",
     "AndI",
     "Array",
     "Assert",
@@ -118,6 +133,7 @@ __all__ = [
     "AtomicCAS",
     "AtomicMode",
     "AtomicRMW",
+    "AtomicRedView",
     "Bitcast",
     "Bounded",
     "Break",
@@ -145,12 +161,17 @@ __all__ = [
     "Floor",
     "Fma",
     "For",
+    "GdcLaunchDependents",
+    "GdcWait",
+    "GetGlobal",
     "GetIndexSpaceShape",
     "GetNumTileBlocks",
     "GetTensorShape",
     "GetTileBlockId",
+    "Global",
     "IToF",
     "If",
+    "Insert",
     "IntToPtr",
     "Iota",
     "JoinTokens",
@@ -159,20 +180,28 @@ __all__ = [
     "Log",
     "Log2",
     "Loop",
+    "MakeGatherScatterView",
     "MakePartitionView",
+    "MakeStridedView",
     "MakeTensorView",
     "MakeToken",
     "MaxF",
     "MaxI",
+    "MemoryFenceAlias",
     "MemoryOrder",
     "MinF",
     "MinI",
     "MmaF",
+    "MmaFScaled",
     "MmaI",
     "Module",
     "MulF",
     "MulHiI",
     "MulI",
+    "MultimemLoadReduceView",
+    "MultimemReduceView",
+    "MultimemReduction",
+    "MultimemStoreView",
     "NegF",
     "NegI",
     "Offset",
@@ -180,11 +209,14 @@ __all__ = [
     "OrI",
     "Ordering",
     "Overflow",
+    "Pack",
     "Padding",
     "Permute",
     "Placement",
     "Pow",
     "Predicate",
+    "PreviewCall",
+    "Print",
     "PtrToInt",
     "PtrToPtr",
     "Reduce",
@@ -210,8 +242,11 @@ __all__ = [
     "SubI",
     "Tan",
     "Tanh",
+    "TestingFunc",
     "TileOp",
     "TruncI",
+    "Unpack",
+    "Visibility",
     "XorI",
     "Yield",
     "dtype_of",

@@ -15,7 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.core import Attribute, Type
-from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, F64, TF32, IntType, PointerType
+from ir.types import (
+    BF16,
+    F4E2M1FN,
+    F8E4M3FN,
+    F8E5M2,
+    F8E5M3FNU,
+    F8E8M0FNU,
+    F16,
+    F32,
+    F64,
+    TF32,
+    IntType,
+    PointerType,
+)
 
 Array = npt.NDArray[Any]
 
@@ -122,6 +135,26 @@ class AtomicMode(TextEnum):
     XCHG = 9
 
 
+class MultimemReduction(TextEnum):
+    """The update of a multicast reduction."""
+
+    ADD = 0
+    MIN = 1
+    MAX = 2
+    AND = 3
+    OR = 4
+    XOR = 5
+    UMIN = 6
+    UMAX = 7
+
+
+class Visibility(TextEnum):
+    """Who may refer to a symbol: other modules too, or this one only."""
+
+    PUBLIC = 0
+    PRIVATE = 1
+
+
 class Placement(enum.Enum):
     """How an operation takes part in the choice of layouts."""
 
@@ -129,12 +162,14 @@ class Placement(enum.Enum):
     UNIFORM = "uniform"  # no tile data: views, tokens, block ids
     SHAPE = "shape"  # moves or makes elements without arithmetic
     ANCHOR = "anchor"  # wants particular layouts: memory, mma, reductions
-    SKELETON = "skeleton"  # stays in the effect skeleton: loops, branches, stores
+    SKELETON = "skeleton"  # stays in the effect skeleton: loops, branches, stores; or is not lowered yet
 
 
 ELEMENTWISE, UNIFORM, SHAPE, ANCHOR, SKELETON = (
     Placement.ELEMENTWISE, Placement.UNIFORM, Placement.SHAPE, Placement.ANCHOR, Placement.SKELETON,
 )  # fmt: skip
+NOT_LOWERED = SKELETON
+"""Placement of pure operations that the compiler does not lower: the e-graph has no term for them and says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +257,12 @@ _DTYPES: dict[Type, np.dtype[Any]] = {
     F8E5M2: np.dtype(ml_dtypes.float8_e5m2),
     F8E8M0FNU: np.dtype(ml_dtypes.float8_e8m0fnu),
     F4E2M1FN: np.dtype(ml_dtypes.float4_e2m1fn),
+    F8E5M3FNU: np.dtype(np.float32),  # no NumPy type; every value of the format is one of float32
 }
 
 
 def dtype_of(element: Type) -> np.dtype[Any]:
-    """The NumPy dtype that holds an element: i1 as bool, tf32 as float32 with 10 mantissa bits, pointers as int64."""
+    """The NumPy dtype that holds an element: i1 as bool, tf32 and fnv8E5M3FNU as float32, pointers as int64."""
     return np.dtype(np.int64) if isinstance(element, PointerType) else _DTYPES[element]
 
 

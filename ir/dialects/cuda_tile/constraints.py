@@ -13,13 +13,16 @@ from ir.types import (
     F32,
     F64,
     I1,
+    I8,
     I32,
     I64,
     TOKEN,
     FloatType,
+    GatherScatterViewType,
     IntType,
     PartitionViewType,
     PointerType,
+    StridedViewType,
     TensorViewType,
     TileType,
 )
@@ -76,6 +79,13 @@ SCALAR_POINTER = scalar_of("pointers", lambda e: isinstance(e, PointerType))
 TOKEN_TYPE = Constraint("a token", lambda t: t == TOKEN)
 TENSOR_VIEW = Constraint("a tensor view", lambda t: isinstance(t, TensorViewType))
 PARTITION_VIEW = Constraint("a partition view", lambda t: isinstance(t, PartitionViewType))
+STRIDED_VIEW = Constraint("a strided view", lambda t: isinstance(t, StridedViewType))
+GATHER_SCATTER_VIEW = Constraint("a gather-scatter view", lambda t: isinstance(t, GatherScatterViewType))
+TILE_VIEW = Constraint(
+    "a partition, strided or gather-scatter view",
+    lambda t: isinstance(t, PartitionViewType | StridedViewType | GatherScatterViewType),
+)
+BYTES = tile_of("i8", lambda e: e == I8)
 
 
 class TileOp(Op):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ir.core import Attr, Operand, Result, flag, op
@@ -17,8 +19,16 @@ from ir.dialects.cuda_tile.constraints import (
     element_type,
     width_of,
 )
-from ir.dialects.cuda_tile.numerics import convert_float, float_to_int, int_to_float, read_unsigned, read_wide
-from ir.types import F8E8M0FNU, TileType
+from ir.dialects.cuda_tile.numerics import (
+    convert_float,
+    float_to_int,
+    from_bits,
+    int_to_float,
+    read_unsigned,
+    read_wide,
+    to_bits,
+)
+from ir.types import F8E5M3FNU, F8E8M0FNU, TileType
 
 
 @op("cuda_tile.bitcast", opcode=9)
@@ -39,6 +49,12 @@ class Bitcast(TileOp):
         self.same_shape("result", self.result, "source", self.source)
         widths = [width_of(value) for value in (self.source, self.result)]
         self.expect(widths[0] == widths[1], "{} bits cannot be read as {}", *widths)
+
+    def evaluate(self, operands: Sequence[Array]) -> Array:
+        """The source's element type says what its bits are, where NumPy has no type of that format."""
+        if F8E5M3FNU in (element_type(self.source), element_type(self.result)):
+            return from_bits(to_bits(operands[0], element_type(self.source)), element_type(self.result))
+        return super().evaluate(operands)
 
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir.core import CONTROL, Attr, Attribute, Operand, RegionField, Result, op, optional, same_type_as
+from ir.core import CONTROL, Attr, Attribute, Op, Operand, RegionField, Result, op, optional, same_type_as
 from ir.dialects.cuda_tile.attributes import (
     ELEMENTWISE,
     SHAPE,
@@ -28,13 +28,15 @@ from ir.dialects.cuda_tile.constraints import (
     tile_type,
     verify_region,
 )
+from ir.dialects.cuda_tile.storage import Global
+from ir.dialects.cuda_tile.testing import TestingFunc
 from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
 from ir.types import IntType, PointerType, TensorViewType, TileType
 
 
 @op("cuda_tile.module", opcode=75)
 class Module(TileOp):
-    """A symbol container; its one region holds the entries. `producer` says who wrote it."""
+    """A symbol container; its one region holds entries and globals. `producer` says who wrote it."""
 
     sym_name = Attr(str, "")
     producer = Attr(str, "", since=(13, 3))
@@ -44,19 +46,24 @@ class Module(TileOp):
     placement = SKELETON
 
     def verify(self) -> None:
-        """Holds entries of distinct names, all of whose types exist."""
-        names: dict[str, Entry] = {}
+        """Holds entries and globals of distinct names, all of whose types exist."""
+        names: dict[str, Op] = {}
         for each in self.body.block.ops:
-            if not isinstance(each, Entry):
-                each.fail("cannot stand in a module, only entries can")
+            if not isinstance(each, Entry | Global | TestingFunc):
+                each.fail("cannot stand in a module, only entries and globals can")
             first = names.setdefault(each.sym_name, each)
-            each.expect(first is each, "an entry @{} exists already at {}", each.sym_name, first.location)
+            each.expect(first is each, "a symbol @{} exists already at {}", each.sym_name, first.location)
         verify_all_types(self)
 
     @property
     def entries(self) -> list[Entry]:
         """The kernels, in order."""
         return [each for each in self.body.block.ops if isinstance(each, Entry)]
+
+    @property
+    def globals(self) -> list[Global]:
+        """The global arrays, in order."""
+        return [each for each in self.body.block.ops if isinstance(each, Global)]
 
 
 @op("cuda_tile.entry", opcode=22)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,17 +33,33 @@ from ir.dialects.cuda_tile.attributes import (
 from ir.dialects.cuda_tile.constraints import (
     ANY_TILE,
     BOOL,
+    INT,
     PARTITION_VIEW,
     POINTER,
     SCALAR_INT,
     SCALAR_POINTER,
     TENSOR_VIEW,
+    TILE_VIEW,
     TOKEN_TYPE,
     TileOp,
     element_type,
     tile_type,
 )
-from ir.types import BF16, F16, F32, F64, I32, I64, PartitionViewType, PointerType, TensorViewType, TileType
+from ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    GatherScatterViewType,
+    IntType,
+    PartitionViewType,
+    PointerType,
+    TensorViewType,
+    TileType,
+    TileViewType,
+)
 
 LOAD_ORDERS = (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.ACQUIRE)
 STORE_ORDERS = (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.RELEASE)
@@ -69,18 +85,48 @@ def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: V
     op.expect(value.type == wanted, "'{}' has type {}, '{}' {} asks for {}", other, value.type, name, type_, wanted)
 
 
-def _verify_view(op: LoadView | StoreView) -> None:
-    type_, index, tile, inbounds = op.view.type, op.index, op.tile, op.inbounds
-    if not isinstance(type_, PartitionViewType):
-        op.fail("operand 'view' must be a partition view, is {}", type_)
+def verify_view_access(
+    op: TileOp, view: Value, index: Sequence[Value], name: str, tile: Value, inbounds: tuple[bool, ...]
+) -> None:
+    """One index a dimension, all of one integer type; operand or result `name` is the view's tile.
+
+    The index along the sparse dimension of a gather-scatter view is a 1-D tile of the tile's size, every other is a
+    scalar.
+    """
+    type_ = view.type
+    if not isinstance(type_, TileViewType):
+        op.fail("operand 'view' must be {}, is {}", TILE_VIEW.meaning, type_)
     rank = len(type_.tile)
     op.expect(len(index) == rank, "operand 'index' has {} values, the view {} dimensions", len(index), rank)
-    for value in index[1:]:
-        op.same_type("index", value, "index[0]", index[0])
+    sparse = type_.sparse_dim if isinstance(type_, GatherScatterViewType) else -1
+    for dimension, value in enumerate(index):
+        shape = (type_.tile[dimension],) if dimension == sparse else ()
+        element = element_type(index[0]) if isinstance(index[0].type, TileType) else None
+        wanted = TileType(shape, element) if isinstance(element, IntType) else index[0].type
+        op.expect(INT(value.type), "operand 'index' {} must be {}, is {}", dimension, INT.meaning, value.type)
+        op.expect(
+            value.type == wanted,
+            "operand 'index' has type {} for dimension {}, must have {}",
+            value.type,
+            dimension,
+            wanted,
+        )
     wanted = TileType(type_.tile, type_.view.element)
-    op.expect(tile.type == wanted, "'tile' has type {}, the view's tiles are {}", tile.type, wanted)
+    op.expect(tile.type == wanted, "'{}' has type {}, the view's tiles are {}", name, tile.type, wanted)
     fits = len(inbounds) in (0, rank)
     op.expect(fits, "attribute 'inbounds' has {} entries, the view {} dimensions", len(inbounds), rank)
+
+
+def verify_mode(op: TileOp, mode: AtomicMode, name: str, value: Value) -> None:
+    """The update exists for the element type of operand `name`."""
+    element = element_type(value)
+    if mode == AtomicMode.ADDF:
+        fits, wanted = element in (F16, BF16, F32, F64), "f16, bf16, f32 or f64"
+    elif mode == AtomicMode.XCHG:
+        fits, wanted = element in (I32, I64, F32, F64), "32 or 64 bits"
+    else:
+        fits, wanted = element in (I32, I64), "i32 or i64"
+    op.expect(fits, "mode {} needs {}, operand '{}' is {}", mode, wanted, name, value.type)
 
 
 @op("cuda_tile.make_token", opcode=68)
@@ -165,7 +211,7 @@ class MakePartitionView(TileOp):
 
 def _verify_sizes(op: TileOp, view: Value) -> None:
     type_ = view.type
-    rank = len(type_.tile) if isinstance(type_, PartitionViewType) else 0
+    rank = len(type_.tile) if isinstance(type_, TileViewType) else 0
     rank = len(type_.shape) if isinstance(type_, TensorViewType) else rank
     op.expect(
         len(op.results) == rank, "must have {} results for operand 'src' {}, has {}", rank, type_, len(op.results)
@@ -179,7 +225,7 @@ def _verify_sizes(op: TileOp, view: Value) -> None:
 class GetIndexSpaceShape(TileOp):
     """The number of tiles of a view along each of its dimensions."""
 
-    src = Operand(PARTITION_VIEW)
+    src = Operand(TILE_VIEW)
     outs = VariadicResult()
 
     placement = UNIFORM
@@ -263,8 +309,8 @@ class LoadView(TileOp):
 
     result_names = ("tile", "result_token")
 
-    view = Operand(PARTITION_VIEW)
-    index = Variadic(SCALAR_INT)
+    view = Operand(TILE_VIEW)
+    index = Variadic(INT)
     token = OptionalOperand(TOKEN_TYPE)
     order = Attr(MemoryOrder, MemoryOrder.WEAK)
     scope = optional(Scope)
@@ -279,7 +325,7 @@ class LoadView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the result is the view's tile."""
         verify_order(self, self.order, self.scope, LOAD_ORDERS)
-        _verify_view(self)
+        verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
 
 
 @op("cuda_tile.store_view_tko", opcode=102)
@@ -287,8 +333,8 @@ class StoreView(TileOp):
     """Store a tile at an index of a view; elements out of bounds are not written."""
 
     tile = Operand(ANY_TILE)
-    view = Operand(PARTITION_VIEW)
-    index = Variadic(SCALAR_INT)
+    view = Operand(TILE_VIEW)
+    index = Variadic(INT)
     token = OptionalOperand(TOKEN_TYPE)
     order = Attr(MemoryOrder, MemoryOrder.WEAK)
     scope = optional(Scope)
@@ -302,7 +348,7 @@ class StoreView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the operand is the view's tile."""
         verify_order(self, self.order, self.scope, STORE_ORDERS)
-        _verify_view(self)
+        verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
 
 
 @op("cuda_tile.atomic_rmw_tko", opcode=8)
@@ -331,14 +377,7 @@ class AtomicRMW(TileOp):
         self.same_type("result", self.result, "arg", self.arg)
         if self.mask is not None:
             self.same_shape("mask", self.mask, "pointers", self.pointers)
-        element = element_type(self.arg)
-        if self.mode == AtomicMode.ADDF:
-            fits, wanted = element in (F16, BF16, F32, F64), "f16, bf16, f32 or f64"
-        elif self.mode == AtomicMode.XCHG:
-            fits, wanted = element in (I32, I64, F32, F64), "32 or 64 bits"
-        else:
-            fits, wanted = element in (I32, I64), "i32 or i64"
-        self.expect(fits, "mode {} needs {}, operand 'arg' is {}", self.mode, wanted, self.arg.type)
+        verify_mode(self, self.mode, "arg", self.arg)
 
 
 @op("cuda_tile.atomic_cas_tko", opcode=7)

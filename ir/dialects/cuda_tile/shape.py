@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir.core import Attr, Operand, Result, Variadic, op
-from ir.dialects.cuda_tile.attributes import SHAPE, Array
+from ir.core import Attr, Operand, Result, Variadic, op, same_type_as
+from ir.dialects.cuda_tile.attributes import NOT_LOWERED, SHAPE, Array
 from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile_type
 from ir.types import TileType
 
@@ -148,3 +148,35 @@ class Extract(TileOp):
         """source[i0 * n0 : (i0 + 1) * n0, ...] for result sizes n."""
         window = tuple(slice(int(i) * n, (int(i) + 1) * n) for i, n in zip(indices, result_type.shape, strict=True))
         return source[window]
+
+
+@op("cuda_tile.insert", since=(13, 4), opcode=118)
+class Insert(TileOp):
+    """`destination` with the sub-tile at tile-space indices replaced by `source` (out of range is undefined)."""
+
+    syntax = "$source, $destination[$indices] : source, destination"
+
+    source = Operand(ANY_TILE)
+    destination = Operand(ANY_TILE)
+    indices = Variadic(SCALAR_INT)
+    result = same_type_as("destination")
+
+    placement = NOT_LOWERED
+
+    def verify(self) -> None:
+        """The source's sizes divide the destination's; there is one index a dimension, all of one type."""
+        source, result = tile_type(self.source), tile_type(self.destination)
+        fits = source.element == result.element and len(source.shape) == len(result.shape)
+        fits = fits and all(b % a == 0 for a, b in zip(source.shape, result.shape, strict=True))
+        self.expect(fits, "operand 'source' {} does not tile 'destination' {}", source, result)
+        count = len(self.indices)
+        self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
+        for index in self.indices[1:]:
+            self.same_type("indices", index, "indices[0]", self.indices[0])
+
+    @staticmethod
+    def reference(source: Array, destination: Array, *indices: Array) -> Array:
+        """A copy with result[i0 * n0 : (i0 + 1) * n0, ...] = source for source sizes n."""
+        result = np.array(destination)
+        result[tuple(slice(int(i) * n, (int(i) + 1) * n) for i, n in zip(indices, source.shape, strict=True))] = source
+        return result

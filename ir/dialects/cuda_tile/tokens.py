@@ -1,0 +1,77 @@
+"""cuda_tile operations on the order of memory accesses, printing, and what other programs define."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Variadic, VariadicResult, op, optional
+from ir.dialects.cuda_tile.attributes import SKELETON
+from ir.dialects.cuda_tile.constraints import NUMBER, TOKEN_TYPE, TileOp
+
+CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?([diuoxXeEfFgGaA])|(.?))")
+"""printf's conversions of numbers (C11, 7.21.6.1): the second group is what is none of them."""
+
+
+class Ordered(TileOp):
+    """An effect that takes its place in the order of memory accesses by tokens."""
+
+    effect = WRITE
+    placement = SKELETON
+
+
+@op("cuda_tile.memory_fence_alias_tko", since=(13, 4), opcode=122)
+class MemoryFenceAlias(Ordered):
+    """Accesses through other addresses of the same memory: those before the token come before those after."""
+
+    token = Operand(TOKEN_TYPE)
+    result_token = Result(TOKEN_TYPE)
+
+
+@op("cuda_tile.gdc_launch_dependents_tko", since=(13, 4), opcode=119)
+class GdcLaunchDependents(Ordered):
+    """Lets the grids that depend on this one start (programmatic dependent launch)."""
+
+    token = OptionalOperand(TOKEN_TYPE)
+    result_token = Result(TOKEN_TYPE)
+
+
+@op("cuda_tile.gdc_wait_tko", since=(13, 4), opcode=120)
+class GdcWait(Ordered):
+    """Waits until the grids that this one depends on are done and their writes can be seen."""
+
+    token = OptionalOperand(TOKEN_TYPE)
+    result_token = Result(TOKEN_TYPE)
+
+
+@op("cuda_tile.print_tko", opcode=85)
+class Print(Ordered):
+    """Print a text in which printf's conversions stand for the elements of the operands, in order.
+
+    `str` is the format. Bytecode 13.1 has no tokens here: its prints get a result token that nothing uses.
+    """
+
+    args = Variadic(NUMBER)
+    token = OptionalOperand(TOKEN_TYPE, since=(13, 2))
+    str_ = Attr(str)
+    result_token = Result(TOKEN_TYPE, since=(13, 2))
+
+    def verify(self) -> None:
+        """As many conversions as operands, all of them conversions of numbers."""
+        wanted = 0
+        for match in CONVERSION.finditer(self.str_):
+            self.expect(match[2] is None, "attribute 'str' has the unknown conversion '{}'", match[0])
+            wanted += match[1] is not None
+        self.expect(wanted == len(self.args), "attribute 'str' converts {} operands, {} given", wanted, len(self.args))
+
+
+@op("cuda_tile.preview_call", since=(13, 5), opcode=16386)
+class PreviewCall(Ordered):
+    """A call of a function that is defined elsewhere; a preview feature, in bytecode of 13.5 only."""
+
+    operands_ = Variadic()
+    callee = Attr(str)
+    const_args = Attr[tuple[Any, ...]](tuple, ())
+    arg_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
+    res_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
+    outs = VariadicResult()

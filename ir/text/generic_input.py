@@ -1,0 +1,360 @@
+"""MLIR generic form of cuda_tile operations as input: `%0 = "cuda_tile.addi"(%a, %b) <{...}> : (T, T) -> T`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
+from ir.dialects.cuda_tile import DenseElements, OptimizationHints, TileOp
+from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.text.generic_names import FUNCTIONS, mlir_name
+from ir.text.literals import parse_dense, parse_scalar
+from ir.text.parser import MAX_DEPTH, Parser, check_literal
+from ir.text.syntax import SPELLINGS, enum_members
+from ir.text.tokens import END, unescape
+from ir.types import F64, I64, FloatType, FunctionType, IntType, TileType
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A member of an enumeration as written: `#cuda_tile.rounding<zero>`, `#zero` or a word."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Elements with the tile type written after them."""
+
+    value: DenseElements
+    tile: TileType
+
+
+def parse_quoted(parser: Parser, word: str, at: int) -> Op:
+    """The rest of an operation after its quoted name."""
+    tokens = parser.tokens
+    location = tokens.location(at)
+    operands = _operands(parser)
+    if tokens.current == "[":
+        tokens.fail("branches between blocks are not part of cuda_tile")
+    found: dict[str, Any] = {}
+    if tokens.accept("<"):
+        found |= _dictionary(parser)
+        tokens.expect(">", "after the properties")
+    regions = _regions(parser)
+    if tokens.current == "{":
+        found |= _dictionary(parser)
+    inputs, outputs = _signature(parser, len(operands))
+    for index, (value, written) in enumerate(zip(operands, inputs, strict=True)):
+        if value.type != written:
+            tokens.fail(f"operand {index} has type {value.type}, written is {written}", index=at)
+    name = unescape(word)
+    cls = OPS.get("cuda_tile." + _plain(name))
+    if cls is None or not name.startswith("cuda_tile.") or not issubclass(cls, TileOp):
+        if name == "builtin.module" and len(regions) == 1 and len(regions[0].blocks) == 1 and regions[0].block.ops:
+            return regions[0].block.ops[0]
+        tokens.fail(f"'{name}' is not an operation of cuda_tile", index=at)
+    segments = _segments(parser, cls, found, len(operands), at)
+    attributes = _attributes(parser, cls, found, at)
+    if len(regions) != len(cls.info.regions):
+        message = f"'{cls.info.name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
+        tokens.fail(message, index=at)
+    return cls(operands, outputs, attributes, regions, location, segments)
+
+
+def _plain(name: str) -> str:
+    """The dialect's own mnemonic of what the disassembler spells otherwise."""
+    mnemonic = name.removeprefix("cuda_tile.")
+    return next((plain for plain, spelling in SPELLINGS.items() if spelling == mnemonic), mnemonic)
+
+
+def _operands(parser: Parser) -> list[Any]:
+    tokens = parser.tokens
+    tokens.expect("(", "after the operation's name")
+    found = [] if tokens.current == ")" else parser.values()
+    tokens.expect(")", "after the operands")
+    return found
+
+
+def _signature(parser: Parser, operands: int) -> tuple[list[Type], list[Type]]:
+    """`: (T, T) -> T` or `-> (T, T)`."""
+    tokens = parser.tokens
+    tokens.expect(":", "before the types of the operation")
+    at = tokens.at
+    function = parse_function_type(parser)
+    if len(function.params) != operands:
+        tokens.fail(f"{operands} operands, but {len(function.params)} types", index=at)
+    return list(function.params), list(function.results)
+
+
+def parse_function_type(parser: Parser) -> FunctionType:
+    """`(T, T) -> (R)`; one result needs no parentheses."""
+    tokens = parser.tokens
+    inputs = _types(parser, "before the operand types")
+    tokens.expect("->", "before the result types")
+    outputs = _types(parser, "") if tokens.current == "(" else [parser.type()]
+    return FunctionType(tuple(inputs), tuple(outputs))
+
+
+def _types(parser: Parser, where: str) -> list[Type]:
+    tokens = parser.tokens
+    tokens.expect("(", where)
+    found = [] if tokens.current == ")" else parser.types()
+    tokens.expect(")", "after the types")
+    return found
+
+
+def _regions(parser: Parser) -> list[Region]:
+    """`({ ... }, { ... })`."""
+    tokens = parser.tokens
+    found: list[Region] = []
+    if not tokens.accept("("):
+        return found
+    while not tokens.accept(")"):
+        if found:
+            tokens.expect(",", "between the regions")
+        found.append(_region(parser))
+    return found
+
+
+def _region(parser: Parser) -> Region:
+    """One block, whose label and arguments may be left out; a region of nothing has no block."""
+    tokens = parser.tokens
+    start = tokens.at
+    tokens.expect("{", "before a region")
+    if tokens.accept("}"):
+        return Region()
+    parser.depth += 1
+    if parser.depth > MAX_DEPTH:
+        tokens.fail(f"regions are nested deeper than {MAX_DEPTH}", index=start)
+    outer = parser.names
+    parser.names = dict(outer)
+    block = Block()
+    if tokens.current.startswith("^"):
+        label = tokens.at
+        tokens.take()
+        names, types = parser.typed_names("the label") if tokens.current == "(" else ([], [])
+        tokens.expect(":", "after the label")
+        block = Block(types)
+        for name, value in zip(names, block.args, strict=True):
+            parser.define(name, [value], label)
+    while not tokens.accept("}"):
+        if tokens.current == END:
+            tokens.fail("'{' is never closed", index=start)
+        if tokens.current.startswith("^"):
+            tokens.fail("a region of cuda_tile has one block")
+        block.append(parser.operation())
+    parser.names = outer
+    parser.depth -= 1
+    return Region([block])
+
+
+def _segments(parser: Parser, cls: type[Op], found: dict[str, Any], count: int, at: int) -> tuple[int, ...]:
+    """Operands a group: as written, or where only one group can vary, what the others leave."""
+    name, groups = cls.info.name, cls.info.operands
+    sizes = found.pop("operandSegmentSizes", None)
+    if sizes is None:
+        free = [g for g in groups if not isinstance(g, Operand)]
+        if len(free) > 1:
+            parser.tokens.fail(f"'{name}' needs operandSegmentSizes", index=at)
+        rest = count - len(groups) + len(free)
+        if rest < 0 or (rest and not free) or (rest > 1 and isinstance(free[0], OptionalOperand)):
+            parser.tokens.fail(f"'{name}' has {len(groups)} operands, {count} are written", index=at)
+        return tuple(1 if isinstance(g, Operand) else rest for g in groups)
+    numbers = cast("tuple[Any, ...]", sizes) if isinstance(sizes, tuple) else ()
+    whole = all(isinstance(n, int) and n >= 0 for n in numbers)
+    if not whole or len(numbers) != len(groups) or sum(numbers) != count:
+        parser.tokens.fail(f"operandSegmentSizes does not fit the {count} operands of '{name}'", index=at)
+    return tuple(map(int, numbers))
+
+
+def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -> dict[str, Any]:
+    """The written attributes under their declared names, as values of their declared kinds."""
+    function = found.pop("function_type", None)
+    names = {mlir_name(a): a for a in cls.info.attributes} | {a.name: a for a in cls.info.attributes}
+    made: dict[str, Any] = {}
+    for name, value in found.items():
+        attr = names.get(name)
+        if attr is None:
+            known = ", ".join(sorted(names)) or "none"
+            parser.tokens.fail(f"'{cls.info.name}' has no attribute {name}", f"its attributes: {known}", at)
+        if isinstance(value, Literal):
+            made[attr.name] = value.value
+            if any(a.name == "type" for a in cls.info.attributes):
+                made["type"] = value.tile
+            continue
+        made[attr.name] = _convert(parser, cls, attr, value, at)
+    if cls.info.name in FUNCTIONS and isinstance(function, FunctionType) and function.results:
+        made["result_types"] = function.results
+    return made
+
+
+def _convert(parser: Parser, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> Any:
+    kind = attr.kind
+    if issubclass(kind, TextEnum):
+        members = enum_members(kind)
+        if isinstance(value, int) and not isinstance(value, bool) and value in [int(m) for m in members.values()]:
+            return kind(value)
+        if isinstance(value, Spelled) and value.text in members:
+            return members[value.text]
+        hint = f"one of {', '.join(members)}"
+        parser.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' cannot be {_shown(value)}", hint, at)
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is tuple and isinstance(value, tuple):
+        if attr.name == "inbounds":
+            value = tuple(map(bool, value))  # pyright: ignore[reportUnknownArgumentType]
+        return value  # pyright: ignore[reportUnknownVariableType]
+    if kind in (Attribute, OptimizationHints) and isinstance(value, Attribute):
+        return value
+    return parser.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' cannot be {_shown(value)}", index=at)
+
+
+def _shown(value: Any) -> str:
+    return f"'{value.text}'" if isinstance(value, Spelled) else str(value)
+
+
+def _dictionary(parser: Parser) -> dict[str, Any]:
+    """`{name = value, flag}`."""
+    tokens = parser.tokens
+    tokens.expect("{", "before the attributes")
+    found: dict[str, Any] = {}
+    while not tokens.accept("}"):
+        if found:
+            tokens.expect(",", "between the attributes")
+        at = tokens.at
+        name = tokens.take()
+        name = unescape(name) if name.startswith('"') else name
+        if not name or not (name[0].isalpha() or name[0] == "_"):
+            tokens.fail("expected the name of an attribute", index=at)
+        if name in found:
+            tokens.fail(f"attribute {name} is written twice", index=at)
+        found[name] = parse_attribute(parser) if tokens.accept("=") else True
+    return found
+
+
+def parse_attribute(parser: Parser, depth: int = 0) -> Any:
+    """Any attribute that cuda_tile uses: numbers, strings, symbols, lists, literals, enumerations, promises, hints."""
+    tokens = parser.tokens
+    token = tokens.current
+    if depth > MAX_DEPTH:
+        tokens.fail(f"attributes are nested deeper than {MAX_DEPTH}")
+    if token in ("true", "false", "unit"):
+        tokens.take()
+        return token != "false"
+    if token.startswith('"'):
+        return tokens.string("an attribute")
+    if token.startswith("@"):
+        return tokens.symbol("an attribute")
+    if token == "[":
+        return _list(parser, depth)
+    if token == "array":
+        return _array(parser)
+    if token == "dense":
+        return _dense(parser)
+    if token.startswith("#"):
+        return _dialect_attribute(parser, depth)
+    if token == "(":
+        return parse_function_type(parser)
+    if token[:1].isdigit() or token[:1] == "-":
+        return _number(parser)
+    return parser.type()
+
+
+def _list(parser: Parser, depth: int) -> tuple[Any, ...]:
+    tokens = parser.tokens
+    tokens.expect("[")
+    found: list[Any] = []
+    while not tokens.accept("]"):
+        if found:
+            tokens.expect(",", "between the elements")
+        found.append(parse_attribute(parser, depth + 1))
+    return tuple(found)
+
+
+def _array(parser: Parser) -> tuple[Any, ...]:
+    """`array<i32: 1, 0>`."""
+    tokens = parser.tokens
+    tokens.take()
+    tokens.expect("<", "after array")
+    at = tokens.at
+    element = parser.type()
+    if not isinstance(element, IntType):
+        tokens.fail("arrays are of integers", index=at)
+    found: list[Any] = []
+    if tokens.accept(":"):
+        while tokens.current != ">":
+            if found:
+                tokens.expect(",", "between the elements")
+            found.append(parse_scalar(tokens, element))
+    tokens.expect(">", "after the array")
+    return tuple(found)
+
+
+def _dense(parser: Parser) -> Literal:
+    """`dense<1.0> : tile<4xf32>`: the type comes last, so the elements are passed over first."""
+    tokens = parser.tokens
+    tokens.take()
+    start = tokens.at
+    if tokens.current != "<":
+        tokens.fail("expected '<' after dense")
+    tokens.skip_balanced()
+    tokens.expect(":", "after the elements")
+    at = tokens.at
+    tile = parser.type()
+    if not isinstance(tile, TileType) or not isinstance(tile.element, IntType | FloatType):
+        tokens.fail("a literal has a tile type of numbers", index=at)
+    end = tokens.at
+    tokens.at = start + 1
+    value, shape, first = parse_dense(tokens, tile.element)
+    tokens.expect(">", "after the elements")
+    check_literal(parser, value, shape, tile, first)
+    tokens.at = end
+    return Literal(value, tile)
+
+
+def _number(parser: Parser) -> int | float | bool:
+    """`5 : i32`, `1.0 : f32`, `0xFF800000 : f32`; i64 and f64 where no type is written."""
+    tokens = parser.tokens
+    at = tokens.at
+    token = tokens.take()
+    element: Type = F64 if "." in token else I64
+    if tokens.accept(":"):
+        element = parser.type()
+    end = tokens.at
+    if str(element) == "index":
+        element = I64
+    if not isinstance(element, IntType | FloatType):
+        tokens.fail(f"a number cannot have type {element}", index=at)
+    tokens.at = at
+    value = parse_scalar(tokens, element)
+    tokens.at = end
+    return value
+
+
+def _dialect_attribute(parser: Parser, depth: int) -> Any:
+    """`#cuda_tile.rounding<zero>`, `#zero`, `#cuda_tile.div_by<16>` or an alias."""
+    tokens = parser.tokens
+    at = tokens.at
+    token = tokens.current
+    if token in parser.aliases.bodies:
+        tokens.at = parser.aliases.bodies[token][0]
+        found = parse_attribute(parser, depth + 1)
+        tokens.at = at + 1
+        return found
+    name = token[1:].removeprefix("cuda_tile.")
+    if name in ("div_by", "same_elements", "bounded"):
+        return parser.promise()
+    tokens.take()
+    if name == "optimization_hints":
+        return parser.hint_list()
+    if not tokens.accept("<"):
+        return Spelled(name)
+    text = tokens.take()
+    tokens.expect(">", f"after {token}")
+    return Spelled(text)
