@@ -23,11 +23,12 @@ def auto(
 ) -> Answer:
     """The best answer within time_limit seconds, sooner when it is proved optimal.
 
-    Simplification, greedy with local search, the pruned 0-1 program, the whole one. Raises InfeasibleError when no
-    answer meets the constraints, ExtractionError when none was found in time.
+    Simplification, dynamic programming over small treewidth, greedy with local search, the pruned 0-1 program, the
+    whole one. Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found in time.
     """
     session = Session(graph, DEFAULT_TIME_LIMIT if time_limit is None else time_limit, start=start, listener=listener)
     try:
+        session.narrow()
         session.greedy()
         reduced = session.simplified.graph
         if reduced is not None and reduced.n_nodes > SMALL:

@@ -7,6 +7,7 @@ from typing import Final
 
 from extract.answer import Answer, make_answer
 from extract.bounds import forced_bound
+from extract.collector import collector_paused
 from extract.constrained import ConstrainedSearch
 from extract.graph import Graph
 from extract.ilp import run_ilp
@@ -14,8 +15,8 @@ from extract.local import improve
 from extract.session import Session
 from extract.settle import settle_dag
 
-LARGE: Final = 3000
-"""Nodes below the roots beyond which greedy is one bottom-up pass: simplification and local search take about 15 us a
+LARGE: Final = 1500
+"""Nodes below the roots beyond which greedy is one bottom-up pass: simplification and local search take 20 to 40 us a
 node, the pass 2 to 4; `auto` spends them."""
 
 HUGE: Final = 25_000
@@ -35,7 +36,8 @@ def greedy(graph: Graph, *, start: Answer | None = None, polish: bool | None = N
     if polish is None:
         polish = len(graph.topology.nodes) <= LARGE
     if not polish:
-        found = _one_pass(graph)
+        with collector_paused():
+            found = _one_pass(graph)
         if found is not None:
             return found
     session = Session(graph, start=start)

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from extract.answer import Answer, make_answer
+from extract.collector import collector_paused
 from extract.graph import Graph, Ints
 from extract.reduction import Reduction
 from extract.settle import INFINITY
@@ -103,9 +104,10 @@ def structure(graph: Graph) -> Simplified:
 
 
 def _reduce(graph: Graph, *, costed: bool) -> Simplified:
-    reduction = Reduction(graph, costed=costed)
-    reduction.run()
-    return _export(graph, reduction)
+    with collector_paused():
+        reduction = Reduction(graph, costed=costed)
+        reduction.run()
+        return _export(graph, reduction)
 
 
 def _export(graph: Graph, reduction: Reduction) -> Simplified:

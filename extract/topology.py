@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from extract.collector import collector_paused
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Topology:
         n_classes: int,
     ) -> Topology:
         """Build from flat arrays that `Graph` has validated."""
-        with _collector_paused():
+        with collector_paused():
             n = len(node_class)
             slot_node = np.repeat(np.arange(n), np.diff(child_offset))
             usable = np.ones(n, bool)
@@ -82,18 +81,6 @@ class Topology:
                 arity=arity.tolist(),
                 leaves=nodes[arity[nodes] == 0].tolist(),
             )
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Collections set off by tens of thousands of new lists and tuples find nothing and take as long as the rest."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _distinct(
