@@ -153,6 +153,8 @@ class Tracker:
         self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
     ) -> None:
         """Lanes write data (None: unknown) to cells of `size` bytes. Raises HazardError."""
+        if data is not None:
+            data = np.ascontiguousarray(data)
         where = self._bytes(cells, size)
         writer = self._owners(cells, lanes)
         self._check_flight(site, where, writer, "writes")
