@@ -13,9 +13,11 @@ from ir.types import I1
 from lowering.ptx.templates import template
 
 if TYPE_CHECKING:
+    from lowering.ptx.machine import Copy
     from lowering.ptx.select import Selector
 
 HALVES = ("f16", "bf16")
+FENCE = "wgmma.fence.sync.aligned;"
 
 
 def _guard(s: Selector, op: Op, uses: list[Value]) -> str:
@@ -146,7 +148,7 @@ def named_barrier(s: Selector, op: hopper.NamedBarrier) -> None:
 @template(hopper.WgmmaFence)
 def wgmma_fence(s: Selector, op: Op) -> None:
     """wgmma.fence."""
-    s.emit("wgmma.fence.sync.aligned;", [], [])
+    s.emit(FENCE, [], [])
 
 
 @template(hopper.WgmmaCommitGroup)
@@ -157,13 +159,11 @@ def wgmma_commit(s: Selector, op: Op) -> None:
 
 @template(hopper.WgmmaWaitGroup)
 def wgmma_wait(s: Selector, op: hopper.WgmmaWaitGroup) -> None:
-    """wgmma.wait_group; values that nobody reads later need not pass."""
+    """wgmma.wait_group; it reads what passes through, so that no register of it is given away before."""
     uses: list[Value] = []
-    ties: list[tuple[Value, Value]] = []
-    for value, result in zip(op.values, op.results, strict=True):
-        s.register(value, uses)
-        ties.append((result, uses[-1]))
-    s.emit(f"wgmma.wait_group.sync.aligned {op.group};", list(op.results), uses, [], ties)
+    for value in op.values:
+        s.use(value, uses)
+    s.emit(f"wgmma.wait_group.sync.aligned {op.group};", [], uses, [])
 
 
 @template(hopper.WgmmaMmaAsync)
@@ -177,9 +177,10 @@ def wgmma(s: Selector, op: hopper.WgmmaMmaAsync) -> None:
     if op.scaleD is not None:
         scale = s.register(op.scaleD, uses)
     args = [*op.results, *uses]
-    accumulators: list[Value] = []
-    for value in op.c:
-        s.register(value, accumulators)
+    ties: list[Copy] = []
+    for result, value in zip(op.results, op.c, strict=False):
+        constant = s.use(value, uses)
+        ties.append((result, uses[-1] if constant == "%s" else constant))
     m, n, k = op.shape
     modifiers = [scale, "1", "1"]
     if op.typeA in HALVES:
@@ -188,8 +189,7 @@ def wgmma(s: Selector, op: hopper.WgmmaMmaAsync) -> None:
     left = "{" + ", ".join(a) + "}" if from_registers else a[0]
     kinds = f"m{m}n{n}k{k}.{op.typeD}.{op.typeA}.{op.typeB}"
     text = f"wgmma.mma_async.sync.aligned.{kinds} {d}, {left}, %s, {', '.join(modifiers)};"
-    ties = list(zip(op.results, accumulators, strict=False))
-    s.emit(text, list(op.results), [*uses, *accumulators], args, ties)
+    s.emit(text, list(op.results), uses, args, ties, FENCE)
 
 
 @template(hopper.StMatrix)

@@ -15,13 +15,18 @@ DECLARED = {"%p": "pred", "%rs": "b16", "%h": "b16", "%r": "b32", "%f": "b32", "
 """Register name -> type. Bit types fit every instruction of their size, so that a bitcast needs no move."""
 
 
+Copy = tuple[Value, "Value | str"]
+"""What an edge or a tie moves: a block argument or result, and its register or immediate."""
+
+
 class Instruction:
     """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for.
 
-    `ties`: (def, use) that must share a register, since the instruction updates it in place.
+    `ties`: (def, use or immediate) that must share a register, since the instruction updates it in place; where they
+    cannot, copies are made before it, and then `settle` is printed.
     """
 
-    __slots__ = ("args", "defs", "origin", "text", "ties", "uses")
+    __slots__ = ("args", "defs", "origin", "settle", "text", "ties", "uses")
 
     def __init__(
         self,
@@ -30,7 +35,8 @@ class Instruction:
         uses: list[Value],
         args: list[Value] | None = None,
         origin: Op | None = None,
-        ties: Sequence[tuple[Value, Value]] = (),
+        ties: Sequence[Copy] = (),
+        settle: str = "",
     ):
         self.text = text
         self.origin = origin
@@ -38,10 +44,7 @@ class Instruction:
         self.uses = uses
         self.args = [*defs, *uses] if args is None else args
         self.ties = ties
-
-
-Copy = tuple[Value, "Value | str"]
-"""What an edge moves: a block argument and its register or immediate."""
+        self.settle = settle
 
 
 @dataclass(slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
-from lowering.ptx.machine import DECLARED, Edge, Instruction, MachineBlock, register_bits
+from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
 from lowering.ptx.templates import TEMPLATES, move_type
@@ -91,7 +92,7 @@ class Printer:
         names, lines = self.names, self.lines
         for each in block.code:
             if each.ties:
-                self._moves(self._untied(each))
+                self._settle(each)
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
             if self.comments and each.origin is not None:
                 lines[-1] += f"  // {each.origin.name} {each.origin.location}"
@@ -104,10 +105,12 @@ class Printer:
         else:
             self._fork(block, following)
 
-    def _untied(self, each: Instruction) -> list[Move]:
+    def _settle(self, each: Instruction) -> None:
         """Copies for registers that an instruction updates in place although their old value is needed later."""
-        names = self.names
-        return [(move_type(d.type), names[d], names[u]) for d, u in each.ties if names[d] != names[u]]
+        moves = self._changes(each.ties)
+        if moves:
+            self._moves(moves)
+            self.lines.append(f"    {each.settle}")
 
     def _fork(self, block: MachineBlock, following: Block | None) -> None:
         """A conditional branch: the edge to the next block falls through, the other one jumps."""
@@ -154,8 +157,11 @@ class Printer:
 
     def _needed(self, edge: Edge) -> list[Move]:
         """The moves of an edge that change something."""
+        return self._changes(edge.copies)
+
+    def _changes(self, copies: Sequence[Copy]) -> list[Move]:
         made: list[Move] = []
-        for arg, value in edge.copies:
+        for arg, value in copies:
             target = self.names[arg]
             source = value if isinstance(value, str) else self.names[value]
             if target != source:

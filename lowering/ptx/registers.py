@@ -117,7 +117,8 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
     for block in blocks:
         for each in block.code:
             for result, operand in each.ties:
-                _merge(groups, live, result, operand)
+                if isinstance(operand, Value):
+                    _merge(groups, live, result, operand)
     for block in sorted(blocks, key=lambda b: -len(b.edges)):
         for edge in block.edges:
             for arg, value in edge.copies:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm
+from ir.dialects.nvvm_hopper import WgmmaWaitGroup
 from ir.types import I1, I8, TENSOR_MAP
-from lowering.ptx.machine import Edge, Instruction, MachineBlock, immediate, register_bits, takes_immediate
+from lowering.ptx.machine import Copy, Edge, Instruction, MachineBlock, immediate, register_bits, takes_immediate
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
 DISPLACEMENT = range(-(1 << 31), 1 << 31)  # PTX ISA, operands: [reg+imm] has a 32-bit signed offset
@@ -37,12 +38,17 @@ class Selector:
     # What templates use
 
     def root(self, value: Value) -> Value:
-        """The value whose register holds this one: casts between types of one register size share it."""
+        """The value whose register holds this one: casts between types of one register size share it.
+
+        So does what passes through a wait.
+        """
         found = self.roots.get(value)
         if found is None:
             found, op = value, value.owner
             if isinstance(op, CASTS) and register_bits(op.operands[0].type) == register_bits(value.type):
                 found = self.root(op.operands[0])
+            elif type(op) is WgmmaWaitGroup:
+                found = self.root(op.operands[value.index])
             self.roots[value] = found
         return found
 
@@ -98,10 +104,11 @@ class Selector:
         defs: list[Value],
         uses: list[Value],
         args: list[Value] | None = None,
-        ties: Sequence[tuple[Value, Value]] = (),
+        ties: Sequence[Copy] = (),
+        settle: str = "",
     ) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(Instruction(text, defs, uses, args, self.origin, ties))
+        self.code.append(Instruction(text, defs, uses, args, self.origin, ties, settle))
 
     def label(self) -> str:
         """A label of its own for a loop inside one op."""

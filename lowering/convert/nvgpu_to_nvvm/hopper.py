@@ -123,14 +123,15 @@ def _spread(c: Conversion, results: list[Value], held: list[list[Value]], flat: 
 
 
 def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
-    """nvgpu.warpgroup.mma; where scale_d is known to be false the accumulators are not even operands."""
+    """nvgpu.warpgroup.mma; accumulators that are not read, or known to be zero, are not even operands."""
     e, a = c.e, c.registers(op.a)
     held = [c.registers(v) for v in op.accumulators]
     accumulators = [r for registers in held for r in registers]
     scale = None if op.scale_d is None else c.register(op.scale_d)
     known = 1 if scale is None else e.integer(scale)
     guard = [] if scale is None or known is not None else [scale]
-    tied = [] if known == 0 else accumulators
+    empty = known == 0 or all(e.known.get(r) == 0.0 for r in accumulators)
+    guard, tied = ([], []) if empty else (guard, accumulators)
     made = e.effect(
         nvvm_hopper.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
         (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
