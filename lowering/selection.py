@@ -105,6 +105,7 @@ class _Selector:
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[tuple[int, int], int] = {}
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
+        self.buildable = buildable(self.frozen)
 
     def run(self, method: str) -> Selection:
         self.require_products()
@@ -193,7 +194,7 @@ class _Selector:
     def at(self, number: int, layout: int) -> int | None:
         """The class of source value `number` in `layout`, None where it was not wanted there."""
         placed = self.frozen.at.get((self.frozen.class_of(number), layout))
-        return None if placed is None else self.cls(placed)
+        return self.cls(placed) if placed in self.buildable else None
 
     def effect(self, name: str, nodes: list[tuple[list[int], Cost, float, StoreChoice | CarryChoice | None]]) -> int:
         """A class of its own for an effect."""
@@ -325,7 +326,10 @@ class _Selector:
         trips = self.trip_product(deps)
         for node in self.frozen.by_class.get(placed, ()):
             cost, shared = self.node_cost(node, value, layout, bool(deps))
-            children = [self.cls(c) for c in node.children if self.frozen.sort[c] == "P"]
+            placed_children = [c for c in node.children if self.frozen.sort[c] == "P"]
+            if not self.buildable.issuperset(placed_children):
+                continue
+            children = [self.cls(c) for c in placed_children]
             group, alternative = -1, 0
             if node.op in ("p.carry", "p.res", "p.branch"):
                 item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
@@ -499,6 +503,21 @@ _COSTS: dict[str, Coster] = {
     "p.reduce": _Selector.cost_reduce,
     "p.iota": _Selector.cost_iota,
 }
+
+
+def buildable(frozen: Frozen) -> set[int]:
+    """Placed classes that some term makes: a layout may be wanted that nothing offers, as shared operands are."""
+    waiting = [
+        (n.cls, [c for c in n.children if frozen.sort[c] == "P"]) for n in frozen.nodes if frozen.sort[n.cls] == "P"
+    ]
+    found: set[int] = set()
+    while True:
+        left = [(cls, children) for cls, children in waiting if cls not in found]
+        new = {cls for cls, children in left if found.issuperset(children)}
+        if not new:
+            return found
+        found |= new
+        waiting = left
 
 
 def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:

@@ -111,7 +111,7 @@ def simulate(ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence
         ptx,
         grid=grid,
         block=(x, y, z),
-        args=[_simulator_argument(parameter, arguments, addresses) for parameter in manifest["params"]],
+        args=launch_arguments(manifest, arguments, addresses),
         memory=memory,
         cluster=(cx, cy, cz),
         dynamic_smem=manifest["dynamic_smem"],
@@ -119,6 +119,11 @@ def simulate(ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence
     )
     for key, array in arrays.items():
         array[...] = memory.get(addresses[key], array.shape, array.dtype)
+
+
+def launch_arguments(manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> list[Any]:
+    """What the simulator takes for each PTX parameter; `addresses` of arrays by their id."""
+    return [_simulator_argument(parameter, arguments, addresses) for parameter in manifest["params"]]
 
 
 def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:

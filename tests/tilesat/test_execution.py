@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir.core import Block, Location, Region, TileError, UnsupportedError
+from ir.core import Block, Location, Region, TileError
 from ir.dialects.cuda_tile import Entry
 from ir.types import BF16, F16, F32, I32, PointerType, TileType
 from tilesat.execution import as_grid, check_arguments, compare, largest_error, simulate
@@ -133,9 +133,3 @@ def test_an_array_given_twice_is_one_allocation() -> None:
     expected = x * np.float32(-3)
     simulate(SCALE, MANIFEST, (1, 1, 1), [np.float32(-3), x, x])
     assert np.array_equal(x, expected)
-
-
-def test_tensor_map_parameter_is_refused() -> None:
-    manifest = {**MANIFEST, "params": [{"kind": "tensormap", "dtype": "f16"}]}
-    with pytest.raises(UnsupportedError, match="tensor-map"):
-        simulate(SCALE, manifest, (1, 1, 1), [])

@@ -51,12 +51,13 @@ class Barriers:
 def register_share(threads: int, target_limit: int) -> tuple[int, int]:
     """Registers a thread at launch, and those of a consumer after the producer's warpgroup gave most of its back.
 
-    Multiples of 8, as setmaxnreg takes them.
+    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
     """
-    launch = min(REGISTERS_PER_SM // threads // 8 * 8, target_limit // 8 * 8)
+    most = target_limit // 8 * 8
+    launch = min(REGISTERS_PER_SM // threads // 8 * 8, most - 8)
     spare = (launch - PRODUCER_REGISTERS) * WARPGROUP
     consumers = threads - WARPGROUP
-    return launch, min((launch + spare // consumers) // 8 * 8, 240)
+    return launch, min((launch + spare // consumers) // 8 * 8, most)
 
 
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
@@ -184,16 +185,14 @@ def product(
     left = None if isinstance(a, Registers) else Operand(emitter, a, (m, k), 1, atom.shape[0], 0, groups_m, mb)
     right = Operand(emitter, b, (k, n), 0, atom.shape[1], groups_m.bit_length() - 1, groups_n, nb)
     groups = [c.group(i, GROUP) for i in range(0, c.count, 4)]
-    fragments: list[Value] = []
-    columns = 32 // atom.dtypes[0].width
+    form = (4, 32 // atom.dtypes[0].width)
+    steps = tile.steps()
+    # a register operand must be complete before the fence, which orders it before the products
+    fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
     emitter.effect(nvgpu_hopper.WarpgroupFence)
-    for step in tile.steps():
-        row, column, depth = (
-            block * extent for block, extent in zip((step.m, step.n, step.k), atom.shape, strict=True)
-        )
-        first = left.descriptor(row, depth) if left else cast(Registers, a).group(step.a.start, (4, columns))
-        if not left:
-            fragments.append(first)
+    for step in steps:
+        row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
+        first = left.descriptor(row, depth) if left else fragments[step.a.start]
         span = slice(step.c.start // 4, step.c.stop // 4)
         held = groups[span]
         made = emitter.builder.add(
@@ -203,7 +202,7 @@ def product(
         )  # fmt: skip
         groups[span] = made.results
     emitter.effect(nvgpu_hopper.WarpgroupCommit)
-    kept = [*groups, *fragments]
+    kept = [*groups, *fragments.values()]
     waited = emitter.builder.add(nvgpu_hopper.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
     return Grouped(emitter, tile.c, c.element, waited.results[: len(groups)], GROUP)
 
