@@ -9,7 +9,8 @@ import numpy as np
 
 from ir.core import Location, TileError
 from ir.dialects.cuda_tile.attributes import Array, dtype_of
-from ir.types import FloatType, IntType, PointerType
+from ir.dialects.cuda_tile.numerics import from_bits, to_bits
+from ir.types import F8E5M3FNU, I8, FloatType, IntType, PointerType
 
 FIRST_ADDRESS = 1 << 32
 """Above any offset from a null pointer that a program could plausibly make, so that null accesses are caught."""
@@ -17,6 +18,8 @@ ALIGNMENT = 256
 """Bytes; what cudaMalloc promises (CUDA C++ Programming Guide, device memory accesses)."""
 GUARD = 1 << 20
 """Bytes between allocations: a walk off one array does not land in the next."""
+NIBBLE = 4
+"""Bits of the elements that lie two in a byte."""
 
 
 class InterpreterError(TileError):
@@ -46,7 +49,11 @@ class Memory:
                 return start
             if np.may_share_memory(known, array) and np.shares_memory(known, array):
                 raise InterpreterError(f"{name} overlaps another argument", location, "pass the whole buffer twice")
-        start = self.next_address
+        return self.add(array, name)
+
+    def add(self, array: Array, name: str, alignment: int = ALIGNMENT) -> int:
+        """The address of an array that shares memory with no other, a multiple of `alignment` bytes."""
+        start = self.next_address + -self.next_address % max(alignment, 1)
         self.arrays.append(array)
         self.names.append(name)
         self.starts.append(start)
@@ -55,19 +62,43 @@ class Memory:
         self.next_address = start + used + -used % ALIGNMENT
         return start
 
+    def release(self, count: int) -> None:
+        """Forget all but the first `count` allocations; their addresses are not used again."""
+        for kept in (self.arrays, self.names, self.starts, self.ends):
+            del kept[count:]
+
     def load(self, addresses: Array, element: IntType | FloatType, location: Location) -> Array:
-        """The elements at a 1-D array of addresses."""
+        """The elements at a 1-D array of addresses (of 4-bit elements: half bytes)."""
+        if element.width == NIBBLE:
+            pairs = self.load(addresses >> 1, I8, location).view(np.uint8)
+            return from_bits((pairs >> ((addresses & 1) * NIBBLE).astype(np.uint8)) & np.uint8(0xF), element)
         dtype = memory_dtype(element)
         loaded = np.empty(addresses.shape, dtype)
         for cells, index, which in self._split(addresses, dtype, location, writes=False):
             loaded[which] = cells[index]
+        if element == F8E5M3FNU:
+            return from_bits(loaded, element)
         return loaded.astype(np.bool_) if dtype_of(element) == np.bool_ else loaded
 
     def store(self, addresses: Array, values: Array, element: IntType | FloatType, location: Location) -> None:
         """Write elements at a 1-D array of addresses; of several writes to one address the last stays."""
+        if element.width == NIBBLE:
+            self._store_nibbles(addresses, to_bits(values, element), location)
+            return
         dtype = memory_dtype(element)
+        if element == F8E5M3FNU:
+            values = to_bits(values, element)
         for cells, index, which in self._split(addresses, dtype, location, writes=True):
             cells[index] = values[which].astype(dtype)
+
+    def _store_nibbles(self, addresses: Array, bits: Array, location: Location) -> None:
+        """Low halves, then high halves: two elements of a byte do not overwrite each other."""
+        for half in (0, 1):
+            mine = (addresses & 1) == half
+            places = addresses[mine] >> 1
+            before = self.load(places, I8, location).view(np.uint8)
+            kept = before & np.uint8(0xF0 if half == 0 else 0x0F)
+            self.store(places, (kept | (bits[mine] << np.uint8(half * NIBBLE))).view(np.int8), I8, location)
 
     def _split(
         self, addresses: Array, dtype: np.dtype[Any], location: Location, writes: bool
@@ -119,16 +150,19 @@ class Memory:
 
 
 def memory_dtype(element: IntType | FloatType) -> np.dtype[Any]:
-    """How an element lies in memory: i1 takes a byte."""
-    dtype = dtype_of(element)
-    return np.dtype(np.uint8) if dtype == np.bool_ else dtype
+    """How an element lies in memory: i1 and pairs of 4-bit elements take a byte."""
+    if element == F8E5M3FNU or element.width in (1, NIBBLE):
+        return np.dtype(np.uint8)
+    return dtype_of(element)
 
 
 def argument_fits(array: Array, pointer: PointerType) -> bool:
     """Whether an array's dtype holds the pointee: the same kind and width, signedness aside."""
-    wanted = dtype_of(pointer.pointee)
-    if array.dtype == wanted:
+    pointee = pointer.pointee
+    if pointee == F8E5M3FNU or pointee.width == NIBBLE:
+        return array.dtype.kind in "iu" and array.dtype.itemsize == 1
+    if array.dtype == dtype_of(pointee):
         return True
-    if isinstance(pointer.pointee, IntType):
-        return array.dtype.kind in "iu" and array.dtype.itemsize == memory_dtype(pointer.pointee).itemsize
+    if isinstance(pointee, IntType):
+        return array.dtype.kind in "iu" and array.dtype.itemsize == memory_dtype(pointee).itemsize
     return False

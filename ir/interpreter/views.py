@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from ir.core import Location, Value
-from ir.dialects.cuda_tile.attributes import Array
+from ir.dialects.cuda_tile.attributes import Array, dtype_of
 from ir.dialects.cuda_tile.numerics import read_unsigned
-from ir.interpreter.memory import InterpreterError, memory_dtype
-from ir.types import FloatType, IntType, PartitionViewType, TensorViewType
+from ir.interpreter.memory import NIBBLE, InterpreterError, memory_dtype
+from ir.types import FloatType, IntType, PartitionViewType, StridedViewType, TensorViewType, TileViewType
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,36 @@ class TensorView:
     element: IntType | FloatType
 
 
+Index = Sequence[int | Array]
+"""One entry a tile dimension: a tile number, an element offset, or the places along a sparse dimension."""
+
+
 @dataclass(frozen=True, slots=True)
-class PartitionView:
-    """A tensor view cut into tiles; tile dimension i runs along view dimension `type.dim_map[i]`."""
+class TileView:
+    """A tensor view that gives tiles by index; tile dimension i runs along view dimension `type.dim_map[i]`."""
 
     view: TensorView
-    type: PartitionViewType
+    type: TileViewType
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Elements from the origin of one tile to the next along each dimension; 1 where an index counts elements."""
+        type_ = self.type
+        if isinstance(type_, StridedViewType):
+            return type_.traversal
+        return type_.tile if isinstance(type_, PartitionViewType) else (1,) * len(type_.tile)
 
     @property
     def index_space(self) -> tuple[int, ...]:
-        """Number of tiles along each tile dimension, the last one possibly partial."""
+        """Number of indices along each tile dimension, the last tile possibly partial."""
         shape = self.view.shape
-        return tuple(-(-shape[d] // t) for d, t in zip(self.type.dim_map, self.type.tile, strict=True))
+        return tuple(-(-shape[d] // step) for d, step in zip(self.type.dim_map, self.steps, strict=True))
 
-    def elements(self, index: Sequence[int]) -> tuple[Array, Array]:
-        """Addresses and in-bounds mask of the tile at `index`, each of the tile's shape."""
+    def elements(self, index: Index) -> tuple[Array, Array]:
+        """Addresses and in-bounds mask of the tile at `index`, each of the tile's shape.
+
+        Addresses count bytes, of 4-bit elements half bytes.
+        """
         tile, rank = self.type.tile, len(self.type.tile)
         offset: Array = np.zeros((1,) * rank, np.int64)
         inside: Array = np.ones((1,) * rank, np.bool_)
@@ -48,15 +63,18 @@ class PartitionView:
             spread[axis] = size
             limit = self.view.shape[dim]
             # A tile far outside (indices are unsigned) has no element inside; clamping keeps int64 from wrapping.
-            first = min(position * size, limit)
-            along = (np.arange(size, dtype=np.int64) + first).reshape(spread)
+            if isinstance(position, int):
+                along = np.arange(size, dtype=np.int64) + min(position * self.steps[axis], limit)
+            else:
+                along = np.minimum(position, np.uint64(limit)).astype(np.int64)
+            along = along.reshape(spread)
             inside = inside & (along < limit)
             offset = offset + along * self.view.strides[dim]
-        width = memory_dtype(self.view.element).itemsize
-        return (
-            np.broadcast_to(self.view.base + offset * width, tile),
-            np.broadcast_to(inside, tile),
-        )  # fmt: skip
+        if self.view.element.width == NIBBLE:
+            address = self.view.base * 2 + offset
+        else:
+            address = self.view.base + offset * memory_dtype(self.view.element).itemsize
+        return np.broadcast_to(address, tile), np.broadcast_to(inside, tile)
 
 
 def make_tensor_view(
@@ -80,38 +98,46 @@ def tile_index(values: Sequence[Array]) -> tuple[int, ...]:
     return tuple(int(read_unsigned(v)) for v in values)
 
 
-def check_inbounds(promised: Sequence[bool], view: PartitionView, index: Sequence[int], location: Location) -> None:
+def view_index(values: Sequence[Array]) -> Index:
+    """An index into a view: scalars as unsigned integers, the places along a sparse dimension as an array of them."""
+    return [read_unsigned(v).astype(np.uint64) if v.ndim else int(read_unsigned(v)) for v in values]
+
+
+def check_inbounds(promised: Sequence[bool], view: TileView, index: Index, location: Location) -> None:
     """Check the promise that a tile lies wholly inside along some dimensions."""
     for axis, (promise, size, position) in enumerate(zip(promised, view.type.tile, index, strict=False)):
+        if not promise:
+            continue
         limit = view.view.shape[view.type.dim_map[axis]]
-        if promise and (position + 1) * size > limit:
-            raise InterpreterError(
-                f"promised to be in bounds, but tile {position} of dimension {axis} ends at {(position + 1) * size}, "
-                f"past the size {limit}",
-                location,
-            )
+        if isinstance(position, int):
+            end, what = position * view.steps[axis] + size, f"tile {position}"
+        else:
+            end, what = int(position.max()) + 1, "an index"
+        if end > limit:
+            message = f"promised to be in bounds, but {what} of dimension {axis} ends at {end}, past the size {limit}"
+            raise InterpreterError(message, location)
 
 
 def unspecified(shape: tuple[int, ...], element: IntType | FloatType) -> Array:
     """Values that the language leaves open: NaN, or 0x55 in every byte of an integer."""
-    dtype = memory_dtype(element)
+    dtype = dtype_of(element)
     if isinstance(element, FloatType):
         return np.full(shape, np.nan).astype(dtype)
+    if element.width in (1, NIBBLE):
+        return np.ones(shape, dtype)
     pattern = np.frombuffer(b"\x55" * (dtype.itemsize * prod(shape)), dtype).reshape(shape)
-    return pattern.astype(np.bool_) if element.width == 1 else pattern.copy()
+    return pattern.copy()
 
 
 def padding(kind: str, shape: tuple[int, ...], element: IntType | FloatType) -> Array:
     """A tile of a view's padding value; kinds other than zero need a float element."""
     number = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}[kind]
-    dtype = memory_dtype(element)
-    filled = np.full(shape, number).astype(dtype)
-    return filled.astype(np.bool_) if element.width == 1 else filled
+    return np.full(shape, number).astype(dtype_of(element))
 
 
-def view_operand(value: Value, environment: dict[Value, object]) -> PartitionView:
-    """The partition view bound to a value; the verifier has checked its type."""
+def view_operand(value: Value, environment: dict[Value, object]) -> TileView:
+    """The view bound to a value; the verifier has checked its type."""
     found = environment[value]
-    if not isinstance(found, PartitionView):
-        raise TypeError(f"{value!r} is not bound to a partition view")
+    if not isinstance(found, TileView):
+        raise TypeError(f"{value!r} is not bound to a view of tiles")
     return found
