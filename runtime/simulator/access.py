@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime.simulator.errors import MisalignedError, OutOfBoundsError, SimulatorError
 from runtime.simulator.machine import Machine
-from runtime.simulator.memory import Fault, WindowSpace
+from runtime.simulator.memory import ClusterSpace, Fault, WindowSpace
 from runtime.simulator.program import Instruction
 from runtime.simulator.report import SECTOR, count_sectors, extra_wavefronts, phase_lanes
 from runtime.simulator.types import Array
@@ -76,14 +76,16 @@ class Site:
         self.sectors += found[1]
         return index
 
-    def shared_index(self, address: Array, size: int, lanes: Array | None) -> Array:
-        """Cell numbers in shared memory for u32 addresses of the active lanes; counts bank conflicts."""
+    def shared_index(
+        self, address: Array, size: int, lanes: Array | None, space: WindowSpace | ClusterSpace | None = None
+    ) -> Array:
+        """Cell numbers in shared memory (of the cluster) for u32 addresses of the active lanes; counts conflicts."""
         key: bytes | tuple[bytes, bytes] = address.tobytes()
         if lanes is not None:
             key = (key, lanes.tobytes())
         found = self._shared.get(key)
         if found is None:
-            index = self.window_index(self.machine.shared, address, size, lanes)
+            index = self.window_index(space or self.machine.shared, address, size, lanes)
             found = Pattern(index, self._extra(address, lanes, size))
             self.remember(key, found)
         self.extra += found.extra
@@ -108,7 +110,7 @@ class Site:
         """The pattern kept under a key."""
         return self._shared.get(key)
 
-    def window_index(self, space: WindowSpace, address: Array, size: int, lanes: Array | None) -> Array:
+    def window_index(self, space: WindowSpace | ClusterSpace, address: Array, size: int, lanes: Array | None) -> Array:
         """Cell numbers in shared or local memory, without counting."""
         try:
             return space.index(address, size, lanes)

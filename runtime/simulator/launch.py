@@ -55,13 +55,15 @@ def launch(
     """Run an entry of a PTX module over a grid.
 
     args: one per parameter, an int, a float, an address of `memory`, bytes for an array parameter, or a TensorMap;
-    dynamic_smem: bytes for `.extern .shared`; entry: needed where the module has several;
+    cluster: CTAs of a cluster, (1, 1, 1) for what the entry requires; dynamic_smem: bytes for `.extern .shared`;
+    entry: needed where the module has several;
     hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost.
     Raises SimulatorError with the PTX line.
     """
     module = parse(ptx)
     kernel = _select(module, entry)
-    geometry = Geometry(_triple("grid", grid), _triple("block", block), _triple("cluster", cluster))
+    clusters = _cluster(kernel, _triple("cluster", cluster))
+    geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
     check_geometry(geometry)
     _check_directives(kernel, geometry)
     parameter_bytes = _bind_arguments(kernel, args)
@@ -93,6 +95,14 @@ def _select(module: Module, name: str | None) -> Entry:
     return next(iter(module.entries.values()))
 
 
+def _cluster(kernel: Entry, given: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The cluster extents of a launch: those of .reqnctapercluster where the caller names none."""
+    required = kernel.directives.get("reqnctapercluster")
+    if required is not None and given == (1, 1, 1):
+        return _triple(".reqnctapercluster", required)
+    return given
+
+
 def _check_directives(kernel: Entry, geometry: Geometry) -> None:
     required = kernel.directives.get("reqntid")
     if required is not None and (*required, 1, 1)[:3] != geometry.block:
@@ -105,6 +115,11 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
     clusters = kernel.directives.get("reqnctapercluster")
     if clusters is not None and (*clusters, 1, 1)[:3] != geometry.cluster:
         raise LaunchError(f"entry `{kernel.name}` requires clusters of {clusters}", kernel.line)
+    rank = kernel.directives.get("maxclusterrank")
+    if rank is not None and rank[0] < geometry.cluster_size:
+        raise LaunchError(
+            f"cluster {geometry.cluster} has more CTAs than .maxclusterrank {rank[0]} of `{kernel.name}`", kernel.line
+        )
 
 
 def _bind_arguments(kernel: Entry, args: Sequence[Argument]) -> bytes:
@@ -204,7 +219,8 @@ def _run(
     if shared_size > limit:
         raise LaunchError(f"{shared_size} bytes of shared memory; {module.target} has {limit} for a CTA", kernel.line)
     lanes = _HAZARD_LANES if hazards else _BATCH_LANES
-    ctas = max(1, min(geometry.ctas, lanes // geometry.slots))
+    size = geometry.cluster_size
+    ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
     machine = Machine(kernel, geometry, ctas, memory, shared_size, local_size)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)

@@ -22,6 +22,7 @@ from runtime.simulator.families import (
     async_copy,
     atomic,
     bits,
+    cluster,
     compare,
     convert,
     fence,
@@ -49,6 +50,7 @@ _FAMILIES = (
     async_copy,
     atomic,
     bits,
+    cluster,
     compare,
     convert,
     fence,
@@ -91,7 +93,8 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
         d = Decode(binding, instruction, pc)
         is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
         effects.append(Effect(d.shareable, d.writes))
-        if instruction.base in _CONTROL and not is_warp_barrier:
+        is_elsewhere = is_warp_barrier or instruction.modifiers[:1] == ("cluster",)
+        if instruction.base in _CONTROL and not is_elsewhere:
             code.controls[pc] = _control(d, pc, entry)
             if binding.hazards is not None:
                 code.steps[pc] = binding.hazards.watch(instruction, None, d.reads, d.writes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from runtime.simulator.clusters import Clusters, check_clusters
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
 from runtime.simulator.program import Entry, Register
@@ -116,7 +117,9 @@ class Machine:
         self.exists = self.thread_of_lane < geometry.threads
         self.live: Array | None = None
         self.live_count = 0
-        self.special = self._special()
+        self.clusters = Clusters(geometry, ctas)
+        is_explicit = geometry.cluster_size > 1 or "explicitcluster" in entry.directives
+        self.special = {**self._special(), **self.clusters.special(self.cta_of_lane, is_explicit)}
         self.carry = np.zeros(self.lanes, np.bool_)
         self.cta_index = np.zeros((ctas, 3), np.int64)
 
@@ -140,14 +143,6 @@ class Machine:
         result["lanemask_le"] = result["lanemask_lt"] | result["lanemask_eq"]
         result["lanemask_gt"] = ~result["lanemask_le"]
         result["lanemask_ge"] = ~result["lanemask_lt"]
-        # a launch without clusters is a grid of clusters of one CTA (PTX ISA, "Special Registers: %clusterid")
-        for name in "xyz":
-            result[f"clusterid.{name}"] = result[f"ctaid.{name}"]
-            result[f"nclusterid.{name}"] = result[f"nctaid.{name}"]
-            result[f"cluster_ctaid.{name}"] = self._uniform(0)
-            result[f"cluster_nctaid.{name}"] = self._uniform(1)
-        result["cluster_ctarank"] = self._uniform(0)
-        result["cluster_nctarank"] = self._uniform(1)
         result["gridid"] = np.ones(self.lanes, np.uint64)
         return result
 
@@ -155,14 +150,14 @@ class Machine:
         return np.full(self.lanes, value, np.uint32)
 
     def batches(self) -> Iterator[int]:
-        """Load the CTAs of the grid in turn, as many at a time as fit; yields how many are live."""
-        x, y, _ = self.geometry.grid
-        for first in range(0, self.geometry.ctas, self.ctas):
-            count = min(self.ctas, self.geometry.ctas - first)
-            number = first + np.minimum(np.arange(self.ctas), count - 1)
-            self.cta_index = np.stack([number % x, number // x % y, number // (x * y)], axis=1)
+        """Load the clusters of the grid in turn, as many at a time as fit; yields how many CTAs are live."""
+        self.clusters.start()
+        while self.clusters.waiting:
+            self.cta_index, count = self.clusters.load()
             for axis, name in enumerate("xyz"):
-                np.copyto(self.special[f"ctaid.{name}"], self.cta_index[self.cta_of_lane, axis], casting="unsafe")
+                for register, index in (("ctaid", self.cta_index), ("clusterid", self.clusters.index)):
+                    row = self.special[f"{register}.{name}"]
+                    np.copyto(row, index[self.cta_of_lane, axis], casting="unsafe")
             live = self.exists & (self.cta_of_lane < count)
             self.live_count = int(np.count_nonzero(live))
             self.live = None if self.live_count == self.lanes else live
@@ -207,5 +202,4 @@ def check_geometry(geometry: Geometry) -> None:
             raise LaunchError(f"{name} {extents} has an extent below 1")
     if geometry.threads > 1024:  # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
         raise LaunchError(f"block {geometry.block} has {geometry.threads} threads; 1024 is the limit")
-    if geometry.cluster != (1, 1, 1):
-        raise LaunchError(f"cluster {geometry.cluster}: only clusters of one CTA are simulated; launch with (1,1,1)")
+    check_clusters(geometry)

@@ -26,10 +26,7 @@ def combiner(operation: str, type_name: str) -> Combine | None:
     if operation in ("inc", "dec"):
         if type_.kind != "unsigned":
             return None
-        one = storage(1)
-        if operation == "inc":
-            return lambda old, given: np.where(old >= given, storage(0), old + one)
-        return lambda old, given: np.where((old == 0) | (old > given), given, old - one)
+        return _increment if operation == "inc" else _decrement
     if type_.kind == "packed" or type_.name == "f16":
         function = _FLOAT[operation]
         return lambda old, given: narrow(function(widen(old, type_), widen(given, type_)), type_).view(storage)
@@ -37,3 +34,15 @@ def combiner(operation: str, type_name: str) -> Combine | None:
         return None
     function = (_FLOAT if type_.is_float else _ORDERED)[operation]
     return lambda old, given: function(old.view(type_.dtype), given.view(type_.dtype)).view(storage)
+
+
+def _increment(old: Array, given: Array) -> Array:
+    """Count up to the given limit, then start from 0."""
+    result: Array = np.where(old >= given, np.zeros_like(old), old + np.ones_like(old))
+    return result
+
+
+def _decrement(old: Array, given: Array) -> Array:
+    """Count down; from 0 or from above the given limit, start at the limit."""
+    result: Array = np.where((old == 0) | (old > given), given, old - np.ones_like(old))
+    return result

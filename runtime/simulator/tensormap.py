@@ -351,7 +351,7 @@ def decode_map(data: bytes) -> TensorMap:
         values[0], ELEMENT_BY_CODE[element].name, values[1 : 1 + count], values[6 : 6 + rank],
     )  # fmt: skip
     strides = values[15 : 15 + count]
-    layout = (_SWIZZLE_BY_CODE[swizzle, atom], INTERLEAVES[interleave], FILLS[fill])
+    layout = (_SWIZZLE_BY_CODE[swizzle, atom], INTERLEAVES[int(interleave)], FILLS[int(fill)])
     if mode == 0:
         return TensorMap(*common, values[10 : 10 + count], strides, *layout)
     spatial = count - 2

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.cluster_barrier import ClusterBarrier
 from runtime.simulator.errors import HazardError
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
@@ -51,7 +52,7 @@ class Groups:
 
 
 class Transfers:
-    """The transfers of a machine, and the mbarriers they complete on."""
+    """The transfers of a machine, the mbarriers they complete on, and the barrier of its clusters."""
 
     def __init__(self, machine: Machine, tracker: Tracker | None) -> None:
         self.machine = machine
@@ -59,6 +60,7 @@ class Transfers:
         self.mbarriers = Mbarriers(machine)
         if tracker is not None:
             tracker.mbarriers = self.mbarriers
+        self.cluster_barrier = ClusterBarrier(machine, None if tracker is None else tracker.clocks)
         self._flying: list[Transfer] = []
         self._groups: dict[int, Groups] = {}
 
@@ -75,6 +77,7 @@ class Transfers:
     def start(self) -> None:
         """A batch begins: nothing is under way."""
         self.mbarriers.start()
+        self.cluster_barrier.start()
         self._flying.clear()
         self._groups.clear()
 

@@ -215,7 +215,7 @@ def test_malformed_modules_are_located(text: str, message: str) -> None:
         ([1, 1], {"grid": (0, 1, 1)}, "extent below 1"),
         ([1, 1], {"block": (2048,)}, "1024 is the limit"),
         ([1, 1], {"block": (64,)}, "requires .reqntid (32,)"),
-        ([1, 1], {"cluster": (2, 1, 1)}, "only clusters of one CTA"),
+        ([1, 1], {"cluster": (2, 1, 1)}, "cannot be cut in clusters"),
         ([1, 1], {"dynamic_smem": -1}, "negative"),
         ([1, 1], {"dynamic_smem": (163 << 10) + 4}, "166916 bytes of shared memory; sm_80 has 166912"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.families.floating import narrow, widen
-from runtime.simulator.families.load_store import by_window, open_port
+from runtime.simulator.families.load_store import by_window, open_port, space_name
 from runtime.simulator.program import Sink
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
@@ -45,7 +45,7 @@ def decode_atomic(d: Decode) -> Step:
     is_red = d.instruction.base == "red"
     d.take("sem", "relaxed", "acquire", "release", "acq_rel")
     d.take("cta", "cluster", "gpu", "sys")
-    space = (d.take("global", "shared", "shared::cta") or "").split("::")[0]
+    space = space_name(d.take("global", "shared", "shared::cta", "shared::cluster"))
     name = d.need(*_TYPES)
     type_ = d.type()
     needs_noftz = name == "add" and type_.name in ("f16", "f16x2", "bf16", "bf16x2")

@@ -20,7 +20,7 @@ _ORDER_LOAD = ("weak", "relaxed", "acquire", "volatile", "mmio")
 _ORDER_STORE = ("weak", "relaxed", "release", "volatile", "mmio")
 _SCOPE = ("cta", "cluster", "gpu", "sys")
 _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
-_SPACES = ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")
+_SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry")
 
 
 def take_hints(d: Decode, is_load: bool) -> tuple[bool, bool]:
@@ -84,6 +84,12 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
         values = address_values(d, address, 32)
         site.counts_banks = True
         return Port(lambda lanes: (shared, site.shared_index(_pick(values(), lanes), size, lanes)))
+    if space == "shared::cluster":
+        shared = machine.shared.cells[size]
+        values = address_values(d, address, 32)
+        window = machine.cluster_shared
+        site.counts_banks = True
+        return Port(lambda lanes: (shared, site.shared_index(_pick(values(), lanes), size, lanes, window)))
     if space == "local":
         local = machine.local.cells[size]
         values = address_values(d, address, 32)
@@ -99,6 +105,7 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
     shared = machine.shared.cells[size]
     local = machine.local.cells[size]
     site.counts_banks = True
+    any_shared = machine.cluster_shared if machine.geometry.cluster_size > 1 else machine.shared
 
     def generic(lanes: Array | None) -> tuple[Array, Array]:
         wanted = _pick(values(), lanes)
@@ -107,7 +114,7 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
         if (window != first).any() and not (window >= FIRST_GLOBAL_WINDOW).all():
             raise _MixedWindowsError
         if first == SHARED_WINDOW:
-            return shared, site.shared_index(wanted.astype(np.uint32), size, lanes)
+            return shared, site.shared_index(wanted.astype(np.uint32), size, lanes, any_shared)
         if first == LOCAL_WINDOW:
             return local, site.window_index(machine.local, wanted.astype(np.uint32), size, lanes)
         return cells, site.global_index(wanted, size, lanes)
@@ -148,8 +155,13 @@ def _element(d: Decode) -> tuple[PtxType, int]:
     return type_, lanes
 
 
+def space_name(modifier: str | None) -> str:
+    """The state space that a modifier names; "" is generic, and shared memory of the cluster is a space of its own."""
+    return modifier if modifier == "shared::cluster" else (modifier or "").split("::")[0]
+
+
 def _space(d: Decode) -> str:
-    return (d.take(*_SPACES) or "").split("::")[0]
+    return space_name(d.take(*_SPACES))
 
 
 def decode_load(d: Decode) -> Step:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
-from runtime.simulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
+from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.program import Operand, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
@@ -83,7 +83,8 @@ def _part(d: Decode, type_: PtxType, count: int) -> PtxType:
 def decode_cvta(d: Decode) -> Step:
     """cvta{.to}.space: between a state space's addresses and generic ones."""
     to_space = d.flag("to")
-    space = d.need("shared", "shared::cta", "global", "const", "param", "local").split("::")[0]
+    spaces = ("shared", "shared::cta", "shared::cluster", "global", "const", "param", "local")
+    space = d.need(*spaces).split("::")[0]
     type_ = d.type()
     if type_.name != "u64":
         raise d.unsupported(f"cvta of type .{type_.name}")
@@ -96,13 +97,18 @@ def decode_cvta(d: Decode) -> Step:
 
 def decode_isspacep(d: Decode) -> Step:
     """isspacep.space: whether a generic address lies in a state space."""
-    space = d.need("shared", "shared::cta", "global", "local", "const", "param").split("::")[0]
+    name = d.need("shared", "shared::cta", "shared::cluster", "global", "local", "const", "param")
+    space = name.split("::")[0]
     d.finish(2)
     source = d.read(1, TYPES["u64"])
     window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
     shift = np.uint64(WINDOW_BITS)
     if window is None:
         return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) > LOCAL_WINDOW, source)
+    ranks = d.machine.rank_base
+    if ranks is not None and name in ("shared", "shared::cta"):
+        own = ((SHARED_WINDOW << WINDOW_BITS) + ranks).astype(np.uint64) >> np.uint64(RANK_SHIFT)
+        return assign(d.write(0, TYPES["pred"]), lambda value: (value >> np.uint64(RANK_SHIFT)) == own, source)
     return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) == window, source)
 
 
