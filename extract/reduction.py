@@ -290,17 +290,19 @@ class Reduction:
         members = self.members[cls]
         if len(members) > MAX_DOMINANCE_PAIRS:
             return
+        cost, kids = self.cost, self.kids
         kept: list[int] = []
-        for node in sorted(members, key=lambda n: (len(self.kids[n]), self.cost[n], self.tag[n], n)):
-            if any(self._dominates(other, node, self.kids[node]) for other in kept):
-                self._kill(node, "dominated")
+        for node in sorted(members, key=lambda n: (len(kids[n]), cost[n], self.tag[n], n)):
+            price, has = cost[node], kids[node]
+            for other in kept:
+                if cost[other] <= price and kids[other] <= has and self._stands_in(other, node):
+                    self._kill(node, "dominated")
+                    break
             else:
                 kept.append(node)
 
-    def _dominates(self, other: int, node: int, has: frozenset[int]) -> bool:
-        """Whether a node may always stand in for another that has these classes: no dearer, binding no more."""
-        if self.cost[other] > self.cost[node] or not self.kids[other] <= has:
-            return False
+    def _stands_in(self, other: int, node: int) -> bool:
+        """Whether a node may always stand in for one that is no cheaper and has its children too."""
         if self.rewards and self.kids[other] != self.kids[node]:
             return False  # a class that is no longer needed may have been a reward
         return self._binds_no_more(other, node)

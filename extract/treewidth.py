@@ -32,6 +32,8 @@ REQUIRES: Final[Array] = np.array([[0.0, 0.0], [INFINITY, 0.0]])
 EXCLUDES: Final[Array] = np.array([[0.0, 0.0], [0.0, INFINITY]])
 """[a, b]: not both."""
 
+FORBIDDEN: Final[Array] = np.array([0.0, INFINITY])
+
 FIRST_OR_REST: Final[Array] = np.full((2, 2, 2), INFINITY)
 """[wanted, rest, node]: what is wanted is met by the node or left to the rest, and nothing else is chosen."""
 FIRST_OR_REST[0, 0, 0] = FIRST_OR_REST[1, 1, 0] = FIRST_OR_REST[1, 0, 1] = 0.0
@@ -88,6 +90,9 @@ def _model(graph: Graph) -> _Model:
     for cls in topology.classes:
         rest = wanted[cls]
         nodes = [node for node in topology.class_nodes[cls] if graph.cost[node] < INFINITY]
+        if not nodes:
+            model.relate(FORBIDDEN, rest)
+            continue
         for node in nodes[:-1]:
             after, model.node[node] = model.new(), model.new()
             model.relate(FIRST_OR_REST, rest, after, model.node[node])

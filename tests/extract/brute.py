@@ -1,4 +1,4 @@
-"""The optimum of a small e-graph by trying every choice; knows nothing of the methods under test."""
+"""All answers of a small e-graph, by trying every choice; knows nothing of the methods under test."""
 
 import math
 from itertools import product
@@ -8,19 +8,22 @@ from extract import Graph
 
 def brute_force(graph: Graph) -> float | None:
     """Least DAG cost over all acyclic choices that meet the constraints, or None when there is none."""
-    options = {
-        cls: [n for n in range(graph.n_nodes) if graph.node_class[n] == cls and math.isfinite(graph.cost[n])]
+    return min((cost for cost, _ in answers(graph)), default=None)
+
+
+def answers(graph: Graph) -> list[tuple[float, frozenset[int]]]:
+    """Every answer as its cost and its nodes, cheapest first."""
+    options = [
+        [n for n in range(graph.n_nodes) if graph.node_class[n] == cls and math.isfinite(graph.cost[n])]
         for cls in range(graph.n_classes)
-    }
+    ]
     # -1 stands for a class left out.
-    best = None
-    for picks in product(*([-1, *options[cls]] for cls in range(graph.n_classes))):
+    found: list[tuple[float, frozenset[int]]] = []
+    for picks in product(*([-1, *nodes] for nodes in options)):
         nodes = below_roots(graph, picks)
-        if nodes is None or not _allowed(graph, nodes):
-            continue
-        cost = math.fsum(graph.cost[nodes])
-        best = cost if best is None else min(best, cost)
-    return best
+        if nodes is not None and _allowed(graph, nodes):
+            found.append((math.fsum(graph.cost[nodes]), frozenset(nodes)))
+    return sorted(found, key=lambda answer: (answer[0], sorted(answer[1])))
 
 
 def below_roots(graph: Graph, picks: tuple[int, ...]) -> list[int] | None:

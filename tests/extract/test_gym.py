@@ -45,11 +45,42 @@ def test_exact_method_meets_the_recorded_optimum(row: dict[str, str]) -> None:
     assert answer.cost == pytest.approx(float(row["ilp_cost"]), abs=1e-4)
 
 
+def best_known(row: dict[str, str]) -> float:
+    """The least cost in either table, and how coarsely it was rounded (three or four digits after the point)."""
+    costs = [float(row[key]) for key in ("tree_dagcost", "greedy_dag_cost", "ilp_cost")]
+    pruned = csv.DictReader((GYM / "pruned_ilp.csv").open())
+    costs += [float(other["cost"]) for other in pruned if other["file"] == row["file"]]
+    return min(costs)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("row", baseline(), ids=lambda row: row["file"][:24])
-def test_exact_method_in_ten_seconds_is_no_dearer_than_sixty(row: dict[str, str]) -> None:
-    answer = extract(load(row), "ilp", time_limit=10.0)
-    assert answer.cost <= float(row["ilp_cost"]) + 1e-4
+def test_auto_in_ten_seconds_is_no_dearer_than_the_best_known(row: dict[str, str]) -> None:
+    answer = extract(load(row), "auto", time_limit=10.0)
+    assert answer.cost <= best_known(row) + 5e-4  # the tables round to three digits after the point
+    assert answer.seconds < 12.0
+
+
+SOLVED = (
+    "Math Lie",
+    "fib_shape",
+    "resnet50.json",
+    "6439",
+    "mul512",
+    "constructed",
+    "fea54919",
+    "03d369d0",
+    "simple_call",
+)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in baseline() if row["file"].startswith(SOLVED)], ids=lambda row: row["file"][:24]
+)
+def test_auto_proves_what_the_plain_program_took_a_minute_for(row: dict[str, str]) -> None:
+    answer = extract(load(row), "auto", time_limit=30.0)
+    assert answer.optimal
+    assert answer.cost <= best_known(row) + 5e-4
 
 
 def test_chain_of_4000_classes_is_not_quadratic() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from extract import (
+    METHODS,
     Answer,
     CheckError,
     ExtractionError,
@@ -21,7 +22,6 @@ from extract import (
 )
 
 DATA = pathlib.Path(__file__).parent / "data"
-METHODS = ("tree", "greedy", "ilp")
 
 
 def shared_square() -> Graph:
@@ -131,7 +131,7 @@ def test_unbuildable_classes_off_the_chosen_road_do_no_harm() -> None:
     builder.add("never", 2, [], math.inf)
     builder.add("loop", 3, [3])
     graph = builder.build(0)
-    assert [extract(graph, method).cost for method in METHODS] == [6.0, 6.0, 6.0]
+    assert {extract(graph, method).cost for method in METHODS} == {6.0}
 
 
 def test_local_search_exchanges_resource_between_classes() -> None:

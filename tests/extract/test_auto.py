@@ -1,0 +1,142 @@
+"""The portfolio: when it stops, what it reports, and what Ctrl-C leaves."""
+
+import math
+import os
+import pathlib
+import signal
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from extract import (
+    Answer,
+    Graph,
+    GraphBuilder,
+    Moment,
+    auto,
+    check,
+    extract,
+    extract_many,
+    greedy,
+    ilp,
+    pruned,
+)
+from extract.export import from_nodes
+from tests.extract.brute import brute_force
+from tests.extract.random_graphs import random_graph
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+def tangle(classes: int, seed: int = 5) -> Graph:
+    """A graph that neither simplification nor the LP relaxation decides: many shared operands, near-equal costs."""
+    random = np.random.default_rng(seed)
+    builder = GraphBuilder()
+    for cls in range(classes):
+        below = np.arange(cls + 1, min(cls + 25, classes))
+        for _ in range(4):
+            children = random.choice(below, min(3, len(below)), replace=False) if len(below) else []
+            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)))
+    return builder.build(0)
+
+
+def test_the_answer_is_proved_and_the_report_tells_how() -> None:
+    graph = Graph.from_json(DATA / "matmul.json")
+    answer = auto(graph)
+    assert (answer.cost, answer.optimal) == (36.0, True)
+    report = answer.report
+    assert report is not None
+    assert (report.before["nodes"], report.before["classes"], report.before["groups"]) == (13, 9, 1)
+    assert report.after["nodes"] < report.before["nodes"]
+    assert sum(report.steps.values()) > 0
+    assert report.trace[-1].cost == 36.0
+
+
+def test_history_only_improves() -> None:
+    moments: list[Moment] = []
+    answer = extract(tangle(120), "auto", time_limit=2.0, listener=moments.append)
+    check(tangle(120), answer)
+    assert answer.report is not None
+    trace = answer.report.trace
+    assert len(moments) >= len(trace) > 1
+    for earlier, later in pairwise(trace):
+        assert later.cost <= earlier.cost
+        assert later.bound >= earlier.bound
+        assert later.seconds >= earlier.seconds
+    assert trace[-1].cost == pytest.approx(answer.cost)
+
+
+@pytest.mark.parametrize("method", [auto, ilp, pruned])
+def test_time_limits_hold(method: object) -> None:
+    graph = tangle(400)
+    answer = method(graph, time_limit=1.0)
+    check(graph, answer)
+    assert answer.seconds < 4.0  # HiGHS looks at its clock between steps
+    assert answer.bound <= answer.cost
+
+
+def test_ctrl_c_returns_the_best_so_far() -> None:
+    graph = tangle(400)
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        answer = auto(graph, time_limit=60.0)
+    finally:
+        timer.cancel()
+    check(graph, answer)
+    assert answer.report is not None
+    assert answer.report.interrupted
+    assert answer.seconds < 20.0
+    assert answer.cost <= greedy(graph, polish=False).cost
+
+
+@pytest.mark.parametrize("method", ["greedy", "pruned", "auto"])
+def test_many_costs_give_what_each_gives_alone(method: str) -> None:
+    random = np.random.default_rng(8)
+    for seed in (25, 30, 35, 37, 175):
+        graph = random_graph(seed, rewards=False)
+        costs = [
+            np.where(np.isinf(graph.cost), np.inf, random.integers(0, 9, graph.n_nodes).astype(float)) for _ in range(5)
+        ]
+        for cost, answer in zip(costs, extract_many(graph, costs, method), strict=True):
+            copy = graph.with_cost(cost)
+            check(copy, answer)
+            optimum = brute_force(copy)
+            assert optimum is not None
+            assert answer.bound <= optimum + 1e-9 <= answer.cost + 2e-9
+            if method == "auto":
+                assert answer.cost == pytest.approx(optimum)
+
+
+def test_a_start_is_never_made_worse() -> None:
+    graph = tangle(40)
+    best = ilp(graph, time_limit=20.0)
+    assert best.optimal
+    again = greedy(graph, start=best)
+    assert again.cost <= best.cost + 1e-9
+    odd = Answer({0: 0}, 1.0, 0.0, "wrong", 0.0)
+    assert greedy(graph, start=odd).cost >= best.bound
+
+
+def test_graph_from_e_nodes() -> None:
+    class Node:
+        def __init__(self, op: str, cls: int, children: tuple[int, ...]) -> None:
+            self.op, self.cls, self.children = op, cls, children
+
+    nodes = [Node("add", 0, (1, 2)), Node("sub", 0, (2, 2)), Node("x", 1, ()), Node("y", 2, ())]
+    graph = from_nodes(nodes, [0], lambda node: {"add": 1.0, "sub": math.inf}.get(node.op, 2.0))
+    assert auto(graph).cost == 5.0
+    assert graph.children(1) == [2, 2]
+
+
+def test_large_graphs_take_one_pass_and_a_cheap_bound() -> None:
+    graph = tangle(700)
+    assert len(graph.topology.nodes) > 1500
+    answer = greedy(graph)
+    check(graph, answer)
+    assert answer.report is None
+    polished = greedy(graph, polish=True)
+    check(graph, polished)
+    assert answer.bound <= polished.cost <= answer.cost
