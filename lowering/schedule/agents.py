@@ -184,9 +184,12 @@ class Consumer:
         self.agents.jobs.append(
             Job(op, source, self.copies, buffers, [p for p, _ in plans], maps, pipeline, stages, job_bytes)
         )
+        flying = in_flight(body)
+        if flying is not None:
+            flying[0].attributes["pending"] = 1
         lower, upper, step = scheduler.values([op.lower, op.upper, op.step])
-        inner = Block([a.type for a in body.args] + [I32, I32])
-        stage, phase = inner.args[-2:]
+        inner = Block([a.type for a in body.args] + [I32, I32, I32])
+        stage, phase, previous = inner.args[-3:]
         rewriter.values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
         inside.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
@@ -195,13 +198,42 @@ class Consumer:
             rewriter.values[copy.result] = view.result
         rest = [each for each in body.ops[:-1] if each not in self.copies]
         scheduler.inner(rest, inside)
-        inside.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
+        if flying is None:
+            inside.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
+        else:  # this iteration's products may still read its stage, the last iteration's have ended
+            later = inside.value(arith.CmpI, inner.args[0], lower, types=[I1], predicate="ne")
+            inside.add(nv_tileas.ConsumerRelease, pipeline, previous, later, types=(), segments=(1, 1, 1))
         ends = scheduler.values(body.terminator.operands)
-        inside.add(scf.Yield, *ends, *advance(inside, stage, phase, stages), types=())
+        inside.add(scf.Yield, *ends, *advance(inside, stage, phase, stages), stage, types=())
         zero = b.value(arith.Constant, types=[I32], value=0)
-        inits = [*scheduler.values(op.init), zero, zero]
+        inits = [*scheduler.values(op.init), zero, zero, zero]
         made = b.add(
             scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
             regions=[Region([inner])], **op.attributes,
         )  # fmt: skip
         rewriter.values.update(zip(op.results, made.results, strict=False))
+        if flying is not None:
+            source_result = op.results[flying[1]]
+            done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
+            rewriter.values[source_result] = done.result
+
+
+def in_flight(body: Block) -> tuple[nv_tileas.Dot, int] | None:
+    """The body's only product and the place of its accumulator, where it may run on into the next iteration.
+
+    Its operands must come from shared memory alone, and nothing else in the body may touch the accumulator.
+    """
+    products = [each for each in body.ops if isinstance(each, nv_tileas.Dot)]
+    if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in body.ops):
+        return None
+    dot = products[0]
+    users = [each for each in body.ops[:-1] if dot.c in each.operands or dot.result in each.operands]
+    carried = body.args[1:]
+    if not dot.atom.startswith("wgmma") or not dot.atom.endswith(".ss") or users != [dot] or dot.c not in carried:
+        return None
+    place = carried.index(dot.c)
+    return (
+        (dot, place)
+        if body.terminator.operands.count(dot.result) == 1 and (body.terminator.operands[place] is dot.result)
+        else None
+    )

@@ -230,6 +230,16 @@ class Operand:
         )  # fmt: skip
 
 
+def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
+    """The accumulators behind a wait."""
+    emitter, source = x.emitter, x.tile(op.source)
+    groups = [source.group(i, GROUP) for i in range(0, source.count, 4)]
+    waited = emitter.builder.add(
+        nvgpu_hopper.WarpgroupWait, *groups, types=[v.type for v in groups], pending=op.pending
+    )
+    x.values[op.result] = Grouped(emitter, source.layout, source.element, waited.results, GROUP)
+
+
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.CreatePipeline: create_pipeline,
     nv_tileas.AgentSwitch: agent_switch,
@@ -238,4 +248,5 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.ConsumerWait: consumer_wait,
     nv_tileas.ConsumerRelease: consumer_release,
     nv_tileas.AsyncFence: fence,
+    nv_tileas.DotWait: dot_wait,
 }
