@@ -28,6 +28,7 @@ from lowering.layouts.conversions import estimate
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
+from lowering.loops import Loops
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.targets import Feature, Target
@@ -97,6 +98,7 @@ class _Selector:
         self.forbid = forbid
         self.machine = Machine(target, oracle.warps)
         self.trips = trip_counts(saturated)
+        self.loops = Loops(saturated)
         self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
         self.builder = GraphBuilder(resource_names=("shared memory",), limit=(float(target.smem_bytes),))
         self.dense: dict[int, int] = {}
@@ -325,6 +327,8 @@ class _Selector:
         deps = self.frozen.analysis.get("deps", {}).get(value, 0)
         trips = self.trip_product(deps)
         for node in self.frozen.by_class.get(placed, ()):
+            if not self.loops.stands(node, value):
+                continue
             cost, shared = self.node_cost(node, value, layout, bool(deps))
             placed_children = [c for c in node.children if self.frozen.sort[c] == "P"]
             if not self.buildable.issuperset(placed_children):

@@ -1,0 +1,73 @@
+"""Which values need a loop: a counter, carried value or result that rewriting found equal to something computed without
+its loop must not stand for it, or the loop would be needed before it starts.
+"""
+
+from __future__ import annotations
+
+from egraph.frozen import Frozen, Node
+from egraph.saturate import Saturated
+from egraph.skeleton import For
+
+LEAVES = ("iv", "carry", "res")
+
+
+class Loops:
+    """The loops of a program, asked whether a leaf of theirs may stand for a value class."""
+
+    def __init__(self, saturated: Saturated):
+        self.frozen: Frozen = saturated.frozen
+        self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, For)}
+        self._without: dict[int, set[int]] = {}
+
+    def stands(self, node: Node, value: int) -> bool:
+        """May a placed node stand for the value? Only leaves of loops are in question."""
+        name = node.op.removeprefix("p.")
+        if name not in LEAVES or len(self.frozen.by_class.get(value, ())) == 1:
+            return True
+        return value not in self.without(node.literals[0])
+
+    def without(self, loop: int) -> set[int]:
+        """Value classes that can be computed without this loop: a least fixpoint."""
+        found = self._without.get(loop)
+        if found is None:
+            found = self._without[loop] = self._solve(loop)
+        return found
+
+    def _solve(self, loop: int) -> set[int]:
+        users: dict[int, list[int]] = {}
+        missing: list[int] = []
+        classes: list[int] = []
+        ready: list[int] = []
+        for node in self.frozen.nodes:
+            if self.frozen.sort[node.cls] != "V" or (node.op in LEAVES and node.literals[0] == loop):
+                continue
+            needs = set(self._children(node))
+            number = len(classes)
+            classes.append(node.cls)
+            missing.append(len(needs))
+            for child in needs:
+                users.setdefault(child, []).append(number)
+            if not needs:
+                ready.append(node.cls)
+        found: set[int] = set()
+        while ready:
+            value = ready.pop()
+            if value in found:
+                continue
+            found.add(value)
+            for number in users.get(value, ()):
+                missing[number] -= 1
+                if not missing[number]:
+                    ready.append(classes[number])
+        return found
+
+    def _children(self, node: Node) -> tuple[int, ...]:
+        """What a term is made of; of a loop's leaf, what the loop is made of."""
+        if node.op not in LEAVES:
+            return node.children
+        item, class_of = self.loops[node.literals[0]], self.frozen.class_of
+        if node.op == "iv":
+            return tuple(map(class_of, (item.lower, item.upper, item.step)))
+        index = node.literals[1]
+        ends = (item.inits[index],) if node.op == "carry" else (item.inits[index], item.yields[index])
+        return tuple(map(class_of, ends))
