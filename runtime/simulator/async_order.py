@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from runtime.simulator.mbarrier import Mbarriers
     from runtime.simulator.transfers import Transfer
 
-CELL = 16
 # Writers of bytes below this are the async proxy: this minus the column of the mbarrier it completed on.
 ASYNC = -16
-# Written by a copy of a bulk group: only its thread may know, and it waited.
-_OBJECT = 8
+_OBJECT = 8  # bytes of an mbarrier
 
 
 class AsyncOrder:
@@ -90,7 +88,7 @@ class AsyncOrder:
     def init_object(self, cells: Array) -> None:
         """mbarrier.init at 8-byte cells."""
         self._is_used = True
-        self._object[(cells[:, None] * _OBJECT + np.arange(_OBJECT)).reshape(-1)] = True
+        self._object[bytes_of(cells, _OBJECT)] = True
         per_team = self._machine.geometry.cluster_size * self._machine.shared.stride // _OBJECT
         for cell in cells.tolist():
             if cell not in self._column:
@@ -100,21 +98,32 @@ class AsyncOrder:
 
     def drop_object(self, cells: Array) -> None:
         """mbarrier.inval."""
-        self._object[(cells[:, None] * _OBJECT + np.arange(_OBJECT)).reshape(-1)] = False
+        self._object[bytes_of(cells, _OBJECT)] = False
 
     def release(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
         """Lanes arrive: waiters of the phase will know what their warps know."""
-        lanes = np.zeros(self._machine.lanes, np.bool_)
-        lanes[numbers] = True
-        said = self._clocks.publish(self._clocks.present(lanes))
+        said = self._clocks.publish(self._clocks.present(self._mask(numbers)))
         cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
         pairs = np.unique(np.stack([cells, cta, warp]), axis=1)
         for cell, one, other in pairs.T.tolist():
-            phases = self._open.setdefault(cell, {})
-            phase = int(mbarriers.completed[cell])
-            earlier = phases.get(phase)
-            words = said[one, other]
-            phases[phase] = words.copy() if earlier is None else _joined(earlier, words)
+            self.hand_on(cell, said[one, other], mbarriers)
+
+    def _mask(self, numbers: Array | list[int]) -> Array:
+        lanes = np.zeros(self._machine.lanes, np.bool_)
+        lanes[numbers] = True
+        return lanes
+
+    def say(self, lane: int) -> Array:
+        """What the warp of a lane knows, to be handed on later."""
+        said = self._clocks.publish(self._clocks.present(self._mask([lane])))
+        return said[lane // self._machine.slots, lane % self._machine.slots // WARP].copy()
+
+    def hand_on(self, cell: int, said: Array, mbarriers: "Mbarriers") -> None:
+        """Whoever sees the running phase of an mbarrier complete will know this."""
+        phases = self._open.setdefault(cell, {})
+        phase = int(mbarriers.completed[cell])
+        earlier = phases.get(phase)
+        phases[phase] = said.copy() if earlier is None else _joined(earlier, said)
 
     def acquire(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
@@ -127,9 +136,7 @@ class AsyncOrder:
             said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
             said[self._clocks.warp_columns + self._column[cell]] = completed
             self._said[cell] = said
-            lanes = np.zeros(self._machine.lanes, np.bool_)
-            lanes[numbers[cells == cell]] = True
-            self._clocks.learn(self._clocks.present(lanes), said)
+            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), said)
 
     # ---- copies
 
@@ -139,37 +146,41 @@ class AsyncOrder:
         self._transfers.append(transfer)
         number = len(self._transfers)
         if transfer.source is not None:
-            where = bytes_of(transfer.source)
+            where = bytes_of(transfer.source, transfer.unit)
             self._leaving[where] = number
             self._readers[where] += 1
         if transfer.target is not None:
-            where = bytes_of(transfer.target)
+            where = bytes_of(transfer.target, transfer.unit)
             self._landing[where] = number
             self._machine.shared.bytes[where] = FRESH
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""
         if transfer.source is not None:
-            self._readers[bytes_of(transfer.source)] -= 1
+            self._readers[bytes_of(transfer.source, transfer.unit)] -= 1
 
     def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
         """A copy arrived: the bytes it wrote, and who wrote them when, as writer and epoch."""
         if transfer.target is None:
             return None
-        where = bytes_of(transfer.target)
+        where = bytes_of(transfer.target, transfer.unit)
         self._landing[where] = 0
         if transfer.cell is None:
             return where, transfer.lane, 0
         return where, ASYNC - self._column[transfer.cell], transfer.phase + 1
+
+    def column_of(self, cell: int) -> int:
+        """The clock column of the mbarrier at an 8-byte cell."""
+        return self._clocks.warp_columns + self._column[cell]
 
     def known_column(self, writer: Array) -> Array:
         """The clock column of writers of the async proxy (others: any column)."""
         return np.where(writer <= ASYNC, self._clocks.warp_columns + ASYNC - writer, 0)
 
 
-def bytes_of(cells: Array) -> Array:
-    """The bytes of 16-byte cells."""
-    return (cells[:, None] * CELL + np.arange(CELL)).reshape(-1)
+def bytes_of(cells: Array, size: int) -> Array:
+    """The bytes of cells of `size` bytes."""
+    return (cells[:, None] * size + np.arange(size)).reshape(-1)
 
 
 def _joined(first: Array, second: Array) -> Array:

@@ -34,7 +34,7 @@ _MANY = -2
 
 @dataclass(slots=True)
 class Copy:
-    """Bytes of cp.async in flight: per lane its group, the cells of `size` bytes, and the data."""
+    """Bytes of cp.async in flight, the number-th of its kind: per lane its group, the cells of `size` bytes, the data."""
 
     site: Site
     size: int
@@ -42,6 +42,7 @@ class Copy:
     cells: Array
     data: Array
     group: Array
+    number: int
 
 
 class Tracker:
@@ -66,6 +67,7 @@ class Tracker:
         self._read_strong = np.zeros((count, warps), np.bool_)
         self._in_flight = np.full(count, _NOBODY, np.int32)
         self._flights: list[Copy] = []
+        self._copies = 0
         self._committed = np.zeros(machine.lanes, np.int64)
         self._initialised = np.zeros((len(entry.registers), machine.lanes), np.bool_)
 
@@ -296,7 +298,8 @@ class Tracker:
         self._check_write(site, where, numbers[:, None], False, None)
         self._in_flight[where] = numbers[:, None]
         self._machine.shared.bytes[where] = 0xFF
-        self._flights.append(Copy(site, size, numbers, cells, data.copy(), self._committed[numbers]))
+        self._copies += 1
+        self._flights.append(Copy(site, size, numbers, cells, data.copy(), self._committed[numbers], self._copies))
 
     def commit(self, mask: Array | None) -> None:
         """cp.async.commit_group."""
@@ -306,11 +309,33 @@ class Tracker:
     def wait(self, mask: Array | None, pending: int) -> None:
         """cp.async.wait_group: the copies of all but the newest groups arrive."""
         lanes = self._machine.active(mask)
+
+        def done(flight: Copy) -> Array:
+            old: Array = flight.group < self._committed[flight.lanes] - pending
+            return old if lanes is None else old & lanes[flight.lanes]
+
+        self._land(done)
+
+    def copies_until_now(self, lane: int, cell: int) -> Callable[[], None]:
+        """cp.async.mbarrier.arrive: what lets the lane's earlier copies arrive, and tells those who wait on a cell."""
+        number = self._copies
+        epoch = self.clocks.epoch[self._place(np.array([lane]))]
+        said = self.order.say(lane)
+
+        def land() -> None:
+            def done(flight: Copy) -> Array:
+                return (flight.lanes == lane) & (flight.number <= number)
+
+            self._land(done, epoch)
+            self.order.hand_on(cell, said, self.mbarriers)
+
+        return land
+
+    def _land(self, chosen: Callable[[Copy], Array], epoch: Array | None = None) -> None:
+        """Let copies arrive: of each the lanes that `chosen` marks; epoch: when they count as written."""
         rest: list[Copy] = []
         for flight in self._flights:
-            done = flight.group < self._committed[flight.lanes] - pending
-            if lanes is not None:
-                done &= lanes[flight.lanes]
+            done = chosen(flight)
             if not done.any():
                 rest.append(flight)
                 continue
@@ -318,11 +343,13 @@ class Tracker:
             self._machine.shared.cells[flight.size][flight.cells[done]] = flight.data[done]
             self._in_flight[where] = _NOBODY
             self._note_write(where, flight.lanes[done][:, None], strong=False)
+            if epoch is not None:
+                self._write_epoch[where] = epoch
             if not done.all():
                 left = ~done
                 rest.append(
                     Copy(flight.site, flight.size, flight.lanes[left], flight.cells[left], flight.data[left],
-                         flight.group[left])
+                         flight.group[left], flight.number)
                 )  # fmt: skip
         self._flights = rest
 
@@ -356,9 +383,9 @@ class Tracker:
         if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
         if transfer.source is not None:
-            self.async_read(transfer.site, bytes_of(transfer.source), [transfer.lane])
+            self.async_read(transfer.site, bytes_of(transfer.source, transfer.unit), [transfer.lane])
         if transfer.target is not None:
-            where = bytes_of(transfer.target)
+            where = bytes_of(transfer.target, transfer.unit)
             self._check_flight(transfer.site, where[None, :], lane, "copies to")
             self._check_write(transfer.site, where[None, :], lane, False, None)
             self.proxies.check(transfer.site, where, f"{self._who(transfer.lane)} copies to")
@@ -368,7 +395,7 @@ class Tracker:
         """A copy no longer reads its source; its thread knows, others must hear of it."""
         self.order.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:
-            where = bytes_of(transfer.source)
+            where = bytes_of(transfer.source, transfer.unit)
             lane = np.array([transfer.lane])
             column = int(self.clocks.column(lane)[0])
             self._reader[where, column] = transfer.lane

@@ -15,6 +15,7 @@ from runtime.simulator.cluster_barrier import ClusterBarrier
 from runtime.simulator.errors import HazardError
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
+from runtime.simulator.map_versions import MapVersions
 from runtime.simulator.mbarrier import Mbarriers, owed_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.types import Array
@@ -24,9 +25,9 @@ from runtime.simulator.types import Array
 class Transfer:
     """One movement of data by the async proxy.
 
-    lane: who issued it; read: takes the source's bytes; write: stores them; source, target: positions in the machine's
-    shared bytes that it reads and writes (None: global memory); cell: the mbarrier it completes on (None: a bulk
-    group); size: bytes it completes; arrivals: arrivals it makes there as well.
+    lane: who issued it; read: takes the source's bytes; write: stores them; source, target: cells of `unit` bytes in
+    the machine's shared memory that it reads and writes (None: global memory); cell: the mbarrier it completes on
+    (None: a bulk group); size: bytes it completes; arrivals: arrivals it makes there as well.
     """
 
     site: Site
@@ -38,6 +39,7 @@ class Transfer:
     cell: int | None = None
     size: int = 0
     arrivals: int = 0
+    unit: int = 16
     phase: int = 0
     data: Array | None = None
     is_done: bool = False
@@ -61,6 +63,8 @@ class Transfers:
         if tracker is not None:
             tracker.mbarriers = self.mbarriers
         self.cluster_barrier = ClusterBarrier(machine, None if tracker is None else tracker.clocks)
+        self.maps = MapVersions()
+        self.failed_requests: set[int] = set()
         self._flying: list[Transfer] = []
         self._groups: dict[int, Groups] = {}
 
@@ -78,6 +82,8 @@ class Transfers:
         """A batch begins: nothing is under way."""
         self.mbarriers.start()
         self.cluster_barrier.start()
+        self.maps.start()
+        self.failed_requests.clear()
         self._flying.clear()
         self._groups.clear()
 
@@ -164,6 +170,12 @@ class Transfers:
                 self._check_left(transfer)
                 return True
         return False
+
+    def complete(self, transfer: Transfer) -> None:
+        """Let a transfer arrive now, since one that comes after it has."""
+        if transfer in self._flying:
+            self._flying.remove(transfer)
+            self._finish(transfer)
 
     def _check_left(self, done: Transfer) -> None:
         """A phase that completes while a copy of it is under way expected too few bytes."""

@@ -9,7 +9,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
-from runtime.simulator.families import bulk
+from runtime.simulator.families import bulk, mbarrier
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.program import Immediate, Register
 from runtime.simulator.types import TYPES, Array
@@ -19,6 +19,8 @@ def decode_cp(d: Decode) -> Step | None:
     """cp.async and its commit_group, wait_group and wait_all; bulk copies are elsewhere."""
     if "bulk" in d.instruction.modifiers:
         return bulk.decode_bulk(d)
+    if "mbarrier" in d.instruction.modifiers:
+        return mbarrier.decode_copy_arrival(d)
     if not d.flag("async"):
         raise d.unsupported("`cp` without .async")
     if d.flag("commit_group"):

@@ -6,10 +6,12 @@ between proxies matter to hazard tracking. Source: PTX ISA, "membar, fence".
 
 from collections.abc import Callable
 
+from runtime.simulator.bulk_operands import lanes_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.tensormap import MAP_BYTES
+from runtime.simulator.types import Array
 
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _RESTRICTED = ("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
@@ -67,12 +69,18 @@ def _tensormap(d: Decode) -> Step | None:
     order = d.need("acquire", "release")
     d.need(*_SCOPES)
     d.finish(2 if order == "acquire" else 0)
+    maps, machine = d.binding.transfers.maps, d.machine
     if order == "release":
-        return None
-    address_values(d, d.address(0), 64)
+        return lambda mask: maps.released()
+    values = address_values(d, d.address(0), 64)
     if d.constant_int(1) != MAP_BYTES:
         raise d.error(OperandError, f"fence.proxy.tensormap::generic.acquire covers {MAP_BYTES} bytes")
-    return None
+
+    def step(mask: Array | None) -> None:
+        for lane in lanes_of(d, mask):
+            maps.acquired(int(values()[lane]), int(machine.cta_of_lane[lane]))
+
+    return step
 
 
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {"fence": decode_fence, "membar": decode_membar}

@@ -16,6 +16,7 @@ from runtime.simulator.mbarrier import pending_of, phase_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.program import Register, Sink
 from runtime.simulator.shared_access import CLUSTER, OWN, Positions, lane_numbers, pick, positions
+from runtime.simulator.transfers import Transfer
 from runtime.simulator.types import TYPES, Array
 from runtime.simulator.waiting import Wait
 
@@ -176,6 +177,49 @@ def _arrival(d: Decode, drops: bool) -> Step:
                 target[lanes] = tokens
 
     return step
+
+
+def decode_copy_arrival(d: Decode) -> Step:
+    """cp.async.mbarrier.arrive{.noinc}: an arrival once all earlier cp.async of the thread are complete.
+
+    Without .noinc the pending count goes up first, so that the arrival is one more than the phase expected.
+    """
+    d.need("async")
+    d.need("mbarrier")
+    d.need("arrive")
+    counts_itself = not d.flag("noinc")
+    space = d.take(*OWN)
+    if d.type().name != "b64":
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    d.finish(1)
+    objects = Objects(d, 0, space)
+    machine, tracker, transfers = d.machine, d.binding.hazards, d.binding.transfers
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        if lanes is not None and not lanes.any():
+            return
+        cells, numbers = objects.cells(lanes), lane_numbers(d, lanes)
+        try:
+            if counts_itself:
+                objects.mbarriers.add(cells, np.zeros(cells.size, np.int64), pending=1)
+            if tracker is None:
+                objects.mbarriers.arrive(cells, np.ones(cells.size, np.int64))
+                return
+        except Fault as fault:
+            raise objects.error(fault, lanes) from None
+        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
+            tracker.use_mbarrier(objects.site, np.array([lane]), np.array([cell]))
+            land = tracker.copies_until_now(lane, cell)
+            transfers.issue(
+                Transfer(objects.site, lane, _nothing, lambda data, land=land: land(), cell=cell, arrivals=1)
+            )
+
+    return step
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.uint8)
 
 
 def _token_target(d: Decode, space: str | None) -> Array | None:

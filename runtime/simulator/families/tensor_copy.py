@@ -14,7 +14,14 @@ from runtime.simulator.access import Site
 from runtime.simulator.box import CHUNK, Box, Units, box_of, shared_chunks, swap_halves
 from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, lanes_of, multicast
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError, SimulatorError
+from runtime.simulator.errors import (
+    HazardError,
+    LaunchError,
+    MisalignedError,
+    OperandError,
+    OutOfBoundsError,
+    SimulatorError,
+)
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.program import Address, Operand, Vector
@@ -103,6 +110,10 @@ class TensorOperand:
             start = memory.offset(address, MAP_BYTES)
         except LaunchError as problem:
             raise self._error(OutOfBoundsError, lane, problem.message) from None
+        if self._d.binding.hazards is not None:
+            missing = self._d.binding.transfers.maps.problem(address, int(self._d.machine.cta_of_lane[lane]))
+            if missing is not None:
+                raise self._error(HazardError, lane, f"the tensor map at {address:#x} {missing}")
         return memory.arena[start : start + MAP_BYTES].tobytes()
 
     def box(self, lane: int) -> tuple[Box, int]:
