@@ -17,7 +17,7 @@ from ir.dialects.cuda_tile.numerics import to_bits
 from ir.interpreter import control_ops, effect_ops, pointer_ops, view_ops
 from ir.interpreter.block import Environment, Grid, Launch, TileBlock
 from ir.interpreter.memory import ALIGNMENT, NIBBLE, InterpreterError, Memory, argument_fits, memory_dtype
-from ir.types import F8E5M3FNU, IntType, PointerType
+from ir.types import F8E5M3FNU, I64, IntType, PointerType
 
 HANDLER_MODULES = (control_ops, effect_ops, pointer_ops, view_ops)
 """Importing them fills `HANDLERS`."""
@@ -34,7 +34,8 @@ def run(
     """Run an entry for every tile block of `grid`; arrays among `args` are read and written in place.
 
     args: one for each entry parameter; a C-contiguous array of the pointee's dtype for a pointer (4-bit elements and
-    fnv8E5M3FNU as bytes), a number otherwise. seed: the order of the tile blocks is drawn by it, so that a program
+    fnv8E5M3FNU as bytes), for a pointer to i64 also a list of integers and of arrays, which stand for their addresses;
+    a number otherwise. seed: the order of the tile blocks is drawn by it, so that a program
     that depends on an order shows it; None is x fastest, then y, then z. output: takes what the kernel prints,
     standard output by default.
     Raises InterpreterError at the operation that did something undefined, UnsupportedError for what is not interpreted.
@@ -93,11 +94,26 @@ def _extent(grid: Sequence[int], kernel: ct.Entry) -> Grid:
     return sizes[0], sizes[1], sizes[2]
 
 
+def _table(items: list[object], memory: Memory, name: str, kernel: ct.Entry) -> Array:
+    """An i64 array in which each array of a list is replaced by its address."""
+    numbers: list[int] = []
+    for index, item in enumerate(items):
+        if isinstance(item, np.ndarray):
+            numbers.append(memory.allocate(cast("Array", item), f"{name}[{index}]", kernel.location))
+        elif isinstance(item, int | np.integer):
+            numbers.append(int(cast("int", item)))
+        else:
+            raise InterpreterError(f"{name}[{index}] must be an array or an integer", kernel.location)
+    return np.array(numbers, np.int64)
+
+
 def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) -> Array:
     """An argument as the 0-d array that its parameter stands for; pointers become addresses."""
     element = tile_type(parameter).element
     name = f"argument {parameter.index}" + (f" (%{parameter.name})" if parameter.name else "")
     if isinstance(element, PointerType):
+        if isinstance(argument, list) and element.pointee == I64:
+            argument = _table(cast("list[object]", argument), memory, name, kernel)
         if not isinstance(argument, np.ndarray):
             raise InterpreterError(f"{name} must be an array, is {type(argument).__name__}", kernel.location)
         array = cast("Array", argument)

@@ -1,0 +1,19 @@
+entry @k(%arg0: tile<ptr<i32>>, %arg1: tile<i32>, %arg2: tile<i32>, %arg3: tile<ptr<i8>>, %arg4: tile<i32>, %arg5: tile<i32>) optimization_hints=<default = {}> {
+  %0 = make_token : token
+  %assume = assume div_by<16>, %arg0 : tile<ptr<i32>>
+  %assume_0 = assume div_by<16>, %arg3 : tile<ptr<i8>>
+  %cst_1_i32 = constant <i32: 1> : tile<i32>
+  %cst_1_i32_1 = constant <i32: 1> : tile<i32>
+  %assume_2 = assume bounded<0, ?>, %arg1 : tile<i32>
+  %tview = make_tensor_view %assume, shape = [%assume_2], strides = [1] : tile<i32> -> tensor_view<?xi32, strides=[1]>
+  %assume_3 = assume bounded<0, ?>, %arg4 : tile<i32>
+  %tview_4 = make_tensor_view %assume_0, shape = [%assume_3], strides = [1] : tile<i32> -> tensor_view<?xi8, strides=[1]>
+  %cst_0_i32 = constant <i32: 0> : tile<i32>
+  %cst_0_i32_5 = constant <i32: 0> : tile<i32>
+  %pview = make_partition_view %tview : partition_view<tile=(8), tensor_view<?xi32, strides=[1]>>
+  %tile, %result_token = load_view_tko weak %pview[%cst_0_i32_5] token = %0 : partition_view<tile=(8), tensor_view<?xi32, strides=[1]>>, tile<i32> -> tile<8xi32>, token
+  %1 = pack %tile : tile<8xi32> -> tile<32xi8>
+  %pview_6 = make_partition_view %tview_4 : partition_view<tile=(32), tensor_view<?xi8, strides=[1]>>
+  %2 = store_view_tko weak %1, %pview_6[%cst_0_i32] token = %0 : tile<32xi8>, partition_view<tile=(32), tensor_view<?xi8, strides=[1]>>, tile<i32> -> token
+  return
+}
