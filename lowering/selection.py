@@ -107,7 +107,7 @@ class _Selector:
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[tuple[int, int], int] = {}
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
-        self.buildable = buildable(self.frozen)
+        self.buildable = buildable(self.frozen, self.stands)
 
     def run(self, method: str) -> Selection:
         self.require_products()
@@ -327,7 +327,7 @@ class _Selector:
         deps = self.frozen.analysis.get("deps", {}).get(value, 0)
         trips = self.trip_product(deps)
         for node in self.frozen.by_class.get(placed, ()):
-            if not self.loops.stands(node, value):
+            if not self.stands(node):
                 continue
             cost, shared = self.node_cost(node, value, layout, bool(deps))
             placed_children = [c for c in node.children if self.frozen.sort[c] == "P"]
@@ -344,6 +344,10 @@ class _Selector:
                 resource=(float(shared),),
             )  # fmt: skip
             self.enodes[made] = node
+
+    def stands(self, node: Node) -> bool:
+        """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""
+        return self.loops.stands(node, self.owner.get(node.cls, (-1, -1))[0])
 
     def node_cost(self, node: Node, value: int, layout: int, looped: bool) -> tuple[Cost | None, int]:
         """Cost (None: not legal here) and shared memory bytes of a node."""
@@ -509,10 +513,12 @@ _COSTS: dict[str, Coster] = {
 }
 
 
-def buildable(frozen: Frozen) -> set[int]:
-    """Placed classes that some term makes: a layout may be wanted that nothing offers, as shared operands are."""
+def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
+    """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
     waiting = [
-        (n.cls, [c for c in n.children if frozen.sort[c] == "P"]) for n in frozen.nodes if frozen.sort[n.cls] == "P"
+        (n.cls, [c for c in n.children if frozen.sort[c] == "P"])
+        for n in frozen.nodes
+        if frozen.sort[n.cls] == "P" and legal(n)
     ]
     found: set[int] = set()
     while True:
