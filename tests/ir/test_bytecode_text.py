@@ -74,7 +74,9 @@ def test_bytecode_survives_printing_and_parsing(name):
     same(module, parse(print_text(module)))
 
 
-@pytest.mark.parametrize("name", ["gemm", "gemm_negated", "softmax", "layernorm", "vecadd_ptr", "vecadd_view"])
+@pytest.mark.parametrize(
+    "name", ["gemm", "gemm_negated", "softmax", "layernorm", "flash_attention", "vecadd_ptr", "vecadd_view"]
+)
 def test_cutile_examples_export_what_is_frozen(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "examples/cutile"))
     script, _, form = name.partition("_") if name.startswith("vecadd") else (name, "", "")

@@ -165,3 +165,18 @@ def test_shapes_gathers_and_batched_products(version):
     t = x.T.astype(np.float64)
     near(y[:16], t @ t.T, 1e-5)  # tile = xᵀ; cat((tile, tileᵀ))[16:] = tileᵀ
     np.testing.assert_array_equal(y[16:], np.where(np.tri(16, dtype=bool), 2, x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("heads", "m", "n"), [(1, 128, 128), (2, 150, 70)])
+def test_flash_attention(heads, m, n, form):
+    rng = np.random.default_rng(n)
+    q, k, v, out = (rng.standard_normal((heads, rows, 64)).astype(np.float16) for rows in (m, n, n, m))
+    arrays, scale = (q, k, v, out), np.float32(0.25)
+    args = (
+        [*arrays, heads, m, n, *[64] * 4, scale] if form == "text" else [*(x for a in arrays for x in cutile(a)), scale]
+    )
+    run(load("flash_attention", form), (-(-m // 128), heads), args)
+    score = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) * scale
+    power = np.exp(score - score.max(-1, keepdims=True))
+    near(out, power / power.sum(-1, keepdims=True) @ v.astype(np.float64), 1e-3)

@@ -55,9 +55,8 @@ class Case:
         given: list[Any] = []
         for position, argument in enumerate(arguments):
             if position in self.extents:
-                extents = self.extents[position]
-                strides = [argument.shape[1], 1] if len(extents) == 2 else [1]
-                given += [argument, *extents, *strides]
+                strides = [stride // argument.itemsize for stride in argument.strides]
+                given += [argument, *self.extents[position], *strides]
             elif isinstance(argument, float):
                 given.append(argument)
         return given
@@ -76,6 +75,14 @@ def padded(data: Array, pitch: int) -> Array:
 
 def blank(rows: int, pitch: int) -> Array:
     return np.full((rows + 1, pitch), np.nan, np.float32)
+
+
+def heads_apart(data: Array, pitch: int) -> Array:
+    """Heads one after the other, rows with `pitch` columns, NaN after each row and in one more head."""
+    heads, rows, columns = data.shape
+    held = np.full((heads + 1, rows, pitch), np.nan, data.dtype)
+    held[:heads, :, :columns] = data
+    return held
 
 
 def up(value: int, multiple: int) -> int:
@@ -142,6 +149,24 @@ def layernorm(m: int, n: int) -> Case:
     return Case("layernorm", (m, n), (m,), arguments, 3, expected, F32_TOLERANCE, extents)
 
 
+def flash_attention(heads: int, m: int, n: int) -> Case:
+    """Values follow their keys, so that the rows of the result differ; the scores are up to some tens."""
+    rng = np.random.default_rng([heads, m, n])
+    q, k, v = (rng.standard_normal((heads, rows, 64)).astype(np.float16) for rows in (m, n, n))
+    v += k
+    scale = 0.25
+    score = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) * scale
+    power = np.exp(score - score.max(-1, keepdims=True))
+    expected = power / power.sum(-1, keepdims=True) @ v.astype(np.float64)
+    out = np.full((heads + 1, m, 64 + 16), np.nan, np.float16)
+    arrays = [heads_apart(each, 64 + 8) for each in (q, k, v)] + [out]
+    pitches = [each.shape[2] for each in arrays]
+    extents = {0: q.shape, 1: k.shape, 2: k.shape, 3: q.shape}
+    arguments = [*arrays, heads, m, n, *pitches, scale]
+    grid = (up(m, 128) // 128, heads)
+    return Case("flash_attention", (heads, m, n), grid, arguments, 3, expected, F16_TOLERANCE, extents)
+
+
 QUICK: dict[str, Callable[[], Case]] = {
     "vecadd_ptr-3000": lambda: vecadd("vecadd_ptr", 3000),
     "vecadd_view-3000": lambda: vecadd("vecadd_view", 3000),
@@ -150,6 +175,7 @@ QUICK: dict[str, Callable[[], Case]] = {
     "gemm_negated-200x136x72": lambda: gemm_negated(200, 136, 72),
     "softmax-3x1000": lambda: softmax(3, 1000),
     "layernorm-2x2500": lambda: layernorm(2, 2500),
+    "flash_attention-2x200x100": lambda: flash_attention(2, 200, 100),
 }
 """Shapes that are no multiples of the tile."""
 
@@ -177,4 +203,8 @@ SWEEP: dict[str, Callable[[], Case]] = {
     "softmax-4x7": lambda: softmax(4, 7),
     "layernorm-2x1024": lambda: layernorm(2, 1024),
     "layernorm-2x17": lambda: layernorm(2, 17),
+    "flash_attention-1x128x64": lambda: flash_attention(1, 128, 64),
+    "flash_attention-2x256x320": lambda: flash_attention(2, 256, 320),
+    "flash_attention-3x1x1": lambda: flash_attention(3, 1, 1),
+    "flash_attention-1x129x65": lambda: flash_attention(1, 129, 65),
 }

@@ -18,7 +18,7 @@ TEXT_OF = {"13.1": "13.2", "13.2": "13.2", "13.3": "13.4", "13.4": "13.4"}
 
 def exports():
     """(name, function of output path and version) of every kernel."""
-    for name in ("gemm", "gemm_negated", "softmax", "layernorm"):
+    for name in ("gemm", "gemm_negated", "softmax", "layernorm", "flash_attention"):
         yield name, runpy.run_path(str(EXAMPLES / f"{name}.py"))["export"]
     vecadd = runpy.run_path(str(EXAMPLES / "vecadd.py"))["export"]
     for form in ("ptr", "view"):
