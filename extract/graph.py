@@ -169,6 +169,10 @@ class Graph:
         self.shared.recosted = True
         return graph
 
+    def copy(self) -> Graph:
+        """The same e-graph with nothing worked out yet, for measuring."""
+        return replace(self, shared=Shared())
+
     def with_limit(self, limit: ArrayLike) -> Graph:
         """The same e-graph under other resource limits [r]."""
         graph = replace(self, limit=np.atleast_1d(_floats("limit", limit)))
