@@ -163,9 +163,8 @@ class _Selector:
         legal: dict[int, bool] = {}
         for node in self.frozen.nodes:
             if node.op in PRODUCTS:
-                place = self.owner[node.cls][0]
-                choice = self.oracle.choice(node.literals[0])
-                legal[place] = legal.get(place, False) or self.allowed(choice)
+                place, layout = self.owner[node.cls]
+                legal[place] = legal.get(place, False) or self.cost_product(node, layout, False)[0] is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF) and not legal.get(self.frozen.class_of(number), False):
                 raise UnsupportedError(
@@ -471,6 +470,8 @@ class _Selector:
         atom = choice.atom
         m, n, k = atom.shape
         if atom.threads == 1:
+            if self.operand_width(node) < 16:
+                return None, 0  # no target widens f8 one element at a time
             operands = a.n_regs + b.n_regs
             cost = Cost(alu=work / self.target.throughput.fma_f32 + self.machine.instructions("convert", operands))
             return cost, 0
@@ -478,6 +479,11 @@ class _Selector:
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
         return Cost(tensor=cycles), 0
+
+    def operand_width(self, node: Node) -> int:
+        """Bits of an element of a product's first operand."""
+        kind = self.value_type(self.owner[node.children[0]][0])
+        return getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 64
 
     def cost_reduce(self, node: Node, layout: int, looped: bool) -> tuple[Cost | None, int]:
         dim, _, _, _, source = node.literals

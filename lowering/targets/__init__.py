@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -25,9 +27,19 @@ class TargetError(TileError):
     """A target that the compiler does not know, or that cannot run what was asked."""
 
 
-ALL_TARGETS: Mapping[str, Target] = MappingProxyType(
-    {t.name: t for t in (SM_80, SM_86, SM_89, SM_90A, SM_100A, SM_103A, SM_120A)}
-)
+def _found() -> dict[str, Target]:
+    """The records of the files named after their tier beside this one, by capability."""
+    names = sorted((m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("sm")), key=_capability)
+    records = (vars(importlib.import_module(f"{__name__}.{name}")).values() for name in names)
+    return {t.name: t for values in records for t in values if isinstance(t, Target)}
+
+
+def _capability(module: str) -> int:
+    """80 of sm80, 100 of sm100a."""
+    return int(module.strip("sma"))
+
+
+ALL_TARGETS: Mapping[str, Target] = MappingProxyType(_found())
 
 
 def target(name: str) -> Target:

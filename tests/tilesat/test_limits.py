@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -79,3 +80,27 @@ def test_kernel_without_effects_compiles_and_runs() -> None:
     kernel = tilesat.compile("entry @k(%n: tile<i32>) { return }")
     kernel.run(2, 5)
     assert "ret;" in kernel.ptx
+
+
+@pytest.mark.parametrize(("target", "opcode"), [("sm_89", "mma.sync.aligned.m16n8k32"), ("sm_90a", "wgmma.mma_async")])
+@pytest.mark.parametrize("kind", ["f8E4M3FN", "f8E5M2"])
+def test_f8_products(kind: str, target: str, opcode: str) -> None:
+    text = (EXAMPLES / "gemm.mlir").read_text().replace("xf16", f"x{kind}").replace("ptr<f16>", f"ptr<{kind}>")
+    for name in ("lda", "ldb", "k_b"):
+        text = text.replace(f"div_by<8>, %{name}", f"div_by<16>, %{name}")
+    kernel = tilesat.compile(text, target)
+    assert opcode in kernel.ptx
+    rng = np.random.default_rng(8)
+    dtype = ml_dtypes.float8_e4m3fn if kind == "f8E4M3FN" else ml_dtypes.float8_e5m2
+    m, n, k = 200, 136, 80
+    a, b = (rng.standard_normal((rows, k)).astype(dtype) for rows in (m, n))
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    d = np.full_like(c, np.nan)
+    kernel.run((2, 2), a, b, c, d, m, n, k, k, k, n, n)
+    np.testing.assert_allclose(d, a.astype(np.float64) @ b.astype(np.float64).T + c, atol=1e-4)
+
+
+def test_f8_products_are_refused_where_the_target_has_none() -> None:
+    text = (EXAMPLES / "gemm.mlir").read_text().replace("xf16", "xf8E4M3FN").replace("ptr<f16>", "ptr<f8E4M3FN>")
+    with pytest.raises(TileError, match="no matrix instruction of sm_80 fits tile<128x64xf8E4M3FN>"):
+        tilesat.compile(text, "sm_80")

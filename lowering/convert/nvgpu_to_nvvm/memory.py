@@ -15,7 +15,15 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pack, register_types, unpack
 
 SHARED_SYMBOL = "dynamic_smem"
-MMA_TYPES = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "tf32": "tf32", "i8": "s8"}
+MMA_TYPES = {
+    "f16": "f16",
+    "bf16": "bf16",
+    "f32": "tf32",
+    "tf32": "tf32",
+    "i8": "s8",
+    "f8E4M3FN": "e4m3",
+    "f8E5M2": "e5m2",
+}
 FULL_WARP_CLAMP = {"xor": 31, "down": 31, "idx": 31, "up": 0}  # PTX ISA, shfl.sync operand c: segment of 32 lanes
 SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 

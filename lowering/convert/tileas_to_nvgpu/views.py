@@ -437,13 +437,22 @@ class SharedMatrices(Registers):
         return self.emitter.extract(self._matrix(number), (row,))
 
     def make_group(self, start: int, shape: tuple[int, ...]) -> Value:
-        """The whole instruction where it makes exactly this group."""
-        number, row, _ = self._place[start]
+        """The whole instruction where it makes exactly this group, else its rows put together."""
+        rows, words = shape
+        number, row, place = self._place[start]
         instruction = self.plan.instructions[number]
         flat = [r for registers in instruction.registers for r in registers]
-        if row == 0 and flat == list(range(start, start + len(flat))) and shape == (self.plan.num, 2):
+        if (
+            row == 0
+            and flat == list(range(start, start + len(flat)))
+            and shape == (self.plan.num, len(flat) // self.plan.num)
+        ):
             return self._matrix(number)
-        return super().make_group(start, shape)
+        if self.packed or place or words != 32 // self.scalar_type.width:
+            return super().make_group(start, shape)
+        parts = [self._place[start + i * words] for i in range(rows)]
+        values = [self.emitter.extract(self._matrix(n), (r,)) for n, r, _ in parts]
+        return self.emitter.emit(nvgpu.Fragment, *values, types=[VectorType(shape, self.scalar_type)])
 
 
 class GatherLoad(Vectors):
