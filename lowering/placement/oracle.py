@@ -117,9 +117,9 @@ class LayoutOracle:
             for item, index, ty in query.rows(f"ask_{kind}"):
                 if (item, index) not in offered and isinstance(self.interner.types[ty], TileType):
                     rows.setdefault(f"{kind}_default", []).append((item, index, self._default(ty)))
-        reduced = {row[0] for row in query.rows("ask_reduce")}
-        for (ty,) in query.rows("ask_default"):
-            if ty not in reduced:
+        met = {row[0] for row in query.rows("ask_default_met")}
+        for value, ty in query.rows("ask_default"):
+            if value not in met:
                 rows.setdefault("default_layout", []).append((ty, self._default(ty)))
         return rows
 
