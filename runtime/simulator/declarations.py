@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime.simulator.errors import ParseError
 from runtime.simulator.operands import parse_constant, split_commas
-from runtime.simulator.program import Parameter, Variable
+from runtime.simulator.program import Formal, Parameter, Relocation, Variable
 from runtime.simulator.types import TYPES, PtxType
 
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*);$", re.DOTALL)
@@ -17,6 +17,7 @@ _VARIABLE = re.compile(r"\.(shared|global|const|local|param)\b(.*);$", re.DOTALL
 _ATTRIBUTES = re.compile(r"\s*(?:\.align\s+(\d+)|\.v([248])\b|\.(\w+)|(\w+)::\w+)\s*")
 _NAME = re.compile(r"([\w$%.]+)\s*((?:\[\s*\d*\s*\]\s*)*)(?:=\s*(.*))?$", re.DOTALL)
 _DIMENSION = re.compile(r"\[\s*(\d*)\s*\]")
+_ADDRESS = re.compile(r"(?:generic\(([\w$%.]+)\)|([A-Za-z_$%][\w$.]*))\s*([+-]\s*\d+)?$")
 _PARAMETER = re.compile(r"\.param\s+(.*?)([\w$%.]+)\s*((?:\[\s*\d*\s*\]\s*)*)$", re.DOTALL)
 _PARAMETER_ATTRIBUTE = re.compile(r"\.(\w+)\s*(\d+)?")
 
@@ -71,25 +72,34 @@ def _one_variable(
         raise ParseError(f"`{text.strip()}` is not a variable", line, text)
     dimensions = [int(size) if size else 0 for size in _DIMENSION.findall(match.group(2))]
     element = type_.bytes * lanes
-    initial = None if match.group(3) is None else _initial_bytes(match.group(3), type_, line, text)
+    initial, relocations = None, ()
+    if match.group(3) is not None:
+        initial, relocations = _initial_bytes(match.group(3), type_, line, text)
     if dimensions and dimensions[0] == 0 and initial is not None:
         dimensions[0] = len(initial) // (element * math.prod(dimensions[1:]))
     size = element * math.prod(dimensions)
     if initial is not None:
         initial = initial.ljust(size, b"\0")
-    return Variable(match.group(1), space, type_, size, align or element, line, initial, is_extern)
+    return Variable(match.group(1), space, type_, size, align or element, line, initial, is_extern, relocations)
 
 
-def _initial_bytes(text: str, type_: PtxType, line: int, shown: str) -> bytes:
+def _initial_bytes(text: str, type_: PtxType, line: int, shown: str) -> tuple[bytes, tuple[Relocation, ...]]:
     result = bytearray()
+    relocations: list[Relocation] = []
     for part in text.replace("{", " ").replace("}", " ").split(","):
         if not part.strip():
             continue
         constant = parse_constant(part.strip())
-        if constant is None:
-            raise ParseError(f"initial value `{part.strip()}` is not a number", line, shown)
-        result += constant_bytes(constant.value, type_)
-    return bytes(result)
+        address = _ADDRESS.match(part.strip())
+        if constant is not None:
+            result += constant_bytes(constant.value, type_)
+        elif address is not None and type_.bits == 64:
+            addend = int((address.group(3) or "0").replace(" ", ""))
+            relocations.append(Relocation(len(result), type_.bytes, address.group(1) or address.group(2), addend))
+            result += bytes(type_.bytes)
+        else:
+            raise ParseError(f"initial value `{part.strip()}` is neither a number nor an address", line, shown)
+    return bytes(result), tuple(relocations)
 
 
 def constant_bytes(value: int | float, type_: PtxType) -> bytes:
@@ -101,6 +111,21 @@ def constant_bytes(value: int | float, type_: PtxType) -> bytes:
     if type_.name == "f16":
         return np.float16(value).tobytes()
     return (int(value) % (1 << type_.bits)).to_bytes(type_.bytes, "little")
+
+
+def parse_formals(text: str, line: int) -> list[tuple[Formal, PtxType | None]]:
+    """The arguments or results of a function, with the type of those that are registers."""
+    result: list[tuple[Formal, PtxType | None]] = []
+    for part in text.split(","):
+        if part.strip().startswith(".reg"):
+            [(name, type_, _)] = parse_registers(part.strip() + ";", line)
+            result.append((Formal(name, type_.bytes, type_.bytes), type_))
+        elif part.strip():
+            [parameter] = parse_parameters(part, line)
+            align = re.search(r"\.align\s+(\d+)", part)
+            least = int(align.group(1)) if align else parameter.type.bytes
+            result.append((Formal(parameter.name, parameter.size, least), None))
+    return result
 
 
 def parse_parameters(text: str, line: int) -> list[Parameter]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.callstack import CallStack
 from runtime.simulator.errors import OperandError, SimulatorError, UnsupportedModifierError
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import PARAMETER_BASE, Machine
@@ -19,6 +20,7 @@ from runtime.simulator.program import (
     Address,
     Immediate,
     Instruction,
+    Linked,
     Negated,
     Operand,
     Register,
@@ -32,6 +34,7 @@ from runtime.simulator.types import TYPES, Array, PtxType, signed, unsigned
 
 if TYPE_CHECKING:
     from runtime.simulator.control import Control
+    from runtime.simulator.families.call import Call
 
 Step: TypeAlias = Callable[[Array | None], None]
 Sources = TypeVarTuple("Sources")
@@ -64,7 +67,8 @@ class Placed:
 class Binding:
     """What decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays.
 
-    parameter_base: the generic address of the first parameter.
+    parameter_base: the generic address of the first parameter; functions: those that the entry can call; code: the
+    address of every function of the module; call_sites: the decoded calls by instruction; printed: what printf made.
     """
 
     machine: Machine
@@ -72,7 +76,12 @@ class Binding:
     parameter_bytes: bytes
     parameter_base: int
     transfers: Transfers
+    calls: CallStack
+    functions: dict[str, Linked]
+    code: dict[str, int]
     hazards: Tracker | None = None
+    call_sites: "dict[int, Call]" = field(default_factory=lambda: dict[int, "Call"]())
+    printed: list[str] = field(default_factory=list[str])
     constants: dict[tuple[str, int], Array] = field(default_factory=dict[tuple[str, int], Array])
 
     def constant(self, bits_value: int, type_: PtxType) -> Array:
@@ -116,6 +125,11 @@ class Decode:
         self.members: Array | None = None
         self.control: Control | None = None
         self.shareable: list[Shareable] = []
+
+    @property
+    def is_in_function(self) -> bool:
+        """Whether the instruction belongs to a device function, not to the entry."""
+        return any(one.first <= self.pc < one.first + one.length for one in self.binding.functions.values())
 
     # ---- errors
 
@@ -256,6 +270,8 @@ class Decode:
         raise self.error(OperandError, f"`!{operand.register.name}` is not allowed here; negate it with not.pred first")
 
     def _symbol(self, operand: Symbol, type_: PtxType) -> Array:
+        if self.placed(operand).space == "frame":
+            raise self.error(OperandError, f"the address of `{operand.name}`, a variable of a function, needs mov")
         address = self.symbol_address(operand)
         if type_.bits < 32 or address >> type_.bits:
             raise self.error(OperandError, f"the address of `{operand.name}` does not fit type .{type_.name}")

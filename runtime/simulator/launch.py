@@ -7,15 +7,18 @@ from typing import SupportsFloat, SupportsIndex, TypeAlias
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.callstack import CallStack
 from runtime.simulator.declarations import constant_bytes
-from runtime.simulator.decode import Binding, Placed
+from runtime.simulator.decode import Binding
 from runtime.simulator.errors import LaunchError
+from runtime.simulator.functions import with_functions
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
-from runtime.simulator.machine import LOCAL_BASE, PARAMETER_BASE, SHARED_BASE, Geometry, Machine, check_geometry
+from runtime.simulator.machine import Geometry, Machine, check_geometry
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.parser import parse
-from runtime.simulator.program import Entry, Module, Parameter, Variable
+from runtime.simulator.placement import place
+from runtime.simulator.program import Entry, Module, Parameter
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.schedule import Scheduler
 from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, TensorMap
@@ -61,7 +64,7 @@ def launch(
     Raises SimulatorError with the PTX line.
     """
     module = parse(ptx)
-    kernel = _select(module, entry)
+    kernel = with_functions(module, _select(module, entry))
     clusters = _cluster(kernel, _triple("cluster", cluster))
     geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
     check_geometry(geometry)
@@ -168,40 +171,6 @@ def _argument_bytes(kernel: Entry, parameter: Parameter, value: Argument) -> byt
     raise wrong(f"{number} is a float")
 
 
-def _place(
-    module: Module, kernel: Entry, memory: GlobalMemory, parameter_bytes: bytes, dynamic: int
-) -> tuple[dict[str, Placed], int, int, int]:
-    """Addresses of all variables and parameters; bytes of shared and local memory; address of the parameters."""
-    symbols: dict[str, Placed] = {}
-    sizes = {"shared": 0, "local": 0}
-    bases = {"shared": SHARED_BASE, "local": LOCAL_BASE}
-    externs: list[Variable] = []
-    for variable in [*module.variables, *kernel.variables]:
-        if variable.is_extern and variable.space == "shared":
-            externs.append(variable)
-        elif variable.space in sizes:
-            if variable.initial is not None:
-                raise LaunchError("shared and local variables have no initial value", variable.line, variable.name)
-            start = -(-sizes[variable.space] // variable.align) * variable.align
-            sizes[variable.space] = start + variable.size
-            symbols[variable.name] = Placed(variable.space, bases[variable.space] + start, variable.size)
-        elif variable.space in ("global", "const") and not variable.is_extern:
-            data = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
-            symbols[variable.name] = Placed(variable.space, int(memory.put(data)), variable.size)
-        else:
-            raise LaunchError(f"variable `{variable.name}` cannot be placed", variable.line, variable.name)
-    align = max((variable.align for variable in externs), default=1)
-    start = -(-sizes["shared"] // align) * align
-    for variable in externs:
-        symbols[variable.name] = Placed("shared", SHARED_BASE + start, dynamic)
-    if externs or dynamic:
-        sizes["shared"] = start + dynamic
-    base = int(memory.put(np.frombuffer(parameter_bytes, np.uint8)))
-    for parameter in kernel.parameters:
-        symbols[parameter.name] = Placed("param", PARAMETER_BASE + parameter.offset, parameter.size)
-    return symbols, sizes["shared"], sizes["local"], base
-
-
 def _run(
     module: Module,
     kernel: Entry,
@@ -214,19 +183,25 @@ def _run(
 ) -> Report:
     if dynamic_smem < 0:
         raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
-    symbols, shared_size, local_size, base = _place(module, kernel, memory, parameter_bytes, dynamic_smem)
+    placement = place(module, kernel, memory, parameter_bytes, dynamic_smem)
+    shared_size = placement.shared
     limit = _SHARED_LIMIT.get(module.target.rstrip("af"), max(_SHARED_LIMIT.values()))
     if shared_size > limit:
         raise LaunchError(f"{shared_size} bytes of shared memory; {module.target} has {limit} for a CTA", kernel.line)
     lanes = _HAZARD_LANES if hazards else _BATCH_LANES
     size = geometry.cluster_size
     ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
-    machine = Machine(kernel, geometry, ctas, memory, shared_size, local_size)
+    machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
     tracker = Tracker(machine, kernel) if hazards else None
     transfers = Transfers(machine, tracker)
-    code, sites = link(kernel, Binding(machine, symbols, parameter_bytes, base, transfers, tracker))
+    calls = CallStack(machine, placement.fixed)
+    binding = Binding(
+        machine, placement.symbols, parameter_bytes, placement.parameters, transfers, calls, kernel.functions,
+        placement.code, tracker,
+    )  # fmt: skip
+    code, sites = link(kernel, binding)
     scheduler = Scheduler(machine, code, transfers, max_blocks)
     if tracker is not None:
         scheduler.barriers.observer = tracker
@@ -235,10 +210,13 @@ def _run(
         if tracker is not None:
             tracker.start()
         transfers.start()
+        calls.start()
         scheduler.run()
         transfers.end()
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, :shared_size].copy()
-    return _report(scheduler, sites, shared, shared_size)
+    report = _report(scheduler, sites, shared, shared_size)
+    report.printed = binding.printed
+    return report
 
 
 def _report(scheduler: Scheduler, sites: list[Site], shared: np.ndarray, shared_size: int) -> Report:

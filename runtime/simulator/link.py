@@ -22,6 +22,7 @@ from runtime.simulator.families import (
     async_copy,
     atomic,
     bits,
+    call,
     cluster,
     compare,
     convert,
@@ -50,6 +51,7 @@ _FAMILIES = (
     async_copy,
     atomic,
     bits,
+    call,
     cluster,
     compare,
     convert,
@@ -86,7 +88,8 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     """Decode an entry for a machine; also the memory sites, whose counts the report collects."""
     instructions = [*entry.instructions, Instruction("ret", "ret", (), [], None, entry.line, "ret;")]
     end = len(instructions)
-    code = Code(instructions, [None] * end, [None] * end, {}, set(entry.labels.values()))
+    targets = {entry.first, *entry.labels.values(), *(one.first for one in entry.functions.values())}
+    code = Code(instructions, [None] * end, [None] * end, {}, targets, entry.first)
     sites: list[Site] = []
     effects: list[Effect] = []
     for pc, instruction in enumerate(instructions):
@@ -204,6 +207,9 @@ def _control(d: Decode, pc: int, entry: Entry) -> Control:
         return decode_branch(d, pc, entry.labels)
     if base == "brx":
         return decode_branch_table(d, pc, entry.labels, entry.branch_targets)
+    function = next((one for one in entry.functions.values() if one.first <= pc < one.first + one.length), None)
+    if base == "ret" and function is not None:
+        return call.decode_return(d, function)
     if base in ("ret", "exit"):
         return decode_exit(d, pc)
     return decode_barrier(d, pc)

@@ -180,6 +180,8 @@ class OperandParser:
             return self._vector(text)
         if first == "[":
             return self._address(text)
+        if first == "(":
+            return self._list(text)
         if first == "!":
             register = self.register(text[1:].strip())
             return None if register is None else Negated(register)
@@ -226,6 +228,14 @@ class OperandParser:
                 return None
             items.append(item)
         return Vector(tuple(items))
+
+    def _list(self, text: str) -> Operand | None:
+        """The results or arguments of a call."""
+        if text[-1] != ")":
+            return None
+        items = [self._parse(part) for part in split_commas(text[1:-1]) or []]
+        known = [item for item in items if item is not None]
+        return Vector(tuple(known)) if len(known) == len(items) else None
 
     def _address(self, text: str) -> Operand | None:
         if text[-1] != "]":

@@ -6,12 +6,13 @@ refused, so that nothing with a meaning is lost.
 
 import re
 from bisect import bisect_right
+from dataclasses import replace
 from functools import lru_cache
 
-from runtime.simulator.declarations import parse_parameters, parse_registers, parse_variable
+from runtime.simulator.declarations import parse_formals, parse_parameters, parse_registers, parse_variable
 from runtime.simulator.errors import ParseError
 from runtime.simulator.operands import OperandParser, split_commas
-from runtime.simulator.program import Entry, Guard, Instruction, Module, Operand, Register, Symbol
+from runtime.simulator.program import Entry, Formal, Function, Guard, Instruction, Module, Operand, Register, Symbol
 
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _SPACE = re.compile(r"\s*")
@@ -21,13 +22,15 @@ _PRAGMA = re.compile(r'\.pragma\b\s*(?:"[^"]*"[\s,]*)+;')
 _STATEMENT = re.compile(r"[^;{}]*(?:\{[^{}]*\}[^;{}]*)*;")
 _INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([\w$%.]+)\s+)?([a-z][\w.:]*)\s*(.*);$", re.DOTALL)
 _TARGETS = re.compile(r"\.(branchtargets|calltargets)\s+(.*);$", re.DOTALL)
+_PROTOTYPE = re.compile(r"\.callprototype\s+(?:\([^)]*\)\s*)?_\s*(?:\([^)]*\))?\s*(?:\.noreturn\s*)?;$")
 _VERSION = re.compile(r"\.version\s+(\d+)\.(\d+)")
 _TARGET = re.compile(r"\.target\s+([\w, ]+?)\s*$", re.MULTILINE)
 _ADDRESS_SIZE = re.compile(r"\.address_size\s+(\d+)")
 _SECTION = re.compile(r"\.section\s+[\w.]+\s*\{[^}]*\}")
 _LINKING = re.compile(r"\.(?:visible|weak|extern|common)\b\s*")
 _ENTRY = re.compile(r"\.entry\s+([\w$%.]+)\s*(?:\(([^)]*)\))?\s*")
-_FUNCTION = re.compile(r"\.func\b")
+_FUNCTION = re.compile(r"\.func\b\s*(?:\(([^)]*)\)\s*)?([\w$%.]+)\s*(?:\(([^)]*)\))?\s*")
+_FUNCTION_DIRECTIVE = re.compile(r"\.noreturn\b\s*")
 # PTX ISA, "Performance-Tuning Directives" and "Cluster Dimension Directives"
 _ENTRY_DIRECTIVE = re.compile(
     r"\.(reqntid|maxntid|maxnreg|minnctapersm|maxnctapersm|reqnctapercluster|explicitcluster|maxclusterrank"
@@ -125,8 +128,8 @@ class _Parser:
         linking = self._accept(_LINKING)
         if match := self._accept(_ENTRY):
             self._entry(match)
-        elif self._accept(_FUNCTION):
-            self._skip_function()
+        elif match := self._accept(_FUNCTION):
+            self._function(match)
         else:
             line = self._line()
             statement = self._accept(_STATEMENT)
@@ -137,21 +140,31 @@ class _Parser:
             for variable in parse_variable(statement.group(), line, is_extern):
                 self._module.variables.append(variable)
 
-    def _skip_function(self) -> None:
-        """Read over a .func: its body matters only to `call`, which the decoder refuses."""
-        depth = 0
-        while self._position < len(self._text):
-            character = self._text[self._position]
-            self._position += 1
-            if character == "{":
-                depth += 1
-            elif character == "}":
-                depth -= 1
-                if depth == 0:
-                    return
-            elif character == ";" and depth == 0:
-                return
-        raise ParseError("a .func that never ends: `}` is missing", self._line())
+    def _function(self, match: re.Match[str]) -> None:
+        line = bisect_right(self._newlines, match.start() - 1) + 1
+        function = Function(match.group(2), line)
+        operands = OperandParser()
+        for text, formals in ((match.group(1), function.results), (match.group(3), function.arguments)):
+            for formal, register_type in parse_formals(text or "", line):
+                register = None
+                if register_type is not None:
+                    operands.declare(formal.name, register_type, None)
+                    register = operands.register(formal.name)
+                formals.append(Formal(formal.name, formal.size, formal.align, register))
+        while self._accept(_FUNCTION_DIRECTIVE) or self._accept(_PRAGMA):
+            self._skip_space()
+        opening = self._text[self._position : self._position + 1]
+        if opening not in ("{", ";"):
+            raise self._fail(f"expected `{{` or `;` after function `{function.name}`")
+        self._position += 1
+        earlier = self._module.functions.get(function.name)
+        if opening == "{":
+            function.body = Entry(function.name, line)
+            self._body(function.body, operands)
+            if earlier is not None and earlier.body is not None:
+                raise ParseError(f"function `{function.name}` is defined twice", line)
+        if earlier is None or function.body is not None:
+            self._module.functions[function.name] = function
 
     def _entry(self, match: re.Match[str]) -> None:
         line = bisect_right(self._newlines, match.start() - 1) + 1
@@ -170,13 +183,12 @@ class _Parser:
         if self._text[self._position : self._position + 1] != "{":
             raise self._fail(f"expected `{{` or a directive of entry `{entry.name}`")
         self._position += 1
-        self._body(entry)
+        self._body(entry, OperandParser())
         if entry.name in self._module.entries:
             raise ParseError(f"entry `{entry.name}` is defined twice", line)
         self._module.entries[entry.name] = entry
 
-    def _body(self, entry: Entry) -> None:
-        operands = OperandParser()
+    def _body(self, entry: Entry, operands: OperandParser) -> None:
         blocks = [Braces(0)]
         while self._skip_space():
             character = self._text[self._position]
@@ -231,6 +243,8 @@ class _Parser:
                 names = split_commas(targets.group(2)) or []
                 entry.branch_targets[name] = tuple(names)
                 return
+            if match is not None and _PROTOTYPE.match(match.group()):
+                return
             self._position = start
         if name in entry.labels:
             raise self._fail(f"label `{name}` is defined twice")
@@ -246,9 +260,7 @@ class _Parser:
                 self._unique += 1
                 unique = f"{variable.name}#{self._unique}"
                 operands.rename_variable(variable.name, unique)
-                variable = type(variable)(
-                    unique, variable.space, variable.type, variable.size, variable.align, line, variable.initial
-                )
+                variable = replace(variable, name=unique)
             entry.variables.append(variable)
 
 

@@ -99,6 +99,16 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
+class Relocation:
+    """Part of an initial value that is an address: bytes into the value, what it names, plus bytes."""
+
+    position: int
+    size: int
+    name: str
+    addend: int
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A variable in a state space; size in bytes is 0 for `.extern .shared x[]`."""
 
@@ -110,6 +120,7 @@ class Variable:
     line: int
     initial: bytes | None = None
     is_extern: bool = False
+    relocations: tuple["Relocation", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +134,61 @@ class Parameter:
     is_array: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """An argument or result of a function: a parameter variable, or a register where the function declares one."""
+
+    name: str
+    size: int
+    align: int
+    register: Register | None = None
+
+
+@dataclass(slots=True)
+class Function:
+    """A device function; body is None where the module only declares it."""
+
+    name: str
+    line: int
+    results: list[Formal] = field(default_factory=list[Formal])
+    arguments: list[Formal] = field(default_factory=list[Formal])
+    body: "Entry | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A function inside an entry that calls it.
+
+    first, length: its first instruction and how many it has; frame: bytes of its variables in local memory, aligned to
+    16; results and arguments: as declared, named as the entry's slots or registers name them; registers: indices of its
+    registers; is_recursive: whether it can be called again before it returns.
+    """
+
+    name: str
+    first: int
+    length: int
+    frame: int
+    results: tuple[Formal, ...]
+    arguments: tuple[Formal, ...]
+    registers: range
+    is_recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A variable of a function: bytes from the start of its frame."""
+
+    offset: int
+    size: int
+
+
 @dataclass(slots=True)
 class Entry:
-    """A kernel; labels map to instruction indices."""
+    """A kernel; labels map to instruction indices.
+
+    first: where it starts; before that stand the functions it calls, by name in functions. slots: their variables;
+    stack: bytes of local memory for their frames.
+    """
 
     name: str
     line: int
@@ -136,13 +199,19 @@ class Entry:
     labels: dict[str, int] = field(default_factory=dict[str, int])
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    first: int = 0
+    functions: dict[str, Linked] = field(default_factory=dict[str, Linked])
+    slots: dict[str, Slot] = field(default_factory=dict[str, Slot])
+    stack: int = 0
 
 
 @dataclass(slots=True)
 class Module:
-    """A PTX file."""
+    """A PTX file; linked: entries with the functions that they call, as far as they were asked for."""
 
     version: tuple[int, int] = (0, 0)
     target: str = ""
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
     variables: list[Variable] = field(default_factory=list[Variable])
+    linked: dict[str, Entry] = field(default_factory=dict[str, Entry])

@@ -33,7 +33,8 @@ class Report:
 
     instructions: full opcode to instructions issued by warps (predicated-off ones too); bank_conflicts: PTX line to
     wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory
-    [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic.
+    [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic;
+    printed: what each printf of each thread made.
     """
 
     instructions: Counter[str] = field(default_factory=Counter[str])
@@ -41,6 +42,7 @@ class Report:
     sectors: dict[int, Sectors] = field(default_factory=dict[int, Sectors])
     shared: Array = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
     shared_bytes: int = 0
+    printed: list[str] = field(default_factory=list[str])
 
 
 def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes: int) -> int:

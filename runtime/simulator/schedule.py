@@ -40,13 +40,17 @@ class Block:
 
 @dataclass(slots=True)
 class Code:
-    """A decoded entry: for each instruction its step (None for control), and for `.sync` ones the member mask."""
+    """A decoded entry: for each instruction its step (None for control), and for `.sync` ones the member mask.
+
+    targets: where branches and calls lead; first: where the entry starts.
+    """
 
     instructions: Sequence[Instruction]
     steps: list[Step | None]
     members: list[Array | None]
     controls: dict[int, Control]
     targets: set[int]
+    first: int = 0
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     block_of: list[Block] = field(default_factory=list[Block])
 
@@ -86,7 +90,7 @@ class Scheduler:
 
     def run(self) -> None:
         """Run one batch. Raises DeadlockError and what the instructions raise."""
-        self.ready = {0: None}
+        self.ready = {self.code.first: None}
         self.waiters.clear()
         while self.ready:
             pc, mask = self._pick()

@@ -20,7 +20,9 @@ _ORDER_LOAD = ("weak", "relaxed", "acquire", "volatile", "mmio")
 _ORDER_STORE = ("weak", "relaxed", "release", "volatile", "mmio")
 _SCOPE = ("cta", "cluster", "gpu", "sys")
 _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
-_SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry")
+_SPACES = (
+    "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func",
+)  # fmt: skip
 
 
 def take_hints(d: Decode, is_load: bool) -> tuple[bool, bool]:
@@ -45,6 +47,9 @@ def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array
     """What computes the lanes of an address, as unsigned integers of `bits` bits."""
     type_ = TYPES[f"u{bits}"]
     base = address.base
+    if isinstance(base, Symbol) and d.placed(base).space == "frame":
+        frame, inside = d.binding.calls.frame, np.uint32(d.symbol_address(base) + address.offset)
+        return lambda: frame + inside
     if isinstance(base, Symbol):
         constant = d.located(base, d.symbol_address(base) + address.offset, type_)
         return lambda: constant
@@ -97,6 +102,8 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
     values = address_values(d, address, 64)
     site.counts_sectors = True
     cells = machine.global_space.cells[size]
+    if space == "param" and (is_local(d, address) or d.is_in_function):
+        return open_port(d, site, "local", address, size)
     if space == "param":
         shift = np.uint64(d.binding.parameter_shift)
         return Port(lambda lanes: (cells, site.global_index(_pick(values(), lanes) + shift, size, lanes)))
@@ -120,6 +127,11 @@ def open_port(d: Decode, site: Site, space: str, address: Address, size: int) ->
         return cells, site.global_index(wanted, size, lanes)
 
     return Port(generic)
+
+
+def is_local(d: Decode, address: Address) -> bool:
+    """Whether an address names a variable in local memory."""
+    return isinstance(address.base, Symbol) and d.placed(address.base).space in ("local", "frame")
 
 
 class _MixedWindowsError(Exception):
@@ -173,7 +185,7 @@ def decode_load(d: Decode) -> Step:
     items = d.vector(0, (count,))
     address = d.address(1)
     targets = [None if isinstance(item, Sink) else d.wide_target(item, type_) for item in items]
-    if space == "param" and not isinstance(address.base, Register):
+    if space == "param" and not isinstance(address.base, Register) and not is_local(d, address):
         return _load_parameter(d, type_, address, targets)
     size = type_.bytes * count
     site = Site(d.machine, d.instruction)
@@ -271,7 +283,8 @@ def decode_store(d: Decode) -> Step:
     space = _space(d)
     type_, count = _element(d)
     d.finish(2 + has_policy)
-    if space in ("const", "param"):
+    address = d.address(0)
+    if space == "const" or (space == "param" and not is_local(d, address) and not d.is_in_function):
         raise d.unsupported(f"a store to .{space}")
     items = d.vector(1, (count,))
     raw_type = type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]
@@ -282,7 +295,6 @@ def decode_store(d: Decode) -> Step:
     size = type_.bytes * count
     site = Site(d.machine, d.instruction)
     d.site = site
-    address = d.address(0)
     port = open_port(d, site, space, address, size)
     machine = d.machine
     whole = np.empty((machine.lanes, size), np.uint8)

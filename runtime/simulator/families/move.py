@@ -6,7 +6,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Operand, Vector
+from runtime.simulator.program import Operand, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
@@ -22,8 +22,9 @@ def decode_mov(d: Decode) -> Step:
         return _unpack(d, type_, target, source)
     if isinstance(source, Vector):
         return _pack(d, type_, target, source)
-    if type_.bits == 128:
-        return into(d.write(0, type_), _copy, d.read(1, type_))
+    if isinstance(source, Symbol) and d.placed(source).space == "frame":
+        frame, offset = d.binding.calls.frame, np.uint32(d.symbol_address(source))
+        return assign(d.write(0, type_), lambda: frame + offset)
     return into(d.write(0, type_), _copy, d.read(1, type_))
 
 
