@@ -65,11 +65,11 @@ def _mode(d: Decode, dimensions: int, names: Sequence[str]) -> Mode:
     name = d.take(*names) or "tile"
     if name in ("tile::gather4", "tile::scatter4"):
         if dimensions != 2:
-            raise d.unsupported(f"`{d.instruction.opcode}`: .{name} is 2d")
+            raise d.error(OperandError, f".{name} needs 2 dimensions, not {dimensions}")
         return Mode(name, 5, 0)
     if name.startswith("im2col"):
         if dimensions < 3:
-            raise d.unsupported(f"`{d.instruction.opcode}`: .{name} is 3d to 5d")
+            raise d.error(OperandError, f".{name} needs 3 to 5 dimensions, not {dimensions}")
         offsets = {"im2col": dimensions - 2, "im2col_no_offs": 0}.get(name, 2)
         return Mode(name, dimensions, offsets)
     return Mode(name, dimensions, 0)
