@@ -4,6 +4,7 @@ An operation of a warpgroup is complete when any of its warps has waited for it;
 wait. Source: PTX ISA, "wgmma.wait_group" (accessing what an operation reads before it completes is undefined).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ class AsyncReads:
         self._lines = np.zeros(64, np.int64)
         self._count = 0
         self._flying: list[Reading] = []
+        self._knows: dict[int, Callable[[int], bool]] = {}
 
     def start(self) -> None:
         """A batch begins: nothing is in flight."""
@@ -46,15 +48,27 @@ class AsyncReads:
         self._waited.fill(_NEVER)
         self._count = 0
         self._flying.clear()
+        self._knows.clear()
 
-    def begin(self, site: Site, where: Array, first_lane: int, committed: Array) -> None:
-        """A warpgroup starts an operation that reads bytes; committed: groups that each warp has committed."""
+    def _new(self, site: Site) -> int:
         if self._count == len(self._waited):
             self._waited = np.concatenate([self._waited, np.full_like(self._waited, _NEVER)])
             self._lines = np.concatenate([self._lines, np.zeros_like(self._lines)])
         number = self._count
         self._count += 1
         self._lines[number] = site.instruction.line
+        return number
+
+    def begin_for(self, site: Site, where: Array, first_lane: int, knows: Callable[[int], bool]) -> None:
+        """A thread starts an operation that reads bytes; knows: whether the warp of a lane knows it is complete."""
+        number = self._new(site)
+        warp = first_lane % self._machine.slots // WARP // WARPS
+        self._last[where, min(warp, self._last.shape[1] - 1)] = number
+        self._knows[number] = knows
+
+    def begin(self, site: Site, where: Array, first_lane: int, committed: Array) -> None:
+        """A warpgroup starts an operation that reads bytes; committed: groups that each warp has committed."""
+        number = self._new(site)
         warp = first_lane % self._machine.slots // WARP // WARPS * WARPS
         cta = first_lane // self._machine.slots
         self._last[where, warp // WARPS] = number
@@ -91,6 +105,8 @@ class AsyncReads:
         knows: Array = known[cta, warp][..., others] >= waits
         knows |= (others == warp[..., None, None]) & (waits != _NEVER)
         bad: Array = (operation != _NONE) & ~knows.any(axis=-1)
+        if self._knows and bad.any():
+            bad = self._ask(bad, operation, np.broadcast_to(lanes[..., None], operation.shape))
         if bad.any():
             position = tuple(int(axis[0]) for axis in np.nonzero(bad))
             byte = int(np.broadcast_to(where, bad.shape[:-1])[position[:-1]]) % self._machine.shared.stride
@@ -102,3 +118,14 @@ class AsyncReads:
                 site.instruction.line,
                 site.instruction.text,
             )
+
+    def _ask(self, bad: Array, operation: Array, lanes: Array) -> Array:
+        """What is left of `bad` when operations of single threads say whether they are known to be complete."""
+        result = bad.copy()
+        for number in np.unique(operation[bad]).tolist():
+            knows = self._knows.get(number)
+            if knows is not None:
+                here = bad & (operation == number)
+                known = [lane for lane in np.unique(lanes[here]).tolist() if knows(lane)]
+                result &= ~(here & np.isin(lanes, known))
+        return result

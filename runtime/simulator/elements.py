@@ -10,11 +10,12 @@ from runtime.simulator.floats import bf16_to_f32, float8_table, tf32_values
 from runtime.simulator.types import Array
 
 # Bits that one element of a matrix operand takes in shared memory or a register. A name that starts with "byte." is a
-# narrow float in a byte of its own, as kind::f8f6f4 of mma.sync wants it.
+# narrow float in a byte of its own, as kind::f8f6f4 of mma.sync wants it; "pad." is one of 16 packed together at the
+# front of 16 bytes, as tcgen05.mma reads it from shared memory.
 # Source: PTX ISA, "mma", "wgmma.mma_async" and "tcgen05.mma", the matrix data types.
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1, "s4": 4, "u4": 4, "e2m1": 4,
-    "byte.e2m1": 8, "byte.e3m2": 8, "byte.e2m3": 8,
+    "byte.e2m1": 8, "byte.e3m2": 8, "byte.e2m3": 8, "pad.e2m1": 8, "pad.e3m2": 8, "pad.e2m3": 8,
 }  # fmt: skip
 # Narrow floats: (exponent bits, fraction bits, bias). No infinities or NaN.
 # Source: OCP Microscaling Formats (MX) Specification 1.0, "FP6" and "FP4".
@@ -67,7 +68,23 @@ def decoder(element: str) -> Decoder:
         return lambda raw: np.unpackbits(raw, axis=-1, bitorder="little").astype(np.float32)
     if element.startswith("byte."):
         return _in_byte(element.removeprefix("byte."))
+    if element.startswith("pad."):
+        return _padded(element.removeprefix("pad."))
     return _nibbles(element)
+
+
+def unpack(rows: Array, bits: int) -> Array:
+    """Bytes [..., 16], one element of 6 or 4 bits each, from the front of rows of 16 bytes."""
+    if bits == 4:
+        low = rows[..., :8]
+        return np.stack([low & 15, low >> 4], axis=-1).reshape(rows.shape)
+    given = np.unpackbits(rows[..., :12], axis=-1, bitorder="little").reshape(*rows.shape[:-1], 16, 6)
+    return np.packbits(given, axis=-1, bitorder="little")[..., 0]
+
+
+def _padded(element: str) -> Decoder:
+    table, bits = narrow_table(element), 4 if element == "e2m1" else 6
+    return lambda raw: table.take(unpack(raw.reshape(*raw.shape[:-1], -1, 16), bits)).reshape(raw.shape)
 
 
 def _in_byte(element: str) -> Decoder:

@@ -29,6 +29,7 @@ from runtime.simulator.families import (
     fence,
     floating,
     integer,
+    launch_control,
     load_store,
     matrix,
     matrix_narrow,
@@ -38,6 +39,9 @@ from runtime.simulator.families import (
     move,
     packed,
     register_control,
+    store_async,
+    tcgen05,
+    tensormap,
     warp,
     wgmma,
 )
@@ -57,6 +61,7 @@ _FAMILIES = (
     convert,
     fence,
     integer,
+    launch_control,
     load_store,
     matrix,
     matrix_narrow,
@@ -65,10 +70,18 @@ _FAMILIES = (
     mma,
     move,
     register_control,
+    tcgen05,
+    tensormap,
     warp,
     wgmma,
 )
 _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
+# Opcodes that another family decodes where they have a certain modifier.
+_BY_MODIFIER: dict[tuple[str, str], Decoder] = {
+    ("st", "async"): store_async.decode_store_async,
+    ("red", "async"): store_async.decode_reduce_async,
+    ("prefetch", "tensormap"): tensormap.decode_prefetch_map,
+}
 
 
 def _table() -> dict[str, Decoder]:
@@ -159,6 +172,8 @@ def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
         return warp.decode_warp_barrier(d)
     # one opcode, two families: the last type decides
     decoder: Decoder | None = _TABLE.get(base)
+    for modifier in d.instruction.modifiers[:2]:
+        decoder = _BY_MODIFIER.get((base, modifier), decoder)
     if base in packed.OPCODES and packed.is_packed(d):
         decoder = packed.OPCODES[base]
     elif base in floating.OPCODES and (base not in integer.OPCODES or (d.types and d.types[-1].is_float)):

@@ -68,6 +68,11 @@ class TileReader:
     def _cells(self, descriptor: Descriptor) -> Array:
         return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)
 
+    def bytes(self, tile: Tile, asker: int) -> Array:
+        """Positions in the machine's shared bytes of what an asker's tile takes."""
+        cells = tile.cells[asker if tile.which is None else int(tile.which[asker])]
+        return (cells.reshape(-1, 1) * UNIT + np.arange(UNIT)).reshape(-1)
+
     def raw(self, tile: Tile) -> Array:
         """The bytes of the tiles: [tile, row, k bytes], or [tile, k, row bytes] for MN-major."""
         data = self._machine.shared.cells[UNIT].take(tile.cells)

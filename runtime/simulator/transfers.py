@@ -7,6 +7,7 @@ then the destination holds 0xFF bytes. Source: PTX ISA, "Asynchronous Operations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -45,6 +46,18 @@ class Transfer:
     is_done: bool = False
 
 
+class Part(Protocol):
+    """State of instructions whose operations complete as transfers; it starts and ends with every batch."""
+
+    def start(self) -> None:
+        """A batch begins."""
+        ...
+
+    def end(self) -> None:
+        """A batch ends."""
+        ...
+
+
 @dataclass(slots=True)
 class Groups:
     """The bulk groups of one thread: the open one, and the committed ones, oldest first."""
@@ -67,6 +80,7 @@ class Transfers:
         self.failed_requests: set[int] = set()
         self._flying: list[Transfer] = []
         self._groups: dict[int, Groups] = {}
+        self.parts: list[Part] = []
 
     @property
     def is_late(self) -> bool:
@@ -86,6 +100,8 @@ class Transfers:
         self.failed_requests.clear()
         self._flying.clear()
         self._groups.clear()
+        for part in self.parts:
+            part.start()
 
     def issue(self, transfer: Transfer) -> None:
         """Start a transfer. Raises HazardError, and Fault-free errors of its mbarrier located at its site."""
@@ -214,6 +230,8 @@ class Transfers:
 
     def end(self) -> None:
         """A batch ends. Raises HazardError for what was never waited for and for bytes never delivered."""
+        for part in self.parts:
+            part.end()
         if self.tracker is None:
             return
         for transfer in self._flying:

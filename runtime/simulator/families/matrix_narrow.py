@@ -13,6 +13,7 @@ import numpy as np
 
 from runtime.simulator.access import Pattern
 from runtime.simulator.decode import Decode, Step
+from runtime.simulator.elements import unpack
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.families.matrix import MatrixSite, all_members, decode_ldmatrix, decode_stmatrix
@@ -73,17 +74,6 @@ def _form(d: Decode, shapes: tuple[str, ...]) -> Form:
     return Form(count, rows, row, column, packing)
 
 
-def unpack(rows: Array, packing: str | None) -> Array:
-    """Bytes [..., 16], one element each, from rows of 16 bytes."""
-    if packing is None:
-        return rows
-    if packing == "b4x16_p64":
-        low = rows[..., :8]
-        return np.stack([low & 15, low >> 4], axis=-1).reshape(rows.shape)
-    bits = np.unpackbits(rows[..., :12], axis=-1, bitorder="little").reshape(*rows.shape[:-1], 16, 6)
-    return np.packbits(bits, axis=-1, bitorder="little")[..., 0]
-
-
 class RowSite(MatrixSite):
     """The place of a narrow ldmatrix or stmatrix, remembering the 16-byte cells of each address pattern."""
 
@@ -132,7 +122,8 @@ def _load(d: Decode) -> Step:
         if tracker is not None:
             tracker.read(site, _ROW, *_by_row(cells, lanes))
         rows = machine.shared.cells[_ROW].take(cells).view(np.uint8).reshape(-1, form.count, form.rows, _ROW)
-        picked = unpack(rows, form.packing)[:, :, form.row, form.column]  # [warp, matrix, register, lane, byte]
+        elements = rows if form.packing is None else unpack(rows, int(form.packing[1]))
+        picked = elements[:, :, form.row, form.column]  # [warp, matrix, register, lane, byte]
         words = np.ascontiguousarray(picked).view(np.uint32).reshape(-1, count, WARP)
         for number, target in enumerate(targets):
             column = words[:, number].reshape(-1)

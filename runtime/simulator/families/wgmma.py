@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.descriptors import UNIT, DescriptorError, wgmma_descriptor
+from runtime.simulator.descriptors import DescriptorError, wgmma_descriptor
 from runtime.simulator.elements import BITS, decoder
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.matrix import all_members
@@ -119,8 +119,7 @@ class SharedOperand:
     def bytes(self, chosen: Selection, number: int) -> Array:
         """Positions in the machine's shared bytes of what warpgroup `number` of a selection reads."""
         tile = self.reader.tile(self._descriptors[chosen.first], chosen.cta)
-        cells = tile.cells[number if tile.which is None else int(tile.which[number])]
-        return (cells.reshape(-1, 1) * UNIT + np.arange(UNIT)).reshape(-1)
+        return self.reader.bytes(tile, number)
 
 
 class RegisterOperand:

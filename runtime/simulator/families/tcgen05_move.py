@@ -1,0 +1,222 @@
+"""tcgen05.ld{.red} and tcgen05.st: between registers of a warp and its 32 lanes of tensor memory.
+
+.pack::16b takes the low halves of two columns into one register, .unpack::16b is its inverse: such a move covers twice
+the columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Shape".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runtime.simulator.decode import Decode, Step
+from runtime.simulator.errors import OperandError, OutOfBoundsError
+from runtime.simulator.families.load_store import address_values
+from runtime.simulator.families.matrix import all_members
+from runtime.simulator.families.tcgen05_site import TensorSite
+from runtime.simulator.machine import WARP
+from runtime.simulator.program import Register
+from runtime.simulator.register_block import RegisterBlock
+from runtime.simulator.tensor_memory import COLUMNS, LANES, MOVES, SLAB, TensorMemoryError, move_places
+from runtime.simulator.types import TYPES, Array
+
+_REPEATS = tuple(f"x{1 << power}" for power in range(8))
+_MOST_REGISTERS = 128
+_HALF = np.uint32(0xFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A data movement: registers, and [register, thread] lanes and columns relative to the address."""
+
+    registers: int
+    lanes: Array
+    columns: Array
+    is_packed: bool
+    width: int
+
+
+def _form(d: Decode, packing: str, split: int) -> Form:
+    d.need("sync")
+    d.need("aligned")
+    all_members(d)
+    shape = d.need(*MOVES)
+    repeats = int(d.need(*_REPEATS)[1:])
+    is_packed = d.flag(packing)
+    registers = MOVES[shape] * repeats
+    if registers > _MOST_REGISTERS or (is_packed and 2 * registers > _MOST_REGISTERS):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    lanes, columns = move_places(shape, repeats, split)
+    scaled = 2 * columns if is_packed else columns
+    return Form(registers, lanes, scaled, is_packed, int(scaled.max()) + 1 + is_packed)
+
+
+class Places:
+    """Where the warps that take part find the cells of a move."""
+
+    def __init__(self, site: TensorSite, form: Form) -> None:
+        self._site, self._form = site, form
+
+    def of(self, lane: int, address: int) -> tuple[int, Array, Array]:
+        """CTA, lanes and columns [register, thread] of the warp of a lane. Raises."""
+        site, form = self._site, self._form
+        machine = site.machine
+        cta, warp = lane // machine.slots, lane % machine.slots // WARP
+        lanes, columns = form.lanes + (address >> 16), form.columns + (address & 0xFFFF)
+        slab = warp % 4 * SLAB
+        low, high = int(lanes.min()), int(lanes.max())
+        if low < slab or high >= slab + SLAB or high >= LANES:
+            raise site.error(
+                OutOfBoundsError,
+                f"{machine.describe(lane)} moves lanes {low} to {high} of tensor memory; warp {warp} may use "
+                f"{slab} to {slab + SLAB - 1}",
+            )
+        first = address & 0xFFFF
+        if first + form.width > COLUMNS:
+            raise site.error(OutOfBoundsError, f"columns {first} to {first + form.width - 1} of {COLUMNS}")
+        try:
+            site.core.memory.check(cta, int(columns.min()), 1)
+            site.core.memory.check(cta, first, form.width) if self._is_dense() else self._each(cta, columns)
+        except TensorMemoryError as problem:
+            raise site.wrong(lane, str(problem)) from None
+        return cta, lanes, columns
+
+    def _is_dense(self) -> bool:
+        return self._form.columns.size == self._form.registers * WARP and int(self._form.columns[0].max()) < 16
+
+    def _each(self, cta: int, columns: Array) -> None:
+        for column in np.unique(columns).tolist():
+            self._site.core.memory.check(cta, column, 1 + self._form.is_packed)
+
+
+def _warps(site: TensorSite, mask: Array | None) -> list[tuple[int, Array]]:
+    """(first active lane, numbers of the active lanes) of every warp that takes part."""
+    lanes = site.machine.active(mask)
+    here = site.machine.live_mask() if lanes is None else lanes
+    by_warp = here.reshape(-1, WARP)
+    found: list[tuple[int, Array]] = []
+    for warp in np.flatnonzero(by_warp.any(axis=1)).tolist():
+        numbers = warp * WARP + np.flatnonzero(by_warp[warp])
+        found.append((int(numbers[0]), numbers))
+    return found
+
+
+def _registers(d: Decode, number: int, count: int) -> list[Register]:
+    items = [item for item in d.vector(number, (count,)) if isinstance(item, Register)]
+    if len(items) != count:
+        raise d.error(OperandError, f"operand {number + 1} must list {count} registers")
+    return items
+
+
+def decode_load(d: Decode) -> Step:
+    """tcgen05.ld{.red}."""
+    reduces = d.flag("red")
+    split = d.constant_int(len(d.operands) - 1) if "16x32bx2" in d.instruction.modifiers else 0
+    form = _form(d, "pack::16b", split)
+    reduction = _reduction(d) if reduces else None
+    if not reduces and d.type().name != "b32":
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    d.finish(2 + reduces + ("16x32bx2" in d.instruction.modifiers))
+    registers = _registers(d, 0, form.registers)
+    if isinstance(d.operands[1], Register) and reduction is not None:
+        registers = [*registers, d.operands[1]]
+    for register in registers:
+        d.target(register, TYPES["b32"])
+    block = RegisterBlock(d.machine, registers)
+    address = address_values(d, d.address(1 + reduces), 32)
+    site = TensorSite(d)
+    places, order, tracker = Places(site, form), site.core.order, d.binding.hazards
+    rows = None if tracker is None else tracker.flights.rows(registers)
+
+    def step(mask: Array | None) -> None:
+        words, addresses = site.core.memory.words, address()
+        parts: list[Array] = []
+        numbers: list[Array] = []
+        for lane, active in _warps(site, mask):
+            cta, lanes, columns = places.of(lane, int(addresses[lane]))
+            values = words[cta, lanes, columns]
+            if form.is_packed:
+                values = values & _HALF | words[cta, lanes, columns + 1] << np.uint32(16)
+            if order is not None:
+                order.move(site, lane, cta, lanes, columns, is_store=False)
+            if reduction is not None:
+                values = np.concatenate([values, reduction.of(values)[None, :]])
+            parts.append(values[:, active % WARP])
+            numbers.append(active)
+        if not parts:
+            return
+        values, where = np.concatenate(parts, axis=1), np.concatenate(numbers)
+        if tracker is not None and rows is not None:
+            tracker.flights.load(site, rows, where, values)
+            values = np.full_like(values, 0xFFFFFFFF)
+        block.write(values, None if where.size == d.machine.lanes else where)
+
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """.red of tcgen05.ld: the smallest or largest of a thread's values."""
+
+    dtype: np.dtype[Any]
+    is_max: bool
+    is_absolute: bool
+    keeps_nan: bool
+
+    def of(self, values: Array) -> Array:
+        """The reduced bits [thread] of register bits [register, thread]."""
+        typed = values.view(self.dtype)
+        if self.is_absolute:
+            typed = np.abs(typed)
+        if self.dtype.kind == "f" and not self.keeps_nan:
+            result: Array = (np.fmax if self.is_max else np.fmin).reduce(typed, axis=0)
+        else:
+            result = (np.maximum if self.is_max else np.minimum).reduce(typed, axis=0)
+        return result.view(np.uint32)
+
+
+def _reduction(d: Decode) -> Reduction:
+    operation = d.need("min", "max")
+    is_absolute, keeps_nan = d.flag("abs"), d.flag("NaN")
+    name = d.type().name
+    types = {"f32": np.dtype(np.float32), "u32": np.dtype(np.uint32), "s32": np.dtype(np.int32)}
+    allowed = name in types and (name == "f32" or not (is_absolute or keeps_nan))
+    if not allowed or not any(shape in d.instruction.modifiers for shape in ("32x32b", "16x32bx2")):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    return Reduction(types[name], operation == "max", is_absolute, keeps_nan)
+
+
+def decode_store(d: Decode) -> Step:
+    """tcgen05.st."""
+    has_split = "16x32bx2" in d.instruction.modifiers
+    split = d.constant_int(1) if has_split else 0
+    form = _form(d, "unpack::16b", split)
+    if d.type().name != "b32":
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    d.finish(2 + has_split)
+    registers = _registers(d, 1 + has_split, form.registers)
+    for register in registers:
+        d.value(register, TYPES["b32"])
+    block = RegisterBlock(d.machine, registers)
+    address = address_values(d, d.address(0), 32)
+    site = TensorSite(d)
+    places, order = Places(site, form), site.core.order
+
+    def step(mask: Array | None) -> None:
+        words, addresses = site.core.memory.words, address()
+        given = block.read(None)
+        for lane, active in _warps(site, mask):
+            cta, lanes, columns = places.of(lane, int(addresses[lane]))
+            values = given[:, active]
+            where = lanes[:, active % WARP], columns[:, active % WARP]
+            if order is not None:
+                order.move(site, lane, cta, *where, is_store=True)
+            if form.is_packed:
+                words[cta, where[0], where[1]] = values & _HALF
+                words[cta, where[0], where[1] + 1] = values >> np.uint32(16)
+                if order is not None:
+                    order.move(site, lane, cta, where[0], where[1] + 1, is_store=True)
+            else:
+                words[cta, where[0], where[1]] = values
+
+    return step

@@ -1,0 +1,82 @@
+"""What the tcgen05 instructions of a launch share: tensor memory, its hazards, and commits on their way."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.errors import HazardError
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.machine import Machine
+from runtime.simulator.tensor_memory import TensorMemory
+from runtime.simulator.tensor_order import TensorOrder
+from runtime.simulator.transfers import Transfer, Transfers
+from runtime.simulator.types import Array
+
+
+class TensorCore:
+    """Tensor memory of a machine, and with hazard tracking the operations on it."""
+
+    def __init__(self, machine: Machine, transfers: Transfers, tracker: Tracker | None) -> None:
+        self.machine = machine
+        self.memory = TensorMemory(machine)
+        self.tracker = tracker
+        self.order = None if tracker is None else TensorOrder(machine, tracker.clocks)
+        self._transfers = transfers
+        self._commits: dict[int, list[Transfer]] = {}
+
+    def start(self) -> None:
+        """A batch begins."""
+        self.memory.start()
+        self._commits.clear()
+        if self.order is not None:
+            self.order.start()
+
+    def end(self) -> None:
+        """A batch ends. Raises HazardError where columns were not given back."""
+        left = self.memory.left()
+        if left and self.order is not None:
+            raise HazardError(
+                f"CTA {self.machine.describe_cta(left[0])} ends with tensor memory allocated; "
+                "every tcgen05.alloc needs a tcgen05.dealloc before the exit"
+            )
+
+    def group(self, cta: int, size: int) -> list[int]:
+        """The CTAs of a group, the even one first; of two CTAs the pair in the cluster."""
+        return [cta] if size == 1 else [cta & ~1, cta | 1]
+
+    def commit(self, site: Site, lane: int, cells: list[int]) -> None:
+        """Arrive at mbarriers when all operations that the thread has issued are complete."""
+        count = 0 if self.order is None else len(self.order.operations)
+        earlier = self._commits.setdefault(lane, [])
+        for cell in cells:
+            transfer = Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1)
+            transfer.write = self._arrival(transfer, count, list(earlier))
+            self._transfers.issue(transfer)
+            if self.order is not None:
+                earlier.append(transfer)
+
+    def _arrival(self, transfer: Transfer, count: int, earlier: list[Transfer]) -> Callable[[Array], None]:
+        def arrive(data: Array) -> None:
+            self.finish(transfer, count, earlier)
+
+        return arrive
+
+    def finish(self, transfer: Transfer, count: int, earlier: list[Transfer]) -> None:
+        """A commit's operations are complete, and with them those of earlier commits of its thread."""
+        if self.order is None or self.tracker is None or transfer.cell is None:
+            return
+        for one in earlier:
+            if not one.is_done:
+                self._transfers.complete(one)
+        commits = self._commits[transfer.lane]
+        commits[:] = [one for one in commits if one is not transfer and not one.is_done]
+        self.order.complete(count, transfer.lane, self.tracker.order.column_of(transfer.cell), transfer.phase)
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.uint8)
+
+
+def _ignore(data: Array) -> None:
+    return

@@ -1,0 +1,140 @@
+"""Tensor memory: 128 lanes of 512 columns of 32 bits in every CTA, and its allocation.
+
+An address holds the lane in its high and the column in its low half. Fresh contents are 0xFF bytes. Source: PTX ISA,
+"Tensor Memory", "tcgen05.alloc".
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from runtime.simulator.machine import Machine
+from runtime.simulator.types import Array
+
+LANES, COLUMNS = 128, 512
+SLAB = 32  # lanes that one warp of a warpgroup may access
+_POISON = 0xFFFFFFFF
+
+
+class TensorMemoryError(Exception):
+    """Internal: a wrong use of tensor memory; the caller adds the instruction and the thread."""
+
+
+class TensorMemory:
+    """The tensor memory of a machine's CTAs.
+
+    words: [cta, lane, column]; owned: which columns of a CTA are allocated.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.words = np.full((machine.ctas, LANES, COLUMNS), _POISON, np.uint32)
+        self.owned = np.zeros((machine.ctas, COLUMNS), np.bool_)
+        self._blocks: list[dict[int, int]] = [{} for _ in range(machine.ctas)]
+        self._may_allocate = np.ones(machine.ctas, np.bool_)
+
+    def start(self) -> None:
+        """A batch begins: nothing is allocated."""
+        self.words.fill(_POISON)
+        self.owned.fill(False)
+        self._may_allocate.fill(True)
+        for blocks in self._blocks:
+            blocks.clear()
+
+    def allocate(self, cta: int, columns: int) -> int:
+        """The address of fresh columns. Raises TensorMemoryError."""
+        if columns not in (32, 64, 128, 256, 512):
+            raise TensorMemoryError(f"allocates {columns} columns; the number is a power of two from 32 to 512")
+        if not self._may_allocate[cta]:
+            raise TensorMemoryError("allocates after its CTA gave up the permit (tcgen05.relinquish_alloc_permit)")
+        for first in range(0, COLUMNS - columns + 1, SLAB):
+            if not self.owned[cta, first : first + columns].any():
+                self.owned[cta, first : first + columns] = True
+                self.words[cta, :, first : first + columns] = _POISON
+                self._blocks[cta][first] = columns
+                return first
+        free = COLUMNS - int(np.count_nonzero(self.owned[cta]))
+        raise TensorMemoryError(f"waits for {columns} columns in a row, but only {free} of {COLUMNS} are free")
+
+    def free(self, cta: int, address: int, columns: int) -> None:
+        """Give columns back. Raises TensorMemoryError where they were not allocated together."""
+        first = address & 0xFFFF
+        if address >> 16 or self._blocks[cta].get(first) != columns:
+            raise TensorMemoryError(f"frees {columns} columns at {address:#x}, which were not allocated together")
+        del self._blocks[cta][first]
+        self.owned[cta, first : first + columns] = False
+
+    def relinquish(self, cta: int) -> None:
+        """The CTA allocates no more."""
+        self._may_allocate[cta] = False
+
+    def left(self) -> list[int]:
+        """The CTAs that still own columns."""
+        return [cta for cta, blocks in enumerate(self._blocks) if blocks]
+
+    def check(self, cta: int, column: int, columns: int) -> None:
+        """Raise TensorMemoryError where columns are not all allocated in a CTA."""
+        if column + columns > COLUMNS or not self.owned[cta, column : column + columns].all():
+            raise TensorMemoryError(f"uses columns {column} to {column + columns - 1}, which are not all allocated")
+
+
+def folds(layout: str) -> int:
+    """Into how many parts a layout folds the columns of a matrix."""
+    return {"full": 1, "quarter": 1, "half": 2, "slab": 4}[layout]
+
+
+def region(cells: Array, layout: str, lane: int, column: int, columns: int) -> Array:
+    """A view of the cells [lane, column] of one CTA that a matrix of `columns` columns takes.
+
+    Layouts (data paths of the PTX ISA, tcgen05.mma): "full" (A, D): row r in lane r, 128 rows; "quarter" (C, F): 64
+    rows, 16 in each 32 lanes; "half" (B, E): 64 rows, the upper half of the columns 64 lanes up; "slab" (G): 32 rows,
+    each quarter of the columns 32 lanes up. Shapes [128, n], [4, 16, n], [2, 64, n / 2], [4, 32, n / 4].
+    """
+    width = columns // folds(layout)
+    if layout == "full":
+        return cells[:, column : column + width]
+    if layout == "half":
+        return cells.reshape(2, 64, COLUMNS)[:, :, column : column + width]
+    slabs = cells.reshape(4, SLAB, COLUMNS)
+    if layout == "slab":
+        return slabs[:, :, column : column + width]
+    return slabs[:, lane % SLAB : lane % SLAB + 16, column : column + width]
+
+
+def as_matrix(part: Array, layout: str) -> Array:
+    """A region as [row, column]."""
+    if layout == "full":
+        return part
+    if layout == "quarter":
+        return part.reshape(64, -1)
+    return part.transpose(1, 0, 2).reshape(part.shape[1], -1)
+
+
+def from_matrix(matrix: Array, layout: str) -> Array:
+    """A matrix [row, column] in the shape of its region."""
+    if layout == "full":
+        return matrix
+    if layout == "quarter":
+        return matrix.reshape(4, 16, -1)
+    parts = folds(layout)
+    return matrix.reshape(matrix.shape[0], parts, -1).transpose(1, 0, 2)
+
+
+# Registers of a .x1 move, and bits of it in a lane. Source: PTX ISA, "tcgen05: Data Movement Shape".
+MOVES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
+
+
+@lru_cache(maxsize=256)
+def move_places(shape: str, repeats: int, split: int) -> tuple[Array, Array]:
+    """Lane and column [register, thread of the warp] relative to the address; split: the offset of 16x32bx2."""
+    register = np.arange(MOVES[shape] * repeats)[:, None]
+    thread = np.arange(32)[None, :]
+    zero = 0 * register + 0 * thread
+    if shape == "32x32b":
+        return thread + zero, register + zero
+    if shape == "16x32bx2":
+        return thread % 16 + zero, register + thread // 16 * split
+    if shape == "16x64b":
+        return thread // 4 + 8 * (thread % 2) + zero, 2 * register + thread // 2 % 2
+    if shape == "16x128b":
+        return thread // 4 + 8 * (register % 2), thread % 4 + 4 * (register // 2)
+    return thread // 4 + 8 * (register // 2 % 2), 2 * (thread % 4) + register % 2 + 8 * (register // 4)

@@ -1,0 +1,194 @@
+"""Hazards of tensor memory: results in flight, moves not waited for, accesses that nothing orders.
+
+tcgen05.mma, cp and shift complete when an mbarrier that a later tcgen05.commit of their thread arrives at completes a
+phase, and a warp knows that when it waited for that phase or heard of it. tcgen05.ld and st complete at tcgen05.wait of
+their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.clocks import Clocks
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.tensor_memory import COLUMNS, LANES
+from runtime.simulator.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An asynchronous operation: the thread that issued it, the instruction, and what tells shapes apart."""
+
+    site: Site
+    lane: int
+    kind: str
+    shape: object
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that arrived: operations below `count` of its thread are complete with a phase of an mbarrier."""
+
+    count: int
+    column: int
+    phase: int
+
+
+class TensorOrder:
+    """Per cell of tensor memory: the operation that wrote it last, the moves under way, the last accesses by warps."""
+
+    def __init__(self, machine: Machine, clocks: Clocks) -> None:
+        self._machine = machine
+        self._clocks = clocks
+        shape = machine.ctas, LANES, COLUMNS
+        self.operation = np.zeros(shape, np.int32)
+        self.user = np.zeros(shape, np.int32)
+        self._moving = np.zeros(shape, np.int16)  # 1 + warp for a load, -1 - warp for a store, until its wait
+        self._column = np.zeros(shape, np.int32)  # clock column of the warp that last stored or loaded
+        self._epoch = np.zeros(shape, np.int32)
+        self._stored = np.zeros(shape, np.bool_)
+        self._written = np.zeros(shape, np.bool_)
+        self._commits: dict[int, list[Commit]] = {}
+        self.operations: list[Operation] = []
+
+    def start(self) -> None:
+        """A batch begins."""
+        for array in (self.operation, self.user, self._moving, self._column, self._epoch):
+            array.fill(0)
+        self._stored.fill(False)
+        self._written.fill(False)
+        self._commits.clear()
+        self.operations.clear()
+
+    def _error(self, site: Site, lane: int, message: str) -> HazardError:
+        who = self._machine.describe(lane)
+        return HazardError(f"{who} {message}", site.instruction.line, site.instruction.text)
+
+    def knows(self, lane: int, number: int) -> bool:
+        """Whether the warp of a lane knows that an operation is complete."""
+        known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
+        for commit in reversed(self._commits.get(self.operations[number - 1].lane, [])):
+            if commit.count < number:
+                return False
+            if commit.column < known.size and int(known[commit.column]) > commit.phase:
+                return True
+        return False
+
+    def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
+        """Raise HazardError where operations (numbers from 1) are not complete as far as a lane knows."""
+        for number in np.unique(numbers):
+            if number == 0:
+                continue
+            operation = self.operations[int(number) - 1]
+            if not self.knows(lane, int(number)):
+                line = operation.site.instruction.line
+                raise self._error(
+                    site,
+                    lane,
+                    f"{verb} tensor memory that the {operation.kind} of line {line} uses and may not be done with; "
+                    "commit it (tcgen05.commit) and wait for the mbarrier first",
+                )
+
+    # ---- moves of warps
+
+    def move(self, site: Site, lane: int, cta: int, lanes: Array, columns: Array, is_store: bool) -> None:
+        """A warp loads or stores cells. Raises HazardError."""
+        where = cta, lanes, columns
+        verb = "stores to" if is_store else "loads from"
+        self.check_operations(site, lane, self.operation[where], verb)
+        if is_store:
+            self.check_operations(site, lane, self.user[where], verb)
+        moving = self._moving[where]
+        if (moving < 0).any() or (is_store and (moving != 0).any()):
+            what = "tcgen05.wait::st" if (moving < 0).any() else "tcgen05.wait::ld"
+            raise self._error(site, lane, f"{verb} tensor memory that a move is still under way to; {what} must come")
+        self._check_warps(site, lane, where, verb, all_accesses=is_store)
+        warp = lane % self._machine.slots // WARP
+        self._moving[where] = -1 - warp if is_store else 1 + warp
+        self._column[where] = int(self._clocks.column(np.array([lane]))[0])
+        self._epoch[where] = self._clocks.epoch[lane // self._machine.slots, warp]
+        self._stored[where] = is_store
+        if is_store:
+            self._written[where] = True
+            self.operation[where] = 0
+
+    def wait(self, warps: Array, is_store: bool) -> None:
+        """tcgen05.wait::ld or ::st by warps [cta, warp]."""
+        for cta, warp in zip(*np.nonzero(warps), strict=True):
+            cells = self._moving[cta]
+            cells[cells == (-1 - warp if is_store else 1 + warp)] = 0
+
+    def _check_warps(
+        self, site: Site, lane: int, where: tuple[int, Array, Array], verb: str, all_accesses: bool
+    ) -> None:
+        """Stores (with all_accesses loads too) of other warps must be ordered before."""
+        own = int(self._clocks.column(np.array([lane]))[0])
+        column = self._column[where]
+        known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
+        racing = (self._epoch[where] > known[column]) & (column != own)
+        if not all_accesses:
+            racing &= self._stored[where]
+        if racing.any():
+            raise self._error(site, lane, f"race: {verb} tensor memory that another warp used with no barrier between")
+
+    # ---- operations of the tensor core
+
+    def begin(self, site: Site, lane: int, kind: str, shape: object) -> int:
+        """An operation starts; its number."""
+        self.operations.append(Operation(site, lane, kind, shape))
+        return len(self.operations)
+
+    def read(self, number: int, cta: int, lanes: Array, columns: Array, after: tuple[str, ...]) -> None:
+        """An operation reads cells; after: kinds of earlier operations of its thread that come first by themselves."""
+        operation = self.operations[number - 1]
+        where = cta, lanes, columns
+        if not self._written[where].all():
+            raise self._error(operation.site, operation.lane, "uses tensor memory that nothing has written")
+        self._check_pipeline(operation, self.operation[where], after)
+        if (self._moving[where] < 0).any():
+            raise self._error(operation.site, operation.lane, "reads tensor memory that a tcgen05.st may not have "
+                              "reached; tcgen05.wait::st must come before")  # fmt: skip
+        self._check_warps(operation.site, operation.lane, where, "reads", all_accesses=False)
+        self.user[where] = number
+
+    def write(self, number: int, cta: int, lanes: Array, columns: Array) -> None:
+        """An operation writes cells."""
+        operation = self.operations[number - 1]
+        where = cta, lanes, columns
+        self._check_pipeline(operation, self.operation[where], ("tcgen05.mma", "tcgen05.cp", "tcgen05.shift"))
+        if self._moving[where].any():
+            raise self._error(operation.site, operation.lane, "overwrites tensor memory that a tcgen05.ld or st may "
+                              "still use; tcgen05.wait must come before")  # fmt: skip
+        self._check_warps(operation.site, operation.lane, where, "overwrites", all_accesses=True)
+        self.operation[where] = number
+        self._written[where] = True
+
+    def _check_pipeline(self, operation: Operation, numbers: Array, after: tuple[str, ...]) -> None:
+        """Operations of one thread run in order where they are of the same shape or kinds that follow each other."""
+        for number in np.unique(numbers):
+            if number == 0:
+                continue
+            earlier = self.operations[int(number) - 1]
+            same_thread = earlier.lane == operation.lane
+            follows = earlier.kind in after and (earlier.kind != operation.kind or earlier.shape == operation.shape)
+            if not (same_thread and follows):
+                self.check_operations(operation.site, operation.lane, np.array([number]), "uses")
+
+    def complete(self, count: int, lane: int, column: int, phase: int) -> None:
+        """Operations of a lane among the first `count` are complete with a phase of an mbarrier."""
+        commits = self._commits.setdefault(lane, [])
+        commits.append(Commit(count, column, phase))
+        commits.sort(key=lambda commit: commit.count)
+
+    def freed(self, site: Site, lane: int, cta: int, column: int, columns: int) -> None:
+        """A warp frees columns. Raises HazardError where something still uses them."""
+        part = np.s_[cta, :, column : column + columns]
+        for numbers in (self.operation[part], self.user[part]):
+            self.check_operations(site, lane, numbers, "frees")
+        if self._moving[part].any():
+            raise self._error(site, lane, "frees tensor memory that a tcgen05.ld or st still uses")
+        for array in (self.operation, self.user, self._moving, self._column, self._epoch):
+            array[part] = 0
+        self._written[part] = False
