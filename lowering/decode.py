@@ -62,7 +62,15 @@ class _Decoder:
         self.arithmetic = {"p." + s.name: s for s in signatures().values()}
         self.order = Order(selection)
         self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
-        self.sources = {self.frozen.class_of(k): op for k, op in self.program.source.items()}
+        self.sources: dict[int, Op] = {}
+        self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
+        for op in self.program.source.values():
+            for result in op.results:
+                value = self.frozen.class_of(self.program.number_of(result))
+                self.sources.setdefault(value, op)
+                if isinstance(op, ct.LoadPtr):
+                    around = enclosing(op)
+                    self.guarded[value] = min(self.guarded.get(value, around), around)
 
     def func(self, name: str) -> nv_tileas.Func:
         entry = self.program.entry
@@ -242,9 +250,11 @@ class _Decoder:
         """A load stands no higher than what its token comes after; a barrier orders it behind stores.
 
         An asynchronous copy in a loop may be moved ahead of it, so what it comes after outside is waited for there.
+        A load through pointers, which no bounds protect, stays inside the loops and branches that it was written in.
         """
         stores = self.order.of_load(node) - self.order.load_ids
-        depth = max(depth, self.token_depth(node))
+        guarded = self.guarded.get(self.selection.owner[cls][0], 0)
+        depth = max(depth, self.token_depth(node), min(guarded, len(self.scopes) - 1))
         scope = self.scopes[depth]
         if node.op == "p.copy" and stores & scope.body:
             self.ordered.add(cls)
@@ -483,6 +493,15 @@ class _Decoder:
                 found, extra = scalar_op(type(op), attributes, operands[0].type, kind, op)
                 values[op.results[0]] = b.value(found, *operands, types=[kind], **extra)
         return OpRegion([block])
+
+
+def enclosing(op: Op) -> int:
+    """Loops and branches around an op."""
+    count, above = 0, op.parent.parent_op if op.parent else None
+    while above is not None:
+        count += isinstance(above, ct.For | ct.If)
+        above = above.parent.parent_op if above.parent else None
+    return count
 
 
 def uniform_type(kind: Type) -> Type:

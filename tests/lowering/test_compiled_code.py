@@ -112,3 +112,31 @@ def test_tokens_order_accesses_of_different_threads() -> None:
            dynamic_smem=kernel.manifest["dynamic_smem"], hazards=True)  # fmt: skip
     np.testing.assert_array_equal(memory.get(address, (1024,), np.float32), expected)
     assert kernel.ptx.count("bar.sync") >= 3
+
+
+GUARDED = """
+entry @sum(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %n: tile<i32>) {
+  %start = make_token : token
+  %zero = constant <i32: 0> : tile<i32>
+  %one = constant <i32: 1> : tile<i32>
+  %nothing = constant <f32: 0.0> : tile<f32>
+  %total = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%sum = %nothing) -> (tile<f32>) {
+    %a, %t = load_ptr_tko weak %x token=%start : tile<ptr<f32>> -> tile<f32>, token
+    %next = addf %sum, %a : tile<f32>
+    continue %next : tile<f32>
+  }
+  %done = store_ptr_tko weak %y, %total token=%start : tile<ptr<f32>>, tile<f32> -> token
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("trips", [0, 3])
+def test_pointer_load_of_a_loop_that_does_not_run_is_not_made(trips: int) -> None:
+    """The load does not change in the loop, but its pointer is only good if the loop runs."""
+    kernel = tilesat.compile(GUARDED)
+    memory = GlobalMemory()
+    x, y = (memory.put(np.array([v], np.float32)) for v in (2.5, -1.0))
+    launch(kernel.ptx, grid=(1, 1, 1), block=tuple(kernel.manifest["block"]), args=[x if trips else 16, y, trips],
+           memory=memory, dynamic_smem=kernel.manifest["dynamic_smem"])  # fmt: skip
+    assert memory.get(y, (1,), np.float32)[0] == 2.5 * trips
