@@ -7,7 +7,7 @@ from pathlib import Path
 from ir.bytecode import read_bytecode
 from ir.core import Location, ParseError, TileError
 from ir.dialects.cuda_tile import Module
-from ir.text import parse
+from ir.text import parse, parse_all
 
 MAGIC = b"\x7fTileIR\x00"
 """First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
@@ -25,6 +25,13 @@ def load(source: bytes | str | Path) -> Module:
     return _read_file(Path(source))
 
 
+def load_all(data: bytes, name: str) -> list[Module]:
+    """The modules of a file's content, unverified: one of bytecode, of text one a program between `// -----` lines."""
+    if data.startswith(MAGIC[:1]):
+        return [read_bytecode(data, name)]
+    return parse_all(_text(data, name), name)
+
+
 def _read_file(path: Path) -> Module:
     try:
         data = path.read_bytes()
@@ -37,9 +44,12 @@ def _read_file(path: Path) -> Module:
 def _decode(data: bytes, name: str) -> Module:
     if data.startswith(MAGIC[:1]):
         return read_bytecode(data, name)
+    return parse(_text(data, name), name)
+
+
+def _text(data: bytes, name: str) -> str:
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         hint = "Tile IR is UTF-8 text, or bytecode that starts with 7F 54 69 6C 65 49 52 00"
         raise ParseError(f"neither bytecode nor text (byte {error.start})", Location(name), hint) from error
-    return parse(text, name)

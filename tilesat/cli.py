@@ -57,8 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
     _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
     check = commands.add_parser("check", help="parse and verify only")
-    check.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    check.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode; - is standard input")
     check.set_defaults(command="check")
+    _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
     targets = commands.add_parser("targets", help="list the targets and what they have")
     targets.set_defaults(command="targets")
     doctor = commands.add_parser("doctor", help="say which tools are found, and what is missing without them")
@@ -69,8 +70,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_cat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE", help="- is standard input")
+    parser.add_argument("--as", dest="form", choices=("text", "generic", "bytecode"), default="text", metavar="FORM",
+                        help="text (the default), generic or bytecode")  # fmt: skip
+    parser.add_argument("--bytecode-version", choices=("13.1", "13.2", "13.3", "13.4"), default="13.4", metavar="V")
+    parser.add_argument("--locations", action="store_true", help="print the place of each operation as loc(...)")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.set_defaults(command="cat")
+
+
 def _add_compile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR, - (standard input) or MODULE.py:KERNEL")
+    parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
     parser.add_argument(
         "--target", default=DEFAULT_TARGET, metavar="T[,T...]", help="default %(default)s; see `tilesat targets`"
     )

@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.pipeline import Options, compile_entry
+from tilesat.cutile import export, is_kernel
 from tilesat.kernel import Kernel
-from tilesat.source import Source, find_entry, read
+from tilesat.source import Source, find_entry, read, timed
 
 DEFAULT_TARGET = "sm_80"
 
 
 def compile(
-    source: Source,
+    source: Source | Any,
     target: str = DEFAULT_TARGET,
     *,
+    signature: Any = None,
     entry: str | None = None,
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str = "greedy",
 ) -> Kernel:
-    """Compile a Tile IR program, given as a path, as text or as bytecode, for one target.
+    """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
+    `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
     `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
     of atoms that may not be chosen; `extractor`: tree, greedy or ilp.
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
+    if is_kernel(source):
+        with timed(seconds, "export"):
+            source = export(source, signature, target)
     module = read(source, seconds)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
     return compile_module(module, find_entry(module, entry), target, options, seconds)

@@ -1,17 +1,52 @@
-"""`tilesat check FILE`: parse and verify only."""
+"""`tilesat check FILE`: parse and verify only; of a text with several programs, each."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
-from tilesat.cli import OK
-from tilesat.source import read
+from ir.core import Block, Region, TileError, verify
+from ir.dialects.cuda_tile import Module
+from ir.load import MAGIC, load_all
+from ir.text import parse, split_text
+from tilesat.cli import FAILED, OK
+from tilesat.failures import render
+from tilesat.inputs import content
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the module holds; errors are raised."""
-    module = read(arguments.file, {})
+    """Print what each program holds; with one program its error is raised, with several each is printed."""
+    data, name = content(arguments.file)
+    parts = [] if data.startswith(MAGIC[:1]) else _parts(data)
+    if len(parts) < 2:
+        for module in load_all(data, name) or [Module(regions=[Region([Block()])])]:
+            verify(module)
+            print(f"{name}: ok, {_summary(module)}")
+        return OK
+    return _check_parts(parts, name)
+
+
+def _parts(data: bytes) -> list[str]:
+    return [part for part in split_text(data.decode(errors="replace")) if part.strip()]
+
+
+def _check_parts(parts: list[str], name: str) -> int:
+    """Each program by itself, as MLIR's -split-input-file does."""
+    wrong = 0
+    for number, part in enumerate(parts, 1):
+        try:
+            module = parse(part, name)
+            verify(module)
+        except TileError as error:
+            wrong += 1
+            print(render(error), file=sys.stderr)
+            continue
+        print(f"{name}: program {number}: ok, {_summary(module)}")
+    print(f"{name}: {len(parts) - wrong} of {len(parts)} programs are right")
+    return FAILED if wrong else OK
+
+
+def _summary(module: Module) -> str:
     operations = sum(1 for _ in module.walk())
     entries = ", ".join(f"@{entry.sym_name}" for entry in module.entries) or "no entry"
-    print(f"{arguments.file}: ok, {entries}, {operations} operations")
-    return OK
+    return f"{entries}, {operations} operations"

@@ -14,7 +14,7 @@ from tilesat.source import find_entry, read
 def run(arguments: argparse.Namespace) -> int:
     """Compile for each target; write or print the asked stage, the manifest and the pictures."""
     seconds: dict[str, float] = {}
-    module = read(arguments.file, seconds)
+    module = read(_source(arguments), seconds)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
 
@@ -42,6 +42,18 @@ def run(arguments: argparse.Namespace) -> int:
             draw(kernel, arguments.viz / kernel.target if several else arguments.viz)
         print_reports(kernel, arguments)
     return OK
+
+
+def _source(arguments: argparse.Namespace) -> Path | bytes:
+    """The file itself, standard input, or the bytecode of the cuTile kernel that it names."""
+    from tilesat import cutile, inputs
+
+    if cutile.names_kernel(arguments.file):
+        kernel = cutile.load_kernel(arguments.file)
+        return cutile.export(kernel, arguments.sig, arguments.target.split(",")[0])
+    if arguments.file == inputs.STANDARD_INPUT:
+        return inputs.content(arguments.file)[0]
+    return arguments.file
 
 
 def _named(path: Path | None, target: str, several: bool) -> Path | None:
