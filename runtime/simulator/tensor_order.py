@@ -189,6 +189,8 @@ class TensorOrder:
             self.check_operations(site, lane, numbers, "frees")
         if self._moving[part].any():
             raise self._error(site, lane, "frees tensor memory that a tcgen05.ld or st still uses")
+        where = cta, np.arange(LANES)[:, None], np.arange(column, column + columns)
+        self._check_warps(site, lane, where, "frees", all_accesses=True)
         for array in (self.operation, self.user, self._moving, self._column, self._epoch):
             array[part] = 0
         self._written[part] = False
