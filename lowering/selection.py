@@ -441,7 +441,7 @@ class _Selector:
         """The tensor memory accelerator, started by one thread of an agent of its own."""
         contiguous = contiguous_dim(view)
         legal = self.target.has(Feature.TMA) and not self.forbidden("tma")
-        if not legal or contiguous is None or boxes(view.tile, contiguous, shared.element_bytes, shared) is None:
+        if not legal or contiguous is None or boxes(view.tile, contiguous, shared) is None:
             return None
         return Cost(memory=shared.size_bytes / self.target.throughput.global_bytes)
 

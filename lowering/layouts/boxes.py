@@ -1,17 +1,17 @@
-"""How the tensor memory accelerator fills a shared layout: boxes, their swizzle, and where each goes."""
+"""Tensor copies of a tile as the schedule needs them: dimensions of the map, one box, and where each box goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 
+from ir.dialects.nvgpu_hopper import SWIZZLE_NAMES
+from lowering.layouts.layout import LayoutError
 from lowering.layouts.shapes import Shape
-from lowering.layouts.shared import SharedLayout, swizzled
+from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tma import tma_plan
 
-MAX_BOX = 256  # elements along a box dimension; cuTensorMapEncodeTiled, boxDim
-MAX_RANK = 5  # same source, tensorRank
-SWIZZLES = {128: "128B", 64: "64B", 32: "32B"}  # bytes of a box row -> the swizzle that spans it
+SWIZZLES = (128, 64, 32)  # bytes of rows that a swizzle spans; source: ptx.md section 3, shared swizzle
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,11 @@ def memory_order(shape: Shape, contiguous: int) -> tuple[int, ...]:
 
 
 @cache
-def boxes(shape: Shape, contiguous: int, element_bytes: int, shared: SharedLayout) -> Boxes | None:
-    """The boxes that fill `shared`, or None where no swizzle of the accelerator makes that layout.
-
-    A row of up to 128 bytes is one box row; longer rows are cut into panels, one box each.
-    """
-    row = swizzle_row(shape, contiguous, element_bytes)
-    dims = memory_order(shape, contiguous)
-    if row not in SWIZZLES or len(shape) > MAX_RANK or any(shape[d] > MAX_BOX for d in dims[1:]):
-        return None
-    if shared != swizzled(shape, dims, element_bytes, row):
-        return None
-    inner = row // element_bytes
-    box = (inner, *(shape[d] for d in dims[1:]))
-    panel = prod(box) * element_bytes
-    rest = (0,) * (len(dims) - 1)
-    places = tuple(((i * inner, *rest), i * panel) for i in range(shape[contiguous] // inner))
-    return Boxes(dims, box, SWIZZLES[row], places)
+def boxes(shape: Shape, contiguous: int, shared: SharedLayout) -> Boxes | None:
+    """The boxes that fill `shared`, or None where the accelerator cannot make that layout."""
+    try:
+        plan = tma_plan(shared, shape, contiguous)
+    except LayoutError:
+        return None  # another copy will do
+    places = tuple((tuple(p.origin[d] for d in plan.dims), p.offset) for p in plan.pieces)
+    return Boxes(plan.dims, plan.box, SWIZZLE_NAMES[plan.swizzle], places)

@@ -60,7 +60,7 @@ class Agents:
             if not copy.tma or not isinstance(view, PartitionViewType):
                 return None
             contiguous = contiguous_dim(view)
-            boxed = None if contiguous is None else boxes(kind.shape, contiguous, shared.element_bytes, shared)
+            boxed = None if contiguous is None else boxes(kind.shape, contiguous, shared)
             record = None if boxed is None else tensor_map(copy.view, boxed, self.arguments)
             if boxed is None or record is None:
                 return None
