@@ -30,13 +30,13 @@ class Scope:
     """A block under construction inside `depth` loops or branches.
 
     `open` are the accesses since the last barrier: those of other threads may still be under way. In a loop they
-    begin with all that an earlier iteration may have made, `body`.
+    begin with all that an earlier iteration may have made, `body`; other scopes have no body.
     """
 
     builder: Builder
     depth: int
     open: set[int] = field(default_factory=set[int])
-    body: Accesses = frozenset()
+    body: Accesses | None = None
 
 
 def decode(selection: Selection, name: str, warps: int) -> nv_tileas.Func:
@@ -256,11 +256,12 @@ class _Decoder:
         guarded = self.guarded.get(self.selection.owner[cls][0], 0)
         depth = max(depth, self.token_depth(node), min(guarded, len(self.scopes) - 1))
         scope = self.scopes[depth]
-        if node.op == "p.copy" and stores & scope.body:
-            self.ordered.add(cls)
-        elif node.op == "p.copy" and depth:
-            self.barrier_behind(stores, depth - 1)
-            scope.open -= stores
+        if node.op == "p.copy" and scope.body is not None:
+            if stores & scope.body:
+                self.ordered.add(cls)
+            else:
+                self.barrier_behind(stores, depth - 1)
+                scope.open -= stores
         self.barrier_behind(stores, depth)
         self.opened(self.order.load_id(cls), depth)
         self.loaded.add(cls)
