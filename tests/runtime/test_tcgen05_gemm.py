@@ -79,7 +79,7 @@ HAZARDS = {
     "load not waited for": "tcgen05.wait::ld must come first",
     "products not waited for": "no barrier between",
     "copies not waited for": "still writing",
-    "commit before the last product": "commit it",
+    "commit before the last product": "may still read",
     "no deallocation": "ends with tensor memory allocated",
 }
 
