@@ -20,7 +20,7 @@ INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
 STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass")
-EXTRACTORS = ("tree", "greedy", "ilp")
+EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
 

@@ -30,7 +30,7 @@ def compile(
 
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
     `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
-    of atoms that may not be chosen; `extractor`: tree, greedy or ilp.
+    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp.
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
