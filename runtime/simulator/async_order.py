@@ -35,6 +35,7 @@ class AsyncOrder:
         self._landing = np.zeros(count, np.int32)
         self._leaving = np.zeros(count, np.int32)
         self._readers = np.zeros(count, np.int16)
+        self._updaters = np.zeros(count, np.int16)
         self._object = np.zeros(count, np.bool_)
         self._transfers: list[Transfer] = []
         self._open: dict[int, dict[int, Array]] = {}
@@ -44,7 +45,7 @@ class AsyncOrder:
 
     def start(self) -> None:
         """A batch begins."""
-        for array in (self._landing, self._leaving, self._readers, self._object):
+        for array in (self._landing, self._leaving, self._readers, self._updaters, self._object):
             array.fill(0)
         self._transfers.clear()
         self._open.clear()
@@ -54,11 +55,15 @@ class AsyncOrder:
 
     # ---- accesses of threads
 
-    def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool) -> None:
+    def check(
+        self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False
+    ) -> None:
         """Raise HazardError where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
         if not self._is_used:
             return
-        bad = (self._landing[where] != 0) | self._object[where]
+        updated = self._updaters[where] > 0
+        landing = self._landing[where] != 0
+        bad = self._object[where] | ((landing & ~updated) if is_update else landing)
         if is_write:
             bad |= self._readers[where] > 0
         if not bad.any():
@@ -140,6 +145,10 @@ class AsyncOrder:
 
     # ---- copies
 
+    def check_update(self, site: Site, where: Array, lanes: Array) -> None:
+        """Raise HazardError where a reduction cannot update bytes; other reductions do not stand in its way."""
+        self.check(site, where, lanes, "updates", is_write=True, is_update=True)
+
     def begin(self, transfer: "Transfer") -> None:
         """A copy starts: its source must stay, its destination is poisoned."""
         self._is_used = True
@@ -152,7 +161,10 @@ class AsyncOrder:
         if transfer.target is not None:
             where = bytes_of(transfer.target, transfer.unit)
             self._landing[where] = number
-            self._machine.shared.bytes[where] = FRESH
+            if transfer.updates:
+                self._updaters[where] += 1
+            else:
+                self._machine.shared.bytes[where] = FRESH
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""
@@ -164,7 +176,9 @@ class AsyncOrder:
         if transfer.target is None:
             return None
         where = bytes_of(transfer.target, transfer.unit)
-        self._landing[where] = 0
+        if transfer.updates:
+            self._updaters[where] -= 1
+        self._landing[where[self._updaters[where] == 0]] = 0
         if transfer.cell is None:
             return where, transfer.lane, 0
         return where, ASYNC - self._column[transfer.cell], transfer.phase + 1

@@ -386,8 +386,11 @@ class Tracker:
             self.async_read(transfer.site, bytes_of(transfer.source, transfer.unit), [transfer.lane])
         if transfer.target is not None:
             where = bytes_of(transfer.target, transfer.unit)
-            self._check_flight(transfer.site, where[None, :], lane, "copies to")
-            self._check_write(transfer.site, where[None, :], lane, False, None)
+            if transfer.updates:
+                self.order.check_update(transfer.site, where[None, :], lane)
+            else:
+                self._check_flight(transfer.site, where[None, :], lane, "copies to")
+            self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
             self.proxies.check(transfer.site, where, f"{self._who(transfer.lane)} copies to")
         self.order.begin(transfer)
 
@@ -409,7 +412,7 @@ class Tracker:
             where, writer, epoch = done
             self._writer[where] = writer
             self._write_epoch[where] = epoch
-            self._strong[where] = False
+            self._strong[where] = transfer.updates
             self._reader[where] = _NOBODY
             self.proxies.async_wrote(where)
 

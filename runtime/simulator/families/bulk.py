@@ -132,7 +132,9 @@ def _to_shared(d: Decode, target: str, source: str, is_reduction: bool) -> Step:
             for shift in destinations.shifts(lane, start):
                 writes = destination.cells(lane, start + shift, count)
                 write = _writer(machine.shared.bytes, start + shift, count, combine, width)
-                transfers.issue(Transfer(site, lane, read, write, reads, writes, cell + (shift >> 3), count))
+                transfers.issue(
+                    Transfer(site, lane, read, write, reads, writes, cell + (shift >> 3), count, updates=is_reduction)
+                )
 
     return step
 

@@ -82,6 +82,7 @@ def _store(d: Decode, space: str | None, items: tuple[Operand, ...], bits: int, 
                     cell=cell,
                     size=size,
                     unit=size,
+                    updates=combine is not None,
                 )
             )
 
