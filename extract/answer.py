@@ -30,7 +30,9 @@ class Report:
     before: dict[str, int]
     """Nodes, classes, child slots and groups below the roots."""
     after: dict[str, int]
-    """The same of the graph that the methods worked on."""
+    """The same after simplification."""
+    left: dict[str, int]
+    """The same without what the bounds ruled out, at the end."""
     steps: dict[str, int]
     """How often each simplification applied."""
     simplifying: float

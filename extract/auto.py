@@ -8,6 +8,7 @@ from extract.answer import Answer
 from extract.errors import ExtractionError
 from extract.exact import solve_exactly
 from extract.graph import Graph
+from extract.heuristics import run_bounds, run_greedy, run_narrow
 from extract.pruned import run_pruned
 from extract.session import Listener, Session
 
@@ -28,16 +29,17 @@ def auto(
     """
     session = Session(graph, DEFAULT_TIME_LIMIT if time_limit is None else time_limit, start=start, listener=listener)
     try:
-        session.narrow()
-        session.greedy()
-        reduced = session.simplified.graph
-        if reduced is not None and reduced.n_nodes > SMALL:
+        run_greedy(session)
+        run_bounds(session, thorough=True)
+        run_narrow(session)
+        if session.graph is not None and session.graph.n_nodes > SMALL:
             run_pruned(session)
+            run_bounds(session, thorough=True)
         solve_exactly(session, "ilp", session.deadline)
     except KeyboardInterrupt:
-        if not session.answered:
+        if session.chosen is None:
             raise
         session.interrupted = True
-    if not session.answered:
+    if session.chosen is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
     return session.answer("auto")

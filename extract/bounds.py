@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from heapq import heapify, heappop, heappush
 
-from extract.families import required
-from extract.settle import INFINITY, Settled, weights
+from extract.settle import INFINITY
 from extract.topology import Topology
 
 
@@ -59,14 +58,3 @@ def path_bound(topology: Topology, weight: list[float]) -> list[float]:
             if not pending[user] and not settled[owner[user]] and weight[user] < INFINITY:
                 heappush(heap, (weight[user] + cost, user))  # cost is the dearest child: settling order rises
     return value
-
-
-def cheap_bound(topology: Topology, cost: list[float], settled: Settled) -> float:
-    """A lower bound on every acyclic answer: what it must hold, or its dearest path.
-
-    cost: [n], inf forbids, negative allowed. settled must build the roots.
-    """
-    weight = weights(cost)
-    paths = path_bound(topology, weight)
-    dearest = max(paths[root] for root in topology.roots)
-    return max(dearest, required(topology, weight, settled.order).bound) + rewards_below(topology, cost)

@@ -10,13 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Final
 
 from extract.answer import slack
-from extract.bounds import cheap_bound
-from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.local import Constraints, improve
 from extract.settle import INFINITY, Settled, settle_dag, settle_tree, weights
@@ -73,17 +70,10 @@ class ConstrainedSearch:
                 if use[node] > limit:
                     self.cost[node] = INFINITY  # no answer that fits holds it
         self.price = 0.0
+        self.bound = -INFINITY  # known from elsewhere: choices that meet it need no improvement
         self.constraints = Constraints(self.rows, self.limits)
         self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
         self.members = self._members()
-
-    @cached_property
-    def bound(self) -> float:
-        """A lower bound on every answer. Raises InfeasibleError, without a reason, when a root cannot be built."""
-        settled = settle_tree(self.topology, weights(self.cost))
-        if not settled.builds(self.topology.roots):
-            raise InfeasibleError
-        return cheap_bound(self.topology, self.cost, settled)
 
     def run(self) -> Candidate | None:
         """The best choice found, or None when none met the constraints (which proves nothing)."""

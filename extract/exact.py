@@ -20,23 +20,25 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
     proved at the end. Returns whether it ran to its end. Raises InfeasibleError when no answer
     exists, and KeyboardInterrupt once the solver has stopped.
     """
-    graph = session.simplified.graph
+    graph = session.graph
     if graph is None or session.optimal:
         return True
-    cutoff = session.cost + session.slack
-    program = make_program(graph, cutoff, keep)
+    base = session.simplified.base
+    program = make_program(graph, session.cost + session.slack - base, keep)
     if program is None:  # without a root: nothing cheaper is left
         if keep is None:
             _conclude(session, method)
         return True
     solver = Solver(program)
     solver.cut(two_cycles(program))
+    for cut in session.cuts:
+        solver.add_row(1.0, [program.column[node] for node in cut if node in program.column], INFINITY)
     solver.waiting = session.beat
     whole = keep is None
     while (left := deadline - perf_counter()) > 0:
         outcome = solver.run(left, _point(session, program))
         if whole:
-            session.raise_bound(outcome.bound, method)
+            session.raise_bound(base + outcome.bound, method)
         if outcome.infeasible:
             if whole:
                 _conclude(session, method)
@@ -56,7 +58,7 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
             continue
         if not outcome.finished:
             return False
-        if whole and session.cost - outcome.bound <= SOLVER_TOLERANCE * max(1.0, abs(session.cost)):
+        if whole and session.cost - base - outcome.bound <= SOLVER_TOLERANCE * max(1.0, abs(session.cost)):
             session.prove(method)
         return True
     return False
@@ -64,15 +66,17 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
 
 def _conclude(session: Session, method: str) -> None:
     """Nothing cheaper than the best is left in the whole program."""
-    if session.best is None:
+    if session.chosen is None:
         raise InfeasibleError(why_infeasible(session.original))
     session.prove(method)
 
 
 def _point(session: Session, program: Program) -> dict[int, float] | None:
-    if session.best is None or session.cost == INFINITY:
+    """The best answer as a start for the solver, where the program can hold it."""
+    nodes = session.nodes()
+    if nodes is None:
         return None
     graph, owner = program.graph, program.graph.topology.node_class
-    tagged = [node for node in session.best if graph.group[node] >= 0]
+    tagged = [node for node in nodes if graph.group[node] >= 0]
     carried = {int(graph.group[node]): int(graph.alternative[node]) for node in tagged}
-    return program.point({owner[node]: node for node in session.best}, carried)
+    return program.point({owner[node]: node for node in nodes}, carried)

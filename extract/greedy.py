@@ -10,6 +10,7 @@ from extract.bounds import forced_bound
 from extract.collector import collector_paused
 from extract.constrained import ConstrainedSearch
 from extract.graph import Graph
+from extract.heuristics import run_bounds, run_greedy
 from extract.ilp import run_ilp
 from extract.local import improve
 from extract.session import Session
@@ -41,8 +42,9 @@ def greedy(graph: Graph, *, start: Answer | None = None, polish: bool | None = N
         if found is not None:
             return found
     session = Session(graph, start=start)
-    session.greedy()
-    if not session.answered:
+    run_bounds(session, thorough=False)
+    run_greedy(session)
+    if session.chosen is None:
         run_ilp(session)
     return session.answer("greedy")
 

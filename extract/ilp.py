@@ -9,6 +9,7 @@ from extract.answer import Answer
 from extract.errors import ExtractionError
 from extract.exact import solve_exactly
 from extract.graph import Graph
+from extract.heuristics import run_bounds, run_greedy
 from extract.session import Listener, Session
 
 
@@ -30,13 +31,14 @@ def ilp(
 
 
 def run_ilp(session: Session) -> None:
-    """Greedy, then the whole program, until the session's deadline or Ctrl-C."""
+    """Greedy, bounds, then the whole program, until the session's deadline or Ctrl-C."""
     try:
-        session.greedy()
+        run_greedy(session)
+        run_bounds(session, thorough=True)
         solve_exactly(session, "ilp", session.deadline)
     except KeyboardInterrupt:
-        if not session.answered:
+        if session.chosen is None:
             raise
         session.interrupted = True
-    if not session.answered:
+    if session.chosen is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")

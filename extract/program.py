@@ -1,11 +1,10 @@
 """Extraction as a 0-1 program: the rows, without a solver.
 
 One variable per usable node and one per alternative of a choice group. Rows:
-- a class holds at most one node; one that every answer needs (the roots do) holds one;
+- a class holds at most one node, a root exactly one;
 - for classes P and K: the nodes of P that need K together are at most the nodes of K (one row per class pair, which is
   tighter than one per node);
 - per group one alternative; the nodes of a class that carry an alternative are at most that alternative;
-- of the base nodes of a required family (see `families`) at least one;
 - resource rows;
 - cycles only when asked for: for classes K1 .. Kl, at most l - 1 of the steps K1->K2, .., Kl->K1 are chosen.
 With negative costs, a class that is not a root also needs a user, or rewards would be collected by nodes no root needs.
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extract.bounds import path_bound
-from extract.families import Required, required
 from extract.graph import Graph
 from extract.settle import INFINITY, settle_tree, weights
 
@@ -95,10 +93,8 @@ def make_program(graph: Graph, cutoff: float, keep: bytearray | None = None) -> 
     tags = {(int(graph.group[node]), int(graph.alternative[node])) for node in nodes if graph.group[node] >= 0}
     alternative_column = {tag: len(nodes) + place for place, tag in enumerate(sorted(tags))}
     program = Program(graph, nodes, column, alternative_column, class_nodes)
-    needed = _required(graph, nodes)
-    always = {*graph.topology.roots, *needed.classes}
+    always = set(graph.topology.roots)
     _class_rows(program, always)
-    _family_rows(program, needed.families)
     _child_rows(program, always)
     _group_rows(program)
     for use, limit in zip(graph.resource, graph.limit.tolist(), strict=True):
@@ -148,20 +144,6 @@ def _class_rows(program: Program, always: set[int]) -> None:
         lower = 1.0 if cls in always else 0.0
         if members or lower:
             program.add_row(lower, [(program.column[node], 1.0) for node in members], 1.0)
-
-
-def _family_rows(program: Program, families: list[list[int]]) -> None:
-    for base in families:
-        program.add_row(1.0, [(program.column[node], 1.0) for node in base], INFINITY)
-
-
-def _required(graph: Graph, nodes: list[int]) -> Required:
-    """What every answer made of these nodes holds."""
-    cost = [INFINITY] * graph.n_nodes
-    for node in nodes:
-        cost[node] = float(graph.cost[node])
-    weight = weights(cost)
-    return required(graph.topology, weight, settle_tree(graph.topology, weight).order)
 
 
 def _child_rows(program: Program, always: set[int]) -> None:

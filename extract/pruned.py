@@ -13,6 +13,7 @@ from extract.answer import Answer
 from extract.errors import ExtractionError
 from extract.exact import solve_exactly
 from extract.graph import Graph
+from extract.heuristics import run_bounds, run_greedy
 from extract.session import Listener, Session
 from extract.settle import node_values, settle_dag, weights
 
@@ -36,23 +37,24 @@ def pruned(
     """
     session = Session(graph, time_limit, start=start, listener=listener)
     try:
-        session.greedy()
+        run_greedy(session)
+        run_bounds(session, thorough=True)
         run_pruned(session)
-        if session.best is None:
+        if session.chosen is None:
             solve_exactly(session, "ilp", session.deadline)
     except KeyboardInterrupt:
-        if not session.answered:
+        if session.chosen is None:
             raise
         session.interrupted = True
-    if not session.answered:
+    if session.chosen is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
     return session.answer("pruned")
 
 
 def run_pruned(session: Session) -> None:
     """Open the ratio until a step does not end in its slice of time, or nothing is pruned any more."""
-    graph = session.simplified.graph
-    if graph is None or session.best is None or bool((graph.cost < 0).any()):
+    graph = session.graph
+    if graph is None or session.chosen is None or bool((graph.cost < 0).any()):
         return  # prices say nothing about rewards
     ratios = _ratios(graph)
     before = 0
@@ -60,7 +62,7 @@ def run_pruned(session: Session) -> None:
         if session.done:
             return
         keep = bytearray(ratio <= theta for ratio in ratios)
-        for node in session.best:
+        for node in session.nodes() or ():
             keep[node] = 1
         kept = sum(keep)
         if kept == graph.n_nodes:

@@ -13,12 +13,11 @@ import numpy as np
 from extract.answer import Answer, Moment, Report, check, make_answer, slack
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
 from extract.errors import CheckError, InfeasibleError
-from extract.graph import Graph
+from extract.graph import Floats, Graph
 from extract.infeasible import why_infeasible
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
-from extract.treewidth import solve_narrow
 
 DEFAULT_TIME_LIMIT: Final = 60.0
 """Seconds."""
@@ -26,16 +25,12 @@ DEFAULT_TIME_LIMIT: Final = 60.0
 SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
-MAX_NARROW_NODES: Final = 500
-"""Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
-node."""
-
 Listener = Callable[[Moment], None]
 """Called when the best answer or the bound changes, and some ten times a second while the solver runs."""
 
 
 class Session:
-    """Methods take their graph from here and hand answers and bounds back; costs are those of the reduced graph."""
+    """Methods take their graph from here and hand answers and bounds back. Costs are those of the whole answer."""
 
     def __init__(
         self,
@@ -51,21 +46,31 @@ class Session:
         self.listener = listener
         self.trace: list[Moment] = []
         self.interrupted = False
-        self.start: Answer | None = None
-        self.best: list[int] | None = None
+        self.chosen: dict[int, int] | None = None
+        """The best answer so far, in the original graph."""
         self.cost = INFINITY
+        self.bound = -INFINITY
         try:
             self.simplified = simplify(graph)
-            self.search = None if self.simplified.graph is None else ConstrainedSearch(self.simplified.graph)
-            self.bound = 0.0 if self.search is None else self.search.bound
         except InfeasibleError as error:
             raise InfeasibleError(why_infeasible(graph)) from error
         self.seconds_simplifying = perf_counter() - self.began
-        self.unit = _unit(self.simplified.graph)
-        if self.search is None:
-            self._take([], 0.0, "simplification")
-        elif start is not None:
+        self.steps = self.simplified.steps
+        self.after = _sizes(self.simplified.graph)
+        self.unit = _unit(graph.cost)
+        self.cuts: list[list[int]] = []
+        """Sets of nodes of the reduced graph of which every answer holds one."""
+        self.search: ConstrainedSearch | None = None
+        self._renew_search()
+        if start is not None:
             self._take_start(start)
+
+    # --- where it stands
+
+    @property
+    def graph(self) -> Graph | None:
+        """The reduced graph; None when everything is decided."""
+        return self.simplified.graph
 
     @property
     def left(self) -> float:
@@ -73,53 +78,38 @@ class Session:
         return self.deadline - perf_counter()
 
     @property
-    def answered(self) -> bool:
-        """Whether there is an answer to return."""
-        return self.best is not None or self.start is not None
-
-    @property
     def optimal(self) -> bool:
         """Whether the bound meets the best cost."""
-        return self.best is not None and self.cost - self.bound <= self.slack
+        return self.cost - self.bound <= self.slack
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do, or no time to do it."""
-        return self.optimal or self.interrupted or self.left <= 0
+        return self.optimal or self.left <= 0
 
     @property
     def slack(self) -> float:
-        """Rounding allowance around the cost of the whole answer."""
-        return slack(self.simplified.base + self.cost)
+        """Rounding allowance around the best cost."""
+        return slack(self.cost) if self.cost < INFINITY else 0.0
 
-    def narrow(self) -> None:
-        """Dynamic programming where the reduced graph is small and of small treewidth: exact, unless cycles or limits
-        bind."""
-        graph = self.simplified.graph
-        if graph is None or graph.n_nodes > MAX_NARROW_NODES or bool((graph.cost < 0).any()):
-            return
-        found = solve_narrow(graph)
-        if found is None:
-            return
-        nodes, cost = found
-        if cost == INFINITY:
-            raise InfeasibleError(why_infeasible(self.original))
-        self.raise_bound(cost, "treewidth")
-        self.offer_near(nodes, "treewidth", exact=True)
+    @property
+    def cutoff(self) -> float:
+        """What answers cheaper than the best stay below, in costs of the reduced graph."""
+        return self.cost - self.simplified.base - (self.unit / 2 if self.unit else self.slack)
 
-    def greedy(self) -> None:
-        """Greedy DAG with local search."""
-        if self.search is not None and not self.optimal:
-            found = self.search.run()
-            if found is not None:
-                self.offer(found, "greedy")
+    def nodes(self) -> list[int] | None:
+        """The best answer in the reduced graph, or None when it has lost one of its nodes."""
+        return None if self.chosen is None else self.simplified.nodes_of(self.chosen.values())
+
+    # --- what methods hand in
 
     def offer(self, found: Candidate, method: str) -> bool:
         """Take a complete choice that meets all constraints when it is the cheapest yet."""
         search = self._search()
-        if found.excess or search.splits_group(found.choice) or found.cost >= self.cost:
+        cost = self.simplified.base + found.cost
+        if found.excess or search.splits_group(found.choice) or cost >= self.cost:
             return False
-        self._take(reachable_nodes(search.topology, found.choice), found.cost, method)
+        self._take(reachable_nodes(search.topology, found.choice), cost, method)
         return True
 
     def offer_near(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
@@ -139,43 +129,59 @@ class Session:
         if not settled.builds(search.topology.roots):
             return False
         taken = self.offer(search.judge(settled.choice, cost, assignment), method)
-        choice = improve(search.topology, cost, settled.choice, search.constraints, bound=self.bound)
+        choice = improve(search.topology, cost, settled.choice, search.constraints, bound=search.bound)
         return self.offer(search.judge(choice, cost, assignment), method) or taken
 
     def raise_bound(self, bound: float, method: str) -> None:
         """Take a lower bound; costs that are all multiples of a unit lift it to the next multiple."""
         if self.unit and math.isfinite(bound):
             bound = self.unit * math.ceil(bound / self.unit - SOLVER_TOLERANCE * max(1.0, abs(bound / self.unit)))
+        bound = min(bound, self.cost)
         if bound > self.bound:
-            self.bound = min(bound, self.cost)
+            self.bound = bound
+            self._search_bound()
             self._note(method)
 
     def prove(self, method: str) -> None:
         """Nothing cheaper than the best exists."""
         self.raise_bound(self.cost, method)
-        self.bound = self.cost
+
+    def shrink(self, gone: list[int]) -> None:
+        """Drop nodes of the reduced graph that no answer cheaper than the best holds, and simplify again."""
+        try:
+            self.simplified = self.simplified.without(gone)
+        except InfeasibleError:
+            self.prove("bounds")
+            return
+        self.cuts = []
+        self._renew_search()
 
     def answer(self, method: str) -> Answer:
         """The best so far as an answer for the original graph. Raises InfeasibleError when there is none."""
-        seconds = perf_counter() - self.began
-        bound = self.simplified.base + self.bound
-        if self.start is not None and self.start.cost < self.simplified.base + self.cost - self.slack:
-            found = make_answer(self.original, self.start.chosen, bound, method, seconds)
-        elif self.best is not None:
-            found = self.simplified.answer(self.best, self.bound, method, seconds)
-        else:
+        if self.chosen is None:
             raise InfeasibleError(why_infeasible(self.original))
+        found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
         return found.with_report(self._report())
 
-    def _report(self) -> Report:
-        return Report(
-            before=_sizes(self.original),
-            after=_sizes(self.simplified.graph),
-            steps=self.simplified.steps,
-            simplifying=self.seconds_simplifying,
-            trace=tuple(self.trace),
-            interrupted=self.interrupted,
-        )
+    def beat(self) -> None:
+        """Tell the listener that the search is alive."""
+        if self.listener is not None:
+            self.listener(self._moment(self.trace[-1].method if self.trace else ""))
+
+    # --- inside
+
+    def _renew_search(self) -> None:
+        """A search on the reduced graph; where that is empty, the answer that is left."""
+        self.search = None if self.graph is None else ConstrainedSearch(self.graph)
+        self._search_bound()
+        if self.graph is None:
+            if self.simplified.base < self.cost:
+                self._take([], self.simplified.base, "simplification")
+            self.raise_bound(self.simplified.base, "simplification")
+
+    def _search_bound(self) -> None:
+        if self.search is not None:
+            self.search.bound = self.bound - self.simplified.base
 
     def _search(self) -> ConstrainedSearch:
         if self.search is None:
@@ -183,7 +189,7 @@ class Session:
         return self.search
 
     def _take(self, nodes: list[int], cost: float, method: str) -> None:
-        self.best = nodes
+        self.chosen = self.simplified.choice(nodes)
         self.cost = cost
         self._note(method)
 
@@ -192,30 +198,37 @@ class Session:
         with suppress(CheckError):  # where it does not fit as it is, an answer near it may
             found = make_answer(self.original, start.chosen, -INFINITY, start.method, 0.0)
             check(self.original, found)
-            self.start = found
-        chosen = set(start.chosen.values())
-        origin = self.simplified.origin
-        self.offer_near((node for node, parts in enumerate(origin) if chosen.issuperset(parts)), "start")
-
-    def beat(self) -> None:
-        """Tell the listener that the search is alive."""
-        if self.listener is not None:
-            self.listener(self._moment(self.trace[-1].method if self.trace else ""))
+            if found.cost < self.cost:
+                self.chosen = found.chosen
+                self.cost = found.cost
+                self._note("start")
+        if self.search is not None:
+            given = set(start.chosen.values())
+            origin = self.simplified.origin
+            self.offer_near((node for node, parts in enumerate(origin) if given.issuperset(parts)), "start")
 
     def _note(self, method: str) -> None:
         self.trace.append(self._moment(method))
         self.beat()
 
     def _moment(self, method: str) -> Moment:
-        base = self.simplified.base
-        return Moment(perf_counter() - self.began, base + self.cost, base + self.bound, method)
+        return Moment(perf_counter() - self.began, self.cost, self.bound, method)
+
+    def _report(self) -> Report:
+        return Report(
+            before=_sizes(self.original),
+            after=self.after,
+            left=_sizes(None if self.optimal else self.graph),
+            steps=self.steps,
+            simplifying=self.seconds_simplifying,
+            trace=tuple(self.trace),
+            interrupted=self.interrupted,
+        )
 
 
-def _unit(graph: Graph | None) -> float:
+def _unit(cost: Floats) -> float:
     """The greatest number that all costs are multiples of, when they are whole numbers, else 0."""
-    if graph is None:
-        return 0.0
-    finite = graph.cost[np.isfinite(graph.cost)]
+    finite = cost[np.isfinite(cost)]
     if not len(finite) or bool((finite != np.rint(finite)).any()) or float(np.abs(finite).max()) > 2**52:
         return 0.0
     return float(np.gcd.reduce(finite.astype(np.int64)))

@@ -70,6 +70,36 @@ class Simplified:
             reduced = reduced.with_cost(np.add.reduceat(cost[flat], starts))
         return Simplified(graph, reduced, base, self.forced, self.origin, self.steps)
 
+    def without(self, nodes: Iterable[int]) -> Simplified:
+        """This reduction carried on after some nodes of its result have been ruled out.
+
+        Raises InfeasibleError, without a reason, when no answer is left.
+        """
+        if self.graph is None:
+            return self
+        return self.followed_by(_reduce(self.graph.forbid(nodes), costed=True))
+
+    def nodes_of(self, chosen: Iterable[int]) -> list[int] | None:
+        """Nodes of the reduced graph that stand for nodes of the original, or None when these are no answer in it."""
+        if self.graph is None:
+            return []
+        given = set(chosen)
+        topology = self.graph.topology
+        standing = [given.issuperset(parts) for parts in self.origin]
+        found: list[int] = []
+        order = list(topology.roots)
+        seen = set(order)
+        for cls in order:  # grows while it is walked
+            node = next((node for node in topology.class_nodes[cls] if standing[node]), None)
+            if node is None:
+                return None
+            found.append(node)
+            for child in topology.children[node]:
+                if child not in seen:
+                    seen.add(child)
+                    order.append(child)
+        return found
+
     def answer(self, nodes: Iterable[int], bound: float, method: str, seconds: float) -> Answer:
         """An answer for the original; bound: of the reduced graph."""
         return make_answer(self.original, self.choice(nodes), self.base + bound, method, seconds)

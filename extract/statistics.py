@@ -15,7 +15,7 @@ COLUMNS: Final = ("nodes", "classes", "children", "groups")
 def table(report: Report) -> str:
     """Sizes before and after simplification, its steps, and the best cost and the bound over time."""
     lines = [f"{'':16}" + "".join(f"{name:>10}" for name in COLUMNS)]
-    for title, sizes in (("below the roots", report.before), ("simplified", report.after)):
+    for title, sizes in (("below the roots", report.before), ("simplified", report.after), ("undecided", report.left)):
         lines.append(f"{title:16}" + "".join(f"{sizes[name]:>10}" for name in COLUMNS))
     steps = ", ".join(f"{count} {step}" for step, count in report.steps.items())
     lines.append(f"{'in':16}{1e3 * report.simplifying:.1f} ms: {steps or 'nothing to simplify'}")

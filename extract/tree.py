@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from extract.answer import Answer, make_answer
+from extract.bounds import forced_bound
 from extract.constrained import ConstrainedSearch
 from extract.graph import Graph
 from extract.ilp import ilp
@@ -23,4 +24,5 @@ def tree(graph: Graph) -> Answer:
     if candidate is None:
         return ilp(graph)  # no assignment or price met the constraints, which proves nothing
     choice = {cls: node for cls, node in enumerate(candidate.choice) if node >= 0}
-    return make_answer(graph, choice, search.bound, "tree", perf_counter() - start)
+    bound = forced_bound(search.topology, search.cost)
+    return make_answer(graph, choice, bound, "tree", perf_counter() - start)

@@ -1,0 +1,111 @@
+"""What a session does before it asks the solver: greedy, bounds by ascent, dynamic programming."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from extract.ascent import ascend
+from extract.bounds import path_bound, rewards_below
+from extract.errors import InfeasibleError
+from extract.graph import Graph
+from extract.infeasible import why_infeasible
+from extract.session import Session
+from extract.settle import INFINITY, settle_dag, weights
+from extract.treewidth import solve_narrow
+
+MAX_NARROW_NODES: Final = 500
+"""Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
+node."""
+
+SMALL: Final = 3000
+"""Reduced graphs up to this size get `MORE` ascents with random preferences; they take 1 to 100 ms each."""
+
+MORE: Final = 6
+
+ROUNDS: Final = 5
+"""Rounds of bounding, dropping and simplifying; on extraction-gym three were enough."""
+
+WORTH: Final = 0.05
+"""Part of the nodes that must go for another round to pay."""
+
+
+def run_greedy(session: Session) -> None:
+    """Greedy DAG with local search."""
+    if session.search is not None and not session.optimal:
+        found = session.search.run()
+        if found is not None:
+            session.offer(found, "greedy")
+
+
+def run_narrow(session: Session) -> None:
+    """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind."""
+    graph = session.graph
+    if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or bool((graph.cost < 0).any()):
+        return
+    found = solve_narrow(graph)
+    if found is None:
+        return
+    nodes, cost = found
+    if cost == INFINITY:
+        if session.chosen is None:
+            raise InfeasibleError(why_infeasible(session.original))
+        session.prove("treewidth")
+        return
+    session.raise_bound(session.simplified.base + cost, "treewidth")
+    session.offer_near(nodes, "treewidth", exact=True)
+
+
+def run_bounds(session: Session, *, thorough: bool) -> None:
+    """Raise the bound by ascents, drop the nodes whose price puts them past the best cost, simplify, and again."""
+    for _ in range(ROUNDS if thorough else 1):
+        graph = session.graph
+        if graph is None or session.done:
+            return
+        gone = _ascents(session, graph, thorough=thorough)
+        if session.optimal or len(gone) < WORTH * graph.n_nodes or not thorough:
+            return
+        session.shrink(gone)
+        run_greedy(session)
+
+
+def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
+    """Ascents by several preferences; nodes that no cheaper answer holds. Keeps the cuts for the solver."""
+    topology = graph.topology
+    weight = weights(graph.cost.tolist())
+    rewards = rewards_below(topology, graph.cost.tolist())
+    gone = bytearray(topology.n_nodes)
+    cuts: dict[frozenset[int], list[int]] = {}
+    for prefer in _preferences(graph, weight, thorough=thorough):
+        found = ascend(topology, weight, prefer)
+        if found.bound == INFINITY:
+            session.prove("bounds")
+            return []
+        session.raise_bound(session.simplified.base + found.bound + rewards, "bounds")
+        least = found.bound + rewards
+        cutoff = session.cutoff
+        for node in topology.nodes:
+            if least + found.price[node] > cutoff:
+                gone[node] = 1
+        cuts.update((frozenset(cut), cut) for cut in found.cuts)
+        if session.chosen is None or session.optimal or session.left <= 0:
+            break
+    session.cuts = list(cuts.values())
+    for node in session.nodes() or ():
+        gone[node] = 0
+    return [node for node in topology.nodes if gone[node]]
+
+
+def _preferences(graph: Graph, weight: list[float], *, thorough: bool) -> list[list[float]]:
+    """Which class to take into a cut: by its dearest path, by its greedy price, against the path, and by lot."""
+    topology = graph.topology
+    paths = path_bound(topology, weight)
+    prices = settle_dag(topology, weight).value
+    found = [paths, prices]
+    if thorough and graph.n_nodes <= SMALL:
+        random = Random(0)  # the same answer every time
+        found.append([-path for path in paths])
+        for place in range(MORE):
+            base = paths if place % 2 else prices
+            found.append([value * random.uniform(0.2, 1.2) for value in base])
+    return found
