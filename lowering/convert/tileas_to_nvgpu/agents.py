@@ -15,6 +15,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand, wgmma_tile
+from lowering.targets import Feature
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
@@ -88,7 +89,9 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     emitter = x.emitter
     consumers = 32 * emitter.warps
     launch, share = register_share(consumers + WARPGROUP, int(x.target.registers_per_thread))
-    x.maxnreg = launch
+    # on tiers without wgmma ptxas 13.5 ignores setmaxnreg beside the calls that it makes itself (C7506)
+    moves = x.target.has(Feature.WGMMA) and x.target.has(Feature.SETMAXNREG)
+    x.producers, x.maxnreg = WARPGROUP, launch if moves else 0
     first = emitter.compare("eq", emitter.thread, emitter.constant(0))
 
     def initialise() -> None:
@@ -109,7 +112,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
         emitter.builder.block = inner
         emitter.open.add(inner)
         count = PRODUCER_REGISTERS if produces else share
-        emitter.effect(nvgpu_hopper.SetMaxNReg, action="dec" if produces else "inc", count=count)
+        if moves:
+            emitter.effect(nvgpu_hopper.SetMaxNReg, action="dec" if produces else "inc", count=count)
         if produces:
             branch(x, alone, lambda region=region: x.ops(region.block))
         else:

@@ -9,7 +9,7 @@ from ir.core import Block, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
-from lowering.atoms.wgmma import WARPGROUP, WGMMA_ATOMS
+from lowering.atoms.wgmma import WGMMA_ATOMS
 from lowering.convert.tileas_to_nvgpu import agents, compute, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
@@ -48,10 +48,9 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     expander.ops(source)
     block.args += expander.maps
     emitter.finish()
-    producers = WARPGROUP if expander.maxnreg else 0
     return gpu.GpuFunc(
         (), (), {
-            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps + producers, 1, 1),
+            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps + expander.producers, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
         }, [Region([block])], func.location,
     )  # fmt: skip
@@ -67,6 +66,7 @@ class Expander:
         self.pipelines: list[agents.Barriers] = []
         self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
         self.maxnreg = 0
+        self.producers = 0  # threads beside those that compute
 
     def tensor_map(self, number: int) -> Value:
         """The parameter of a tensor map."""
