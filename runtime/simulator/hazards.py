@@ -18,6 +18,7 @@ from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
 from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
+from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
@@ -34,7 +35,7 @@ _MANY = -2
 
 @dataclass(slots=True)
 class Copy:
-    """Bytes of cp.async in flight, the number-th of its kind: per lane its group, the cells of `size` bytes, the data."""
+    """Bytes of a cp.async in flight: its number, and per lane its group, the cells of `size` bytes and the data."""
 
     site: Site
     size: int
@@ -54,6 +55,8 @@ class Tracker:
         self.mbarriers: Mbarriers
         self.clocks = Clocks(machine)
         self.order = AsyncOrder(machine, self.clocks)
+        has_bulk = any("bulk" in instruction.modifiers for instruction in entry.instructions)
+        self.globals = GlobalOrder(machine, self.clocks, has_bulk)
         self.proxies = Proxies(machine)
         self.flights = Flights(machine, entry)
         self.async_reads = AsyncReads(machine)
@@ -75,6 +78,7 @@ class Tracker:
         """A batch begins: all contents are undefined."""
         self.clocks.start()
         self.order.start()
+        self.globals.start()
         self.proxies.start()
         self.flights.start()
         self.async_reads.start()
@@ -98,8 +102,12 @@ class Tracker:
         """bar.warp.sync."""
         self.clocks.warp_met(lanes)
 
+    def global_fence(self, mask: Array | None) -> None:
+        """fence.proxy.async for global memory."""
+        self.globals.fence(self._numbers(self._machine.active(mask)))
+
     def proxy_fence(self, mask: Array | None) -> None:
-        """fence.proxy.async: covers writes of these threads and those ordered before by a barrier."""
+        """fence.proxy.async for shared memory: covers writes of these threads and those ordered before by a barrier."""
         if self.proxies.is_clean:
             return
         lanes = self._machine.active(mask)
@@ -114,6 +122,24 @@ class Tracker:
         writer_cta, writer_warp = self._place(np.maximum(writer, 0))
         covered = own[writer] | (self._write_epoch[open_bytes] <= known[writer_cta, writer_warp])
         self.proxies.fence(open_bytes[covered])
+
+    # ---- accesses of threads
+
+    def loads(self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool) -> None:
+        """Lanes read cells of a memory. Raises HazardError."""
+        if memory is self._machine.shared.cells[size]:
+            self.read(site, size, lanes, cells, strong)
+        elif memory is self._machine.global_space.cells[size]:
+            self.globals.read(site, size, self._numbers(lanes), cells)
+
+    def stores(
+        self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool
+    ) -> None:
+        """Lanes write data (None: unknown) to cells of a memory. Raises HazardError."""
+        if memory is self._machine.shared.cells[size]:
+            self.write(site, size, lanes, cells, data, strong)
+        elif memory is self._machine.global_space.cells[size]:
+            self.globals.write(site, size, self._numbers(lanes), cells)
 
     # ---- shared memory
 
@@ -261,6 +287,8 @@ class Tracker:
 
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
         self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
+        if self.clocks.cluster > 1:
+            self._check_remote(site, where, lanes, verb)
         flying = self._in_flight[where] != _NOBODY
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
@@ -270,6 +298,27 @@ class Tracker:
                 f"{self._who(lane)} {verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
                 "flight; that thread must wait for its group first",
             )
+
+    def _check_remote(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        """Shared memory of another CTA exists from when that CTA is known to run until its threads exit."""
+        machine = self._machine
+        target, own = where[:, 0] // machine.shared.stride, lanes[:, 0] // machine.slots
+        remote = np.flatnonzero(target != own)
+        if remote.size == 0:
+            return
+        alive: Array = np.any(machine.live_mask().reshape(machine.ctas, -1), axis=1)
+        for row in remote[np.unique(target[remote], return_index=True)[1]].tolist():
+            lane, cta = int(lanes[row, 0]), int(target[row])
+            first = cta % self.clocks.cluster * self.clocks.warps
+            place = tuple(int(axis[0]) for axis in self._place(lanes[row]))
+            is_known = self.clocks.known[place][first : first + self.clocks.warps].any()
+            if not is_known or not alive[cta]:
+                reason = "whose threads have all exited" if is_known else "which may not have started"
+                raise self._error(
+                    site,
+                    f"{self._who(lane)} {verb} shared memory of CTA {machine.describe_cta(cta)}, {reason}; "
+                    "a barrier.cluster must keep them together",
+                )
 
     def _place(self, lanes: Array) -> tuple[Array, Array]:
         return lanes // self._machine.slots, lanes % self._machine.slots // WARP
@@ -392,6 +441,7 @@ class Tracker:
                 self._check_flight(transfer.site, where[None, :], lane, "copies to")
             self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
             self.proxies.check(transfer.site, where, f"{self._who(transfer.lane)} copies to")
+        self.globals.begin(transfer)
         self.order.begin(transfer)
 
     def read_done(self, transfer: "Transfer") -> None:
@@ -407,6 +457,7 @@ class Tracker:
 
     def write_done(self, transfer: "Transfer") -> None:
         """A copy arrived."""
+        self.globals.write_done(transfer)
         done = self.order.write_done(transfer)
         if done is not None:
             where, writer, epoch = done

@@ -29,7 +29,8 @@ class Transfer:
     lane: who issued it; read: takes the source's bytes; write: stores them; source, target: cells of `unit` bytes in
     the machine's shared memory that it reads and writes (None: global memory); cell: the mbarrier it completes on
     (None: a bulk group); size: bytes it completes; arrivals: arrivals it makes there as well; updates: whether it
-    reads what it writes, so that several may be under way to the same bytes.
+    reads what it writes, so that several may be under way to the same bytes; origin, landing: what gives the positions
+    of global bytes that it reads and writes.
     """
 
     site: Site
@@ -43,6 +44,8 @@ class Transfer:
     arrivals: int = 0
     unit: int = 16
     updates: bool = False
+    origin: Callable[[], Array] | None = None
+    landing: Callable[[], Array] | None = None
     phase: int = 0
     data: Array | None = None
     is_done: bool = False

@@ -69,16 +69,16 @@ def decode_atomic(d: Decode) -> Step:
     machine = d.machine
     storage = unsigned(type_.bits)
     size = type_.bytes
-    tracker, shared = d.binding.hazards, machine.shared.cells[size]
+    tracker = d.binding.hazards
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
-        if tracker is not None and cells is shared:
-            tracker.read(site, size, lanes, index, strong=True)
-            tracker.write(site, size, lanes, index, None, strong=True)
+        if tracker is not None:
+            tracker.loads(cells, site, size, lanes, index, strong=True)
+            tracker.stores(cells, site, size, lanes, index, None, strong=True)
         memory = cells.view(storage)
         operands = [value if lanes is None else value[lanes] for value in values]
         before = _in_turns(memory, index, operands, update)

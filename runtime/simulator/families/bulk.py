@@ -119,10 +119,11 @@ def _to_shared(d: Decode, target: str, source: str, is_reduction: bool) -> Step:
         for lane in lanes_of(d, mask):
             count = size(lane)
             start, cell = destination.start(lane), signal.cell(lane)
-            reads: Array | None = None
+            reads, origin = None, None
             if global_source is not None:
                 where = global_position(d, site, lane, int(global_source()[lane]), count)
                 read = _reader(machine.memory.arena, where, count)
+                origin = _stretch(where, count)
             elif shared_source is not None:
                 where = shared_source.start(lane)
                 reads = shared_source.cells(lane, where, count)
@@ -133,8 +134,11 @@ def _to_shared(d: Decode, target: str, source: str, is_reduction: bool) -> Step:
                 writes = destination.cells(lane, start + shift, count)
                 write = _writer(machine.shared.bytes, start + shift, count, combine, width)
                 transfers.issue(
-                    Transfer(site, lane, read, write, reads, writes, cell + (shift >> 3), count, updates=is_reduction)
-                )
+                    Transfer(
+                        site, lane, read, write, reads, writes, cell + (shift >> 3), count, updates=is_reduction,
+                        origin=origin,
+                    )
+                )  # fmt: skip
 
     return step
 
@@ -161,9 +165,14 @@ def _to_global(d: Decode, source: str, is_reduction: bool) -> Step:
             keeps = None if chosen is None else _byte_mask(int(chosen[lane]), count)
             write = _writer(machine.memory.arena, where, count, combine, width, keeps)
             read = _reader(machine.shared.bytes, start, count)
-            transfers.issue(Transfer(site, lane, read, write, origin.cells(lane, start, count)))
+            cells, landing = origin.cells(lane, start, count), _stretch(where, count)
+            transfers.issue(Transfer(site, lane, read, write, cells, updates=is_reduction, landing=landing))
 
     return step
+
+
+def _stretch(where: int, count: int) -> Callable[[], Array]:
+    return lambda: np.arange(where, where + count)
 
 
 def _byte_mask(chosen: int, count: int) -> Array:

@@ -55,13 +55,22 @@ def _proxy(d: Decode) -> Step | None:
     tracker = d.binding.hazards
     if kind == "tensormap::generic":
         return _tensormap(d)
-    if kind == "async":
-        d.take("global", "shared::cta", "shared::cluster")
-    elif kind == "async::generic":
+    space = d.take("global", "shared::cta", "shared::cluster") if kind == "async" else None
+    if kind == "async::generic":
         _take_restriction(d, d.need("acquire", "release"))
         d.need("cluster")
     d.finish(0)
-    return None if tracker is None or kind == "alias" else tracker.proxy_fence
+    if tracker is None or kind == "alias":
+        return None
+    if space is not None:
+        return tracker.global_fence if space == "global" else tracker.proxy_fence
+
+    def both(mask: Array | None) -> None:
+        tracker.proxy_fence(mask)
+        if kind == "async":
+            tracker.global_fence(mask)
+
+    return both
 
 
 def _tensormap(d: Decode) -> Step | None:

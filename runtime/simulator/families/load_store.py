@@ -195,7 +195,7 @@ def decode_load(d: Decode) -> Step:
     if type_.bits == 128:
         return _load_quad(d, site, port, targets[0])
     cell = unsigned(type_.bits) if type_.is_float else type_.dtype
-    tracker, shared = d.binding.hazards, machine.shared.cells[size]
+    tracker = d.binding.hazards
     raw = [None if target is None else _as_cell(target, type_) for target in targets]
 
     def step(mask: Array | None) -> None:
@@ -203,8 +203,8 @@ def decode_load(d: Decode) -> Step:
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
-        if tracker is not None and cells is shared:
-            tracker.read(site, size, lanes, index, strong)
+        if tracker is not None:
+            tracker.loads(cells, site, size, lanes, index, strong)
         values = cells.take(index).view(cell)
         for number, target in enumerate(raw):
             if target is not None:
@@ -224,15 +224,15 @@ def _as_cell(target: Array, type_: PtxType) -> Array:
 
 def _load_quad(d: Decode, site: Site, port: Port, target: Array | None) -> Step:
     machine = d.machine
-    tracker, shared = d.binding.hazards, machine.shared.cells[16]
+    tracker = d.binding.hazards
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if lanes is not None and not lanes.any():
             return
         cells, index = port.cells(lanes)
-        if tracker is not None and cells is shared:
-            tracker.read(site, 16, lanes, index)
+        if tracker is not None:
+            tracker.loads(cells, site, 16, lanes, index, strong=False)
         values = cells.take(index).view(np.uint64).reshape(-1, 2)
         if target is not None:
             if lanes is None:
@@ -305,7 +305,7 @@ def decode_store(d: Decode) -> Step:
         columns = [matrix[:, number] for number in range(count)]
         values = [value.view(unsigned(type_.bits)) for value in values]
     packed = whole.view(CELL[size]).reshape(-1)
-    tracker, shared = d.binding.hazards, machine.shared.cells[size]
+    tracker = d.binding.hazards
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
@@ -315,8 +315,8 @@ def decode_store(d: Decode) -> Step:
             np.copyto(column, value)
         cells, index = port.cells(lanes)
         data = packed if lanes is None else packed[lanes]
-        if tracker is not None and cells is shared:
-            tracker.write(site, size, lanes, index, data, strong)
+        if tracker is not None:
+            tracker.stores(cells, site, size, lanes, index, data, strong)
         cells[index] = data
 
     return by_window(d, address, step) if space == "" else step

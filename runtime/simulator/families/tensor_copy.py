@@ -6,7 +6,7 @@ NaN. Stores skip elements outside. Source: PTX ISA, "cp.async.bulk.tensor"; cuda
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from runtime.simulator.transfers import Transfer
 from runtime.simulator.types import TYPES, Array, unsigned
 
 Result = TypeVar("Result")
+# Coordinates and im2col offsets.
+Place: TypeAlias = tuple[list[int], list[int]]
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 _LOADS = ("tile", "tile::gather4", "im2col", "im2col::w", "im2col::w::128")
 _STORES = ("tile", "tile::scatter4", "im2col_no_offs")
@@ -138,29 +140,35 @@ class TensorOperand:
         """Whole 16-byte chunks of a tile inside the tensor; see Box.whole_chunks."""
         if self._mode.name != "tile":
             return None
-        return self._guarded(lane, lambda: box.whole_chunks(self._place(lane)))
+        return self._guarded(lane, lambda: box.whole_chunks(self.place(lane)[0]))
 
     def units(self, box: Box, lane: int) -> Units:
         """The pieces that the lane's coordinates select."""
-        place = self._place(lane)
+        return self.units_at(box, lane, self.place(lane))
+
+    def units_at(self, box: Box, lane: int, place: Place) -> Units:
+        """The pieces that coordinates and offsets select."""
+        coordinates, offsets = place
         corners = box.map.corners
         if corners is not None:
-            offsets = [int(values[lane]) for values in self._offsets] or [0] * (self._dimensions - 2)
-            return self._guarded(lane, lambda: box.column(corners, place, offsets))
+            taps = offsets or [0] * (self._dimensions - 2)
+            return self._guarded(lane, lambda: box.column(corners, coordinates, taps))
         if self._mode.coordinates > self._dimensions:
             if box.map.box[1] != 1:
                 raise self._error(
                     OperandError, lane, f".{self._mode.name} needs a box of one row, not {box.map.box[1]}"
                 )
-            return self._guarded(lane, lambda: box.rows(place))
-        return self._guarded(lane, lambda: box.tile(place))
+            return self._guarded(lane, lambda: box.rows(coordinates))
+        return self._guarded(lane, lambda: box.tile(coordinates))
 
     def size(self, box: Box) -> int:
         """Bytes in shared memory."""
         return 4 * box.row if self._mode.coordinates > self._dimensions else box.size
 
-    def _place(self, lane: int) -> list[int]:
-        return [int(values[lane]) for values in self._coordinates]
+    def place(self, lane: int) -> Place:
+        """The lane's coordinates and im2col offsets."""
+        coordinates = [int(values[lane]) for values in self._coordinates]
+        return coordinates, [int(values[lane]) for values in self._offsets]
 
     def _guarded(self, lane: int, compute: Callable[[], Result]) -> Result:
         try:
@@ -203,7 +211,11 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
             for shift in destinations.shifts(lane, start):
                 cells, write = _shared_writer(d, destination, box, lane, start + shift, size)
                 landing = _signal_cell(d, group, is_multicast, cell, start, shift)
-                transfers.issue(Transfer(site, lane, read, write, None, cells, landing, size))
+                transfers.issue(
+                    Transfer(
+                        site, lane, read, write, None, cells, landing, size, origin=_touched(tensor, box, base, lane)
+                    )
+                )
 
     return step
 
@@ -242,6 +254,18 @@ def _reader(tensor: TensorOperand, box: Box, base: int, lane: int, arena: Array)
         return lambda: cells.take(index).view(np.uint8)
     units = tensor.units(box, lane)
     return lambda: box.load(arena, base, units)
+
+
+def _touched(tensor: TensorOperand, box: Box, base: int, lane: int) -> Callable[[], Array]:
+    """What gives the positions of the bytes inside the tensor that the lane's coordinates select now."""
+    place = tensor.place(lane)
+
+    def positions() -> Array:
+        units = tensor.units_at(box, lane, place)
+        inside = units.offset if units.valid is None else units.offset[units.valid]
+        return ((inside + base)[:, None] + np.arange(box.unit)).reshape(-1)
+
+    return positions
 
 
 def _placed(d: Decode, where: SharedRange, box: Box, lane: int, start: int, size: int) -> tuple[Array, Array | None]:
@@ -290,7 +314,10 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
             read = _shared_reader(source, cells, swapped)
             combine = None if operation is None else _combiner(d, operation, box)
             write = _global_writer(tensor, box, base, lane, machine.memory.arena, combine)
-            transfers.issue(Transfer(site, lane, read, write, np.sort(cells)))
+            landing = _touched(tensor, box, base, lane)
+            transfers.issue(
+                Transfer(site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing)
+            )
 
     return step
 

@@ -1,0 +1,123 @@
+"""Global memory between the generic proxy and the async proxy.
+
+A generic write that a bulk copy reads needs a fence.proxy.async after it; bytes that a bulk copy writes must not be
+touched until its group is complete. Threads of other CTAs order themselves in ways that are not tracked: their fences
+and waits count for all writes before. Source: PTX ISA, "Proxies", "cp.async.bulk".
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.clocks import Clocks
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.types import Array
+
+if TYPE_CHECKING:
+    from runtime.simulator.transfers import Transfer
+
+
+class GlobalOrder:
+    """Per byte of global memory: whether a generic write waits for a proxy fence, and which copy is writing it."""
+
+    def __init__(self, machine: Machine, clocks: Clocks, is_used: bool) -> None:
+        self._machine = machine
+        self._clocks = clocks
+        self._is_used = is_used
+        count = machine.memory.arena.size if is_used else 0
+        self._unfenced = np.zeros(count, np.bool_)
+        self._writer = np.zeros(count, np.int32)
+        self._epoch = np.zeros(count, np.int32)
+        self._landing = np.zeros(count, np.int32)
+        self._open: list[Array] = []
+        self._transfers: list[Transfer] = []
+
+    def start(self) -> None:
+        """A batch begins; what earlier CTAs wrote is theirs no more."""
+        self._unfenced.fill(False)
+        self._landing.fill(0)
+        self._open.clear()
+        self._transfers.clear()
+
+    def _bytes(self, cells: Array, size: int) -> Array:
+        return (cells.reshape(-1)[:, None] * size + np.arange(size)).reshape(-1)
+
+    # ---- threads
+
+    def read(self, site: Site, size: int, numbers: Array, cells: Array) -> None:
+        """Lanes read cells. Raises HazardError where a copy is writing them."""
+        if self._is_used and self._transfers:
+            self._check_landing(site, self._bytes(cells, size), np.repeat(numbers, size), "reads")
+
+    def write(self, site: Site, size: int, numbers: Array, cells: Array) -> None:
+        """Lanes write cells. Raises HazardError where a copy is writing them."""
+        if not self._is_used:
+            return
+        where, writer = self._bytes(cells, size), np.repeat(numbers, size)
+        self._check_landing(site, where, writer, "writes")
+        self._unfenced[where] = True
+        self._writer[where] = writer
+        slots = self._machine.slots
+        self._epoch[where] = self._clocks.epoch[writer // slots, writer % slots // WARP]
+        self._open.append(where)
+
+    def _check_landing(self, site: Site, where: Array, numbers: Array, verb: str) -> None:
+        busy = self._landing[where] != 0
+        if busy.any():
+            position = int(np.argmax(busy))
+            other = self._transfers[int(self._landing[where[position]]) - 1]
+            raise HazardError(
+                f"{self._machine.describe(int(numbers[position]))} {verb} a byte of global memory that the copy of line "
+                f"{other.site.instruction.line} by {self._machine.describe(other.lane)} is still writing; "
+                "wait with cp.async.bulk.wait_group (without .read)",
+                site.instruction.line,
+                site.instruction.text,
+            )
+
+    def fence(self, numbers: Array) -> None:
+        """fence.proxy.async by lanes: covers their writes, those they know of, and those of other CTAs."""
+        if not self._open:
+            return
+        where = np.concatenate(self._open)
+        where = where[self._unfenced[where]]
+        slots = self._machine.slots
+        writer = self._writer[where]
+        own = np.zeros(self._machine.lanes, np.bool_)
+        own[numbers] = True
+        known = np.zeros_like(self._clocks.epoch)
+        np.maximum.at(known, numbers // slots, self._clocks.own()[numbers // slots, numbers % slots // WARP])
+        fencing = np.zeros(self._machine.ctas, np.bool_)
+        fencing[numbers // slots] = True
+        covered = own[writer] | (self._epoch[where] <= known[writer // slots, writer % slots // WARP])
+        covered |= ~fencing[writer // slots]
+        self._unfenced[where[covered]] = False
+        self._open = [where[~covered]]
+
+    # ---- copies
+
+    def begin(self, transfer: "Transfer") -> None:
+        """A copy starts. Raises HazardError where a generic write to its source has no fence after it."""
+        if not self._is_used:
+            return
+        if transfer.origin is not None:
+            where = transfer.origin()
+            self._check_landing(transfer.site, where, np.full(where.size, transfer.lane), "copies")
+            bad = self._unfenced[where]
+            if bad.any():
+                position = int(where[int(np.argmax(bad))])
+                raise HazardError(
+                    f"{self._machine.describe(transfer.lane)} copies a byte of global memory that "
+                    f"{self._machine.describe(int(self._writer[position]))} wrote with no fence.proxy.async after it",
+                    transfer.site.instruction.line,
+                    transfer.site.instruction.text,
+                )
+        if transfer.landing is not None:
+            self._transfers.append(transfer)
+            self._landing[transfer.landing()] = len(self._transfers)
+
+    def write_done(self, transfer: "Transfer") -> None:
+        """A copy arrived in global memory."""
+        if self._is_used and transfer.landing is not None:
+            self._landing[transfer.landing()] = 0
