@@ -1,4 +1,4 @@
-"""Running a kernel: arguments checked against the entry, then the reference interpreter or the PTX simulator."""
+"""Running a kernel: arguments checked against the entry, then the reference interpreter, the PTX simulator or a GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn, cast
 import ml_dtypes
 import numpy as np
 
-from ir.core import TileError, UnsupportedError
+from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import FloatType, IntType, PointerType, TileType
 from tilesat.spec import Argument, Array, numpy_type
@@ -136,28 +136,15 @@ def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument]
 
 def _tensor_map(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
     """A tensor map of the manifest with its expressions evaluated for these arguments."""
+    from runtime.manifest import evaluate
     from runtime.simulator import TensorMap
 
-    def number(expression: dict[str, Any]) -> Any:
-        ((kind, value),) = expression.items()
-        match kind:
-            case "arg":
-                argument = cast(Any, arguments[value])
-                return addresses[id(argument)] if id(argument) in addresses else int(argument)
-            case "const":
-                return value
-            case "mul":
-                return number(value[0]) * number(value[1])
-            case "add":
-                return number(value[0]) + number(value[1])
-            case _:
-                return -(-number(value[0]) // number(value[1]))
-
+    values = [addresses[id(a)] if id(a) in addresses else cast(Any, a).item() for a in arguments]
     return TensorMap(
-        base=number(parameter["base"]),
+        base=evaluate(parameter["base"], values),
         dtype=parameter["dtype"],
-        global_dim=[number(e) for e in parameter["global_dim"]],
-        global_strides=[number(e) for e in parameter["global_strides"]],
+        global_dim=[evaluate(e, values) for e in parameter["global_dim"]],
+        global_strides=[evaluate(e, values) for e in parameter["global_strides"]],
         box=parameter["box"],
         element_strides=parameter["element_strides"],
         swizzle=parameter["swizzle"],
@@ -167,9 +154,9 @@ def _tensor_map(parameter: dict[str, Any], arguments: Sequence[Argument], addres
 
 
 def refuse(on: str, entry: Entry) -> NoReturn:
-    """Raise the error for a place to run that this version has no launcher for."""
-    raise UnsupportedError(
-        f"running on {on!r} is not supported", entry.location, "on='sim' runs the PTX, on='ref' the source"
+    """Raise the error for a place to run that is not known."""
+    raise TileError(
+        f"running on {on!r} is not supported", entry.location, "'sim' runs the PTX, 'ref' the source, 'cuda' a GPU"
     )
 
 

@@ -77,8 +77,9 @@ class Kernel:
     def run(self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim") -> None:
         """Run over `grid` tile blocks; array arguments are written in place.
 
-        `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda.
-        Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong.
+        `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda (a GPU).
+        Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong, CudaError
+        where there is no GPU, one of another architecture, or one that refuses.
         """
         blocks = execution.as_grid(grid)
         values = execution.check_arguments(self.entry, args)
@@ -86,6 +87,10 @@ class Kernel:
             execution.interpret(self.module, self.entry, blocks, values)
         elif on == "sim":
             execution.simulate(self.ptx, self.manifest, blocks, values)
+        elif on == "cuda":
+            from runtime.cuda import run
+
+            run(self.ptx, self.manifest, blocks, values)
         else:
             execution.refuse(on, self.entry)
 

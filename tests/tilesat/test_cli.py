@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from runtime import cuda
+from tests.runtime.fake_driver import FakeDriver
 from tilesat.cli import STAGES, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,9 +223,20 @@ def test_run_with_a_wrong_argument_is_located(capsys: pytest.CaptureFixture[str]
     assert "parameter 3" in err
 
 
-def test_run_on_cuda_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_on_cuda_without_a_driver_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert main([*VECADD_RUN, "--on", "cuda"]) == 1
-    assert "'cuda' is not supported" in capsys.readouterr().err
+    assert "tilesat: error: the CUDA driver's Python bindings are missing: pip install" in capsys.readouterr().err
+
+
+def test_run_on_cuda_goes_through_the_driver(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver(capability=(8, 0)))
+    assert main([*VECADD_RUN, "--on", "cuda", "--check"]) == 0
+    assert "check arg2: ok" in capsys.readouterr().out
 
 
 def test_viz_writes_pictures(tmp_path: Path) -> None:

@@ -93,6 +93,10 @@ def _driver() -> Finding:
     return Finding("CUDA driver", "libcuda.so.1", "")
 
 
+def _bindings() -> Finding:
+    return Finding("cuda-bindings", _version("cuda-bindings"), "no --on cuda; pip install cuda-bindings")
+
+
 def _version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)
@@ -101,5 +105,5 @@ def _version(distribution: str) -> str | None:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    _python, _engine, _numpy, _highspy, _ptxas, _nvdisasm, _cutile, _dot, _driver,
+    _python, _engine, _numpy, _highspy, _ptxas, _nvdisasm, _cutile, _dot, _driver, _bindings,
 )  # fmt: skip

@@ -1,0 +1,443 @@
+"""Running kernels on a GPU through the CUDA driver: needs a cubin or PTX, its launch manifest, NumPy and a driver.
+
+    with Device() as device:
+        run(Path("gemm.cubin").read_bytes(), json.loads(Path("gemm.json").read_text()), (8, 8, 1), arguments, device)
+
+The driver is reached through the package cuda-bindings (`pip install cuda-bindings`). This module and
+`runtime.manifest` import nothing of the compiler, so that compiled kernels can be carried to a machine with a card.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import TracebackType
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from runtime.manifest import SIZES, Manifest, Pointer, Scalar, TensorMapRecord, evaluate, parse
+
+Grid: TypeAlias = "tuple[int, int, int]"
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
+_LOG_BYTES = 8192
+"""Room for what the driver's assembler says about PTX that it refuses."""
+
+_MAP_TYPES = {
+    "i1": "UINT8", "i8": "UINT8", "f8E4M3FN": "UINT8", "f8E5M2": "UINT8", "f8E8M0FNU": "UINT8", "i16": "UINT16",
+    "i32": "INT32", "i64": "INT64", "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32",
+    "f64": "FLOAT64",
+}  # fmt: skip
+"""Element types as CU_TENSOR_MAP_DATA_TYPE_ names them; 8-bit floats move as bytes (cuda.h)."""
+_PROMOTIONS = {"none": "NONE", "64B": "L2_64B", "128B": "L2_128B", "256B": "L2_256B"}
+_FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
+
+
+class CudaError(RuntimeError):
+    """The driver refused something, or what was given does not fit the kernel; the message says which."""
+
+
+class NoDeviceError(CudaError):
+    """No GPU can be reached: the message says whether the package, the driver or the card is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceArray:
+    """An array in the device's memory: its address, shape and NumPy type. `owned`: freed by its device."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    owned: bool = True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+Argument: TypeAlias = "DeviceArray | np.generic[Any] | int | float"
+
+
+class Device:
+    """One GPU and its primary context, which PyTorch and Triton use too.
+
+    Raises NoDeviceError where there is none. `driver` is the module cuda.bindings.driver, or an object like it.
+    """
+
+    def __init__(self, ordinal: int = 0, driver: Any = None) -> None:
+        self._driver = load_driver() if driver is None else driver
+        _start(self._driver)
+        count = self._call("cuDeviceGetCount")
+        if not 0 <= ordinal < count:
+            raise NoDeviceError(f"no CUDA device {ordinal}: this machine has {count}")
+        self._device = self._call("cuDeviceGet", ordinal)
+        self.name = _text(self._call("cuDeviceGetName", 256, self._device))
+        self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
+        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._device))
+        self._allocations: set[int] = set()
+        self._modules: list[Any] = []
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(quiet=error is not None)
+
+    def close(self, quiet: bool = False) -> None:
+        """Free all that was allocated and loaded here, and let go of the context.
+
+        quiet: say nothing of failures, which follow from the one that is being told of (a faulted context).
+        """
+        steps = [("cuMemFree", address) for address in self._allocations]
+        steps += [("cuModuleUnload", module) for module in self._modules]
+        self._allocations, self._modules = set(), []
+        for name, what in [*steps, ("cuDevicePrimaryCtxRelease", self._device)]:
+            try:
+                self._call(name, what)
+            except CudaError:
+                if not quiet:
+                    raise
+
+    @property
+    def architecture(self) -> str:
+        """The plain target that this device is, such as "sm_90"."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+        """Memory for an array, not set to anything."""
+        kind = np.dtype(dtype)
+        size = max(1, int(np.prod(shape, dtype=np.int64)) * kind.itemsize)  # the driver refuses to allocate nothing
+        address = int(self._call("cuMemAlloc", size))
+        self._allocations.add(address)
+        return DeviceArray(address, shape, kind)
+
+    def put(self, array: Array) -> DeviceArray:
+        """A copy of a contiguous array in the device's memory. Raises CudaError for one with gaps."""
+        if not array.flags.c_contiguous:
+            raise CudaError(f"an array {array.dtype}{list(array.shape)} is not contiguous: pass np.ascontiguousarray")
+        held = self.empty(array.shape, array.dtype)
+        if array.nbytes:
+            self._call("cuMemcpyHtoD", held.address, array.ctypes.data, array.nbytes)
+        return held
+
+    def get(self, held: DeviceArray, into: Array | None = None) -> Array:
+        """What an array of the device holds now, in a new array or in `into`; waits for launches before it."""
+        array = np.empty(held.shape, held.dtype) if into is None else into
+        if array.nbytes != held.nbytes or not array.flags.c_contiguous:
+            raise CudaError(f"{held.nbytes} bytes of the device do not fit {array.dtype}{list(array.shape)}")
+        if array.nbytes:
+            self._call("cuMemcpyDtoH", array.ctypes.data, held.address, array.nbytes)
+        return array
+
+    def free(self, held: DeviceArray) -> None:
+        """Give the memory of an array of this device back."""
+        if held.owned and held.address in self._allocations:
+            self._allocations.remove(held.address)
+            self._call("cuMemFree", held.address)
+
+    def synchronize(self) -> None:
+        """Wait until everything launched is done. Raises CudaError where a kernel failed."""
+        self._call("cuCtxSynchronize")
+
+    def load(self, image: bytes | str, manifest: Mapping[str, Any] | Manifest) -> Kernel:
+        """Load a cubin (bytes) or PTX (text) as its manifest says.
+
+        Raises ManifestError, or CudaError where the device is of another architecture or the driver refuses the image.
+        """
+        checked = manifest if isinstance(manifest, Manifest) else parse(manifest)
+        self._check_target(checked.target, isinstance(image, bytes) and image.startswith(b"\x7fELF"))
+        if checked.dynamic_smem > self.shared_bytes:
+            raise CudaError(
+                f"kernel '{checked.entry}' needs {checked.dynamic_smem} bytes of shared memory, "
+                f"{self.name} gives a CTA at most {self.shared_bytes}: compile for {self.architecture}"
+            )
+        module = self._load_module(image)
+        self._modules.append(module)
+        function = self._call("cuModuleGetFunction", module, checked.entry.encode())
+        size = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._call("cuFuncSetAttribute", function, size, checked.dynamic_smem)
+        return Kernel(self, checked, function)
+
+    def time(
+        self, work: Callable[[], object], repeat: int = 20, warm_up: int = 3, cold: DeviceArray | None = None
+    ) -> list[float]:
+        """Milliseconds of each of `repeat` calls of `work`, which launches on the default stream, between two events.
+
+        cold: memory overwritten before each call, larger than the L2 cache, so that no call finds its data there; it
+        also gives the host the time to launch ahead of the device.
+        """
+        pairs = [(self._call("cuEventCreate", 0), self._call("cuEventCreate", 0)) for _ in range(repeat)]
+        for _ in range(warm_up):
+            work()
+        for start, stop in pairs:
+            if cold is not None:
+                self._call("cuMemsetD8Async", cold.address, 0, cold.nbytes, 0)
+            self._call("cuEventRecord", start, 0)
+            work()
+            self._call("cuEventRecord", stop, 0)
+        self.synchronize()
+        spent = [float(self._call("cuEventElapsedTime", start, stop)) for start, stop in pairs]
+        for event in [event for pair in pairs for event in pair]:
+            self._call("cuEventDestroy", event)
+        return spent
+
+    def encode(self, record: TensorMapRecord, values: Sequence[int], place: str) -> bytes:
+        """The 128 bytes of a tensor map for arguments `values` (addresses and numbers). Raises CudaError with why."""
+        driver = self._driver
+        base = int(evaluate(record.base, values))
+        dims = [int(evaluate(e, values)) for e in record.global_dim]
+        strides = [int(evaluate(e, values)) for e in record.global_strides]
+        try:
+            made = self._call(
+                "cuTensorMapEncodeTiled",
+                getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[record.dtype]}"),
+                len(dims), base,
+                [driver.cuuint64_t(n) for n in dims], [driver.cuuint64_t(n) for n in strides],
+                [driver.cuuint32_t(n) for n in record.box], [driver.cuuint32_t(n) for n in record.element_strides],
+                _member(driver.CUtensorMapInterleave, "CU_TENSOR_MAP_INTERLEAVE_", record.interleave),
+                _member(driver.CUtensorMapSwizzle, "CU_TENSOR_MAP_SWIZZLE_", record.swizzle),
+                _member(driver.CUtensorMapL2promotion, "CU_TENSOR_MAP_L2_PROMOTION_", record.l2_promotion, _PROMOTIONS),
+                _member(driver.CUtensorMapFloatOOBfill, "CU_TENSOR_MAP_FLOAT_OOB_FILL_", record.oob_fill, _FILLS),
+            )  # fmt: skip
+        except (CudaError, OverflowError) as error:  # OverflowError: a negative extent fits no unsigned integer
+            raise CudaError(f"{place}: {_why_no_map(record, base, dims, strides) or error}") from None
+        return struct.pack("<16Q", *(int(word) for word in made.opaque))
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self._call("cuDeviceGetAttribute", attribute, self._device))
+
+    def _check_target(self, target: str, is_cubin: bool) -> None:
+        """`a` runs on its own device only, `f` on later ones of its family; PTX of a plain target on all later ones."""
+        match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
+        if match is None:
+            raise CudaError(f"the manifest's target {target!r} is no architecture such as sm_90a")
+        wanted, suffix = (int(match[1]), int(match[2])), match[3]
+        same_major = wanted[0] == self.capability[0] and wanted[1] <= self.capability[1]
+        fits = wanted == self.capability if suffix == "a" else same_major
+        if not suffix and not is_cubin:
+            fits = wanted <= self.capability
+        if not fits:
+            own = self.architecture + ("a" if self.capability >= (9, 0) else "")  # sm_90 is the first with an `a` form
+            raise CudaError(
+                f"the kernel is compiled for {target}, the device is {self.name} ({self.architecture}): "
+                f"compile it with --target {own}"
+            )
+
+    def _load_module(self, image: bytes | str) -> Any:
+        if isinstance(image, bytes) and image.startswith(b"\x7fELF"):
+            return self._call("cuModuleLoadData", image)
+        text = image.encode() if isinstance(image, str) else image
+        option = self._driver.CUjit_option
+        log = bytearray(_LOG_BYTES)
+        options = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        try:
+            return self._call("cuModuleLoadDataEx", text + b"\0", len(options), options, [log, len(log)])
+        except CudaError as error:
+            said = bytes(log).partition(b"\0")[0].decode(errors="replace").strip()
+            raise CudaError(f"{error}{': ' if said else ''}{said}") from None
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        return _call(self._driver, name, *arguments)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loaded kernel."""
+
+    device: Device
+    manifest: Manifest
+    function: Any = field(repr=False)
+
+    def prepare(self, grid: Grid, arguments: Sequence[Argument]) -> Callable[[], None]:
+        """A function that launches over `grid` tile blocks on the default stream and does not wait.
+
+        Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
+        Raises CudaError where one does not fit.
+        """
+        self._check_grid(grid)
+        given = [_checked_argument(argument, number) for number, argument in enumerate(arguments)]
+        if len(given) < self.manifest.arguments:
+            raise CudaError(
+                f"kernel '{self.manifest.entry}' takes {self.manifest.arguments} arguments, {len(given)} are given"
+            )
+        values = [argument.address if isinstance(argument, DeviceArray) else argument for argument in given]
+        blocks: list[ctypes.Array[ctypes.c_char]] = []
+        for place, parameter in enumerate(self.manifest.params):
+            packed = self._pack(parameter, given, cast("list[int]", values), f"params[{place}]")
+            blocks.append(ctypes.create_string_buffer(packed, len(packed)))
+        pointers = (ctypes.c_void_p * len(blocks))(*(ctypes.addressof(block) for block in blocks))
+        config, attributes = self._configuration(grid)
+        driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
+
+        def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
+            _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
+
+        return launch
+
+    def _pack(
+        self, parameter: Pointer | Scalar | TensorMapRecord, given: list[Argument], values: list[int], place: str
+    ) -> bytes:
+        if isinstance(parameter, TensorMapRecord):
+            return self.device.encode(parameter, values, f"{place} of kernel '{self.manifest.entry}'")
+        argument = given[parameter.arg]
+        where = f"argument {parameter.arg} of kernel '{self.manifest.entry}'"
+        if isinstance(parameter, Scalar):
+            return pack_scalar(parameter.dtype, argument, where)
+        if not isinstance(argument, DeviceArray):
+            raise CudaError(f"{where} is a pointer to {parameter.dtype}: give an array, not {argument!r}")
+        if argument.dtype.itemsize != SIZES.get(parameter.dtype, 8):  # pointers to pointers have 8 bytes
+            raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
+        return struct.pack("<Q", argument.address)
+
+    def _check_grid(self, grid: Grid) -> None:
+        for extent, limit, axis, cluster in zip(grid, GRID_LIMITS, "xyz", self.manifest.cluster, strict=True):
+            if not 1 <= extent <= limit:
+                raise CudaError(f"grid {axis} = {extent} is not within 1 to {limit}")
+            if extent % cluster:
+                raise CudaError(f"grid {axis} = {extent} is not a multiple of the cluster's {cluster}")
+
+    def _configuration(self, grid: Grid) -> tuple[Any, Any]:
+        """The driver's launch configuration, and the attributes that it points to."""
+        driver = self.device._driver  # pyright: ignore[reportPrivateUsage]
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = self.manifest.block
+        config.sharedMemBytes = self.manifest.dynamic_smem
+        attributes: list[Any] = []
+        if self.manifest.cluster != (1, 1, 1):
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            dims = attribute.value.clusterDim
+            dims.x, dims.y, dims.z = self.manifest.cluster
+            attributes.append(attribute)
+        config.attrs, config.numAttrs = attributes, len(attributes)
+        return config, attributes
+
+
+def run(
+    image: bytes | str, manifest: Mapping[str, Any], grid: Grid, arguments: Sequence[Any], device: Device | None = None
+) -> None:
+    """Run a kernel over `grid` tile blocks on NumPy arrays and numbers; arrays are written in place.
+
+    An array given twice is one allocation. Raises CudaError (NoDeviceError where no GPU is), ManifestError.
+    """
+    if device is None:
+        with Device() as opened:
+            run(image, manifest, grid, arguments, opened)
+            return
+    kernel = device.load(image, manifest)
+    held: dict[int, tuple[Array, DeviceArray]] = {}
+    try:
+        for array in (cast(Array, a) for a in arguments if isinstance(a, np.ndarray)):
+            if id(array) not in held:
+                held[id(array)] = (array, device.put(array))
+        kernel.prepare(grid, [held[id(a)][1] if id(a) in held else a for a in arguments])()
+        device.synchronize()
+        for array, there in held.values():
+            if array.flags.writeable:
+                device.get(there, array)
+    finally:
+        with suppress(CudaError):  # after a fault every call fails, and the first failure is the one to tell
+            for _, there in held.values():
+                device.free(there)
+
+
+def load_driver() -> Any:
+    """The module cuda.bindings.driver. Raises NoDeviceError where it is not installed."""
+    try:
+        return import_module("cuda.bindings.driver")
+    except ModuleNotFoundError:
+        raise NoDeviceError("the CUDA driver's Python bindings are missing: pip install cuda-bindings") from None
+
+
+def pack_scalar(dtype: str, value: Any, where: str = "the argument") -> bytes:
+    """A number as the bytes of a kernel parameter of an element type. Raises CudaError where it does not fit."""
+    size, is_float = SIZES[dtype], "f" in dtype
+    if isinstance(value, np.generic):
+        packed = cast("np.generic[Any]", value)
+        if packed.dtype.itemsize == size and (packed.dtype.kind not in "iub") == is_float:
+            return packed.tobytes()
+    elif isinstance(value, int) and not is_float:
+        bits = 8 * size if dtype != "i1" else 1
+        if -(1 << (bits - 1)) <= value < 1 << bits:
+            return (value & ((1 << bits) - 1)).to_bytes(size, "little")
+    elif isinstance(value, int | float) and dtype in _FLOAT_FORMATS:
+        try:
+            return struct.pack(_FLOAT_FORMATS[dtype], value)
+        except OverflowError:
+            pass
+    elif isinstance(value, int | float) and dtype == "bf16":
+        (bits,) = struct.unpack("<I", np.float32(value).tobytes())
+        nearest = bits + 0x7FFF + (bits >> 16 & 1)  # half of the last place; ties go to the even one
+        return struct.pack("<H", (bits if value != value else nearest) >> 16)
+    raise CudaError(f"{where} is one {dtype}: {value!r} does not fit")
+
+
+_FLOAT_FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
+
+
+def _checked_argument(argument: Any, number: int) -> Argument:
+    if isinstance(argument, DeviceArray | np.generic | int | float):
+        return cast("Argument", argument)
+    raise CudaError(f"argument {number} is {type(argument).__name__}: give an array of the device (put) or a number")
+
+
+def _start(driver: Any) -> None:
+    try:
+        _call(driver, "cuInit", 0)
+    except CudaError as error:
+        raise NoDeviceError(f"no GPU can be used: {error}") from None
+    except RuntimeError as error:  # cuda-bindings, where libcuda is not on the system
+        raise NoDeviceError(f"no CUDA driver on this machine: {error}") from None
+
+
+def _call(driver: Any, name: str, *arguments: Any) -> Any:
+    """Call a driver function; its result without the status. Raises CudaError with the driver's own words."""
+    status, *results = getattr(driver, name)(*arguments)
+    code = int(status)
+    if code:
+        named, told = (_text(getattr(driver, f)(status)[1]) for f in ("cuGetErrorName", "cuGetErrorString"))
+        raise CudaError(f"{name} failed: {named} ({told})")
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _text(value: Any) -> str:
+    return value.partition(b"\0")[0].decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _member(kind: Any, prefix: str, name: str, names: Mapping[str, str] | None = None) -> Any:
+    """A member of a driver enumeration by the manifest's name of it. Raises CudaError for an unknown one."""
+    member = (names or {}).get(name, name.upper() if names is None else name)
+    try:
+        return getattr(kind, prefix + member)
+    except AttributeError:
+        raise CudaError(f"{name!r} is no {prefix.removeprefix('CU_TENSOR_MAP_').rstrip('_').lower()}") from None
+
+
+def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: list[int]) -> str | None:
+    """Which rule the fields break: the driver says only that a value is invalid."""
+    from runtime.simulator.errors import LaunchError
+    from runtime.simulator.tensormap import TensorMap
+
+    try:
+        TensorMap(
+            base, record.dtype, dims, strides, record.box, record.element_strides, record.swizzle, record.interleave,
+            record.oob_fill, record.l2_promotion,
+        )  # fmt: skip
+    except LaunchError as error:
+        return str(error)
+    return None

@@ -1,0 +1,208 @@
+"""The launch manifest: what a launcher needs beside the PTX or the cubin, checked, with its expressions evaluated.
+
+A manifest is JSON: entry, target, block, cluster, dynamic_smem, global_scratch, and params in the order of the PTX
+parameters. `arg` counts the arguments of the source's entry. What a tensor map says of its array are expressions in
+these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]}, {"ceildiv": [a, b]}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+Expression: TypeAlias = "Mapping[str, Any]"
+
+MOST_THREADS = 1024
+"""Threads of a CTA. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
+MOST_CLUSTER = 16
+"""CTAs of a cluster, with the non-portable size. Source: CUDA C++ Programming Guide, thread block clusters."""
+
+SIZES = {
+    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f8E4M3FN": 1, "f8E5M2": 1, "f8E8M0FNU": 1,
+    "f16": 2, "bf16": 2, "f32": 4, "tf32": 4, "f64": 8,
+}  # fmt: skip
+"""Bytes of each element type in memory and as a parameter (Tile IR specification, element types)."""
+
+
+class ManifestError(ValueError):
+    """A manifest that no launcher can follow; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A parameter that takes the address of array argument `arg`."""
+
+    arg: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A parameter that takes the number given as argument `arg`."""
+
+    arg: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapRecord:
+    """A tensor map to be encoded by the host: dimensions innermost first, strides in bytes without the innermost."""
+
+    dtype: str
+    base: Expression
+    global_dim: tuple[Expression, ...]
+    global_strides: tuple[Expression, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str
+    interleave: str
+    l2_promotion: str
+    oob_fill: str
+
+
+Parameter: TypeAlias = "Pointer | Scalar | TensorMapRecord"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A checked manifest. block: threads; cluster: CTAs; dynamic_smem: bytes a CTA."""
+
+    entry: str
+    target: str
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    dynamic_smem: int
+    params: tuple[Parameter, ...]
+
+    @property
+    def arguments(self) -> int:
+        """How many arguments a launch must give at least: one more than the largest `arg`."""
+        return max((number for parameter in self.params for number in _used(parameter)), default=-1) + 1
+
+
+def parse(raw: Mapping[str, Any]) -> Manifest:
+    """Check a manifest read from JSON. Raises ManifestError that names the field and what it should be."""
+    entry, target = _field(raw, "entry", str, ""), _field(raw, "target", str, "")
+    block, cluster = _extents(raw, "block", MOST_THREADS), _extents(raw, "cluster", MOST_CLUSTER)
+    smem = _field(raw, "dynamic_smem", int, "")
+    if smem < 0:
+        raise ManifestError(f"manifest: dynamic_smem = {smem} is negative")
+    if raw.get("global_scratch", 0) != 0:
+        raise ManifestError(
+            f"manifest: global_scratch = {raw['global_scratch']!r}, but no parameter takes scratch memory: give 0"
+        )
+    listed = _field(raw, "params", list, "")
+    params = tuple(_parameter(each, f"params[{number}]") for number, each in enumerate(listed))
+    return Manifest(entry, target, block, cluster, smem, params)
+
+
+def evaluate(expression: Expression, arguments: Sequence[Any]) -> Any:
+    """The number that an expression stands for; `arguments` holds the addresses of arrays and the numbers given."""
+    ((kind, value),) = expression.items()
+    if kind == "arg":
+        return arguments[value]
+    if kind == "const":
+        return value
+    parts = [evaluate(part, arguments) for part in value]
+    if kind == "mul":
+        return math.prod(parts)
+    if kind == "add":
+        return sum(parts)
+    dividend, divisor = parts
+    if divisor == 0:
+        raise ManifestError("manifest: a ceildiv divides by an argument that is 0")
+    return -(-dividend // divisor)
+
+
+def _field(raw: Mapping[str, Any], name: str, kind: type[Any], place: str) -> Any:
+    path = f"{place}.{name}" if place else name
+    if name not in raw:
+        raise ManifestError(f"manifest: {path} is missing")
+    value = raw[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ManifestError(f"manifest: {path} = {value!r} is no {kind.__name__}")
+    return value
+
+
+def _integers(raw: Mapping[str, Any], name: str, place: str = "") -> tuple[int, ...]:
+    values = _field(raw, name, list, place)
+    if not all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in values):
+        raise ManifestError(f"manifest: {place + '.' if place else ''}{name} = {values!r} must be positive integers")
+    return tuple(values)
+
+
+def _extents(raw: Mapping[str, Any], name: str, most: int) -> tuple[int, int, int]:
+    values = _integers(raw, name)
+    if len(values) != 3 or math.prod(values) > most:
+        raise ManifestError(f"manifest: {name} = {list(values)} must be three extents with a product of at most {most}")
+    x, y, z = values
+    return x, y, z
+
+
+def _parameter(raw: Any, place: str) -> Parameter:
+    if not isinstance(raw, Mapping):
+        raise ManifestError(f"manifest: {place} = {raw!r} is no object")
+    fields = cast("Mapping[str, Any]", raw)
+    kind, dtype = _field(fields, "kind", str, place), _field(fields, "dtype", str, place)
+    if dtype not in SIZES and kind != "pointer":  # a pointer may point to pointers, or to anything else
+        raise ManifestError(f"manifest: {place}.dtype = {dtype!r} is none of {', '.join(SIZES)}")
+    if kind == "tensormap":
+        return _tensor_map(fields, dtype, place)
+    if kind not in ("pointer", "scalar"):
+        raise ManifestError(f"manifest: {place}.kind = {kind!r} is none of pointer, scalar, tensormap")
+    number = _field(fields, "arg", int, place)
+    if number < 0:
+        raise ManifestError(f"manifest: {place}.arg = {number} is negative")
+    return Pointer(number, dtype) if kind == "pointer" else Scalar(number, dtype)
+
+
+def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapRecord:
+    lists: dict[str, tuple[Expression, ...]] = {}
+    for name in ("global_dim", "global_strides"):
+        parts = _field(raw, name, list, place)
+        lists[name] = tuple(_expression(part, f"{place}.{name}[{i}]") for i, part in enumerate(parts))
+    box, steps = _integers(raw, "box", place), _integers(raw, "element_strides", place)
+    rank = len(lists["global_dim"])
+    wanted = {"box": (len(box), rank), "element_strides": (len(steps), rank)}
+    wanted["global_strides"] = (len(lists["global_strides"]), rank - 1)
+    for name, (found, right) in wanted.items():
+        if found != right:
+            raise ManifestError(f"manifest: {place}.{name} has {found} entries, {rank} dimensions need {right}")
+    names = [_field(raw, name, str, place) for name in ("swizzle", "interleave", "l2_promotion", "oob_fill")]
+    base = _expression(_field(raw, "base", dict, place), f"{place}.base")
+    return TensorMapRecord(dtype, base, lists["global_dim"], lists["global_strides"], box, steps, *names)
+
+
+def _expression(raw: Any, place: str) -> Expression:
+    """The expression itself, once every part of it is known to be one."""
+    if not isinstance(raw, Mapping) or len(cast("Mapping[str, Any]", raw)) != 1:
+        raise ManifestError(f"manifest: {place} = {raw!r} is no expression: write one of arg, const, mul, add, ceildiv")
+    fields = cast("Mapping[str, Any]", raw)
+    ((kind, value),) = fields.items()
+    if kind in ("arg", "const"):
+        if _field(fields, kind, int, place) < 0 and kind == "arg":
+            raise ManifestError(f"manifest: {place}.arg = {value} is negative")
+        return fields
+    if kind not in ("mul", "add", "ceildiv"):
+        raise ManifestError(f"manifest: {place}: {kind!r} is none of arg, const, mul, add, ceildiv")
+    parts = _field(fields, kind, list, place)
+    if len(parts) < 1 or (kind == "ceildiv" and len(parts) != 2):
+        raise ManifestError(f"manifest: {place}.{kind} has {len(parts)} operands")
+    for number, part in enumerate(parts):
+        _expression(part, f"{place}.{kind}[{number}]")
+    return fields
+
+
+def _used(parameter: Parameter) -> list[int]:
+    if not isinstance(parameter, TensorMapRecord):
+        return [parameter.arg]
+    return [n for e in (parameter.base, *parameter.global_dim, *parameter.global_strides) for n in _arguments_of(e)]
+
+
+def _arguments_of(expression: Expression) -> list[int]:
+    ((kind, value),) = expression.items()
+    if kind == "arg":
+        return [value]
+    return [] if kind == "const" else [number for part in value for number in _arguments_of(part)]
