@@ -7,8 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LINT_READY := $(VENV)/.lint-ready
+GPU_READY := $(VENV)/.gpu-ready
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -18,6 +19,13 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu"
+
+# On a machine with a GPU: every example on the card, then timings. Elsewhere the first target fails, the second says so.
+test-gpu: $(GPU_READY)
+	$(BIN)/python -m pytest -q -m gpu
+
+bench-gpu: $(GPU_READY)
+	$(BIN)/python -m benchmarks.gpu
 
 lint: $(LINT_READY)
 	$(BIN)/ruff check .
@@ -39,12 +47,16 @@ $(BIN)/python:
 # The CUDA wheels declare 350 MB of companions (nvvm, runtime headers) that ptxas and nvdisasm never open: --no-deps.
 $(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["cuda"], sep="\n")' > $(VENV)/cuda.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/cuda.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["ptxas"], sep="\n")' > $(VENV)/ptxas.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/ptxas.txt
 	@touch $@
 
 $(LINT_READY): pyproject.toml $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lint]'
+	@touch $@
+
+$(GPU_READY): pyproject.toml $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,cuda]'
 	@touch $@
 
 clean:
