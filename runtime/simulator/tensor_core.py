@@ -52,6 +52,8 @@ class TensorCore:
         for cell in cells:
             transfer = Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1)
             transfer.write = self._arrival(transfer, count, list(earlier))
+            if self.tracker is not None:  # the arrival hands on what its thread knows, as mbarrier.arrive does
+                self.tracker.arrive(site, np.array([lane]), np.array([cell]), releases=True)
             self._transfers.issue(transfer)
             if self.order is not None:
                 earlier.append(transfer)

@@ -69,6 +69,8 @@ def _alloc(d: Decode) -> Step:
             data = np.array([address], np.uint32)
             if tracker is not None:
                 tracker.write(site, 4, one, cell, data)
+                # not a generic write: the async proxy may overwrite the word later without a proxy fence
+                tracker.proxies.async_wrote((cell[:, None] * 4 + np.arange(4)).reshape(-1))
             d.machine.shared.cells[4][cell] = data
 
     return step

@@ -138,7 +138,8 @@ class Product:
         site, mode, operands = self._site, self._mode, self._operands
         form = parse(operands.form(lane), mode)
         group = site.core.group(site.cta(lane), mode.group)
-        number = site.begin(lane, "tcgen05.mma", (form, mode))
+        # operations of one shape on one accumulator run in order (PTX ISA, "tcgen05: Pipelined Instructions")
+        number = site.begin(lane, "tcgen05.mma", (mode, form.m, form.n, form.result))
         columns = self._b(lane, number, form, group)
         for rank, cta in enumerate(group):
             rows = self._a(lane, number, form, cta)
