@@ -206,7 +206,7 @@ def _copy(d: Decode) -> Step:
         for cta in site.core.group(site.cta(lane), size):
             site.core.memory.check(cta, column, row_bytes // 4)
             tile = reader.tile(bits_given, np.array([cta]))
-            site.reads_shared(lane, number, reader.bytes(tile, 0))
+            site.reads_shared(lane, number, reader, tile)
             raw = reader.raw(tile)[0]
             if bits:
                 # 4-bit values go to the middle of the byte, where kind::f8f6f4 reads them

@@ -155,7 +155,7 @@ class Product:
         bits = np.full(len(group), self._operands.b(lane), np.uint64)
         tile = reader.tile(bits, np.array(group))
         for position in range(len(group)):
-            self._site.reads_shared(lane, number, reader.bytes(tile, position))
+            self._site.reads_shared(lane, number, reader, tile, position)
         return reader.values(tile).reshape(form.n, form.k)
 
     def _a(self, lane: int, number: int, form: Form, cta: int) -> Array:
@@ -165,7 +165,7 @@ class Product:
         else:
             reader = self._reader(form)[0]
             tile = reader.tile(np.array([self._operands.a(lane)], np.uint64), np.array([cta]))
-            self._site.reads_shared(lane, number, reader.bytes(tile, 0))
+            self._site.reads_shared(lane, number, reader, tile)
             stored = reader.values(tile)[0]
         return stored if self._operands.metadata is None else self._dense(lane, number, form, cta, stored)
 

@@ -6,6 +6,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode
 from runtime.simulator.errors import OperandError, SimulatorError
 from runtime.simulator.machine import Machine
+from runtime.simulator.shared_tiles import Tile, TileReader
 from runtime.simulator.tensor_core import TensorCore
 from runtime.simulator.types import Array
 
@@ -54,10 +55,11 @@ class TensorSite(Site):
         order = self.core.order
         return 0 if order is None else order.begin(self, lane, kind, shape)
 
-    def reads_shared(self, lane: int, number: int, where: Array) -> None:
-        """The operation reads bytes of shared memory (positions in the machine's)."""
+    def reads_shared(self, lane: int, number: int, reader: TileReader, tile: Tile, asker: int = 0) -> None:
+        """The operation reads the tile of one of its askers from shared memory."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
+            where = reader.bytes(tile, asker)
             tracker.async_read(self, where, [lane])
             tracker.async_reads.begin_for(self, where, lane, lambda other: order.knows(other, number))
 
