@@ -98,7 +98,7 @@ class _Decoder:
 
     def store(self, item: Store) -> None:
         op, choice = item.op, self.selection.stores[item.item]
-        self.before(self.order.of_store(item), item.op)
+        self.before(item)
         if isinstance(op, ct.StoreView):
             value = self.value_at(item.operands[0], choice.layout)
             last = -1 if op.token is not None else None
@@ -117,14 +117,14 @@ class _Decoder:
         """A source value in a layout."""
         return self.placed(self.frozen.at[self.frozen.class_of(number), layout])
 
-    def before(self, accesses: Accesses, op: Op) -> None:
+    def before(self, item: Store) -> None:
         """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
-        for load in sorted(accesses & self.order.load_ids):
+        for load in sorted(self.order.loads_before(item)):
             for placed in self.order.loads[load]:
                 if placed not in self.loaded:
                     self.placed(placed)
-        self.builder.location = op.location
-        self.barrier_behind(accesses, len(self.scopes) - 1)
+        self.builder.location = item.op.location
+        self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
 
     def barrier_behind(self, accesses: Accesses, depth: int) -> None:
         """A barrier at the end of a scope if one of these accesses is open there."""

@@ -37,9 +37,8 @@ class Order:
                 self.loads.setdefault(self.load_id(placed), []).append(placed)
         self.load_ids = frozenset(self.loads)
         self._values = {n.children[0]: n.cls for n in self.frozen.nodes if n.op == "proj" and n.literals[0] == 0}
-        self._after: dict[int, Accesses] = {}
-        self._needs: dict[int, set[int]] = {}
-        self._solve()
+        self._after = self._solve(around=True)
+        self._within = self._solve(around=False)
 
     def load_id(self, placed: int) -> int:
         """The id of a placed load, the same for all layouts of one value."""
@@ -62,6 +61,10 @@ class Order:
         """What a store comes after."""
         return self._after.get(self._token_of_store(item), frozenset())
 
+    def loads_before(self, item: Store) -> Accesses:
+        """The loads that a store comes after and that are not those of an earlier iteration."""
+        return self._within.get(self._token_of_store(item), frozenset()) & self.load_ids
+
     def inside(self, loop: For) -> Accesses:
         """Accesses made in a loop's body."""
         deps = self.frozen.analysis.get("deps", {})
@@ -71,27 +74,30 @@ class Order:
     def _token_of_store(self, item: Store) -> int:
         return -1 if cast(Any, item.op).token is None else self.frozen.class_of(item.operands[-1])
 
-    def _solve(self) -> None:
-        """Everything that a token comes after, from what each token class itself says."""
+    def _solve(self, around: bool) -> dict[int, Accesses]:
+        """Everything that a token comes after, from what each token class itself says; `around` loops or not."""
+        after: dict[int, Accesses] = {}
+        needs: dict[int, set[int]] = {}
         waiting = [self.token_of(n) for n in self.frozen.nodes if n.op in LOADS]
         waiting += [self._token_of_store(item) for item in self.items.values() if isinstance(item, Store)]
         while waiting:
             token = waiting.pop()
-            if token in self._after:
+            if token in after:
                 continue
-            facts = [fact for node in self.frozen.by_class.get(token, ()) for fact in self._facts(node)]
-            self._after[token] = frozenset(access for access, _ in facts if access >= 0)
-            self._needs[token] = {needed for _, needed in facts if needed >= 0}
-            waiting += self._needs[token]
+            facts = [fact for node in self.frozen.by_class.get(token, ()) for fact in self._facts(node, around)]
+            after[token] = frozenset(access for access, _ in facts if access >= 0)
+            needs[token] = {needed for _, needed in facts if needed >= 0}
+            waiting += needs[token]
         changed = True
         while changed:
             changed = False
-            for token, needed in self._needs.items():
-                found = self._after[token].union(*(self._after[n] for n in needed))
-                changed = changed or found != self._after[token]
-                self._after[token] = found
+            for token, needed in needs.items():
+                found = after[token].union(*(after[n] for n in needed))
+                changed = changed or found != after[token]
+                after[token] = found
+        return after
 
-    def _facts(self, node: Node) -> Iterator[tuple[int, int]]:
+    def _facts(self, node: Node, around: bool) -> Iterator[tuple[int, int]]:
         """(access that this token comes after, token whose accesses it comes after too), -1 for none."""
         class_of = self.frozen.class_of
         match node.op:
@@ -108,6 +114,8 @@ class Order:
                     yield from ((-1, class_of(y[node.literals[1]])) for y in (item.then_yields, item.otherwise_yields))
             case "carry" | "res":
                 loop = self.loops[node.literals[0]]
-                yield from ((-1, class_of(ends[node.literals[1]])) for ends in (loop.inits, loop.yields))
+                yield -1, class_of(loop.inits[node.literals[1]])
+                if around or node.op == "res":
+                    yield -1, class_of(loop.yields[node.literals[1]])
             case _:
                 pass

@@ -342,6 +342,7 @@ class Expander:
             found = self.values.get(value)
             if isinstance(found, Registers):
                 found.force()
+        emitter.settle()  # the body may store, or use shared memory again
         bounds = self.scalars([op.lower, op.upper, op.step])
         body = op.body.block
         forms = [carried_form(argument, op) for argument in body.args[1:]]
@@ -416,6 +417,7 @@ class Expander:
             found = self.values.get(value)
             if isinstance(found, Registers):
                 found.force()
+        emitter.settle()  # either side may store, or use shared memory again
         condition = self.scalar(op.condition)
         outside, regions, kinds, groups = emitter.builder.block, list[Region](), list[Type](), list[list[Value]]()
         emitter.depth += 1
