@@ -238,10 +238,10 @@ SCALED = [
 
 
 @pytest.mark.parametrize(("kind", "name", "count", "scale_type"), SCALED)
-@pytest.mark.parametrize("group", [1, 2])
-def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group: int) -> None:
+@pytest.mark.parametrize(("group", "m", "layout"), [(1, 128, "D"), (2, 256, "D"), (2, 128, "B")])
+def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group: int, m: int, layout: str) -> None:
     rng = np.random.default_rng(7)
-    m, n = 128 * group, 80 if group == 1 else 96
+    n, half = 80 if group == 1 else 128, m // group
     if kind == "mxf8f6f4":
         a, b = (draw(rng, (rows, 32), "e4m3") for rows in (m, n))
         raw_a, raw_b, types = a.view(np.uint8), b.view(np.uint8), (0, 0)
@@ -253,16 +253,22 @@ def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group:
     low, high = (122, 132) if scale_type else (40, 70)
     sa, sb = rng.integers(low, high, (m, count)), rng.integers(low, high, (n, count))
     pa, pb = places(128)
-    parts = [(cta, raw_a[cta * 128 : cta * 128 + 128], pa) for cta in range(group)]
+    parts = [(cta, raw_a[cta * half : (cta + 1) * half], pa) for cta in range(group)]
     parts += [(cta, raw_b[cta * n // group : (cta + 1) * n // group], pb) for cta in range(group)]
     given = noise(group)
     ids = {1: (3, 1), 2: (2, 0), 4: (0, 0)}[count]
+
+    def put(cta: int, lane: int, column: int, first: int, values: np.ndarray) -> None:
+        given[cta, lane, column : column + 1].view(np.uint8)[first : first + count] = values
+
     for cta in range(group):
-        for column, (scales, first) in {400: (sa[cta * 128 : cta * 128 + 128], ids[0]), 410: (sb, ids[1])}.items():
-            for row in range(scales.shape[0]):
-                for slab in range(4):
-                    word = given[cta, row % 32 + 32 * slab, column + row // 32 :][:1].view(np.uint8)
-                    word[first : first + count] = scales[row]
+        for row in range(half):
+            for slab in range(4):
+                put(cta, row % 32 + 32 * slab, 400 + row // 32, ids[0], sa[cta * half + row])
+        for row in range(n):
+            slabs, inner = (range(4), row) if layout == "D" else ((2 * (row // 64), 2 * (row // 64) + 1), row % 64)
+            for slab in slabs:
+                put(cta, inner % 32 + 32 * slab, 410 + inner // 32, ids[1], sb[row])
     form = Shape(m, n, *types).scaled(scale_type, *ids)
     text = code(f"{kind}.block_scale.{name}", str(descriptor(pa)), descriptor(pb), form, group=group)
     text = text.replace("%r20, %p2", "%r20, [%r22], [%r23], %p2")
@@ -274,8 +280,8 @@ def test_block_scaling(kind: str, name: str, count: int, scale_type: int, group:
         fa, fb = (x.astype(np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64) for x in (sa, sb))
     width = va.shape[1] // count
     whole = (va * np.repeat(fa, width, axis=1)) @ (vb * np.repeat(fb, width, axis=1)).T
-    wanted = [whole[cta * 128 : cta * 128 + 128] + before_of(given, cta, "D", n) for cta in range(group)]
-    check(out, given, "D", wanted, np.float32, 1e-5)
+    wanted = [whole[cta * half : (cta + 1) * half] + before_of(given, cta, layout, n) for cta in range(group)]
+    check(out, given, layout, wanted, np.float32, 1e-5)
 
 
 @pytest.mark.parametrize("element", ["f16", "tf32", "s8", "e4m3"])
@@ -300,8 +306,13 @@ def test_sparse(element: str) -> None:
                 for i, place in enumerate(sorted(rng.choice(4, 2, replace=False).tolist())):
                     number |= place << (4 * chunk + 2 * i)
                     dense[row, 4 * chunk + place] = stored[row, 2 * chunk + i]
-        given[0, row, 400] = number & 0xFFFFFFFF
-        given[0, row, 401] = number >> 32
+        if size == 1:
+            given[0, row, 400] = number & 0xFFFFFFFF
+            given[0, row, 401] = number >> 32
+        else:  # as in the registers of mma.sp: 8 lanes with the lower half of K, 8 with the upper
+            for half in range(2):
+                word = given[0, row // 16 * 16 + row % 8 + 8 * half, 400:401].view(np.uint16)
+                word[row // 8 % 2] = number >> (16 * half) & 0xFFFF
     pa, pb = places(64)
     image = shared_image(1, (0, stored, pa), (0, b, pb))
     form = Shape(128, 32, type_code, type_code, 2 if kind == "i8" else 1, sparse=1).bits()

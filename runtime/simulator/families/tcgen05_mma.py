@@ -192,33 +192,40 @@ class Product:
         return values
 
     def _dense(self, lane: int, number: int, form: Form, cta: int, stored: Array) -> Array:
-        """A with the zeros that its metadata says: for each row 2-bit positions, lowest columns first."""
+        """A with the zeros that its metadata says."""
         metadata = self._operands.metadata
         address = 0 if metadata is None else metadata(lane)
         bits = BITS[form.a]
-        count = form.k if bits == 32 else form.k // (4 if bits == 4 else 2)
-        words, column = count * 2 // 32, address & 0xFFFF
-        self._site.core.memory.check(cta, column, words)
-        where = self._rows(form, address)[:, None], column + np.arange(words)
+        lanes, columns, shifts = _metadata_places(bits, form.k, self._rows(form, address))
+        column = address & 0xFFFF
+        self._site.core.memory.check(cta, column, int(columns.max()) + 1)
+        where = lanes, column + columns
         self._site.reads(number, cta, *where, _COPIED)
-        found = self._site.core.memory.words[cta][where]
-        codes = found[:, :, None] >> np.arange(0, 32, 2, dtype=np.uint32) & np.uint32(3)
-        codes = codes.reshape(form.rows, count).astype(np.int64)
+        codes = (self._site.core.memory.words[cta][where] >> shifts & np.uint32(3)).astype(np.int64)
+        count = int(codes.shape[1])
         if bits == 32:  # two codes for each pair: 0b1110 keeps its second element, 0b0100 its first
             return expand(stored, 2 * np.arange(count // 2) + (codes[:, ::2] >> 1), 1, form.k)
         return expand(stored, 4 * (np.arange(count) // 2) + codes, 2 if bits == 4 else 1, form.k)
 
     def _factors(self, lane: int, number: int, form: Form, cta: int, which: int, rows: int) -> Array:
-        """Scale factors [row, block]: row r in lane r mod 32 of every slab, column r / 32, bytes from its id on."""
+        """Scale factors [row, block]: row r in lane r mod 32 of every slab, column r / 32, bytes from its id on.
+
+        Where D folds its columns over the lane halves, so do the factors of B (CUTLASS, ScaleFactorDuplicated2by2).
+        """
         scales = self._operands.scales
         address = 0 if scales is None else scales[which](lane)
-        column, words = address & 0xFFFF, -(-rows // SLAB)
+        parts = folds(form.layout) if which else 1
+        column, words = address & 0xFFFF, -(-rows // parts // SLAB)
         self._site.core.memory.check(cta, column, words)
         first = form.scale_b if which else form.scale_a
         self._site.reads(number, cta, np.arange(LANES)[:, None], column + np.arange(words), _COPIED)
-        found = self._site.core.memory.words[cta, :SLAB, column : column + words]
-        raw = np.ascontiguousarray(found.T).view(np.uint8).reshape(-1, 4)[:rows, first : first + self._mode.scales]
-        return scale_table(form.scale_type)[raw]
+        found: list[Array] = []
+        for part in range(parts):
+            slab = part * (LANES // parts)
+            cells = self._site.core.memory.words[cta, slab : slab + SLAB, column : column + words]
+            raw = np.ascontiguousarray(cells.T).view(np.uint8).reshape(-1, 4)
+            found.append(raw[: rows // parts, first : first + self._mode.scales])
+        return scale_table(form.scale_type)[np.concatenate(found)]
 
     def _scaled(self, lane: int, number: int, form: Form, cta: int, rows: Array, columns: Array) -> Array:
         count = self._mode.scales
@@ -274,6 +281,22 @@ class Product:
         if form.result == "f16":
             return given.astype(np.float16).view(np.uint16).astype(np.uint32)
         return given.view(np.uint32)
+
+
+def _metadata_places(bits: int, k: int, rows: Array) -> tuple[Array, Array, Array]:
+    """Lanes, columns and shifts [row, code] of the 2-bit positions of sparse A whose rows lie in lanes `rows`.
+
+    Elements below 16 bits: a row's codes lie in its own lane, lowest columns of A first. Wider ones: of 16 rows, lanes
+    0 to 7 hold the lower and 8 to 15 the upper half of K, rows r in the low and r + 8 in the high half of the word.
+    Source: CUTLASS, tmem_e_frg of the SM100 traits.
+    """
+    if bits < 16:
+        code = np.arange(k // (4 if bits == 4 else 2))[None, :]
+        zero = 0 * rows[:, None]
+        return rows[:, None] + 0 * code, code // 16 + zero, (2 * (code % 16) + zero).astype(np.uint32)
+    code, row = np.arange(16)[None, :], np.arange(rows.size)[:, None]
+    lanes = rows[:, None] - row % 16 + row % 8 + 8 * (code // 8)
+    return lanes, 0 * lanes, (2 * (code % 8) + 16 * (row // 8 % 2)).astype(np.uint32)
 
 
 def decode_mma(d: Decode, site: TensorSite) -> Callable[[int], None]:
