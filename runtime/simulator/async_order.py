@@ -41,6 +41,8 @@ class AsyncOrder:
         self._open: dict[int, dict[int, Array]] = {}
         self._said: dict[int, Array] = {}
         self._column: dict[int, int] = {}
+        self._initialiser: dict[int, int] = {}
+        self._fenced_at: dict[int, int] = {}
         self._is_used = False
 
     def start(self) -> None:
@@ -51,6 +53,8 @@ class AsyncOrder:
         self._open.clear()
         self._said.clear()
         self._column.clear()
+        self._initialiser.clear()
+        self._fenced_at.clear()
         self._is_used = False
 
     # ---- accesses of threads
@@ -90,24 +94,39 @@ class AsyncOrder:
 
     # ---- mbarriers
 
-    def init_object(self, cells: Array) -> None:
-        """mbarrier.init at 8-byte cells."""
+    def init_object(self, numbers: Array, cells: Array) -> None:
+        """mbarrier.init by lanes at 8-byte cells."""
         self._is_used = True
         self._object[bytes_of(cells, _OBJECT)] = True
-        per_team = self._machine.geometry.cluster_size * self._machine.shared.stride // _OBJECT
-        for cell in cells.tolist():
+        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
+            self._initialiser[cell] = lane
+            self._fenced_at.pop(cell, None)
             if cell not in self._column:
-                team = cell // per_team
-                self._column[cell] = sum(1 for other in self._column if other // per_team == team)
+                team = self._team(cell)
+                self._column[cell] = sum(1 for other in self._column if self._team(other) == team)
         self._clocks.grow(max(self._column.values(), default=-1) + 1)
+
+    def fence_init(self, numbers: Array) -> None:
+        """fence.mbarrier_init: who meets these lanes in a barrier of the cluster may use what they initialised."""
+        lanes = set(numbers.tolist())
+        for cell, lane in self._initialiser.items():
+            if lane in lanes and cell not in self._fenced_at:
+                self._fenced_at[cell] = int(self._clocks.meetings[self._team(cell)])
+
+    def is_initialised(self, cell: int) -> bool:
+        """Whether the init of an mbarrier was fenced, and its cluster has met since."""
+        return cell in self._fenced_at and int(self._clocks.meetings[self._team(cell)]) > self._fenced_at[cell]
+
+    def _team(self, cell: int) -> int:
+        return cell * _OBJECT // (self._machine.shared.stride * self._machine.geometry.cluster_size)
 
     def drop_object(self, cells: Array) -> None:
         """mbarrier.inval."""
         self._object[bytes_of(cells, _OBJECT)] = False
 
-    def release(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
-        """Lanes arrive: waiters of the phase will know what their warps know."""
-        said = self._clocks.publish(self._clocks.present(self._mask(numbers)))
+    def arrive(self, numbers: Array, cells: Array, releases: bool, mbarriers: "Mbarriers") -> None:
+        """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
+        said = self._clocks.say(self._clocks.present(self._mask(numbers)), releases)
         cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
         pairs = np.unique(np.stack([cells, cta, warp]), axis=1)
         for cell, one, other in pairs.T.tolist():
@@ -130,7 +149,7 @@ class AsyncOrder:
         earlier = phases.get(phase)
         phases[phase] = said.copy() if earlier is None else _joined(earlier, said)
 
-    def acquire(self, numbers: Array, cells: Array, mbarriers: "Mbarriers") -> None:
+    def wait(self, numbers: Array, cells: Array, acquires: bool, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
         for cell in np.unique(cells).tolist():
             completed = int(mbarriers.completed[cell])
@@ -141,7 +160,7 @@ class AsyncOrder:
             said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
             said[self._clocks.warp_columns + self._column[cell]] = completed
             self._said[cell] = said
-            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), said)
+            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), said, acquires)
 
     # ---- copies
 

@@ -14,7 +14,8 @@ from runtime.simulator.types import Array
 class Clocks:
     """What each warp of each CTA knows.
 
-    known: [cta, warp, column], columns being the warps of the cluster and then its mbarriers; epoch: [cta, warp].
+    known: [cta, warp, column], columns being the warps of the cluster and then its mbarriers; epoch: [cta, warp];
+    meetings: phases that the barrier of each cluster has completed.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -27,11 +28,15 @@ class Clocks:
         self._own = self._cta % self.cluster * self.warps + self._warp
         self.known = np.zeros((machine.ctas, self.warps, self.warp_columns), np.int32)
         self.epoch = np.ones((machine.ctas, self.warps), np.int32)
+        self._fenced = np.zeros_like(self.known)
+        self._heard = np.zeros_like(self.known)
+        self.meetings = np.zeros(machine.ctas // self.cluster, np.int64)
         self._arrived: dict[int, list[tuple[Array, Array]]] = {}
 
     def start(self) -> None:
         """A batch begins: nobody knows anything."""
-        self.known.fill(0)
+        for array in (self.known, self._fenced, self._heard, self.meetings):
+            array.fill(0)
         self.epoch.fill(1)
         self._arrived.clear()
 
@@ -52,6 +57,8 @@ class Clocks:
         if missing > 0:
             more = np.zeros((*self.known.shape[:2], max(missing, 16)), np.int32)
             self.known = np.concatenate([self.known, more], axis=2)
+            self._fenced = np.concatenate([self._fenced, more], axis=2)
+            self._heard = np.concatenate([self._heard, more], axis=2)
             for entries in self._arrived.values():
                 entries[:] = [(ctas, self._wide(said)) for ctas, said in entries]
 
@@ -73,12 +80,29 @@ class Clocks:
         self.epoch += warps
         return said
 
-    def learn(self, warps: Array, said: Array) -> None:
-        """Warps learn [column], or [cta, column]."""
+    def say(self, warps: Array, releases: bool) -> Array:
+        """What these warps hand on: all they know, or without release only what they knew at their last fence."""
+        if releases:
+            return self.publish(warps)
+        return np.where(warps[:, :, None], self._fenced, 0)
+
+    def learn(self, warps: Array, said: Array, acquires: bool = True) -> None:
+        """Warps learn [column], or [cta, column]; without acquire it counts only after their next fence."""
         said = self._wide(said)
         if said.ndim == 2:
             said = said[:, None, :]
-        self.known = np.where(warps[:, :, None], np.maximum(self.known, said), self.known)
+        if acquires:
+            self.known = np.where(warps[:, :, None], np.maximum(self.known, said), self.known)
+        else:
+            self._heard = np.where(warps[:, :, None], np.maximum(self._heard, said), self._heard)
+
+    def fence(self, lanes: Array, releases: bool, acquires: bool) -> None:
+        """A fence of the generic proxy by lanes."""
+        warps = self.present(lanes)
+        if acquires:
+            self.learn(warps, self._heard)
+        if releases:
+            self._fenced = np.where(warps[:, :, None], self.publish(warps), self._fenced)
 
     # ---- barriers of a CTA
 

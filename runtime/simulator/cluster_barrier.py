@@ -41,12 +41,12 @@ class ClusterBarrier:
         return lanes & ~self._owes_wait
 
     def arrive(self, lanes: Array, releases: bool) -> None:
-        """Lanes arrive, and hand on what their warps know where they release."""
+        """Lanes arrive, and hand on what their warps know (or, without release, had fenced)."""
         self._seen[lanes] = self._phase[self._cluster[lanes]]
         self._arrived = self._arrived | lanes
         self._owes_wait = self._owes_wait | lanes
-        if self._clocks is not None and releases:
-            said = self._clocks.publish(self._clocks.present(lanes)).max(axis=1)
+        if self._clocks is not None:
+            said = self._clocks.say(self._clocks.present(lanes), releases).max(axis=1)
             for cluster in np.unique(self._cluster[lanes]).tolist():
                 own = said[cluster * self._size : (cluster + 1) * self._size].max(axis=0)
                 key = cluster, int(self._phase[cluster])
@@ -61,6 +61,8 @@ class ClusterBarrier:
         complete = some & ~missing
         if complete.any():
             self._phase += complete
+            if self._clocks is not None:
+                self._clocks.meetings += complete
             self._arrived = self._arrived & ~complete[self._cluster]
 
     def ready(self, lanes: Array) -> Array:
@@ -68,10 +70,10 @@ class ClusterBarrier:
         self._settle()
         return lanes & (self._phase[self._cluster] > self._seen)
 
-    def waited(self, lanes: Array, acquires: bool) -> None:
+    def waited(self, lanes: Array) -> None:
         """Lanes go on after their wait, knowing what the others released."""
         self._owes_wait = self._owes_wait & ~lanes
-        if self._clocks is None or not acquires:
+        if self._clocks is None:
             return
         warps = self._clocks.present(lanes)
         for cluster, phase in {(c, p) for c, p in zip(self._cluster[lanes], self._seen[lanes], strict=True)}:

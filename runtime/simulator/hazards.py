@@ -102,6 +102,14 @@ class Tracker:
         """bar.warp.sync."""
         self.clocks.warp_met(lanes)
 
+    def fence(self, mask: Array | None, releases: bool, acquires: bool) -> None:
+        """A fence of the generic proxy."""
+        self.clocks.fence(self._machine.live_mask() if mask is None else mask, releases, acquires)
+
+    def init_fence(self, mask: Array | None) -> None:
+        """fence.mbarrier_init."""
+        self.order.fence_init(self._numbers(self._machine.active(mask)))
+
     def global_fence(self, mask: Array | None) -> None:
         """fence.proxy.async for global memory."""
         self.globals.fence(self._numbers(self._machine.active(mask)))
@@ -196,7 +204,7 @@ class Tracker:
         if data is not None:
             unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
         self._check_writer(site, where, writer, strong, "writes", unchanged)
-        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks.own())
+        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks)
         cta, warp = self._place(writer)
         known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, : self.clocks.warp_columns]
         others = self._reader[where]
@@ -410,21 +418,21 @@ class Tracker:
         self._check_flight(site, where, numbers[:, None], "writes")
         self._check_write(site, where, numbers[:, None], False, None)
         self._note_write(where, numbers[:, None], strong=False)
-        self.order.init_object(cells)
+        self.order.init_object(numbers, cells)
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes use mbarriers, whose init must come before. Raises HazardError."""
-        self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at")
+        known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
+        self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at", known)
 
     def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
         """Lanes arrive at mbarriers."""
         self.use_mbarrier(site, numbers, cells)
-        if releases:
-            self.order.release(numbers, cells, self.mbarriers)
+        self.order.arrive(numbers, cells, releases, self.mbarriers)
 
-    def acquire(self, numbers: Array, cells: Array) -> None:
+    def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
         """Lanes saw phases of mbarriers complete."""
-        self.order.acquire(numbers, cells, self.mbarriers)
+        self.order.wait(numbers, cells, acquires, self.mbarriers)
 
     def issue(self, transfer: "Transfer") -> None:
         """A copy of the async proxy starts. Raises HazardError where what it touches is not ready."""

@@ -59,7 +59,7 @@ def _wait(d: Decode) -> Wait:
             raise _misuse(d, wrong, "waits at the cluster barrier without barrier.cluster.arrive before")
 
     def resume(lanes: Array, is_complete: bool) -> None:
-        barrier.waited(lanes, acquires=True)
+        barrier.waited(lanes)
 
     return Wait(d.pc, d.pc + 1, condition_of(d, d.instruction.guard), barrier.ready, resume, barrier.describe, arrive)
 

@@ -25,13 +25,19 @@ def decode_fence(d: Decode) -> Step | None:
         d.need("release")
         d.need("cluster")
         d.finish(0)
-        return None
+        tracker = d.binding.hazards
+        return None if tracker is None else tracker.init_fence
     order = d.take("sc", "acq_rel", "acquire", "release")
     if order in ("acquire", "release"):
         _take_restriction(d, order)
     d.need(*_SCOPES)
     d.finish(0)
-    return None
+    return _generic(d, order != "acquire", order != "release")
+
+
+def _generic(d: Decode, releases: bool, acquires: bool) -> Step | None:
+    tracker = d.binding.hazards
+    return None if tracker is None else lambda mask: tracker.fence(mask, releases, acquires)
 
 
 def _take_restriction(d: Decode, order: str) -> None:
@@ -47,7 +53,7 @@ def decode_membar(d: Decode) -> Step | None:
         return _proxy(d)
     d.need("cta", "gl", "sys")
     d.finish(0)
-    return None
+    return _generic(d, releases=True, acquires=True)
 
 
 def _proxy(d: Decode) -> Step | None:

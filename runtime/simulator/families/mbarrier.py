@@ -289,8 +289,8 @@ def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parit
 
     def resume(lanes: Array, is_complete: bool) -> None:
         target[lanes] = is_complete
-        if is_complete and acquires and tracker is not None:
-            tracker.acquire(np.flatnonzero(lanes), objects.cells(lanes))
+        if is_complete and tracker is not None:
+            tracker.waited(np.flatnonzero(lanes), objects.cells(lanes), acquires)
 
     def describe(lane: int) -> str:
         one = np.zeros(machine.lanes, np.bool_)
