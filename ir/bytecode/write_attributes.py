@@ -164,8 +164,8 @@ def _rank(op: Op, name: str) -> int:
 def encode_elements(array: Array, element: Element) -> bytes:
     """Little-endian elements as the constant table holds them: the inverse of `decode_elements`."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if element == I1:
-        return bytes(0xFF if len(flat) == 1 and bit else bit for bit in flat.astype(np.uint8).tolist())
+    if element == I1:  # one byte for all of a splat, else a bit for each, from the lowest
+        return bytes([0xFF if flat[0] else 0]) if len(flat) == 1 else np.packbits(flat, bitorder="little").tobytes()
     if element == TF32:
         words = flat.view(np.uint32) >> np.uint32(TF32_SHIFT)
         return words.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :TF32_BYTES].tobytes()

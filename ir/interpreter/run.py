@@ -115,12 +115,13 @@ def _bind(parameter: Value, argument: object, memory: Memory, kernel: ct.Entry) 
         if isinstance(argument, list) and element.pointee == I64:
             argument = _table(cast("list[object]", argument), memory, name, kernel)
         if not isinstance(argument, np.ndarray):
-            raise InterpreterError(f"{name} must be an array, is {type(argument).__name__}", kernel.location)
+            kind = type(cast("object", argument)).__name__
+            raise InterpreterError(f"{name} must be an array, is {kind}", kernel.location)
         array = cast("Array", argument)
         if not argument_fits(array, element):
             raise InterpreterError(f"{name} points to {element.pointee}, the array is {array.dtype}", kernel.location)
         return np.asarray(memory.allocate(array, name, kernel.location), np.int64)
-    scalar = np.asarray(argument)
+    scalar = np.asarray(cast("Any", argument))
     dtype = dtype_of(element)
     if scalar.ndim or scalar.dtype.kind not in "biuf":
         raise InterpreterError(f"{name} must be a number of type {element}", kernel.location)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir.core import Attr, Operand, Result, flag, op
+from ir.core import Attr, Operand, Result, Type, flag, op
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE, Array, Overflow, Rounding, Signedness, dtype_of
 from ir.dialects.cuda_tile.constraints import (
     ADDRESS_INT,
@@ -28,7 +28,19 @@ from ir.dialects.cuda_tile.numerics import (
     read_wide,
     to_bits,
 )
-from ir.types import F8E5M3FNU, F8E8M0FNU, TileType
+from ir.types import (
+    BF16,
+    F4E2M1FN,
+    F8E4M3FN,
+    F8E5M2,
+    F8E5M3FNU,
+    F8E8M0FNU,
+    F16,
+    F32,
+    F64,
+    TF32,
+    TileType,
+)
 
 
 @op("cuda_tile.bitcast", opcode=9)
@@ -117,6 +129,39 @@ class TruncI(TileOp):
         return (from_ & 1).astype(np.bool_) if dtype == np.bool_ else from_.astype(dtype)
 
 
+FORMATS: dict[Type, tuple[int, int, int]] = {
+    F16: (10, -14, 15),
+    BF16: (7, -126, 127),
+    F32: (23, -126, 127),
+    TF32: (10, -126, 127),
+    F64: (52, -1022, 1023),
+    F8E4M3FN: (3, -6, 8),
+    F8E5M2: (2, -14, 15),
+    F8E8M0FNU: (0, -127, 127),
+    F4E2M1FN: (1, 0, 2),
+    F8E5M3FNU: (3, -14, 16),
+}
+"""Mantissa bits, least and largest exponent of normal numbers (IEEE 754-2019; OCP microscaling formats 1.0)."""
+NARROW = (F8E4M3FN, F8E5M2, F4E2M1FN, F8E5M3FNU)
+NEAREST, ZERO, DOWN, UP, AWAY = (
+    Rounding.NEAREST_EVEN, Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF, Rounding.NEAREST_AWAY,
+)  # fmt: skip
+
+
+def roundings_between(source: Type, target: Type) -> tuple[Rounding, ...]:
+    """The roundings that ftof has between two formats; where nothing is lost, every one (tileirdisasm 13.4)."""
+    if target == F8E8M0FNU:
+        return ZERO, UP
+    if target in NARROW:
+        return (NEAREST,)
+    (bits, least, most), (kept, lowest, highest) = FORMATS[source], FORMATS[target]
+    if bits <= kept and least >= lowest and most <= highest:
+        return NEAREST, ZERO, DOWN, UP, AWAY
+    if (source, target) == (F64, F32):
+        return NEAREST, ZERO, DOWN, UP
+    return (NEAREST, ZERO, AWAY) if (source, target) == (F32, TF32) else (NEAREST, ZERO)
+
+
 @op("cuda_tile.ftof", opcode=42)
 class FToF(TileOp):
     """Float to float; narrowing rounds (lowers to arith.truncf)."""
@@ -132,12 +177,10 @@ class FToF(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """The shape stays, the type changes; only f8E8M0FNU results take other roundings than nearest_even."""
+        """The shape stays, the type changes; the rounding is one that the pair of formats has."""
         self.same_shape("to", self.to, "from", self.from_)
         self.expect(self.to.type != self.from_.type, "operand and result have the same type, {}", self.to.type)
-        allowed = [Rounding.NEAREST_EVEN]
-        if element_type(self.to) == F8E8M0FNU:
-            allowed += [Rounding.ZERO, Rounding.POSITIVE_INF]
+        allowed = roundings_between(element_type(self.from_), element_type(self.to))
         self.rounding_among(self.rounding, allowed, self.from_)
 
     @staticmethod

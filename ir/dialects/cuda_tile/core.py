@@ -31,7 +31,7 @@ from ir.dialects.cuda_tile.constraints import (
 from ir.dialects.cuda_tile.storage import Global
 from ir.dialects.cuda_tile.testing import TestingFunc
 from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
-from ir.types import IntType, PointerType, TensorViewType, TileType
+from ir.types import I4, IntType, PointerType, TensorViewType, TileType
 
 
 @op("cuda_tile.module", opcode=75)
@@ -97,9 +97,10 @@ class Constant(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """One element or all of the tile's, of its dtype; pointers have no literals."""
+        """One element or all of the tile's, of its dtype; pointers and i4 have no literals."""
         tile = tile_type(self.result)
-        self.expect(not isinstance(tile.element, PointerType), "result cannot be {}", tile)
+        literal = not isinstance(tile.element, PointerType) and tile.element != I4
+        self.expect(literal, "result must be a tile of numbers other than i4, is {}", tile)
         size = self.value.array.size
         self.expect(size in (1, tile.size), "attribute 'value' has {} elements, result is {}", size, tile)
         dtype = self.value.array.dtype

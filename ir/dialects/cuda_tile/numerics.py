@@ -16,7 +16,7 @@ import numpy as np
 
 from ir.core import Type
 from ir.dialects.cuda_tile.attributes import Array, Predicate, Rounding, dtype_of
-from ir.types import F8E5M3FNU, TF32, IntType
+from ir.types import F8E5M3FNU, F8E8M0FNU, TF32, IntType
 
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
 """Modes whose reference is the nearest value: the approximations may be off by ulps on a GPU."""
@@ -239,11 +239,15 @@ def _fma64(a: float, b: float, c: float) -> float:
 TF32_DROPPED_BITS = 13  # tf32 keeps 10 of float32's 23 mantissa bits (PTX ISA, alternate floating-point formats)
 
 
-def round_to_tf32(values: Array) -> Array:
-    """float32 values at tf32 precision, rounded to nearest even."""
+def round_to_tf32(values: Array, rounding: Rounding = Rounding.NEAREST_EVEN) -> Array:
+    """float32 values at tf32 precision, rounded to nearest even, to nearest with ties away from zero, or to zero."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     half = np.uint32((1 << (TF32_DROPPED_BITS - 1)) - 1)
     odd = (bits >> np.uint32(TF32_DROPPED_BITS)) & np.uint32(1)
+    if rounding == Rounding.NEAREST_AWAY:
+        odd = np.uint32(1)
+    if rounding == Rounding.ZERO:
+        half = odd = np.uint32(0)
     with np.errstate(over="ignore"):
         rounded = (bits + half + odd) & ~np.uint32((1 << TF32_DROPPED_BITS) - 1)
     return np.where(np.isfinite(values), rounded.view(np.float32).reshape(np.shape(values)), values)
@@ -254,7 +258,10 @@ def convert_float(values: Array, element: Type, rounding: Rounding) -> Array:
     dtype = dtype_of(element)
     if element == TF32:
         # From f64 the sticky bit of the first rounding keeps the second one right.
-        return round_to_tf32(_odd_float32(_wide(values)))
+        exact = values if values.dtype == np.float32 else _odd_float32(_wide(values))
+        return round_to_tf32(exact, rounding)
+    if element == F8E8M0FNU:
+        return round_to_power(values, rounding)
     if element == F8E5M3FNU:
         return round_to_e5m3(values)
     return round_float64(np.asarray(values), dtype, rounding)
@@ -294,6 +301,22 @@ def round_to_e5m3(values: Array) -> Array:
         nearest = np.where((wide - below < above - wide) | tie_down, below, above)
         largest = table[-1] + (table[-1] - table[-2]) / 2
         return np.where((wide < 0) | ~(wide < largest), np.nan, nearest).astype(np.float32)
+
+
+LEAST_POWER, LARGEST_POWER = -127, 127
+"""Exponents of f8E8M0FNU (OCP microscaling formats 1.0)."""
+
+
+def round_to_power(values: Array, rounding: Rounding) -> Array:
+    """f8E8M0FNU: a power of two towards zero or upwards, within the format's range; negative numbers are NaN."""
+    wide = _wide(values)
+    with np.errstate(all="ignore"):
+        mantissa, exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))
+        up = (mantissa > 0.5) if rounding == Rounding.POSITIVE_INF else (mantissa > 0.75)
+        power = exponent - 1 + (up if rounding != Rounding.ZERO else 0)
+        power = np.where(wide == 0, LEAST_POWER, np.where(np.isposinf(wide), LARGEST_POWER, power))
+        found = np.ldexp(1.0, np.clip(power, LEAST_POWER, LARGEST_POWER))
+    return np.where(np.isnan(wide) | (wide < 0), np.nan, found).astype(dtype_of(F8E8M0FNU))
 
 
 def to_bits(values: Array, element: Type) -> Array:

@@ -18,7 +18,7 @@ from ir.dialects.cuda_tile.constraints import (
     verify_region,
     verify_types,
 )
-from ir.types import FloatType, TileType
+from ir.types import I1, FloatType, TileType
 
 Combiner = Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
 """What a combiner region computes, vectorised: (lhs of every operand, rhs of every operand) -> results."""
@@ -49,7 +49,9 @@ class Combining(TileOp):
         self.expect(0 <= self.dim < rank, "dim {} does not exist in operand {}", self.dim, first.type)
         self.expect(len(self.identities) == count, "{} identities for {} operands", len(self.identities), count)
         for identity, value in zip(self.identities, self.operands, strict=True):
-            fits = isinstance(identity, float) == isinstance(element_type(value), FloatType)
+            element = element_type(value)
+            fits = isinstance(identity, float) == isinstance(element, FloatType)
+            fits = fits and isinstance(identity, bool) == (element == I1)
             self.expect(fits, "identity {!r} is not of the element type of {}", identity, value.type)
         verify_types(self, "results", [value.type for value in self.results], self.wanted_results())
         scalars = [TileType((), tile_type(value).element) for value in self.operands]

@@ -90,7 +90,7 @@ class Alloca(TileOp):
     placement = SKELETON
 
     def verify(self) -> None:
-        """At least one element, at an alignment that is a power of two and no less than the element's."""
-        self.expect(self.num_elem > 0, "attribute 'num_elem' must be positive, is {}", self.num_elem)
+        """An alignment that is a power of two; the size is not negative."""
+        self.expect(self.num_elem >= 0, "attribute 'num_elem' must not be negative, is {}", self.num_elem)
         verify_alignment(self, self.alignment)
         self.expect(self.alignment > 0, "attribute 'alignment' must be positive")

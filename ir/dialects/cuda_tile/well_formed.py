@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.core import Op, Region, Type, Value
-from ir.types import FloatType, PartitionViewType, TensorViewType, TileType
+from ir.types import FloatType, GatherScatterViewType, StridedViewType, TensorViewType, TileType, TileViewType
 
 MAX_ELEMENTS = 1 << 24
 """Elements of a tile (CUDA Tile IR 13.4, tile type)."""
@@ -42,8 +42,8 @@ def why_not(type_: Type) -> str:
         return _tile(type_.shape, type_.size)
     if isinstance(type_, TensorViewType):
         return _tensor_view(type_)
-    if isinstance(type_, PartitionViewType):
-        return _partition_view(type_)
+    if isinstance(type_, TileViewType):
+        return _tile_view(type_)
     return ""
 
 
@@ -64,7 +64,7 @@ def _tensor_view(type_: TensorViewType) -> str:
     return ""
 
 
-def _partition_view(type_: PartitionViewType) -> str:
+def _tile_view(type_: TileViewType) -> str:
     rank, view = len(type_.tile), type_.view
     size = 1
     for dimension in type_.tile:
@@ -73,6 +73,10 @@ def _partition_view(type_: PartitionViewType) -> str:
         return "a partition needs a dimension"
     if rank != len(view.shape):
         return f"the tile has {rank} dimensions, the view {len(view.shape)}"
+    if isinstance(type_, GatherScatterViewType) and not 0 <= type_.sparse_dim < rank:
+        return f"sparse_dim {type_.sparse_dim} is no dimension of the view"
+    if isinstance(type_, StridedViewType) and (len(type_.traversal) != rank or any(t <= 0 for t in type_.traversal)):
+        return f"traversal_strides {list(type_.traversal)} must be {rank} positive numbers"
     if sorted(type_.dim_map) != list(range(rank)):
         return f"dim_map {list(type_.dim_map)} must name each dimension of the view once"
     if type_.padding not in (None, "zero") and not isinstance(view.element, FloatType):
