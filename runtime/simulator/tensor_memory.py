@@ -73,8 +73,13 @@ class TensorMemory:
 
     def check(self, cta: int, column: int, columns: int) -> None:
         """Raise TensorMemoryError where columns are not all allocated in a CTA."""
-        if column + columns > COLUMNS or not self.owned[cta, column : column + columns].all():
-            raise TensorMemoryError(f"uses columns {column} to {column + columns - 1}, which are not all allocated")
+        self.check_all(cta, column + np.arange(columns))
+
+    def check_all(self, cta: int, columns: Array) -> None:
+        """Raise TensorMemoryError where not all of some columns, in rising order, are allocated in a CTA."""
+        last = int(columns[-1])
+        if last >= COLUMNS or not self.owned[cta, columns].all():
+            raise TensorMemoryError(f"uses columns {int(columns[0])} to {last}, which are not all allocated")
 
 
 def folds(layout: str) -> int:

@@ -17,7 +17,7 @@ from runtime.simulator.families.tcgen05_site import TensorSite
 from runtime.simulator.machine import WARP
 from runtime.simulator.program import Register
 from runtime.simulator.register_block import RegisterBlock
-from runtime.simulator.tensor_memory import COLUMNS, LANES, MOVES, SLAB, TensorMemoryError, move_places
+from runtime.simulator.tensor_memory import LANES, MOVES, SLAB, TensorMemoryError, move_places
 from runtime.simulator.types import TYPES, Array
 
 _REPEATS = tuple(f"x{1 << power}" for power in range(8))
@@ -27,13 +27,13 @@ _HALF = np.uint32(0xFFFF)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A data movement: registers, and [register, thread] lanes and columns relative to the address."""
+    """A data movement: registers, [register, thread] lanes and columns relative to the address, all columns it uses."""
 
     registers: int
     lanes: Array
     columns: Array
     is_packed: bool
-    width: int
+    used: Array
 
 
 def _form(d: Decode, packing: str, split: int) -> Form:
@@ -48,7 +48,8 @@ def _form(d: Decode, packing: str, split: int) -> Form:
         raise d.unsupported(f"`{d.instruction.opcode}`")
     lanes, columns = move_places(shape, repeats, split)
     scaled = 2 * columns if is_packed else columns
-    return Form(registers, lanes, scaled, is_packed, int(scaled.max()) + 1 + is_packed)
+    used = np.unique(np.concatenate([scaled, scaled + 1]) if is_packed else scaled)
+    return Form(registers, lanes, scaled, is_packed, used)
 
 
 class Places:
@@ -71,22 +72,11 @@ class Places:
                 f"{machine.describe(lane)} moves lanes {low} to {high} of tensor memory; warp {warp} may use "
                 f"{slab} to {slab + SLAB - 1}",
             )
-        first = address & 0xFFFF
-        if first + form.width > COLUMNS:
-            raise site.error(OutOfBoundsError, f"columns {first} to {first + form.width - 1} of {COLUMNS}")
         try:
-            site.core.memory.check(cta, int(columns.min()), 1)
-            site.core.memory.check(cta, first, form.width) if self._is_dense() else self._each(cta, columns)
+            site.core.memory.check_all(cta, (address & 0xFFFF) + form.used)
         except TensorMemoryError as problem:
             raise site.wrong(lane, str(problem)) from None
         return cta, lanes, columns
-
-    def _is_dense(self) -> bool:
-        return self._form.columns.size == self._form.registers * WARP and int(self._form.columns[0].max()) < 16
-
-    def _each(self, cta: int, columns: Array) -> None:
-        for column in np.unique(columns).tolist():
-            self._site.core.memory.check(cta, column, 1 + self._form.is_packed)
 
 
 def _warps(site: TensorSite, mask: Array | None) -> list[tuple[int, Array]]:
@@ -139,6 +129,8 @@ def decode_load(d: Decode) -> Step:
                 values = values & _HALF | words[cta, lanes, columns + 1] << np.uint32(16)
             if order is not None:
                 order.move(site, lane, cta, lanes, columns, is_store=False)
+                if form.is_packed:
+                    order.move(site, lane, cta, lanes, columns + 1, is_store=False)
             if reduction is not None:
                 values = np.concatenate([values, reduction.of(values)[None, :]])
             parts.append(values[:, active % WARP])
