@@ -12,7 +12,8 @@ TO_SHARED = (
     INIT.format(count=1)
     + """ld.param.u64 %rd0, [data];
   @%leader mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bars], {size};
-  @%leader cp.async.bulk.{space}.global.mbarrier::complete_tx::bytes{hint} [%tile+64], [%rd0+16], {size}, [%bars]{policy};
+  @%leader cp.async.bulk.{space}.global.mbarrier::complete_tx::bytes{hint}
+    [%tile+64], [%rd0+16], {size}, [%bars]{policy};
 """
 )
 DUMP_OUT = "ld.param.u64 %rd20, [out]; mov.u32 %r50, {size}; add.u32 %r51, %tile, 64;" + DUMP.replace(
@@ -119,7 +120,8 @@ TO_PEER = (
   """
     + FILL.replace("{", "{{").replace("}", "}}")
     + """
-  mov.b32 %r21, 5; shl.b32 %r22, %tid, 4; add.u32 %r22, %r22, %tile; st.shared.v4.b32 [%r22], {{%r21, %r21, %r21, %r21}};
+  mov.b32 %r21, 5; shl.b32 %r22, %tid, 4; add.u32 %r22, %r22, %tile;
+      st.shared.v4.b32 [%r22], {{%r21, %r21, %r21, %r21}};
   @%leader mbarrier.init.shared::cta.b64 [%bars], 1; fence.mbarrier_init.release.cluster; fence.proxy.async;
   barrier.cluster.arrive; barrier.cluster.wait;
   xor.b32 %r23, %r20, 1; mapa.shared::cluster.u32 %r24, %tile, %r23; mapa.shared::cluster.u32 %r25, %bars, %r23;
@@ -134,7 +136,10 @@ TO_PEER = (
     + """
   barrier.cluster.arrive; barrier.cluster.wait;"""
 )
-BULK = "@%leader cp{reduce}.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{op} [%r24], [%source], 1024, [%r25];"
+BULK = (
+    "@%leader cp{reduce}.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{op} [%r24], "
+    "[%source], 1024, [%r25];"
+)
 VECTOR = """shl.b32 %r26, %tid, 4; add.u32 %r27, %r26, %source; ld.shared.v4.b32 {%r30, %r31, %r32, %r33}, [%r27];
   add.u32 %r24, %r24, %r26;
   st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r24], {%r30, %r31, %r32, %r33}, [%r25];"""
@@ -205,7 +210,8 @@ def test_several_groups_complete_in_order() -> None:
         (("[%tile+64]", "[%tile+40000]"), "byte 40000 of 32800 bytes"),
         (("], [%bars];", "], [%bars+8];"), "completes on what is no mbarrier object"),
         (("shared::cta.global.mbarrier", "shared::cta.global.multicast::cluster.mbarrier"), "is not simulated"),
-        (("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "cp.async.bulk.shared::cta.global"), "without one of"),
+        (("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", "cp.async.bulk.shared::cta.global"),
+         "without one of"),
     ],
 )  # fmt: skip
 def test_wrong_bulk_copies_are_located(change: tuple[str, str], message: str) -> None:
@@ -222,5 +228,5 @@ def test_prefetches_only_check_their_operands() -> None:
     data = memory.put(np.zeros(4096, np.uint8))
     body = "ld.param.u64 %rd0, [data]; @%leader cp.async.bulk.prefetch.L2.global [%rd0+{start}], {size};"
     launch(kernel(body.format(start=96, size=4000), PARAMETERS), (1,), (32,), [data, data], memory)
-    with pytest.raises(SimulatorError, match="4016 bytes at .* not inside one allocation"):
+    with pytest.raises(SimulatorError, match=r"4016 bytes at .* not inside one allocation"):
         launch(kernel(body.format(start=96, size=4016), PARAMETERS), (1,), (32,), [data, data], memory)

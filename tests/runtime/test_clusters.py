@@ -73,7 +73,8 @@ def test_cluster_launches_are_checked() -> None:
             run("", **options)
 
 
-EXCHANGE = """mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %cluster_nctarank; add.u32 %r3, %r1, {step}; rem.u32 %r3, %r3, %r2;
+EXCHANGE = """mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %cluster_nctarank; add.u32 %r3, %r1, {step};
+      rem.u32 %r3, %r3, %r2;
   shl.b32 %r4, %tid, 2; add.u32 %r5, %tile, %r4; mad.lo.u32 %r6, %r0, 1000, %tid; st.shared.b32 [%r5], %r6;
   {sync} {read} st.global.b32 [%rd20], %r7; {sync}"""
 READS = {
@@ -83,7 +84,8 @@ READS = {
     "own": "mov.u32 %r8, %r5; ld.shared::cluster.b32 %r7, [%r8];",
     "atomic": "mapa.shared::cluster.u32 %r8, %r5, %r3; atom.shared::cluster.add.u32 %r7, [%r8], 1;",
     "rank": "mapa.shared::cluster.u32 %r8, %r5, %r3; getctarank.shared::cluster.u32 %r7, %r8;",
-    "generic rank": "cvt.u64.u32 %rd1, %r5; cvta.shared::cta.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r3; getctarank.u64 %r7, %rd2;",
+    "generic rank": "cvt.u64.u32 %rd1, %r5; cvta.shared::cta.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r3; "
+    "getctarank.u64 %r7, %rd2;",
     "windows": """cvt.u64.u32 %rd1, %r5; cvta.shared.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r3;
       isspacep.shared::cluster %p0, %rd2; isspacep.shared::cta %p1, %rd2; isspacep.shared::cta %p2, %rd1;
       selp.u32 %r7, 1, 0, %p0; @%p1 add.u32 %r7, %r7, 2; @%p2 add.u32 %r7, %r7, 4;""",
@@ -138,7 +140,8 @@ def test_threads_that_left_count_as_arrived() -> None:
         ("barrier.cluster.wait;", HazardError, "waits at the cluster barrier without barrier.cluster.arrive"),
         ("barrier.cluster.arrive; barrier.cluster.arrive;", HazardError, "arrives again at the cluster barrier"),
         ("setp.eq.u32 %p0, %r0, 0; @%p0 bra OUT; barrier.cluster.arrive; barrier.cluster.wait; OUT: bar.sync 0;"
-         "setp.ne.u32 %p1, %r0, 9; @%p0 bar.sync 1, 64;", DeadlockError, "wait for the cluster barrier, at which 32 threads"),
+         "setp.ne.u32 %p1, %r0, 9; @%p0 bar.sync 1, 64;", DeadlockError,
+          "wait for the cluster barrier, at which 32 threads"),
         ("mapa.shared::cluster.u32 %r1, %tile, 2;", SimulatorError, "maps to CTA 2 of a cluster of 2 CTAs"),
         ("xor.b32 %r1, %tile, 0x1000000; ld.shared.b32 %r2, [%r1];", SimulatorError, "at shared address"),
         ("or.b32 %r1, %tile, 0x4000000; ld.shared::cluster.b32 %r2, [%r1];", SimulatorError, "CTA 4 of a cluster of 2"),
@@ -193,9 +196,11 @@ def test_multicast_to_some() -> None:
     with pytest.raises(DeadlockError, match=r"1024 bytes owed\), the first is thread \(0,0,0\) of CTA \(0,0,0\)"):
         launch(kernel(body, [MAP]), (4,), (32,), [tensor], memory, cluster=(4, 1, 1))
     some = body.replace("SYNC_END", "").replace(
-        "@%leader mbarrier.arrive", "mov.u32 %r3, 6; shr.u32 %r3, %r3, %r1; and.b32 %r3, %r3, 1; setp.eq.u32 %p1, %r3, 1;"
+        "@%leader mbarrier.arrive",
+         "mov.u32 %r3, 6; shr.u32 %r3, %r3, %r1; and.b32 %r3, %r3, 1; setp.eq.u32 %p1, %r3, 1;"
         " @!%p1 bra SKIP; @%leader mbarrier.arrive").replace("@%p0 cp", "SKIP: @%p0 cp").replace(
-        "WAIT0:", "@!%p1 bra END; WAIT0:").replace(wait().split(";")[-2] + ";", wait().split(";")[-2] + "; END: ")  # fmt: skip
+        "WAIT0:", "@!%p1 bra END; WAIT0:").replace(wait().split(";")[-2] + ";",
+         wait().split(";")[-2] + "; END: ")  # fmt: skip
     shared = launch(kernel(some, [MAP]), (4,), (32,), [tensor], memory, cluster=(4, 1, 1), hazards=True).shared
     for cta in (1, 2):
         assert shared[cta][:1024].tobytes() == array.tobytes()

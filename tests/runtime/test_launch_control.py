@@ -50,7 +50,8 @@ def test_a_cluster_steals_a_cluster() -> None:
     out = memory.put(np.zeros(24, np.uint32))
     body = STEAL.format(multicast=".multicast::cluster::all").replace(
         "fence.mbarrier_init.release.cluster; bar.sync 0;",
-        "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r20, %cluster_ctarank;"
+        "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r20, "
+         "%cluster_ctarank;"
         "setp.eq.u32 %p3, %r20, 0;",
     ).replace("  clusterlaunchcontrol.try", "  @%p3 clusterlaunchcontrol.try")  # fmt: skip
     body = body.replace("xor.b32 %r9, %r9, 1; bar.sync 0;", "@%p2 add.u32 %r5, %r5, %r20; xor.b32 %r9, %r9, 1;"
@@ -104,7 +105,7 @@ def test_named_barriers_hand_over_from_warps_to_warps(arrive: str, wait_for: str
     np.testing.assert_array_equal(found[64:], np.arange(64))
 
 
-# Builds a map for `data` in shared memory, copies it to %rd10 (128-byte aligned in the scratch buffer) and loads with it.
+# Builds a map for `data` in shared memory, copies it to %rd10 in global memory and loads with it.
 BUILD = (
     """ld.param.u64 %rd10, [scratch]; ld.param.u64 %rd11, [data]; ld.param.u64 %rd20, [out];
   mov.b32 %r1, 0; shl.b32 %r2, %tid, 2; add.u32 %r2, %r2, %source; st.shared.b32 [%r2], %r1; bar.sync 0;
@@ -129,7 +130,8 @@ BUILT: bar.warp.sync 0xffffffff;
     + INIT.format(count=1)
     + """
   @%leader mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bars], 384;
-  @%leader cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%tile], [%rd10, {{80, 7}}], [%bars];
+  @%leader cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+    [%tile], [%rd10, {{80, 7}}], [%bars];
   """
     + wait()
     + "mov.u32 %r50, 384; mov.u32 %r51, %tile;"
@@ -165,14 +167,16 @@ def test_a_kernel_builds_its_own_map(element: int, fill: int, hazards: bool) -> 
         (("rank.shared::cta.b1024.b32 [%source], 1", "rank.shared::cta.b1024.b32 [%source], 2"),
          "global_dim.2. = 0 is not within"),
         (("rank.shared::cta.b1024.b32 [%source], 1", "rank.shared::cta.b1024.b32 [%source], 7"), "are no tensor map"),
-        (("box_dim.shared::cta.b1024.b32 [%source], 1, 6", "box_dim.shared::cta.b1024.b32 [%source], 5, 6"), "has ordinals 0 to 4, not 5"),
+        (("box_dim.shared::cta.b1024.b32 [%source], 1, 6", "box_dim.shared::cta.b1024.b32 [%source], 5, 6"),
+         "has ordinals 0 to 4, not 5"),
         (("mov.b64 %rd12, 192", "mov.b64 %rd12, 200"), "200 bytes is not a multiple of 16"),
         (("swizzle_mode.shared", "swizzle.shared"), "without one of"),
         (("rank.shared::cta.b1024.b32", "rank.shared::cta.b1024.b64"), "is not simulated"),
         (("[%source], 128;\n  fence", "[%source], 64;\n  fence"), "copies 128 bytes"),
         (("[%rd10], 128; ", "[%rd10], 64; "), "covers 128 bytes"),
         (("[%source], %rd11", "[%source+32], %rd11"), "not a multiple of 64"),
-        (("element_stride.shared::cta.b1024.b32 [%source], 1, 1", "element_stride.shared::cta.b1024.b32 [%source], 1, 300"),
+        (("element_stride.shared::cta.b1024.b32 [%source], 1, 1",
+         "element_stride.shared::cta.b1024.b32 [%source], 1, 300"),
          "300 does not fit the field .element_stride"),
     ],
 )  # fmt: skip
@@ -193,7 +197,8 @@ EDIT = (
     + INIT.format(count=1)
     + """
   @%leader mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bars], 1024;
-  @%leader cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%tile], [%rd10, {{0, 0}}], [%bars];
+  @%leader cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+    [%tile], [%rd10, {{0, 0}}], [%bars];
   """
     + wait()
 )

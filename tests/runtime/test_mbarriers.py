@@ -133,7 +133,8 @@ COPY_ASYNC = """ld.param.u64 %rd2, [data]; mul.wide.u32 %rd3, %tid, 16; add.u64 
 
 @pytest.mark.parametrize("hazards", [False, True])
 @pytest.mark.parametrize(("noinc", "arrive", "count"), [
-    (".noinc", "", 64), ("", "mbarrier.arrive.shared.b64 _, [%bars];", 64), (".noinc", "mbarrier.arrive.shared.b64 _, [%bars];", 128),
+    (".noinc", "", 64), ("", "mbarrier.arrive.shared.b64 _, [%bars];", 64), (".noinc",
+     "mbarrier.arrive.shared.b64 _, [%bars];", 128),
 ])  # fmt: skip
 def test_cp_async_arrives_when_it_is_complete(noinc: str, arrive: str, count: int, hazards: bool) -> None:
     rng = np.random.default_rng(1)
@@ -150,7 +151,8 @@ def test_cp_async_arrives_when_it_is_complete(noinc: str, arrive: str, count: in
 
 PIPELINE = """
   @%leader mbarrier.init.shared::cta.b64 [%bars], 1; @%leader mbarrier.init.shared::cta.b64 [%bars+8], 1;
-  @%leader mbarrier.init.shared::cta.b64 [%bars+16], {consumers}; @%leader mbarrier.init.shared::cta.b64 [%bars+24], {consumers};
+  @%leader mbarrier.init.shared::cta.b64 [%bars+16], {consumers};
+      @%leader mbarrier.init.shared::cta.b64 [%bars+24], {consumers};
   fence.mbarrier_init.release.cluster; bar.sync 0;
   ld.param.u32 %r30, [tiles]; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;
   setp.ge.u32 %p0, %tid, 128; @%p0 bra PRODUCER;
@@ -201,7 +203,8 @@ def test_a_warp_specialised_pipeline(hazards: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("mov.u32 %r3, 1;\nPRODUCE", "mov.u32 %r3, 0;\nPRODUCE"), "phase parity 0 of the mbarrier at shared address 0x8410"),
+        (("mov.u32 %r3, 1;\nPRODUCE", "mov.u32 %r3, 0;\nPRODUCE"),
+         "phase parity 0 of the mbarrier at shared address 0x8410"),
         (("], 512;\n  cp", "], 516;\n  cp"), r"phase 0, 0 of 1 arrivals pending, 4 bytes owed"),
         (("[%bars+16], 128", "[%bars+16], 129"), r"1 of 129 arrivals pending"),
         (("bar.sync 1, 128", "bar.sync 1, 160"), "wait for barrier 1"),
@@ -238,10 +241,12 @@ def test_setmaxnreg_without_maxnreg_is_ignored_as_ptxas_does() -> None:
         ("mbarrier.arrive.shared::cluster.b64 %rd0, [%bars];", "returns no state; write `_`"),
         ("mbarrier.arrive.fast.shared::cta.b64 _, [%bars];", r"modifier \.fast"),
         ("mbarrier.try_wait.parity.shared.b64 [%bars], 0;", "takes 3 to 4 operands"),
-        (INIT.format(count=1) + "mbarrier.try_wait.parity.shared.b64 %p0, [%bars], 2;", "waits for parity 2; it is 0 or 1"),
+        (INIT.format(count=1) + "mbarrier.try_wait.parity.shared.b64 %p0, [%bars], 2;",
+         "waits for parity 2; it is 0 or 1"),
         (INIT.format(count=1) + "@%leader mbarrier.inval.shared.b64 [%bars]; bar.sync 0; "
          "mbarrier.arrive.shared.b64 _, [%bars];", "is no mbarrier object"),
-        (INIT.format(count=40) + "mbarrier.arrive.expect_tx.shared.b64 _, [%bars], 600000;", "would owe 19200000 bytes"),
+        (INIT.format(count=40) + "mbarrier.arrive.expect_tx.shared.b64 _, [%bars], 600000;",
+         "would owe 19200000 bytes"),
         (INIT.format(count=32) + "@%leader mbarrier.arrive.expect_tx.shared.b64 _, [%bars], 8;"
          "mbarrier.arrive.shared.b64 _, [%bars];", "with 0 pending arrivals, and arrives 1 times"),
     ],
@@ -259,7 +264,8 @@ def test_a_wait_that_hangs_names_line_thread_address_and_phase() -> None:
     text = str(caught.value)
     assert "WAIT0" not in text
     assert "mbarrier.try_wait.parity.shared::cta.b64 %p15,[%bars],0" in text.replace(", ", ",")
-    for part in ("64 threads wait for phase parity 0", "shared address 0x8400 of CTA (0,0,0)", "1 of 2 arrivals pending",
+    for part in ("64 threads wait for phase parity 0", "shared address 0x8400 of CTA (0,0,0)",
+     "1 of 2 arrivals pending",
                  "the first is thread (0,0,0) of CTA (0,0,0)"):  # fmt: skip
         assert part in text
 

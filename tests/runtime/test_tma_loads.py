@@ -78,7 +78,8 @@ def test_boxes_inside_and_outside(rank: int, swizzle: str, hazards: bool) -> Non
         ptx = load_kernel(rank, expected.nbytes, rank)
         shared = loaded(
             array,
-            lambda base, array=array, box=box: TensorMap(base, "u16", dims_of(array), strides_of(array), box, swizzle=swizzle),
+            lambda base, array=array, box=box: TensorMap(base, "u16", dims_of(array), strides_of(array), box,
+             swizzle=swizzle),
             start, ptx, hazards,
         )  # fmt: skip
         assert_chunks(shared, swizzled(expected.tobytes(), SHARED_BASE, swizzle))
@@ -223,7 +224,8 @@ def test_im2col_as_a_convolution() -> None:
             expected += np.einsum("nhwc,c->nhw", padded[:, dy : dy + 6, dx : dx + 5], weight[dy, dx])
             shared = loaded(
                 image,
-                lambda base: TensorMap.im2col(base, "f16", dims_of(image), strides_of(image), (-1, -1), (-1, -1), 8, 60),
+                lambda base: TensorMap.im2col(base, "f16", dims_of(image), strides_of(image), (-1, -1), (-1, -1), 8,
+                 60),
                 [0, -1, -1, 0], load_kernel(4, 960, 4, ".im2col", f", {{{dx}, {dy}}}"),
             )  # fmt: skip
             found += shared[:960].view(np.float16).reshape(60, 8).astype(np.float64) @ weight[dy, dx]
@@ -240,7 +242,8 @@ def test_im2col_as_a_convolution() -> None:
         (("shared::cluster.global", "shared::cluster.global.im2col"), SimulatorError, "needs 3 to 5 dimensions, not 2"),
         (("shared::cluster.global", "shared::cluster.global.fast"), SimulatorError, "modifier .fast"),
         (("cvta.param.u64 %rd0, %rd0;", "mov.b64 %rd0, 64;"), OutOfBoundsError, "not inside one allocation"),
-        (("cvta.param.u64 %rd0, %rd0;", "cvt.u64.u32 %rd0, %tile; cvta.shared.u64 %rd0, %rd0;"), OperandError, "must lie in"),
+        (("cvta.param.u64 %rd0, %rd0;", "cvt.u64.u32 %rd0, %tile; cvta.shared.u64 %rd0, %rd0;"), OperandError,
+         "must lie in"),
     ],
 )  # fmt: skip
 def test_wrong_loads_are_located(change: tuple[str, str], error: type[SimulatorError], message: str) -> None:
@@ -258,7 +261,7 @@ def test_a_map_must_fit_the_instruction_and_its_allocation() -> None:
         loaded(
             array, lambda base: TensorMap(base, "u16", (8, 8, 8), (16, 128), (8, 8, 8)), [0, 0], load_kernel(2, 1024, 2)
         )
-    with pytest.raises(OutOfBoundsError, match="the tensor map covers 1152 bytes at .* not inside one allocation"):
+    with pytest.raises(OutOfBoundsError, match=r"the tensor map covers 1152 bytes at .* not inside one allocation"):
         loaded(array, lambda base: TensorMap(base, "u16", (64, 9), (128,), (64, 8)), [0, 0], load_kernel(2, 1024, 2))
     with pytest.raises(SimulatorError, match="interleave 16B is not simulated"):
         loaded(

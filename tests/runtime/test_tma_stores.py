@@ -26,7 +26,8 @@ def store_kernel(rank: int, size: int, count: int, operation: str = "", mode: st
     coordinates = " ".join(f"ld.param.b32 %r{10 + n}, [c{n}];" for n in range(count))
     names = ", ".join(f"%r{10 + n}" for n in range(count))
     body = STORE.format(
-        size=size, fill=FILL, coordinates=coordinates, names=names, rank=rank, operation=operation, mode=mode, read=read,
+        size=size, fill=FILL, coordinates=coordinates, names=names, rank=rank, operation=operation, mode=mode,
+         read=read,
         reduce=".reduce" if operation else "",
     )  # fmt: skip
     return kernel(body, [MAP, ".param .u64 data", *(f".param .b32 c{n}" for n in range(count))])
