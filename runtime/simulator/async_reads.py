@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.types import Array
@@ -87,11 +88,10 @@ class AsyncReads:
                 rest.append(reading)
         self._flying = rest
 
-    def check_write(self, site: Site, where: Array, lanes: Array, known: Array) -> None:
+    def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
         """Raise HazardError where a byte is written and an operation that reads it is not known to be complete.
 
-        where, lanes: byte positions and the lanes that write them, of one shape; known: per CTA, warp and other warp,
-        the epoch of the other that the warp knows.
+        where, lanes: byte positions and the lanes that write them, of one shape.
         """
         if self._count == 0:
             return
@@ -101,9 +101,12 @@ class AsyncReads:
         slots = self._machine.slots
         cta, warp = np.broadcast_arrays(lanes // slots, lanes % slots // WARP)
         waits = self._waited[operation]  # [..., warpgroup, warp of it]
-        others = np.arange(int(waits.shape[-2]) * WARPS).reshape(-1, WARPS)
-        knows: Array = known[cta, warp][..., others] >= waits
-        knows |= (others == warp[..., None, None]) & (waits != _NEVER)
+        readers = (where // self._machine.shared.stride % clocks.cluster * clocks.warps)[..., None, None]
+        own = (cta % clocks.cluster * clocks.warps + warp)[..., None, None]
+        columns = readers + np.arange(int(waits.shape[-2]) * WARPS).reshape(-1, WARPS)
+        known = clocks.known[cta[..., None, None], warp[..., None, None], np.minimum(columns, clocks.warp_columns - 1)]
+        knows: Array = known >= waits
+        knows |= (columns == own) & (waits != _NEVER)
         bad: Array = (operation != _NONE) & ~knows.any(axis=-1)
         if self._knows and bad.any():
             bad = self._ask(bad, operation, np.broadcast_to(lanes[..., None], operation.shape))
