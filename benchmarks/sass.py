@@ -32,12 +32,18 @@ class Loop:
     """The instructions from a label to the last branch back to it, in order."""
 
     label: str
+    start: int
     mnemonics: tuple[str, ...]
 
     @property
     def length(self) -> int:
         """Instructions of one trip."""
         return len(self.mnemonics)
+
+    def holds(self, other: Loop) -> bool:
+        """Whether another loop lies inside this one."""
+        inside = self.start <= other.start and other.start + other.length <= self.start + self.length
+        return inside and self.length > other.length
 
     @property
     def tensor_core(self) -> int:
@@ -73,12 +79,18 @@ def loops(listing: str) -> list[Loop]:
             target = _TARGET.search(instruction["rest"])
             if target and target[1] in starts:
                 ends[target[1]] = len(mnemonics)
-    found = [Loop(label, tuple(mnemonics[starts[label] : end])) for label, end in ends.items()]
+    found = [Loop(label, starts[label], tuple(mnemonics[starts[label] : end])) for label, end in ends.items()]
     # An endless branch to itself pads the code after EXIT; it is no loop of the program.
     return [loop for loop in found if loop.length > 1]
 
 
+def mnemonics(listing: str) -> list[str]:
+    """Every instruction of a listing, in order."""
+    return [match["mnemonic"] for match in map(_INSTRUCTION.match, listing.splitlines()) if match]
+
+
 def mma_loop(listing: str) -> Loop | None:
-    """The loop with the most MMA instructions; of nested ones the innermost that has them all."""
+    """Of the innermost loops with MMA instructions the one with the most, and of these the shortest."""
     with_mma = [loop for loop in loops(listing) if loop.tensor_core]
-    return min(with_mma, key=lambda loop: (-loop.tensor_core, loop.length)) if with_mma else None
+    innermost = [loop for loop in with_mma if not any(loop.holds(other) for other in with_mma)]
+    return min(innermost, key=lambda loop: (-loop.tensor_core, loop.length)) if innermost else None
