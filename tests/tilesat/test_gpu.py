@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from lowering.targets import ALL_TARGETS
+from benchmarks.gpu import best_target
 from runtime.cuda import CudaError, Device
 from tests.tilesat.example_cases import RAGGED, SWEEP, Case
 from tests.tilesat.test_examples import BYTECODE
@@ -21,8 +21,7 @@ pytestmark = pytest.mark.gpu
 def target() -> Iterator[str]:
     """The best target for this machine's card; the context stays open, so that launches need not make one."""
     with Device() as device:
-        own = [name for name in (f"{device.architecture}a", device.architecture) if name in ALL_TARGETS]
-        yield own[0] if own else "sm_80"  # its PTX runs on every later card
+        yield best_target(device.architecture)
 
 
 def check(case: Case, kernel: tilesat.Kernel, cutile: bool = False) -> None:

@@ -1,0 +1,184 @@
+"""On a GPU: every example checked, then the GEMM timed against cuBLAS and Triton. Without one it says so and is done.
+
+    python -m benchmarks.gpu [--sizes 1024,2048,4096,8192] [--types f16,bf16] [--repeat 20] [--image cubin|ptx]
+                             [--json OUT.json]
+
+Needs cuda-bindings; cuBLAS is reached through PyTorch and Triton comes with it, each where it is installed. All are
+timed alike: events around one launch, a buffer larger than the L2 cache overwritten before each, the median of the
+launches. Ours and Triton's compute D = A Bᵀ + C with C and D in f32; cuBLAS computes A Bᵀ in the operands' type, which
+reads and writes less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilesat
+from lowering.targets import ALL_TARGETS
+from runtime.cuda import Device, DeviceArray, NoDeviceError, run
+from runtime.ptxas import PtxasNotFoundError, assemble
+from tilesat.execution import check_arguments, largest_error
+
+ROOT = Path(__file__).resolve().parent.parent
+GEMM = ROOT / "examples" / "gemm.mlir"
+TILE = 128
+COLD_BYTES = 256 << 20
+"""More than the L2 cache of any card so far: 50 MB on H100 and H200, 126 MB on B200 (NVIDIA data sheets)."""
+SAMPLED_ROWS = 64
+"""Rows of D compared with NumPy: all columns of some rows see every tile column and a share of the tile rows."""
+TOLERANCE = 2e-3
+"""f16 and bf16 products are exact in f32; sums over k <= 8192 in another order (see tests/tilesat/example_cases.py)."""
+TYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def main() -> int:
+    arguments = _arguments()
+    try:
+        device = Device()
+    except NoDeviceError as error:
+        print(f"nothing was measured: {error}")
+        return 0
+    with device:
+        target = best_target(device.architecture)
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        print(f"{device.name}, {device.architecture}, {device.multiprocessors} SMs; {target}; {today}")
+        wrong = [name for name, error, tolerance in examples(device, target, arguments.image) if not error <= tolerance]
+        rows = list(gemms(device, target, arguments))
+        if arguments.json is not None:
+            found = {"device": device.name, "target": target, "wrong": wrong, "gemm": rows}
+            arguments.json.write_text(json.dumps(found, indent=2) + "\n")
+    return 1 if wrong or any(row["error"] > TOLERANCE for row in rows) else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="examples and GEMM on this machine's GPU")
+    parser.add_argument("--sizes", default="1024,2048,4096,8192", metavar="N[,N...]", help="m = n = k")
+    parser.add_argument("--types", default="f16,bf16", metavar="T[,T]")
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--image", choices=("cubin", "ptx"), default="cubin", help="assembled here or by the driver")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def best_target(architecture: str) -> str:
+    """The target made for a card, else the one whose PTX runs on every later card."""
+    own = [name for name in (f"{architecture}a", architecture) if name in ALL_TARGETS]
+    return own[0] if own else "sm_80"
+
+
+def image(kernel: tilesat.Kernel, kind: str) -> bytes | str:
+    """What is loaded: the cubin of ptxas where it is wanted and installed, else the PTX."""
+    if kind == "cubin":
+        try:
+            return assemble(kernel.ptx, kernel.target).binary
+        except PtxasNotFoundError as error:
+            print(f"the driver assembles the PTX: {error}", file=sys.stderr)
+    return kernel.ptx
+
+
+def examples(device: Device, target: str, kind: str) -> Iterator[tuple[str, float, float]]:
+    """(name, largest error, tolerance) of every example and shape, printed as they come."""
+    from tests.tilesat.example_cases import SWEEP
+
+    for name, make in SWEEP.items():
+        case = make()
+        kernel = tilesat.compile(case.source, target)
+        arguments = check_arguments(kernel.entry, case.fresh())
+        run(image(kernel, kind), kernel.manifest, (*case.grid, 1, 1)[:3], arguments, device)
+        error = largest_error(case.logical(list(arguments)), case.expected)
+        if not case.outside_untouched(list(arguments)):
+            error = np.inf
+        print(f"{'ok   ' if error <= case.tolerance else 'WRONG'} {name}: {error:.3g} (tolerance {case.tolerance:g})")
+        yield name, error, case.tolerance
+
+
+def gemms(device: Device, target: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """One row a type and size: error of ours, and median milliseconds of each that is installed."""
+    cold = device.empty((COLD_BYTES,), np.uint8)
+    print("\n| type | m = n = k | who | ms | TFLOP/s | of cuBLAS | error |\n|---|---|---|---|---|---|---|")
+    for dtype in arguments.types.split(","):
+        kernel = tilesat.compile(gemm_source(dtype), target)
+        loaded = device.load(image(kernel, arguments.image), kernel.manifest)
+        for size in map(int, arguments.sizes.split(",")):
+            a, b, c = operands(size, TYPES[dtype])
+            held = [device.put(each) for each in (a, b, c)] + [device.empty(c.shape, c.dtype)]
+            grid = (-(-size // TILE), -(-size // TILE), 1)
+            launch = loaded.prepare(grid, [*held, *[np.int32(size)] * 7])
+            error = sampled_error(device, held[3], a, b, c, launch)
+            works = {"tilesat": launch, **peers(a, b, c)}
+            spent = {
+                who: statistics.median(device.time(work, arguments.repeat, cold=cold)) for who, work in works.items()
+            }
+            row = {"type": dtype, "size": size, "error": error, "ms": spent}
+            print_row(row)
+            yield row
+            for each in held:
+                device.free(each)
+
+
+def gemm_source(dtype: str) -> str:
+    """The example's text, its operands in another 16-bit type."""
+    text = GEMM.read_text()
+    return text.replace("ptr<f16>", f"ptr<{dtype}>").replace("xf16", f"x{dtype}")
+
+
+def operands(size: int, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
+    """A, B in the type, C in f32, random."""
+    rng = np.random.default_rng(size)
+    a, b, c = (rng.standard_normal((size, size), np.float32) for _ in range(3))
+    return a.astype(dtype), b.astype(dtype), c
+
+
+def sampled_error(device: Device, d: DeviceArray, a: Any, b: Any, c: Any, launch: Callable[[], None]) -> float:
+    """Largest error of one launch on some rows, against NumPy in f32, relative beyond the size of a sum's rounding."""
+    launch()
+    found = device.get(d)
+    rows = np.random.default_rng(1).choice(len(a), min(SAMPLED_ROWS, len(a)), replace=False)
+    expected = a[rows].astype(np.float32) @ b.astype(np.float32).T + c[rows]
+    return largest_error(found[rows], expected)
+
+
+def peers(a: Any, b: Any, c: Any) -> dict[str, Callable[[], object]]:
+    """cuBLAS and Triton on copies of the same operands, where PyTorch and a Triton that can launch are installed."""
+    if find_spec("torch") is None:
+        return {}
+    import torch
+
+    def tensor(array: Any) -> Any:
+        if array.dtype == TYPES["bf16"]:
+            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
+        return torch.from_numpy(array).cuda()
+
+    x, y, z = map(tensor, (a, b, c))
+    works: dict[str, Callable[[], object]] = {"cuBLAS": lambda: torch.matmul(x, y.T)}
+    if find_spec("triton") is not None:
+        from benchmarks.triton_gemm import launch
+
+        out = torch.empty_like(z)
+        variants = ("pointers", "descriptors") if torch.cuda.get_device_capability() >= (9, 0) else ("pointers",)
+        works |= {f"Triton, {v}": lambda v=v: launch(v, x, y, z, out) for v in variants}
+    return works
+
+
+def print_row(row: dict[str, Any]) -> None:
+    """One line a competitor."""
+    for who, spent in row["ms"].items():
+        rate = 2 * row["size"] ** 3 / spent / 1e9
+        share = f"{row['ms']['cuBLAS'] / spent:.2f}" if "cuBLAS" in row["ms"] else "-"
+        error = f"{row['error']:.2g}" if who == "tilesat" else ""
+        print(f"| {row['type']} | {row['size']} | {who} | {spent:.4f} | {rate:.1f} | {share} | {error} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
