@@ -47,7 +47,9 @@ class Tokens:
         self.starts: list[int] = []
         end = 0
         for match in _TOKEN.finditer(source):
-            if match.start() != end:
+            if match.start() != end:  # words within a comment that ends the text are no tokens
+                if _TRAILING.match(source, end):
+                    break
                 self._bad_character(end)
             end = match.end()
             self.tokens.append(match[1])

@@ -142,7 +142,13 @@ class Return(Terminator):
     """The end of an entry."""
 
     def verify(self) -> None:
-        """An entry returns nothing."""
+        """An entry returns nothing, a test function what it declares."""
+        owner: Op | None = self
+        while owner is not None and owner.name not in ("cuda_tile.entry", "cuda_tile.testing$func"):
+            owner = owner.parent.parent_op if owner.parent else None
+        if owner is not None and owner.name != "cuda_tile.entry":
+            verify_types(self, "operands", self.types(), owner.attributes.get("result_types", ()))
+            return
         self.expect(not self.operands, "an entry returns nothing, {} values are given", len(self.operands))
 
 
