@@ -12,9 +12,14 @@ from tests.programs.writer import Tile, Writer
 
 
 def program(
-    name: str, body: Callable[[Writer], None], parameters: dict[str, str], arguments: Callable[[], list[Any]],
-    expected: Callable[..., dict[int, Any]], grid: tuple[int, ...] = (1,), tolerance: float = 2e-5,
-) -> None:  # fmt: skip
+    name: str,
+    body: Callable[[Writer], None],
+    parameters: dict[str, str],
+    arguments: Callable[[], list[Any]],
+    expected: Callable[..., dict[int, Any]],
+    grid: tuple[int, ...] = (1,),
+    tolerance: float = 2e-5,
+) -> None:
     """`body` writes the kernel; arrays are promised to start on 16 bytes and numbers not to be negative."""
 
     def source() -> str:
@@ -41,9 +46,14 @@ def row_sums(w: Writer) -> None:
     w.store(total + highest + count.to("f32").splat(8), w.view(w.y, [w.m], [1], [8]), w.ids[0])
 
 
-program("loop-three-carried", row_sums, {**F32, "m": "i32", "n": "i32"},
-        lambda: [random((20, 96), "f32", 1), random((20,), "f32", 2), 20, 96],
-        lambda x, y, m, n: {1: x.sum(1) + np.maximum(x.max(1), -np.inf) + 3}, (3,))  # fmt: skip
+program(
+    "loop-three-carried",
+    row_sums,
+    {**F32, "m": "i32", "n": "i32"},
+    lambda: [random((20, 96), "f32", 1), random((20,), "f32", 2), 20, 96],
+    lambda x, y, m, n: {1: x.sum(1) + np.maximum(x.max(1), -np.inf) + 3},
+    (3,),
+)
 
 
 def row_sums_late(w: Writer) -> None:
@@ -54,9 +64,14 @@ def row_sums_late(w: Writer) -> None:
     w.store(loop.values[0].reduce(1), w.view(w.y, [w.m], [1], [4]), w.ids[0])
 
 
-program("loop-carried-tile", row_sums_late, {**F32, "m": "i32", "n": "i32"},
-        lambda: [random((10, 200), "f32", 1), random((10,), "f32", 2), 10, 200],
-        lambda x, y, m, n: {1: x.sum(1)}, (3,))  # fmt: skip
+program(
+    "loop-carried-tile",
+    row_sums_late,
+    {**F32, "m": "i32", "n": "i32"},
+    lambda: [random((10, 200), "f32", 1), random((10,), "f32", 2), 10, 200],
+    lambda x, y, m, n: {1: x.sum(1)},
+    (3,),
+)
 
 
 def swapped(w: Writer) -> None:
@@ -77,8 +92,13 @@ def fibonacci(x: Any, y: Any, n: int) -> dict[int, Any]:
 
 
 for n in (0, 1, 7):
-    program(f"loop-swapped-{n}", swapped, {**F32, "n": "i32"},
-            lambda n=n: [random((256,), "f32", 1), random((256,), "f32", 2), n], fibonacci)  # fmt: skip
+    program(
+        f"loop-swapped-{n}",
+        swapped,
+        {**F32, "n": "i32"},
+        lambda n=n: [random((256,), "f32", 1), random((256,), "f32", 2), n],
+        fibonacci,
+    )
 
 
 def nested(w: Writer) -> None:
@@ -104,8 +124,13 @@ def nested_expected(x: Any, y: Any, m: int, n: int) -> dict[int, Any]:
     return {1: total}
 
 
-program("loop-nested", nested, {**F32, "m": "i32", "n": "i32"},
-        lambda: [random((20, 50), "f32", 1), random((8, 16), "f32", 2), 20, 50], nested_expected)  # fmt: skip
+program(
+    "loop-nested",
+    nested,
+    {**F32, "m": "i32", "n": "i32"},
+    lambda: [random((20, 50), "f32", 1), random((8, 16), "f32", 2), 20, 50],
+    nested_expected,
+)
 
 
 def triangular(w: Writer) -> None:
@@ -118,8 +143,13 @@ def triangular(w: Writer) -> None:
     w.store(total, w.view(w.y, [64], [1], [64]), 0)
 
 
-program("loop-triangular", triangular, {"y": "ptr<i32>"}, lambda: [random((64,), "i32", 1)],
-        lambda y: {0: np.arange(64) + sum(10 * j + i for i in range(6) for j in range(1, i, 2))})  # fmt: skip
+program(
+    "loop-triangular",
+    triangular,
+    {"y": "ptr<i32>"},
+    lambda: [random((64,), "i32", 1)],
+    lambda y: {0: np.arange(64) + sum(10 * j + i for i in range(6) for j in range(1, i, 2))},
+)
 
 
 def grid_stride(w: Writer) -> None:
@@ -129,9 +159,14 @@ def grid_stride(w: Writer) -> None:
         w.store(w.load(x, loop.counter) * 2.0 + 1.0, y, loop.counter)
 
 
-program("loop-grid-stride", grid_stride, {**F32, "n": "i32"},
-        lambda: [random((1000,), "f32", 1), random((1000,), "f32", 2), 1000],
-        lambda x, y, n: {1: x * 2 + 1}, (3,))  # fmt: skip
+program(
+    "loop-grid-stride",
+    grid_stride,
+    {**F32, "n": "i32"},
+    lambda: [random((1000,), "f32", 1), random((1000,), "f32", 2), 1000],
+    lambda x, y, n: {1: x * 2 + 1},
+    (3,),
+)
 
 
 def persistent_matmul(w: Writer) -> None:
@@ -148,9 +183,15 @@ def persistent_matmul(w: Writer) -> None:
         w.store(inner.values[0], d, i, j)
 
 
-program("loop-persistent-matmul", persistent_matmul, {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>", "m": "i32", "n": "i32", "k": "i32"},
-        lambda: [random((72, 80), "f16", 1), random((80, 72), "f16", 2), random((72, 72), "f32", 3), 72, 72, 80],
-        lambda a, b, d, *r: {2: a.astype(np.float64) @ b.astype(np.float64)}, (2,), 2e-3)  # fmt: skip
+program(
+    "loop-persistent-matmul",
+    persistent_matmul,
+    {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>", "m": "i32", "n": "i32", "k": "i32"},
+    lambda: [random((72, 80), "f16", 1), random((80, 72), "f16", 2), random((72, 72), "f32", 3), 72, 72, 80],
+    lambda a, b, d, *r: {2: a.astype(np.float64) @ b.astype(np.float64)},
+    (2,),
+    2e-3,
+)
 
 
 def wide_counter(w: Writer) -> None:
@@ -164,8 +205,13 @@ def wide_counter(w: Writer) -> None:
     w.store((total + other.values[0].to("i64")).splat(32), w.view(w.y, [32], [1], [32]), 0)
 
 
-program("loop-wide-counter", wide_counter, {"y": "ptr<i64>", "n": "i32"}, lambda: [random((32,), "i64", 1), 9],
-        lambda y, n: {0: np.full(32, sum(i * i + i for i in range(n)))})  # fmt: skip
+program(
+    "loop-wide-counter",
+    wide_counter,
+    {"y": "ptr<i64>", "n": "i32"},
+    lambda: [random((32,), "i64", 1), 9],
+    lambda y, n: {0: np.full(32, sum(i * i + i for i in range(n)))},
+)
 
 
 def from_argument(w: Writer) -> None:
@@ -181,8 +227,13 @@ def from_argument_expected(x: Any, y: Any, a: int, b: int, s: int) -> dict[int, 
     return {1: y}
 
 
-program("loop-bounds-given", from_argument, {**F32, "a": "i32", "b": "i32", "s": "i32"},
-        lambda: [random((512,), "f32", 1), random((512,), "f32", 2), 2, 13, 3], from_argument_expected)  # fmt: skip
+program(
+    "loop-bounds-given",
+    from_argument,
+    {**F32, "a": "i32", "b": "i32", "s": "i32"},
+    lambda: [random((512,), "f32", 1), random((512,), "f32", 2), 2, 13, 3],
+    from_argument_expected,
+)
 
 
 def stores_each_step(w: Writer) -> None:
@@ -194,9 +245,13 @@ def stores_each_step(w: Writer) -> None:
         loop.values = [total]
 
 
-program("loop-running-sum", stores_each_step, {**F32, "m": "i32"},
-        lambda: [random((9, 64), "f32", 1), random((9, 64), "f32", 2), 9],
-        lambda x, y, m: {1: np.cumsum(x, 0)})  # fmt: skip
+program(
+    "loop-running-sum",
+    stores_each_step,
+    {**F32, "m": "i32"},
+    lambda: [random((9, 64), "f32", 1), random((9, 64), "f32", 2), 9],
+    lambda x, y, m: {1: np.cumsum(x, 0)},
+)
 
 
 def branches(w: Writer) -> None:
@@ -210,7 +265,7 @@ def branches(w: Writer) -> None:
     with w.loop(0, 4, carried=[w.const(0, "i32")]) as loop:
         both = w.branch((loop.counter & 1).eq(0), lambda: [loop.values[0] + 10], lambda: [loop.values[0] * 2])
         loop.values = both
-    w.branch(at.eq(1), lambda: [w.store(loop.values[0].to("f32").splat(32), view, at)][:0], lambda: [])
+    w.branch(at.eq(1), lambda: [w.store(loop.values[0].to("f32").splat(32), view, at)][:0], list)
 
 
 def branches_expected(x: Any, y: Any, n: int) -> dict[int, Any]:
@@ -223,8 +278,14 @@ def branches_expected(x: Any, y: Any, n: int) -> dict[int, Any]:
     return {1: out.reshape(-1)[:n]}
 
 
-program("branches", branches, {**F32, "n": "i32"}, lambda: [random((150,), "f32", 1), random((150,), "f32", 2), 150],
-        branches_expected, (5,))  # fmt: skip
+program(
+    "branches",
+    branches,
+    {**F32, "n": "i32"},
+    lambda: [random((150,), "f32", 1), random((150,), "f32", 2), 150],
+    branches_expected,
+    (5,),
+)
 
 
 def branch_around_loop(w: Writer) -> None:
@@ -239,21 +300,35 @@ def branch_around_loop(w: Writer) -> None:
     w.scatter(w.y[w.ids[0]], found)
 
 
-program("branch-around-loop", branch_around_loop, {"y": "ptr<i32>", "n": "i32"}, lambda: [random((4,), "i32", 1), 5],
-        lambda y, n: {0: np.array([243, 1, 2, y[3]])}, (3,))  # fmt: skip
+program(
+    "branch-around-loop",
+    branch_around_loop,
+    {"y": "ptr<i32>", "n": "i32"},
+    lambda: [random((4,), "i32", 1), 5],
+    lambda y, n: {0: np.array([243, 1, 2, y[3]])},
+    (3,),
+)
 
 
 def branch_with_load(w: Writer) -> None:
     """Loads on both sides of a branch, from different arrays; the loaded tile is stored there."""
     at = w.ids[0]
     x, z, y = (w.view(base, [w.n], [1], [64]) for base in (w.x, w.z, w.y))
-    w.branch((at & 1).eq(0), lambda: [w.store(w.load(x, at) * 2.0, y, at)][:0],
-             lambda: [w.store(w.load(z, at) - 1.0, y, at)][:0])  # fmt: skip
+    w.branch(
+        (at & 1).eq(0),
+        lambda: [w.store(w.load(x, at) * 2.0, y, at)][:0],
+        lambda: [w.store(w.load(z, at) - 1.0, y, at)][:0],
+    )
 
 
-program("branch-with-load", branch_with_load, {"x": "ptr<f32>", "z": "ptr<f32>", "y": "ptr<f32>", "n": "i32"},
-        lambda: [random((200,), "f32", 1), random((200,), "f32", 3), random((200,), "f32", 2), 200],
-        lambda x, z, y, n: {2: np.where(np.arange(n) // 64 % 2 == 0, x * 2, z - 1)}, (4,))  # fmt: skip
+program(
+    "branch-with-load",
+    branch_with_load,
+    {"x": "ptr<f32>", "z": "ptr<f32>", "y": "ptr<f32>", "n": "i32"},
+    lambda: [random((200,), "f32", 1), random((200,), "f32", 3), random((200,), "f32", 2), 200],
+    lambda x, z, y, n: {2: np.where(np.arange(n) // 64 % 2 == 0, x * 2, z - 1)},
+    (4,),
+)
 
 
 def branch_with_tile(w: Writer) -> None:
@@ -264,17 +339,25 @@ def branch_with_tile(w: Writer) -> None:
     w.store(chosen, w.view(w.y, [w.n], [1], [64]), at)
 
 
-program("branch-with-tile", branch_with_tile, {**F32, "n": "i32"},
-        lambda: [random((200,), "f32", 1), random((200,), "f32", 2), 200],
-        lambda x, y, n: {1: np.where(np.arange(n) < 128, x * 2, x + 1)}, (4,))  # fmt: skip
+program(
+    "branch-with-tile",
+    branch_with_tile,
+    {**F32, "n": "i32"},
+    lambda: [random((200,), "f32", 1), random((200,), "f32", 2), 200],
+    lambda x, y, n: {1: np.where(np.arange(n) < 128, x * 2, x + 1)},
+    (4,),
+)
 
 
 def branch_in_loop_with_load(w: Writer) -> None:
     """An accumulator updated by what one side of a branch loads."""
     x = w.view(w.x, [w.n], [1], [64])
     with w.loop(0, w.tiles(x)[0], carried=[w.const(0.0, "f32", 64)]) as loop:
-        (more,) = w.branch(loop.counter.rem(3).ne(0), lambda: [w.load(x, loop.counter) + loop.values[0]],
-                           lambda: [loop.values[0] * 0.5])  # fmt: skip
+        (more,) = w.branch(
+            loop.counter.rem(3).ne(0),
+            lambda: [w.load(x, loop.counter) + loop.values[0]],
+            lambda: [loop.values[0] * 0.5],
+        )
         loop.values = [more]
     w.store(loop.values[0], w.view(w.y, [64], [1], [64]), 0)
 
@@ -286,8 +369,13 @@ def branch_in_loop_expected(x: Any, y: Any, n: int) -> dict[int, Any]:
     return {1: total}
 
 
-program("branch-in-loop-with-load", branch_in_loop_with_load, {**F32, "n": "i32"},
-        lambda: [random((400,), "f32", 1), random((64,), "f32", 2), 400], branch_in_loop_expected)  # fmt: skip
+program(
+    "branch-in-loop-with-load",
+    branch_in_loop_with_load,
+    {**F32, "n": "i32"},
+    lambda: [random((400,), "f32", 1), random((64,), "f32", 2), 400],
+    branch_in_loop_expected,
+)
 
 
 def block_numbers(w: Writer) -> None:
@@ -296,8 +384,14 @@ def block_numbers(w: Writer) -> None:
     w.scatter(w.y[at], at * 7 + w.grid[2])
 
 
-program("block-numbers", block_numbers, {"y": "ptr<i32>"}, lambda: [random((24,), "i32", 1)],
-        lambda y: {0: np.arange(24) * 7 + 2}, (4, 3, 2))  # fmt: skip
+program(
+    "block-numbers",
+    block_numbers,
+    {"y": "ptr<i32>"},
+    lambda: [random((24,), "i32", 1)],
+    lambda y: {0: np.arange(24) * 7 + 2},
+    (4, 3, 2),
+)
 
 
 def swizzled_blocks(w: Writer) -> None:
@@ -322,8 +416,14 @@ def swizzled_expected(y: Any, m: int, n: int) -> dict[int, Any]:
     return {0: y}
 
 
-program("swizzled-blocks", swizzled_blocks, {"y": "ptr<f32>", "m": "i32", "n": "i32"},
-        lambda: [random((48, 64), "f32", 1), 48, 64], swizzled_expected, (12,))  # fmt: skip
+program(
+    "swizzled-blocks",
+    swizzled_blocks,
+    {"y": "ptr<f32>", "m": "i32", "n": "i32"},
+    lambda: [random((48, 64), "f32", 1), 48, 64],
+    swizzled_expected,
+    (12,),
+)
 
 
 def products_then_reduce(w: Writer) -> None:
@@ -343,9 +443,15 @@ def products_expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
     return {2: power / power.sum(1, keepdims=True) @ b + a + b.T}
 
 
-program("products-without-loop", products_then_reduce, {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
-        lambda: [random((64, 64), "f16", 1), random((64, 64), "f16", 2), random((64, 64), "f32", 3)],
-        products_expected, (1,), 2e-3)  # fmt: skip
+program(
+    "products-without-loop",
+    products_then_reduce,
+    {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
+    lambda: [random((64, 64), "f16", 1), random((64, 64), "f16", 2), random((64, 64), "f32", 3)],
+    products_expected,
+    (1,),
+    2e-3,
+)
 
 
 def scratch_before_loop(w: Writer) -> None:
@@ -368,9 +474,15 @@ def scratch_expected(q: Any, a: Any, d: Any) -> dict[int, Any]:
     return {2: out - out.sum(0)}
 
 
-program("scratch-before-loop", scratch_before_loop, {"q": "ptr<f16>", "a": "ptr<f16>", "d": "ptr<f32>"},
-        lambda: [random((64, 64), "f16", 1), random((64, 256), "f16", 2), random((64, 64), "f32", 3)],
-        scratch_expected, (1,), 2e-3)  # fmt: skip
+program(
+    "scratch-before-loop",
+    scratch_before_loop,
+    {"q": "ptr<f16>", "a": "ptr<f16>", "d": "ptr<f32>"},
+    lambda: [random((64, 64), "f16", 1), random((64, 256), "f16", 2), random((64, 64), "f32", 3)],
+    scratch_expected,
+    (1,),
+    2e-3,
+)
 
 
 def product_in_branch(w: Writer) -> None:
@@ -396,6 +508,12 @@ def product_in_branch_expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
     return {2: (part(0) + a @ b) * 0.5 + part(2)}
 
 
-program("product-in-branch", product_in_branch, {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
-        lambda: [random((64, 256), "f16", 1), random((256, 64), "f16", 2), random((64, 64), "f32", 3)],
-        product_in_branch_expected, (1,), 2e-3)  # fmt: skip
+program(
+    "product-in-branch",
+    product_in_branch,
+    {"a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
+    lambda: [random((64, 256), "f16", 1), random((256, 64), "f16", 2), random((64, 64), "f32", 3)],
+    product_in_branch_expected,
+    (1,),
+    2e-3,
+)

@@ -8,14 +8,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tests.programs.program import Program, add, random
 
 FROZEN = Path(__file__).resolve().parents[1] / "data" / "programs"
 VERSION = "13.3"
-KINDS = {"float16": "f16", "float32": "f32", "bfloat16": "bf16", "int32": "i32", "int64": "i64", "int8": "i8"}
 
 
 def export(kernel: str, values: list[Any]) -> bytes:
@@ -38,12 +36,20 @@ def export(kernel: str, values: list[Any]) -> bytes:
             unit = max(1, 16 // value.itemsize)
             strides = [s // value.itemsize for s in value.strides[:-1]]
             aligned = tuple(unit if s % unit == 0 else 1 for s in strides)
-            parameters.append(ArrayConstraint(
-                getattr(ct, value.dtype.name), value.ndim, index_dtype=ct.int32, stride_lower_bound_incl=0,
-                alias_groups=(), may_alias_internally=False, stride_constant=(None,) * (value.ndim - 1) + (1,),
-                stride_divisible_by=(*aligned, 1), base_addr_divisible_by=16,
-                shape_divisible_by=tuple(16 if n % 16 == 0 else 1 for n in value.shape),
-            ))  # fmt: skip
+            parameters.append(
+                ArrayConstraint(
+                    getattr(ct, value.dtype.name),
+                    value.ndim,
+                    index_dtype=ct.int32,
+                    stride_lower_bound_incl=0,
+                    alias_groups=(),
+                    may_alias_internally=False,
+                    stride_constant=(None,) * (value.ndim - 1) + (1,),
+                    stride_divisible_by=(*aligned, 1),
+                    base_addr_divisible_by=16,
+                    shape_divisible_by=tuple(16 if n % 16 == 0 else 1 for n in value.shape),
+                )
+            )
         elif isinstance(value, tuple):
             parameters.append(ConstantConstraint(value[0]))
         else:
@@ -51,9 +57,13 @@ def export(kernel: str, values: list[Any]) -> bytes:
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), symbol=kernel)
     output = BytesIO()
     export_kernel(
-        getattr(kernels, kernel), [signature], output, gpu_code="sm_80", output_format="tileir_bytecode",
+        getattr(kernels, kernel),
+        [signature],
+        output,
+        gpu_code="sm_80",
+        output_format="tileir_bytecode",
         bytecode_version=VERSION,
-    )  # fmt: skip
+    )
     return output.getvalue()
 
 
@@ -69,9 +79,13 @@ VALUES: dict[str, tuple[str, Callable[[], list[Any]]]] = {}
 
 
 def kernel(
-    name: str, values: Callable[[], list[Any]], grid: tuple[int, ...], expected: Callable[..., dict[int, Any]],
-    tolerance: float, kernel: str = "",
-) -> None:  # fmt: skip
+    name: str,
+    values: Callable[[], list[Any]],
+    grid: tuple[int, ...],
+    expected: Callable[..., dict[int, Any]],
+    tolerance: float,
+    kernel: str = "",
+) -> None:
     """`values()`: the arguments as the cuTile kernel takes them, constants as one-element tuples; `expected` maps
     them to {position among them: array}.
     """
@@ -108,20 +122,93 @@ def product(a: Any, b: Any, c: Any, *rest: Any) -> dict[int, Any]:
 
 
 for kind, tolerance in (("f16", 2e-3), ("bf16", 1.6e-2)):
-    kernel(f"matmul-{kind}", lambda k=kind: [random((136, 72), k, 1), random((72, 200), k, 2), random((136, 200), k, 3), (64,), (64,), (32,)],
-           (12,), product, tolerance, "matmul")  # fmt: skip
-kernel("matmul-large", lambda: [random((144, 80), "f16", 1), random((80, 272), "f16", 2), random((144, 272), "f32", 3), (128,), (128,), (64,)],
-       (6,), product, 2e-3, "matmul")  # fmt: skip
-kernel("matmul-unaligned", lambda: [random((70, 45), "f16", 1), random((45, 67), "f16", 2), random((70, 67), "f16", 3), (32,), (32,), (32,)],
-       (9,), product, 2e-3, "matmul")  # fmt: skip
-kernel("matmul_tf32", lambda: [random((72, 72), "tf32", 1), random((72, 80), "tf32", 2), random((72, 80), "f32", 3), (64,), (64,), (32,)],
-       (2, 2), product, 2e-3)  # fmt: skip
-kernel("matmul_persistent", lambda: [random((136, 72), "f16", 1), random((72, 136), "f16", 2), random((136, 136), "f16", 3), (64,), (64,), (32,)],
-       (4,), product, 2e-3)  # fmt: skip
-kernel("batch_matmul", lambda: [random((2, 72, 72), "f16", 1), random((2, 72, 80), "f16", 2), random((2, 72, 80), "f32", 3), (64,), (64,), (32,)],
-       (2, 2, 2), product, 2e-3)  # fmt: skip
-kernel("split_k", lambda: [random((40, 200), "f16", 1), random((200, 40), "f16", 2), random((3, 40, 40), "f32", 3), (32,), (32,), (32,)],
-       (2, 2, 3), lambda a, b, c, *r: {2: np.stack([wide(a[:, i : i + 96]) @ wide(b[i : i + 96]) for i in (0, 96, 192)])}, 2e-3)  # fmt: skip
+    kernel(
+        f"matmul-{kind}",
+        lambda k=kind: [
+            random((136, 72), k, 1),
+            random((72, 200), k, 2),
+            random((136, 200), k, 3),
+            (64,),
+            (64,),
+            (32,),
+        ],
+        (12,),
+        product,
+        tolerance,
+        "matmul",
+    )
+kernel(
+    "matmul-large",
+    lambda: [
+        random((144, 80), "f16", 1),
+        random((80, 272), "f16", 2),
+        random((144, 272), "f32", 3),
+        (128,),
+        (128,),
+        (64,),
+    ],
+    (6,),
+    product,
+    2e-3,
+    "matmul",
+)
+kernel(
+    "matmul-unaligned",
+    lambda: [random((70, 45), "f16", 1), random((45, 67), "f16", 2), random((70, 67), "f16", 3), (32,), (32,), (32,)],
+    (9,),
+    product,
+    2e-3,
+    "matmul",
+)
+kernel(
+    "matmul_tf32",
+    lambda: [random((72, 72), "tf32", 1), random((72, 80), "tf32", 2), random((72, 80), "f32", 3), (64,), (64,), (32,)],
+    (2, 2),
+    product,
+    2e-3,
+)
+kernel(
+    "matmul_persistent",
+    lambda: [
+        random((136, 72), "f16", 1),
+        random((72, 136), "f16", 2),
+        random((136, 136), "f16", 3),
+        (64,),
+        (64,),
+        (32,),
+    ],
+    (4,),
+    product,
+    2e-3,
+)
+kernel(
+    "batch_matmul",
+    lambda: [
+        random((2, 72, 72), "f16", 1),
+        random((2, 72, 80), "f16", 2),
+        random((2, 72, 80), "f32", 3),
+        (64,),
+        (64,),
+        (32,),
+    ],
+    (2, 2, 2),
+    product,
+    2e-3,
+)
+kernel(
+    "split_k",
+    lambda: [
+        random((40, 200), "f16", 1),
+        random((200, 40), "f16", 2),
+        random((3, 40, 40), "f32", 3),
+        (32,),
+        (32,),
+        (32,),
+    ],
+    (2, 2, 3),
+    lambda a, b, c, *r: {2: np.stack([wide(a[:, i : i + 96]) @ wide(b[i : i + 96]) for i in (0, 96, 192)])},
+    2e-3,
+)
 
 
 def attended(
@@ -159,10 +246,21 @@ def rms(x: Any, weight: Any, y: Any, eps: float, *rest: Any) -> dict[int, Any]:
 
 
 for kind, tolerance in (("f16", 2e-3), ("bf16", 1.6e-2), ("f32", 1e-5)):
-    kernel(f"rms_norm-{kind}", lambda k=kind: [random((3, 700), k, 1), random((700,), k, 2), random((3, 700), k, 3), 1e-5, (256,)],
-           (3,), rms, tolerance, "rms_norm")  # fmt: skip
-kernel("rms_norm_gather", lambda: [random((5, 300), "f16", 1), random((300,), "f16", 2), random((5, 300), "f16", 3), 1e-5, (512,)],
-       (2,), rms, 2e-3)  # fmt: skip
+    kernel(
+        f"rms_norm-{kind}",
+        lambda k=kind: [random((3, 700), k, 1), random((700,), k, 2), random((3, 700), k, 3), 1e-5, (256,)],
+        (3,),
+        rms,
+        tolerance,
+        "rms_norm",
+    )
+kernel(
+    "rms_norm_gather",
+    lambda: [random((5, 300), "f16", 1), random((300,), "f16", 2), random((5, 300), "f16", 3), 1e-5, (512,)],
+    (2,),
+    rms,
+    2e-3,
+)
 
 
 def normed(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any, eps: float, tile: int) -> dict[int, Any]:
@@ -171,10 +269,39 @@ def normed(x: Any, weight: Any, bias: Any, y: Any, mean: Any, rstd: Any, eps: fl
     return {3: (x - x.mean(1, keepdims=True)) * scale[:, None] * weight + bias, 4: x.mean(1), 5: scale}
 
 
-kernel("layer_norm", lambda: [random((3, 700), "f32", 1), random((700,), "f32", 2), random((700,), "f32", 3), random((3, 700), "f32", 4),
-                              random((3,), "f32", 5), random((3,), "f32", 6), 1e-5, (256,)], (3,), normed, 2e-5)  # fmt: skip
-kernel("layer_norm-f16", lambda: [random((3, 700), "f16", 1), random((700,), "f16", 2), random((700,), "f16", 3), random((3, 700), "f16", 4),
-                                  random((3,), "f32", 5), random((3,), "f32", 6), 1e-5, (256,)], (3,), normed, 2e-3, "layer_norm")  # fmt: skip
+kernel(
+    "layer_norm",
+    lambda: [
+        random((3, 700), "f32", 1),
+        random((700,), "f32", 2),
+        random((700,), "f32", 3),
+        random((3, 700), "f32", 4),
+        random((3,), "f32", 5),
+        random((3,), "f32", 6),
+        1e-5,
+        (256,),
+    ],
+    (3,),
+    normed,
+    2e-5,
+)
+kernel(
+    "layer_norm-f16",
+    lambda: [
+        random((3, 700), "f16", 1),
+        random((700,), "f16", 2),
+        random((700,), "f16", 3),
+        random((3, 700), "f16", 4),
+        random((3,), "f32", 5),
+        random((3,), "f32", 6),
+        1e-5,
+        (256,),
+    ],
+    (3,),
+    normed,
+    2e-3,
+    "layer_norm",
+)
 
 
 def softmaxed(x: Any, y: Any, *rest: Any) -> dict[int, Any]:
@@ -192,10 +319,20 @@ kernel(
     softmaxed,
     2e-3,
 )
-kernel("swiglu", lambda: [random((3, 500), "f16", 1), random((3, 500), "f16", 2), random((3, 500), "f16", 3), (256,)], (3, 2),
-       lambda g, u, y, t: {2: wide(g) / (1 + np.exp(-wide(g))) * wide(u)}, 2e-3)  # fmt: skip
-kernel("gelu", lambda: [random((70, 45), "f16", 1), random((70, 45), "f16", 2), (32,)], (3, 2),
-       lambda x, y, t: {1: 0.5 * wide(x) * (1 + np.tanh(0.7978845608 * (wide(x) + 0.044715 * wide(x) ** 3)))}, 2e-3)  # fmt: skip
+kernel(
+    "swiglu",
+    lambda: [random((3, 500), "f16", 1), random((3, 500), "f16", 2), random((3, 500), "f16", 3), (256,)],
+    (3, 2),
+    lambda g, u, y, t: {2: wide(g) / (1 + np.exp(-wide(g))) * wide(u)},
+    2e-3,
+)
+kernel(
+    "gelu",
+    lambda: [random((70, 45), "f16", 1), random((70, 45), "f16", 2), (32,)],
+    (3, 2),
+    lambda x, y, t: {1: 0.5 * wide(x) * (1 + np.tanh(0.7978845608 * (wide(x) + 0.044715 * wide(x) ** 3)))},
+    2e-3,
+)
 
 
 def turned(x: Any, cos: Any, sin: Any) -> Any:
@@ -204,17 +341,59 @@ def turned(x: Any, cos: Any, sin: Any) -> Any:
     return np.stack([low * c - high * s, high * c + low * s], -2)
 
 
-kernel("rope", lambda: [random((2, 2, 5, 2, 64), "f32", 1), random((5, 64), "f32", 2), random((5, 64), "f32", 3), random((2, 2, 5, 2, 64), "f32", 4), (64,)],
-       (2, 2, 5), lambda x, c, s, y, h: {3: turned(x, c, s)}, 1e-5)  # fmt: skip
-kernel("rope_in_place", lambda: [random((2, 2, 5, 2, 32), "f16", 1), random((5, 32), "f16", 2), random((5, 32), "f16", 3), (32,)],
-       (2, 2, 5), lambda x, c, s, h: {0: turned(x, c, s)}, 4e-3)  # fmt: skip
+kernel(
+    "rope",
+    lambda: [
+        random((2, 2, 5, 2, 64), "f32", 1),
+        random((5, 64), "f32", 2),
+        random((5, 64), "f32", 3),
+        random((2, 2, 5, 2, 64), "f32", 4),
+        (64,),
+    ],
+    (2, 2, 5),
+    lambda x, c, s, y, h: {3: turned(x, c, s)},
+    1e-5,
+)
+kernel(
+    "rope_in_place",
+    lambda: [random((2, 2, 5, 2, 32), "f16", 1), random((5, 32), "f16", 2), random((5, 32), "f16", 3), (32,)],
+    (2, 2, 5),
+    lambda x, c, s, h: {0: turned(x, c, s)},
+    4e-3,
+)
 for kind in ("f32", "f16"):
-    kernel(f"transpose-{kind}", lambda k=kind: [random((70, 100), k, 1), random((100, 70), k, 2), (32,), (64,)], (3, 2),
-           lambda x, y, m, n: {1: x.T}, 0.0, "transpose")  # fmt: skip
-kernel("embedding", lambda: [random((50, 100), "f16", 1), np.random.default_rng(3).integers(0, 50, 7).astype(np.int32), random((7, 100), "f16", 2), (128,)],
-       (7,), lambda table, tokens, y, w: {2: table[tokens]}, 0.0)  # fmt: skip
-kernel("cross_entropy", lambda: [random((4, 300), "f32", 1), np.random.default_rng(3).integers(0, 300, 4).astype(np.int32), random((4,), "f32", 2), (128,)],
-       (4,), lambda x, labels, y, t: {2: np.log(np.exp(wide(x)).sum(1)) - x[np.arange(4), labels]}, 1e-5)  # fmt: skip
+    kernel(
+        f"transpose-{kind}",
+        lambda k=kind: [random((70, 100), k, 1), random((100, 70), k, 2), (32,), (64,)],
+        (3, 2),
+        lambda x, y, m, n: {1: x.T},
+        0.0,
+        "transpose",
+    )
+kernel(
+    "embedding",
+    lambda: [
+        random((50, 100), "f16", 1),
+        np.random.default_rng(3).integers(0, 50, 7).astype(np.int32),
+        random((7, 100), "f16", 2),
+        (128,),
+    ],
+    (7,),
+    lambda table, tokens, y, w: {2: table[tokens]},
+    0.0,
+)
+kernel(
+    "cross_entropy",
+    lambda: [
+        random((4, 300), "f32", 1),
+        np.random.default_rng(3).integers(0, 300, 4).astype(np.int32),
+        random((4,), "f32", 2),
+        (128,),
+    ],
+    (4,),
+    lambda x, labels, y, t: {2: np.log(np.exp(wide(x)).sum(1)) - x[np.arange(4), labels]},
+    1e-5,
+)
 
 
 def dropped(x: Any, y: Any, seed: int, keep: float, tile: int) -> dict[int, Any]:
@@ -227,12 +406,45 @@ def dropped(x: Any, y: Any, seed: int, keep: float, tile: int) -> dict[int, Any]
 
 kernel("dropout", lambda: [random((900,), "f32", 1), random((900,), "f32", 2), 5, 0.75, (256,)], (4,), dropped, 1e-6)
 for mode in (0, 1):
-    kernel(f"clamp_branch-{mode}", lambda m=mode: [random((300,), "f32", 1), random((300,), "f32", 2), m, (128,)], (3,),
-           lambda x, y, m, t: {1: np.maximum(x, 0) if m == 0 else np.minimum(x, np.resize(x[:128], 300))}, 0.0, "clamp_branch")  # fmt: skip
-kernel("moe_gemm", lambda: [random((96, 72), "f16", 1), random((4, 80, 72), "f16", 2), np.array([2, 0, 3], np.int32), random((96, 80), "f16", 3), (32,), (32,), (32,)],
-       (3, 3), lambda x, w, e, y, *r: {3: np.concatenate([wide(x[32 * i : 32 * i + 32]) @ wide(w[j]).T for i, j in enumerate(e)])}, 2e-3)  # fmt: skip
-kernel("fused_mlp", lambda: [random((70, 64), "f16", 1, 0.2), random((64, 192), "f16", 2, 0.2), random((192, 64), "f16", 3, 0.2), random((70, 64), "f16", 4), (64,), (64,), (64,), (32,)],
-       (2,), lambda x, a, b, y, *r: {3: np.maximum(wide(x) @ wide(a), 0).astype(np.float16).astype(np.float64) @ wide(b)}, 2e-3)  # fmt: skip
+    kernel(
+        f"clamp_branch-{mode}",
+        lambda m=mode: [random((300,), "f32", 1), random((300,), "f32", 2), m, (128,)],
+        (3,),
+        lambda x, y, m, t: {1: np.maximum(x, 0) if m == 0 else np.minimum(x, np.resize(x[:128], 300))},
+        0.0,
+        "clamp_branch",
+    )
+kernel(
+    "moe_gemm",
+    lambda: [
+        random((96, 72), "f16", 1),
+        random((4, 80, 72), "f16", 2),
+        np.array([2, 0, 3], np.int32),
+        random((96, 80), "f16", 3),
+        (32,),
+        (32,),
+        (32,),
+    ],
+    (3, 3),
+    lambda x, w, e, y, *r: {3: np.concatenate([wide(x[32 * i : 32 * i + 32]) @ wide(w[j]).T for i, j in enumerate(e)])},
+    2e-3,
+)
+kernel(
+    "fused_mlp",
+    lambda: [
+        random((70, 64), "f16", 1, 0.2),
+        random((64, 192), "f16", 2, 0.2),
+        random((192, 64), "f16", 3, 0.2),
+        random((70, 64), "f16", 4),
+        (64,),
+        (64,),
+        (64,),
+        (32,),
+    ],
+    (2,),
+    lambda x, a, b, y, *r: {3: np.maximum(wide(x) @ wide(a), 0).astype(np.float16).astype(np.float64) @ wide(b)},
+    2e-3,
+)
 
 
 def grouped(x: Any, weight: Any, bias: Any, y: Any, eps: float, *rest: Any) -> dict[int, Any]:
@@ -241,10 +453,28 @@ def grouped(x: Any, weight: Any, bias: Any, y: Any, eps: float, *rest: Any) -> d
     return {3: centred / np.sqrt(x.var((2, 3), keepdims=True) + eps) * weight[..., None] + bias[..., None]}
 
 
-kernel("group_norm", lambda: [random((2, 3, 8, 100), "f32", 1), random((3, 8), "f32", 2), random((3, 8), "f32", 3), random((2, 3, 8, 100), "f32", 4), 1e-5, (8,), (64,)],
-       (2, 3), grouped, 2e-5)  # fmt: skip
-kernel("column_sums", lambda: [random((100, 200), "f16", 1), random((200,), "f32", 2), (32,), (64,)], (4,),
-       lambda x, y, *r: {1: wide(x).sum(0)}, 2e-5)  # fmt: skip
+kernel(
+    "group_norm",
+    lambda: [
+        random((2, 3, 8, 100), "f32", 1),
+        random((3, 8), "f32", 2),
+        random((3, 8), "f32", 3),
+        random((2, 3, 8, 100), "f32", 4),
+        1e-5,
+        (8,),
+        (64,),
+    ],
+    (2, 3),
+    grouped,
+    2e-5,
+)
+kernel(
+    "column_sums",
+    lambda: [random((100, 200), "f16", 1), random((200,), "f32", 2), (32,), (64,)],
+    (4,),
+    lambda x, y, *r: {1: wide(x).sum(0)},
+    2e-5,
+)
 
 
 def quantized(x: Any, q: Any, scales: Any, tile: int) -> dict[int, Any]:
@@ -271,5 +501,3 @@ def freeze() -> None:
 
 if __name__ == "__main__":
     freeze()
-
-_ = ml_dtypes  # its types give NumPy bfloat16

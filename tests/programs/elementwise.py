@@ -17,16 +17,23 @@ Chain = Callable[..., Tile]
 
 
 def chain(
-    name: str, kinds: list[str], out: str, body: Chain, expected: Callable[..., Any] | None = None,
-    tolerance: float | None = None, tile: int = TILE, size: int = SIZE, aligned: bool = True,
-) -> None:  # fmt: skip
+    name: str,
+    kinds: list[str],
+    out: str,
+    body: Chain,
+    expected: Callable[..., Any] | None = None,
+    tolerance: float | None = None,
+    tile: int = TILE,
+    size: int = SIZE,
+    aligned: bool = True,
+) -> None:
     """out[i] = body(inputs[i]...); `expected` the same in NumPy."""
 
     def source() -> str:
         parameters = {f"x{i}": f"ptr<{kind}>" for i, kind in enumerate(kinds)}
         w = Writer("chain", **parameters, y=f"ptr<{out}>", n="i32")
         if aligned:
-            w.promise(**{p: 16 for p in parameters}, y=16)
+            w.promise(**dict.fromkeys(parameters, 16), y=16)
         w.promise(n=1)
         inputs = [w.load(w.view(w.args[p], [w.n], [1], [tile]), w.ids[0]) for p in parameters]
         w.store(body(*inputs), w.view(w.y, [w.n], [1], [tile]), w.ids[0])
@@ -51,45 +58,120 @@ def wide(x: Any) -> Any:
 
 
 for kind in ("f32", "f16", "bf16"):
-    chain(f"{kind}-arithmetic", [kind] * 3, kind, lambda a, b, c: (a + b) * c - a,
-          lambda a, b, c: (a + b) * c - a)  # fmt: skip
-    chain(f"{kind}-extrema", [kind] * 2, kind, lambda a, b: (-a).max(b).min(a.absf()),
-          lambda a, b: np.minimum(np.maximum(-a, b), np.abs(a)))  # fmt: skip
-    chain(f"{kind}-fma", [kind] * 3, kind, lambda a, b, c: a.writer.op(ct.Fma, a, b, c),
-          lambda a, b, c: wide(a) * wide(b) + wide(c))  # fmt: skip
-    chain(f"{kind}-compare", [kind] * 2, kind, lambda a, b: (a < b).where(a, b * 2.0),
-          lambda a, b: np.where(a < b, a, b + b))  # fmt: skip
-    chain(f"{kind}-compare-all", [kind] * 2, "i32",
-          lambda a, b: sum(((p.to("i32", signed=False)) * (1 << i) for i, p in enumerate([
-              a < b, a <= 0.5, a > b, a >= -0.5, a.eq(b), a.ne(b),
-              a.compare(ct.Predicate.LESS_THAN, b, ordered=False)])), start=a.to("i32") * 0),
-          lambda a, b: sum(p.astype(np.int32) << i for i, p in enumerate([
-              a < b, a <= 0.5, a > b, a >= -0.5, a == b, a != b, a < b])))  # fmt: skip
-    chain(f"{kind}-i1", [kind] * 2, "i1", lambda a, b: (a > 0.0) & (b < a) | (b > 1.0),
-          lambda a, b: (a > 0) & (b < a) | (b > 1))  # fmt: skip
+    chain(f"{kind}-arithmetic", [kind] * 3, kind, lambda a, b, c: (a + b) * c - a, lambda a, b, c: (a + b) * c - a)
+    chain(
+        f"{kind}-extrema",
+        [kind] * 2,
+        kind,
+        lambda a, b: (-a).max(b).min(a.absf()),
+        lambda a, b: np.minimum(np.maximum(-a, b), np.abs(a)),
+    )
+    chain(
+        f"{kind}-fma",
+        [kind] * 3,
+        kind,
+        lambda a, b, c: a.writer.op(ct.Fma, a, b, c),
+        lambda a, b, c: wide(a) * wide(b) + wide(c),
+    )
+    chain(
+        f"{kind}-compare",
+        [kind] * 2,
+        kind,
+        lambda a, b: (a < b).where(a, b * 2.0),
+        lambda a, b: np.where(a < b, a, b + b),
+    )
+    chain(
+        f"{kind}-compare-all",
+        [kind] * 2,
+        "i32",
+        lambda a, b: sum(
+            (
+                (p.to("i32", signed=False)) * (1 << i)
+                for i, p in enumerate(
+                    [
+                        a < b,
+                        a <= 0.5,
+                        a > b,
+                        a >= -0.5,
+                        a.eq(b),
+                        a.ne(b),
+                        a.compare(ct.Predicate.LESS_THAN, b, ordered=False),
+                    ]
+                )
+            ),
+            start=a.to("i32") * 0,
+        ),
+        lambda a, b: sum(
+            p.astype(np.int32) << i for i, p in enumerate([a < b, a <= 0.5, a > b, a >= -0.5, a == b, a != b, a < b])
+        ),
+    )
+    chain(
+        f"{kind}-i1",
+        [kind] * 2,
+        "i1",
+        lambda a, b: (a > 0.0) & (b < a) | (b > 1.0),
+        lambda a, b: (a > 0) & (b < a) | (b > 1),
+    )
 
 chain("f32-division", ["f32"] * 2, "f32", lambda a, b: a / b, lambda a, b: a / b)
-chain("f32-division-approx", ["f32"] * 2, "f32",
-      lambda a, b: a.writer.op(ct.DivF, a, b, rounding=R.APPROX, flush_to_zero=True), lambda a, b: a / b)  # fmt: skip
+chain(
+    "f32-division-approx",
+    ["f32"] * 2,
+    "f32",
+    lambda a, b: a.writer.op(ct.DivF, a, b, rounding=R.APPROX, flush_to_zero=True),
+    lambda a, b: a / b,
+)
 chain("f16-division", ["f16"] * 2, "f16", lambda a, b: a / b, lambda a, b: a / b)
 chain("bf16-division", ["bf16"] * 2, "bf16", lambda a, b: a / b, lambda a, b: a / b)
-chain("f32-roundings", ["f32"] * 2, "f32",
-      lambda a, b: a.writer.op(ct.AddF, a.writer.op(ct.MulF, a, b, rounding=R.ZERO), b, rounding=R.POSITIVE_INF))  # fmt: skip
+chain(
+    "f32-roundings",
+    ["f32"] * 2,
+    "f32",
+    lambda a, b: a.writer.op(ct.AddF, a.writer.op(ct.MulF, a, b, rounding=R.ZERO), b, rounding=R.POSITIVE_INF),
+)
 chain("f32-exp", ["f32"], "f32", lambda a: a.exp(), lambda a: np.exp(wide(a)))
 chain("f32-exp2", ["f32"], "f32", lambda a: a.exp2(), lambda a: np.exp2(wide(a)))
 chain("f32-exp2-ftz", ["f32"], "f32", lambda a: a.exp2(flush_to_zero=True), lambda a: np.exp2(wide(a)))
-chain("f32-log", ["f32"], "f32", lambda a: a.absf().log() + a.absf().log2(),
-      lambda a: np.log(np.abs(wide(a))) + np.log2(np.abs(wide(a))))  # fmt: skip
-chain("f32-roots", ["f32"], "f32", lambda a: (a * a + 0.25).rsqrt() + a.absf().sqrt(),
-      lambda a: 1 / np.sqrt(wide(a) ** 2 + 0.25) + np.sqrt(np.abs(wide(a))))  # fmt: skip
+chain(
+    "f32-log",
+    ["f32"],
+    "f32",
+    lambda a: a.absf().log() + a.absf().log2(),
+    lambda a: np.log(np.abs(wide(a))) + np.log2(np.abs(wide(a))),
+)
+chain(
+    "f32-roots",
+    ["f32"],
+    "f32",
+    lambda a: (a * a + 0.25).rsqrt() + a.absf().sqrt(),
+    lambda a: 1 / np.sqrt(wide(a) ** 2 + 0.25) + np.sqrt(np.abs(wide(a))),
+)
 chain("f32-tanh", ["f32"], "f32", lambda a: a.tanh(), lambda a: np.tanh(wide(a)))
-chain("f16-mathematics", ["f16"], "f16", lambda a: a.exp() + a.tanh() + (a.absf() + 0.5).rsqrt(),
-      lambda a: np.exp(wide(a)) + np.tanh(wide(a)) + 1 / np.sqrt(np.abs(wide(a)) + 0.5), tolerance=4e-3)  # fmt: skip
+chain(
+    "f16-mathematics",
+    ["f16"],
+    "f16",
+    lambda a: a.exp() + a.tanh() + (a.absf() + 0.5).rsqrt(),
+    lambda a: np.exp(wide(a)) + np.tanh(wide(a)) + 1 / np.sqrt(np.abs(wide(a)) + 0.5),
+    tolerance=4e-3,
+)
 chain("bf16-mathematics", ["bf16"], "bf16", lambda a: a.exp2() + (a.absf() + 0.5).log(), tolerance=3.2e-2)
-chain("f32-sigmoid", ["f32"], "f32", lambda a: a.writer.like(1.0, a) / ((-a).exp() + 1.0), lambda a: 1 / (1 + np.exp(-wide(a))))  # fmt: skip
+chain(
+    "f32-sigmoid",
+    ["f32"],
+    "f32",
+    lambda a: a.writer.like(1.0, a) / ((-a).exp() + 1.0),
+    lambda a: 1 / (1 + np.exp(-wide(a))),
+)
 
-for source, target in (("f16", "f32"), ("f32", "f16"), ("bf16", "f32"), ("f32", "bf16"), ("f16", "bf16"),
-                       ("f32", "tf32")):  # fmt: skip
+for source, target in (
+    ("f16", "f32"),
+    ("f32", "f16"),
+    ("bf16", "f32"),
+    ("f32", "bf16"),
+    ("f16", "bf16"),
+    ("f32", "tf32"),
+):
     chain(f"{source}-to-{target}", [source], target, lambda a, t=target: a.to(t), tolerance=TOLERANCE.get(target, 0.0))
 chain("tf32-to-f32", ["tf32"], "f32", lambda a: a.to("f32") * 2.0, lambda a: a * 2)
 
@@ -142,8 +224,13 @@ for kind in ("i32", "i64", "i16", "i8"):
         lambda a, b: (lambda m, r: (r.ne(0) & ((r < 0) ^ (m < 0))).where(r + m, r))(b | 1, a.rem(b | 1)),
         lambda a, b: np.mod(a, b | 1),
     )
-    chain(f"{kind}-compare", [kind] * 2, "i1", lambda a, b: (a < b) ^ (a >= 3) ^ a.compare(
-          ct.Predicate.LESS_THAN, b, signed=False), None)  # fmt: skip
+    chain(
+        f"{kind}-compare",
+        [kind] * 2,
+        "i1",
+        lambda a, b: (a < b) ^ (a >= 3) ^ a.compare(ct.Predicate.LESS_THAN, b, signed=False),
+        None,
+    )
 
 for narrow, wider in (("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i8", "i16"), ("i1", "i32"), ("i1", "i8")):
     chain(f"{narrow}-extended-{wider}", [narrow], wider, lambda a, t=wider: a.to(t) + a.to(t, signed=False) * 3)
@@ -159,12 +246,27 @@ for floating in ("f32", "f16", "bf16"):
     for integer in ("i8", "i16", "i32", "i64"):
         chain(f"{floating}-to-{integer}", [floating], integer, lambda a, t=integer: (a * 10.0).to(t))
 
-chain("mixed-types", ["f16", "f32", "i32"], "f32", lambda a, b, c: a.to("f32") * b + c.to("f32"),
-      lambda a, b, c: a.astype(np.float32) * b + c)  # fmt: skip
-chain("mixed-widths-i64-i8", ["i64", "i8", "i1"], "i64", lambda a, b, c: c.where(a, b.to("i64")),
-      lambda a, b, c: np.where(c, a, b))  # fmt: skip
-chain("constants-folded", ["f32"], "f32", lambda a: a * 1.0 + 0.0 - a * 0.0 + (a.writer.const(2, "i32", TILE) * 3).to("f32"),
-      lambda a: a + 6)  # fmt: skip
+chain(
+    "mixed-types",
+    ["f16", "f32", "i32"],
+    "f32",
+    lambda a, b, c: a.to("f32") * b + c.to("f32"),
+    lambda a, b, c: a.astype(np.float32) * b + c,
+)
+chain(
+    "mixed-widths-i64-i8",
+    ["i64", "i8", "i1"],
+    "i64",
+    lambda a, b, c: c.where(a, b.to("i64")),
+    lambda a, b, c: np.where(c, a, b),
+)
+chain(
+    "constants-folded",
+    ["f32"],
+    "f32",
+    lambda a: a * 1.0 + 0.0 - a * 0.0 + (a.writer.const(2, "i32", TILE) * 3).to("f32"),
+    lambda a: a + 6,
+)
 chain("tile-one", ["f32"] * 2, "f32", lambda a, b: a + b, lambda a, b: a + b, tile=1, size=3)
 chain("tile-two", ["f16"] * 2, "f16", lambda a, b: a + b, lambda a, b: a + b, tile=2, size=7)
 chain("tile-32-i1", ["i1"] * 2, "i1", lambda a, b: a & b, lambda a, b: a & b, tile=32, size=70)

@@ -55,7 +55,7 @@ class Generator:
         parameters = {p: k for p, k in self.parameters.items() if p.startswith("x")}
         parameters |= {f"y{i}": f"ptr<{kind}>" for i, (_, kind, _) in enumerate(outputs or [])}
         self.w = w = Writer("generated", **parameters, n="i32")
-        w.promise(**{p: 16 for p in parameters}, n=1)
+        w.promise(**dict.fromkeys(parameters, 16), n=1)
         pool = [Held(self.small(self.whole(f"x{i}", shape))) for i, (shape, _) in enumerate(self.inputs)]
         self.body(pool, self.steps, 0)
         found = [h for h in pool if h.tile.shape][-3:]
@@ -162,7 +162,7 @@ class Generator:
 
     def reduce(self, pool: list[Held]) -> Held | None:
         a = self.pick([h for h in pool if h.tile.shape] or pool)
-        if not a.tile.shape or len(a.tile.shape) == 1 and self.rng.integers(2):
+        if not a.tile.shape or (len(a.tile.shape) == 1 and self.rng.integers(2)):
             return None
         how = self.pick(("add", "max", "min"))
         dim = int(self.rng.integers(len(a.tile.shape)))
@@ -195,9 +195,7 @@ class Generator:
         with self.w.loop(0, self.w.n if trips is None else trips, carried=[c.tile for c in carried]) as loop:
             inner = [*pool, *(Held(v, False) for v in loop.values)]
             self.body(inner, int(self.rng.integers(1, 5)), depth + 1)
-            loop.values = [
-                self.back(self.pick(inner), value, c) for value, c in zip(loop.values, carried, strict=True)
-            ]
+            loop.values = [self.back(self.pick(inner), value, c) for value, c in zip(loop.values, carried, strict=True)]
         return Held(self.pick(loop.values), False)
 
     def back(self, found: Held, value: Tile, like: Held) -> Tile:

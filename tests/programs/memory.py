@@ -14,9 +14,16 @@ M, N = 70, 45
 
 
 def copy(
-    name: str, tile: tuple[int, int], kind: str = "f32", order: str = "row", padding: str | None = "zero",
-    dim_map: tuple[int, int] | None = None, static: str = "", step: int = 1, index: str = "i32",
-) -> None:  # fmt: skip
+    name: str,
+    tile: tuple[int, int],
+    kind: str = "f32",
+    order: str = "row",
+    padding: str | None = "zero",
+    dim_map: tuple[int, int] | None = None,
+    static: str = "",
+    step: int = 1,
+    index: str = "i32",
+) -> None:
     """y = x + 1 by 2-D tiles; x is row-major, column-major, or has every `step`-th column of a wider array."""
     x_shape = (M, N * step) if order == "row" else (N, M * step)
     divide = dim_map or (0, 1)
@@ -77,8 +84,12 @@ def padding(name: str, kind: str, pad: str, through_shared: bool = False) -> Non
         w = Writer("padding", x=f"ptr<{kind}>", y=f"ptr<{kind}>")
         w.promise(x=16, y=16)
         x = w.load(w.view(w.x, [40, 40], [40, 1], shape, pad), 0, 0)
-        w.store(x.T if through_shared else x, w.view(w.y, shape[::-1] if through_shared else shape, [64, 1],
-                shape[::-1] if through_shared else shape), 0, 0)  # fmt: skip
+        w.store(
+            x.T if through_shared else x,
+            w.view(w.y, shape[::-1] if through_shared else shape, [64, 1], shape[::-1] if through_shared else shape),
+            0,
+            0,
+        )
         return w.text()
 
     fill = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}[pad]
@@ -189,8 +200,15 @@ def scalars_expected(x: Any, y: Any, n: Any) -> dict[int, Any]:
 
 
 for seed in (1, 2):
-    add(Program(f"scalars-{seed}", scalars, lambda s=seed: [random((20,), "f32", s), random((9,), "f32", 9), np.array([7 + s])],
-                (4,), scalars_expected))  # fmt: skip
+    add(
+        Program(
+            f"scalars-{seed}",
+            scalars,
+            lambda s=seed: [random((20,), "f32", s), random((9,), "f32", 9), np.array([7 + s])],
+            (4,),
+            scalars_expected,
+        )
+    )
 
 
 def in_place(name: str, body: Any, expected: Any, size: int = 256, kind: str = "f32") -> None:
@@ -293,8 +311,23 @@ def two_expected(x: Any, y: Any, z: Any, s: Any, *rest: Any) -> dict[int, Any]:
     return {1: np.exp(wide), 2: -x, 3: np.stack([wide[:, :64].sum(1), wide[:, 64:].sum(1)], 1)}
 
 
-add(Program("two-stores", two_stores, lambda: [random((40, 88), "f16", 1), random((40, 88), "f32", 2), random((40, 88), "f16", 3),
-            random((40, 2), "f32", 4), 40, 88], (3, 2), two_expected, 2e-3))  # fmt: skip
+add(
+    Program(
+        "two-stores",
+        two_stores,
+        lambda: [
+            random((40, 88), "f16", 1),
+            random((40, 88), "f32", 2),
+            random((40, 88), "f16", 3),
+            random((40, 2), "f32", 4),
+            40,
+            88,
+        ],
+        (3, 2),
+        two_expected,
+        2e-3,
+    )
+)
 
 
 def assumptions() -> str:
@@ -309,5 +342,12 @@ def assumptions() -> str:
     return w.text()
 
 
-add(Program("assumptions", assumptions, lambda: [random((200,), "f16", 1), random((208,), "f16", 2), 8, 200], (1,),
-            lambda x, y, *r: {1: np.concatenate([y[:8], x[8:] * np.float16(2), y[200:]])}))  # fmt: skip
+add(
+    Program(
+        "assumptions",
+        assumptions,
+        lambda: [random((200,), "f16", 1), random((208,), "f16", 2), 8, 200],
+        (1,),
+        lambda x, y, *r: {1: np.concatenate([y[:8], x[8:] * np.float16(2), y[200:]])},
+    )
+)

@@ -32,8 +32,12 @@ class Memory:
         """A permutation of the array's elements, one a thread."""
         at = self.w.iota(SIZE)
         way = self.choose(4)
-        index = [lambda: at ^ int(self.rng.integers(1, SIZE)), lambda: (at + int(self.rng.integers(1, SIZE))) & (SIZE - 1),
-                 lambda: at * -1 + (SIZE - 1), lambda: (at * 5) & (SIZE - 1)][way]()  # fmt: skip
+        index = [
+            lambda: at ^ int(self.rng.integers(1, SIZE)),
+            lambda: (at + int(self.rng.integers(1, SIZE))) & (SIZE - 1),
+            lambda: at * -1 + (SIZE - 1),
+            lambda: (at * 5) & (SIZE - 1),
+        ][way]()
         return self.w.x[index]
 
     def after_all(self) -> Tile:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.program import DTYPES, Program, add, random
+from tests.programs.program import Program, add, random
 from tests.programs.writer import Tile, Writer
 
 Epilogue = Callable[[Tile], Tile]
@@ -16,25 +16,46 @@ PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16}
 
 
 def matmul(
-    name: str, tile: tuple[int, int, int], size: tuple[int, int, int], kind: str = "f16", out: str = "f32",
-    accumulator: str = "f32", a_order: str = "mk", b_order: str = "nk", promised: bool = True,
-    prologue: Epilogue = lambda t: t, epilogue: Epilogue = lambda t: t,
-    expected: Callable[[Any, Any], Any] | None = None, tolerance: float | None = None, padding: str | None = "zero",
+    name: str,
+    tile: tuple[int, int, int],
+    size: tuple[int, int, int],
+    kind: str = "f16",
+    out: str = "f32",
+    accumulator: str = "f32",
+    a_order: str = "mk",
+    b_order: str = "nk",
+    promised: bool = True,
+    prologue: Epilogue = lambda t: t,
+    epilogue: Epilogue = lambda t: t,
+    expected: Callable[[Any, Any], Any] | None = None,
+    tolerance: float | None = None,
+    padding: str | None = "zero",
     static: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """D[m, n] = epilogue(sum_k prologue(A) B): operands stored in the given order, the last index contiguous."""
     (tm, tn, tk), (m, n, k) = tile, size
     unit = PITCH[kind]
-    up = lambda value: -(-value // unit) * unit if promised else value  # noqa: E731
+
+    def up(value):
+        return -(-value // unit) * unit if promised else value
+
     extents = {"m": m, "n": n, "k": k}
     lda, ldb = up(extents[a_order[1]]), up(extents[b_order[1]])
     ldd = -(-n // 4) * 4 + 4
 
     def source() -> str:
         w = Writer(
-            "matmul", a=f"ptr<{kind}>", b=f"ptr<{kind}>", d=f"ptr<{out}>", m="i32", n="i32", k="i32",
-            lda="i32", ldb="i32", ldd="i32",
-        )  # fmt: skip
+            "matmul",
+            a=f"ptr<{kind}>",
+            b=f"ptr<{kind}>",
+            d=f"ptr<{out}>",
+            m="i32",
+            n="i32",
+            k="i32",
+            lda="i32",
+            ldb="i32",
+            ldd="i32",
+        )
         w.promise(a=16, b=16, d=16, m=1, n=1, k=1, ldd=4 if out == "f32" else 1)
         if promised:
             w.promise(lda=unit, ldb=unit)
@@ -71,7 +92,7 @@ def matmul(
         return {2: d}
 
     allowed = {"f32": 2e-3, "f16": 2e-3, "bf16": 1.6e-2}[out] if tolerance is None else tolerance
-    known = padding == "zero" and (expected is not None or epilogue(MARK) is MARK and prologue(MARK) is MARK)
+    known = padding == "zero" and (expected is not None or (epilogue(MARK) is MARK and prologue(MARK) is MARK))
     add(Program(name, source, arguments, (-(-m // tm), -(-n // tn)), numpy_says if known else None, allowed))
 
 
@@ -85,8 +106,20 @@ def padded(data: Any, pitch: int) -> Any:
     return held
 
 
-for tile in ((64, 64, 32), (128, 128, 32), (64, 128, 64), (16, 16, 16), (32, 32, 16), (128, 64, 32), (16, 8, 16),
-             (16, 128, 32), (128, 16, 32), (64, 64, 64), (32, 64, 128), (64, 32, 16)):  # fmt: skip
+for tile in (
+    (64, 64, 32),
+    (128, 128, 32),
+    (64, 128, 64),
+    (16, 16, 16),
+    (32, 32, 16),
+    (128, 64, 32),
+    (16, 8, 16),
+    (16, 128, 32),
+    (128, 16, 32),
+    (64, 64, 64),
+    (32, 64, 128),
+    (64, 32, 16),
+):
     m, n, k = (t + t // 2 + 8 for t in tile)
     matmul(f"matmul-{'x'.join(map(str, tile))}", tile, (m, n, k // 8 * 8))
 matmul("matmul-128x256x64", (128, 256, 64), (130, 264, 136))
@@ -107,14 +140,34 @@ matmul("matmul-f32-by-fma-straight", (64, 32, 16), (72, 40, 20), "f32", b_order=
 matmul("matmul-f16-out", (64, 64, 32), (72, 72, 48), "f16", out="f16", tolerance=2e-3)
 matmul("matmul-bf16-out", (64, 64, 32), (72, 72, 48), "bf16", out="bf16")
 matmul("matmul-narrow", (8, 8, 8), (12, 12, 8), "f32", tolerance=1e-5)
-matmul("matmul-relu", (64, 64, 32), (72, 72, 48), epilogue=lambda t: t if t is MARK else t.max(0.0),
-       expected=lambda a, b: np.maximum(a @ b, 0))  # fmt: skip
-matmul("matmul-scaled", (64, 64, 32), (72, 72, 48), prologue=lambda t: t if t is MARK else t * 0.5,
-       expected=lambda a, b: a @ b / 2)  # fmt: skip
-matmul("matmul-negated", (64, 64, 32), (72, 72, 48), prologue=lambda t: t if t is MARK else -t,
-       expected=lambda a, b: -(a @ b))  # fmt: skip
-matmul("matmul-gelu", (64, 64, 32), (72, 72, 48), epilogue=lambda t: t if t is MARK else t * 0.5 * ((t * 0.7978845608).tanh() + 1.0),
-       expected=lambda a, b: 0.5 * (a @ b) * (1 + np.tanh(0.7978845608 * (a @ b))))  # fmt: skip
+matmul(
+    "matmul-relu",
+    (64, 64, 32),
+    (72, 72, 48),
+    epilogue=lambda t: t if t is MARK else t.max(0.0),
+    expected=lambda a, b: np.maximum(a @ b, 0),
+)
+matmul(
+    "matmul-scaled",
+    (64, 64, 32),
+    (72, 72, 48),
+    prologue=lambda t: t if t is MARK else t * 0.5,
+    expected=lambda a, b: a @ b / 2,
+)
+matmul(
+    "matmul-negated",
+    (64, 64, 32),
+    (72, 72, 48),
+    prologue=lambda t: t if t is MARK else -t,
+    expected=lambda a, b: -(a @ b),
+)
+matmul(
+    "matmul-gelu",
+    (64, 64, 32),
+    (72, 72, 48),
+    epilogue=lambda t: t if t is MARK else t * 0.5 * ((t * 0.7978845608).tanh() + 1.0),
+    expected=lambda a, b: 0.5 * (a @ b) * (1 + np.tanh(0.7978845608 * (a @ b))),
+)
 matmul(
     "matmul-softmax",
     (32, 64, 32),
@@ -143,12 +196,16 @@ def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[i
         w.store(loop.values[0], d, bb, bm, bn)
         return w.text()
 
-    arguments = lambda: [
-        random((count, m, k), kind, 1),
-        random((count, k, n), kind, 2),
-        random((count, m, n), "f32", 3),
-    ]  # noqa: E731
-    expected = lambda a, b, d: {2: a.astype(np.float64) @ b.astype(np.float64)}  # noqa: E731
+    def arguments():
+        return [
+            random((count, m, k), kind, 1),
+            random((count, k, n), kind, 2),
+            random((count, m, n), "f32", 3),
+        ]
+
+    def expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
+        return {2: a.astype(np.float64) @ b.astype(np.float64)}
+
     grid = (-(-m // tm), -(-n // tn), -(-count // tb))
     add(Program(name, source, arguments, grid, expected, 1e-5 if kind == "f32" else 2e-3))
 
@@ -186,8 +243,13 @@ def attention(name: str, kind: str, rows: int, width: int, keys: int, step: int)
         return w.text()
 
     def arguments() -> list[Any]:
-        return [random((rows + 8, width), kind, 1), random((keys, width), kind, 2), random((keys, width), kind, 3),
-                random((rows + 8, width), "f32", 4), keys]  # fmt: skip
+        return [
+            random((rows + 8, width), kind, 1),
+            random((keys, width), kind, 2),
+            random((keys, width), kind, 3),
+            random((rows + 8, width), "f32", 4),
+            keys,
+        ]
 
     def expected(q: Any, k: Any, v: Any, o: Any, length: int) -> dict[int, Any]:
         q, k, v = (x.astype(np.float64) for x in (q, k, v))

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.program import DTYPES, TOLERANCE, Program, add, random
+from tests.programs.program import TOLERANCE, Program, add, random
 from tests.programs.writer import Tile, Writer
 
 Body = Callable[[Tile], Tile]
 FOLDS: dict[str, Callable[..., Any]] = {
-    "add": np.add.reduce, "mul": np.multiply.reduce, "max": np.maximum.reduce, "min": np.minimum.reduce,
-    "and": np.bitwise_and.reduce, "or": np.bitwise_or.reduce, "xor": np.bitwise_xor.reduce,
-}  # fmt: skip
+    "add": np.add.reduce,
+    "mul": np.multiply.reduce,
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
+    "and": np.bitwise_and.reduce,
+    "or": np.bitwise_or.reduce,
+    "xor": np.bitwise_xor.reduce,
+}
 
 
 def strides_of(shape: tuple[int, ...]) -> list[int]:
@@ -26,9 +31,14 @@ def strides_of(shape: tuple[int, ...]) -> list[int]:
 
 
 def whole(
-    name: str, shape: tuple[int, ...], kind: str, body: Body, expected: Callable[[Any], Any] | None,
-    tolerance: float | None = None, scale: float = 1.0,
-) -> None:  # fmt: skip
+    name: str,
+    shape: tuple[int, ...],
+    kind: str,
+    body: Body,
+    expected: Callable[[Any], Any] | None,
+    tolerance: float | None = None,
+    scale: float = 1.0,
+) -> None:
     """y = body(x) for one tile that covers the array of static shape; y takes whatever shape comes out."""
     out: list[tuple[tuple[int, ...], str]] = []
 
@@ -90,9 +100,20 @@ for how in ("and", "or", "xor"):
     fold(f"reduce-i1-{how}", (8, 64), "i1", 1, how)
 for shape in ((1,), (2,), (16,), (32,), (64,), (128,), (4096,), (16384,)):
     fold(f"reduce-1d-{shape[0]}", shape, "f32", 0, tolerance=3e-5)
-for shape, dim in (((1, 1024), 1), ((1024, 1), 0), ((1024, 1), 1), ((2, 2), 0), ((128, 128), 0), ((128, 128), 1),
-                   ((4, 8, 16), 0), ((4, 8, 16), 1), ((4, 8, 16), 2), ((64, 256), 1), ((256, 64), 0),
-                   ((2, 4, 8, 16), 2)):  # fmt: skip
+for shape, dim in (
+    ((1, 1024), 1),
+    ((1024, 1), 0),
+    ((1024, 1), 1),
+    ((2, 2), 0),
+    ((128, 128), 0),
+    ((128, 128), 1),
+    ((4, 8, 16), 0),
+    ((4, 8, 16), 1),
+    ((4, 8, 16), 2),
+    ((64, 256), 1),
+    ((256, 64), 0),
+    ((2, 4, 8, 16), 2),
+):
     fold(f"reduce-{'x'.join(map(str, shape))}-{dim}", shape, "f32", dim, tolerance=3e-5)
 
 whole("reduce-all-2d", (32, 64), "f32", lambda x: x.reduce(1).reduce(0), lambda x: x.sum(dtype=np.float64), 2e-5)
@@ -114,17 +135,34 @@ whole(
     lambda x: x - x.reduce(0, "max").row(16),
     lambda x: x - x.max(0, keepdims=True),
 )
-whole("reduce-both-ways", (32, 32), "f32", lambda x: x.reduce(0).row(32) + x.reduce(1).column(32),
-      lambda x: x.sum(0, keepdims=True) + x.sum(1, keepdims=True))  # fmt: skip
-whole("softmax-columns", (64, 32), "f32",
-      lambda x: (lambda p: p / p.reduce(0).row(64))((x - x.reduce(0, "max").row(64)).exp()),
-      lambda x: np.exp(x - x.max(0)) / np.exp(x - x.max(0)).sum(0))  # fmt: skip
-whole("variance", (8, 256), "f32",
-      lambda x: (lambda c: (c * c).reduce(1) * (1 / 256))(x - (x.reduce(1) * (1 / 256)).column(256)),
-      lambda x: x.astype(np.float64).var(1))  # fmt: skip
-whole("argmax-by-hand", (128,), "f32",
-      lambda x: x.eq(x.reduce(0, "max").splat(128)).where(x.writer.iota(128), 128).reduce(0, "min"),
-      lambda x: np.argmax(x))  # fmt: skip
+whole(
+    "reduce-both-ways",
+    (32, 32),
+    "f32",
+    lambda x: x.reduce(0).row(32) + x.reduce(1).column(32),
+    lambda x: x.sum(0, keepdims=True) + x.sum(1, keepdims=True),
+)
+whole(
+    "softmax-columns",
+    (64, 32),
+    "f32",
+    lambda x: (lambda p: p / p.reduce(0).row(64))((x - x.reduce(0, "max").row(64)).exp()),
+    lambda x: np.exp(x - x.max(0)) / np.exp(x - x.max(0)).sum(0),
+)
+whole(
+    "variance",
+    (8, 256),
+    "f32",
+    lambda x: (lambda c: (c * c).reduce(1) * (1 / 256))(x - (x.reduce(1) * (1 / 256)).column(256)),
+    lambda x: x.astype(np.float64).var(1),
+)
+whole(
+    "argmax-by-hand",
+    (128,),
+    "f32",
+    lambda x: x.eq(x.reduce(0, "max").splat(128)).where(x.writer.iota(128), 128).reduce(0, "min"),
+    lambda x: np.argmax(x),
+)
 whole("count", (8, 32), "f32", lambda x: (x > 0.0).to("i32", signed=False).reduce(1), lambda x: (x > 0).sum(1))
 whole("any-row", (8, 32), "f32", lambda x: (x > 2.0).reduce(1, "or"), lambda x: (x > 2).any(1))
 whole("permuted", (32, 64), "f32", lambda x: x.T, lambda x: x.T)
@@ -168,17 +206,37 @@ whole("scalar-splat", (1,), "f32", lambda x: x.reshape().splat(8, 32) * 2.0, lam
 whole("iota-added", (256,), "i32", lambda x: x + x.writer.iota(256), lambda x: x + np.arange(256))
 whole("iota-i64", (256,), "i64", lambda x: x * x.writer.iota(256, "i64"), lambda x: x * np.arange(256))
 whole("iota-i8", (64,), "i8", lambda x: x + x.writer.iota(64, "i8"), lambda x: x + np.arange(64))
-whole("iota-2d", (16, 32), "i32", lambda x: x + x.writer.iota(16).column(32) * 32 + x.writer.iota(32).row(16),
-      lambda x: x + np.arange(512).reshape(16, 32))  # fmt: skip
-whole("triangle", (32, 32), "f32", lambda x: (x.writer.iota(32).column(32) >= x.writer.iota(32).row(32)).where(x, -np.inf),
-      lambda x: np.where(np.tri(32, dtype=bool), x, -np.inf))  # fmt: skip
+whole(
+    "iota-2d",
+    (16, 32),
+    "i32",
+    lambda x: x + x.writer.iota(16).column(32) * 32 + x.writer.iota(32).row(16),
+    lambda x: x + np.arange(512).reshape(16, 32),
+)
+whole(
+    "triangle",
+    (32, 32),
+    "f32",
+    lambda x: (x.writer.iota(32).column(32) >= x.writer.iota(32).row(32)).where(x, -np.inf),
+    lambda x: np.where(np.tri(32, dtype=bool), x, -np.inf),
+)
 
 
 def rows_at_once(name: str, shape: tuple[int, int], kind: str) -> None:
     """A softmax over whole rows held in registers."""
-    whole(name, shape, kind, lambda x: (lambda p: (p / p.reduce(1).column(shape[1])).to(kind) if kind != "f32" else p / p.reduce(1).column(shape[1]))(
-              ((x.to("f32") if kind != "f32" else x) - (x.to("f32") if kind != "f32" else x).reduce(1, "max").column(shape[1])).exp()),
-          lambda x: (lambda w: np.exp(w - w.max(1, keepdims=True)) / np.exp(w - w.max(1, keepdims=True)).sum(1, keepdims=True))(x.astype(np.float64)))  # fmt: skip
+
+    def softmax(x: Tile) -> Tile:
+        wide = x if kind == "f32" else x.to("f32")
+        power = (wide - wide.reduce(1, "max").column(shape[1])).exp()
+        result = power / power.reduce(1).column(shape[1])
+        return result if kind == "f32" else result.to(kind)
+
+    def expected(x: Any) -> Any:
+        wide = x.astype(np.float64)
+        power = np.exp(wide - wide.max(1, keepdims=True))
+        return power / power.sum(1, keepdims=True)
+
+    whole(name, shape, kind, softmax, expected)
 
 
 rows_at_once("softmax-row-4096", (1, 4096), "f32")

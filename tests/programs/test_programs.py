@@ -38,3 +38,10 @@ def test_program_of_the_long_tail(name: str) -> None:
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
+
+
+@pytest.mark.parametrize("name", cutile.VALUES)
+def test_frozen_bytecode_is_what_cutile_exports(name: str) -> None:
+    """The frozen files stand in where the package is missing, so they must be its output."""
+    kernel, values = cutile.VALUES[name]
+    assert (cutile.FROZEN / f"{name}.tileirbc").read_bytes() == cutile.export(kernel, values())

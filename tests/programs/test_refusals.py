@@ -87,4 +87,3 @@ def test_refusal_names_a_tile() -> None:
     w.store(w.const([1.0, 2.0, 3.0, 4.0], "f32", 2, 2), w.view(w.f, [2, 2], [2, 1], [2, 2]), 0, 0)
     with pytest.raises(UnsupportedError, match="2x2xf32"):
         tilesat.compile(w.text())
-

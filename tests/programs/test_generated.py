@@ -1,0 +1,86 @@
+"""Random programs: simulator = interpreter; those on one ordered array also with the warps of a block far apart."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from tests.programs import control, cutile, memory, products  # noqa: F401
+from tests.programs.generated import generated
+from tests.programs.ordered import ordered
+from tests.programs.program import PROGRAMS, Program, check, interpret, simulate
+from tests.programs.skew import skewed
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+FEW, MANY = 12, 150
+IN_PLACE = [name for name in PROGRAMS if "in-place" in name or "in_place" in name]
+ACROSS_WARPS = (
+    "products-without-loop", "scratch-before-loop", "product-in-branch", "cutile-fused_mlp", "attention-bf16",
+    "matmul-f16-both",
+)  # fmt: skip
+
+
+def errors(kernel: Kernel, program: Program) -> list[float]:
+    """Errors with the first warp ahead, and with the last."""
+    wanted = [a for a in interpret(kernel, program) if isinstance(a, np.ndarray)]
+    found: list[float] = []
+    for last_first in (False, True):
+        with skewed(last_first):
+            arrays = [a for a in simulate(kernel, program, hazards=False) if isinstance(a, np.ndarray)]
+        found.append(max(largest_error(a, b) for a, b in zip(arrays, wanted, strict=True)))
+    return found
+
+
+def check_apart(program: Program) -> None:
+    kernel = tilesat.compile(program.source())
+    assert max(errors(kernel, program)) <= program.tolerance
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_random_program(seed: int) -> None:
+    check(generated(seed), spills=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(FEW, MANY))
+def test_more_random_programs(seed: int) -> None:
+    check(generated(seed), spills=True)
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_random_ordered_program(seed: int) -> None:
+    check_apart(ordered(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(FEW, MANY))
+def test_more_random_ordered_programs(seed: int) -> None:
+    check_apart(ordered(seed))
+
+
+@pytest.mark.parametrize("name", [*IN_PLACE, *ACROSS_WARPS])
+def test_program_with_warps_apart(name: str) -> None:
+    check_apart(PROGRAMS[name])
+
+
+class Without:
+    """A kernel whose PTX lacks its barriers."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self.manifest = kernel.manifest
+        self.ptx = "\n".join(line for line in kernel.ptx.splitlines() if "bar.sync" not in line) + "\n"
+
+    def run(self, *arguments: Any, on: str) -> None:
+        self.kernel.run(*arguments, on=on)
+
+
+def test_a_lost_barrier_would_show() -> None:
+    """The check can fail: without its barriers nearly every ordered program goes wrong."""
+    wrong = 0
+    for seed in range(FEW):
+        program = ordered(seed)
+        wrong += max(errors(Without(tilesat.compile(program.source())), program)) > 0
+    assert wrong >= FEW - 2
