@@ -9,7 +9,9 @@ from extract.errors import ExtractionError
 from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy, run_narrow
+from extract.neighbourhood import run_neighbourhoods
 from extract.pruned import run_pruned
+from extract.relaxation import run_relaxation
 from extract.session import Listener, Session
 
 DEFAULT_TIME_LIMIT: Final = 10.0
@@ -35,6 +37,8 @@ def auto(
         if session.graph is not None and session.graph.n_nodes > SMALL:
             run_pruned(session)
             run_bounds(session, thorough=True)
+        run_relaxation(session)
+        run_neighbourhoods(session)
         solve_exactly(session, "ilp", session.deadline)
     except KeyboardInterrupt:
         if session.chosen is None:

@@ -9,7 +9,6 @@ from extract.errors import InfeasibleError
 from extract.infeasible import why_infeasible
 from extract.program import Program, make_program
 from extract.session import SOLVER_TOLERANCE, Session
-from extract.settle import INFINITY
 from extract.solver import Solver
 
 
@@ -23,6 +22,7 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
     graph = session.graph
     if graph is None or session.optimal:
         return True
+    session.beat()
     base = session.simplified.base
     program = make_program(graph, session.cost + session.slack - base, keep)
     if program is None:  # without a root: nothing cheaper is left
@@ -32,7 +32,7 @@ def solve_exactly(session: Session, method: str, deadline: float, keep: bytearra
     solver = Solver(program)
     solver.cut(two_cycles(program))
     for cut in session.cuts:
-        solver.add_row(1.0, [program.column[node] for node in cut if node in program.column], INFINITY)
+        solver.add_cut(cut)
     solver.waiting = session.beat
     whole = keep is None
     while (left := deadline - perf_counter()) > 0:

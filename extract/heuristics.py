@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Final
 
 from extract.ascent import ascend
@@ -17,11 +16,6 @@ from extract.treewidth import solve_narrow
 MAX_NARROW_NODES: Final = 500
 """Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
 node."""
-
-SMALL: Final = 3000
-"""Reduced graphs up to this size get `MORE` ascents with random preferences; they take 1 to 100 ms each."""
-
-MORE: Final = 6
 
 ROUNDS: Final = 5
 """Rounds of bounding, dropping and simplifying; on extraction-gym three were enough."""
@@ -76,7 +70,8 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     rewards = rewards_below(topology, graph.cost.tolist())
     gone = bytearray(topology.n_nodes)
     cuts: dict[frozenset[int], list[int]] = {}
-    for prefer in _preferences(graph, weight, thorough=thorough):
+    for prefer in preferences(graph, weight)[: 3 if thorough else 2]:
+        session.beat()
         found = ascend(topology, weight, prefer)
         if found.bound == INFINITY:
             session.prove("bounds")
@@ -96,16 +91,9 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     return [node for node in topology.nodes if gone[node]]
 
 
-def _preferences(graph: Graph, weight: list[float], *, thorough: bool) -> list[list[float]]:
-    """Which class to take into a cut: by its dearest path, by its greedy price, against the path, and by lot."""
+def preferences(graph: Graph, weight: list[float]) -> list[list[float]]:
+    """Which class to take into a cut: that of the dearest path, of the greatest greedy price, against the path."""
     topology = graph.topology
     paths = path_bound(topology, weight)
     prices = settle_dag(topology, weight).value
-    found = [paths, prices]
-    if thorough and graph.n_nodes <= SMALL:
-        random = Random(0)  # the same answer every time
-        found.append([-path for path in paths])
-        for place in range(MORE):
-            base = paths if place % 2 else prices
-            found.append([value * random.uniform(0.2, 1.2) for value in base])
-    return found
+    return [paths, prices, [-path for path in paths]]

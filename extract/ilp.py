@@ -10,6 +10,7 @@ from extract.errors import ExtractionError
 from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy
+from extract.relaxation import run_relaxation
 from extract.session import Listener, Session
 
 
@@ -35,6 +36,7 @@ def run_ilp(session: Session) -> None:
     try:
         run_greedy(session)
         run_bounds(session, thorough=True)
+        run_relaxation(session)
         solve_exactly(session, "ilp", session.deadline)
     except KeyboardInterrupt:
         if session.chosen is None:

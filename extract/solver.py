@@ -37,10 +37,22 @@ class Outcome:
     """Whether Ctrl-C ended the run."""
 
 
-class Solver:
-    """One program, solved again and again while rows are added."""
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A solution of the relaxation, in which nodes may be chosen in part."""
 
-    def __init__(self, program: Program) -> None:
+    bound: float
+    value: dict[int, float] | None
+    """Of each node; None when the time ended first."""
+    price: dict[int, float]
+    """Reduced cost of each node: answers with it cost at least `bound` plus this."""
+    infeasible: bool
+
+
+class Solver:
+    """One program, solved again and again while rows are added. relaxed: without demanding whole numbers."""
+
+    def __init__(self, program: Program, *, relaxed: bool = False) -> None:
         import highspy  # loads a shared library; tree and greedy do without
 
         self.program = program
@@ -51,7 +63,7 @@ class Solver:
         """Called about every `POLL` seconds while the solver runs."""
         for option, value in (("output_flag", False), ("mip_rel_gap", RELATIVE_GAP), ("mip_abs_gap", RELATIVE_GAP)):
             self.highs.setOptionValue(option, value)
-        self.highs.passModel(self._model())
+        self.highs.passModel(self._model(relaxed))
         self.highs.cbMipInterrupt += self._poll
         self.highs.cbSimplexInterrupt += self._poll
 
@@ -59,6 +71,11 @@ class Solver:
         """lower <= sum of the columns <= upper."""
         places = np.array(columns, np.int32)
         self.highs.addRow(lower, upper, len(places), places, np.ones(len(places)))
+
+    def add_cut(self, nodes: list[int]) -> None:
+        """At least one of these nodes is chosen."""
+        column = self.program.column
+        self.add_row(1.0, [column[node] for node in nodes if node in column], INFINITY)
 
     def cut(self, cycles: list[list[int]]) -> None:
         """Forbid class cycles."""
@@ -82,6 +99,20 @@ class Solver:
             selected = [self.program.nodes[place] for place in np.flatnonzero(values > 0.5).tolist()]
         bound = info.mip_dual_bound if math.isfinite(info.mip_dual_bound) else -INFINITY
         return Outcome(selected, bound, False, model == status.kOptimal, interrupted)
+
+    def relax(self, seconds: float) -> Relaxed:
+        """Solve a relaxed program for at most this long. Raises KeyboardInterrupt when Ctrl-C ended it."""
+        highs, status = self.highs, self.kinds.HighsModelStatus
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(seconds, 0.0))
+        if self._run_in_thread():
+            raise KeyboardInterrupt
+        model = highs.getModelStatus()
+        if model != status.kOptimal:
+            return Relaxed(-INFINITY, None, {}, model == status.kInfeasible)
+        solution, nodes = highs.getSolution(), self.program.nodes
+        values = dict(zip(nodes, list(solution.col_value), strict=False))  # alternatives come after the nodes
+        prices = dict(zip(nodes, list(solution.col_dual), strict=False))
+        return Relaxed(highs.getInfo().objective_function_value, values, prices, False)
 
     def _run_in_thread(self) -> bool:
         """Run where Ctrl-C reaches this thread while the solver works; whether it came."""
@@ -108,7 +139,7 @@ class Solver:
         if self.stopped:
             event.interrupt()
 
-    def _model(self) -> Any:
+    def _model(self, relaxed: bool) -> Any:
         program, n = self.program, self.program.n_columns
         model = self.kinds.HighsLp()
         model.num_col_ = n
@@ -122,5 +153,6 @@ class Solver:
         model.a_matrix_.start_ = np.array(program.start, np.int32)
         model.a_matrix_.index_ = np.array(program.index, np.int32)
         model.a_matrix_.value_ = np.array(program.value)
-        model.integrality_ = [self.kinds.HighsVarType.kInteger] * n
+        if not relaxed:
+            model.integrality_ = [self.kinds.HighsVarType.kInteger] * n
         return model

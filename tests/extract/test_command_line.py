@@ -155,8 +155,8 @@ def test_progress_goes_to_a_terminal_and_leaves_nothing(slow_file: str) -> None:
     command = [sys.executable, "-m", "extract", slow_file, "--json", "--time-limit", "3"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, text=True)
     out, _ = process.communicate(timeout=60)
+    shown = os.read(ours, 1 << 16).decode()  # while the other end is open: closing it may drop what was written
     os.close(theirs)
-    shown = os.read(ours, 1 << 16).decode()
     os.close(ours)
     assert json.loads(out)["cost"] > 0
     assert "gap" in shown

@@ -157,7 +157,7 @@ def test_many_groups_are_solved_without_enumerating_them() -> None:
     assert answer.cost == 24.0
 
 
-def test_family_bound_sees_one_of_several_forms() -> None:
+def test_the_bound_sees_that_one_of_several_forms_is_computed() -> None:
     # a value in two layouts, each computed natively at 10 or converted from the other at 1
     builder = GraphBuilder()
     builder.add("pair", 0, [1, 2])
@@ -168,7 +168,7 @@ def test_family_bound_sees_one_of_several_forms() -> None:
     builder.add("native", 4, [], 10.0)
     answer = greedy(builder.build(0))
     assert answer.cost == 11.0
-    assert answer.bound == 10.0
+    assert answer.bound == 11.0
 
 
 def test_rewards_count_only_below_the_roots() -> None:

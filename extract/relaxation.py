@@ -1,0 +1,113 @@
+"""The LP relaxation of the 0-1 program, tightened by cuts from ascents until they bring little.
+
+Its duals rule out nodes as the prices of an ascent do; where many go, the rest is simplified and the work begins anew.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from time import perf_counter
+from typing import Final
+
+from extract.ascent import ascend
+from extract.cycles import two_cycles
+from extract.graph import Graph
+from extract.heuristics import WORTH, preferences, run_bounds, run_greedy
+from extract.program import make_program
+from extract.session import SOLVER_TOLERANCE, Session
+from extract.settle import weights
+from extract.solver import Relaxed, Solver
+
+SHARE: Final = 0.4
+"""Part of the remaining time that relaxations may take."""
+
+BATCH: Final = 6
+"""Ascents between two solutions of the relaxation."""
+
+VIOLATION: Final = 1e-4
+"""A cut must be violated by this much to be added."""
+
+GAIN: Final = 0.01
+"""Part of the gap that a round must close, or it was the last but one."""
+
+PATIENCE: Final = 2
+"""Rounds in a row that may gain less."""
+
+
+def run_relaxation(session: Session) -> None:
+    """Raise the bound by relaxations and drop what they rule out, within a share of the remaining time."""
+    deadline = perf_counter() + SHARE * session.left
+    while session.graph is not None and not session.done and perf_counter() < deadline:
+        graph = session.graph
+        gone = _tighten(session, graph, deadline)
+        if session.optimal or len(gone) < WORTH * graph.n_nodes:
+            return
+        session.shrink(gone)
+        run_greedy(session)
+        run_bounds(session, thorough=True)
+
+
+def _tighten(session: Session, graph: Graph, deadline: float) -> list[int]:
+    """Solve, add the cuts that the solution violates, and again; nodes that the best duals rule out."""
+    base = session.simplified.base
+    program = make_program(graph, session.cost + session.slack - base)
+    if program is None:
+        session.prove("relaxation")
+        return []
+    solver = Solver(program, relaxed=True)
+    solver.waiting = session.beat
+    solver.cut(two_cycles(program))
+    for cut in session.cuts:
+        solver.add_cut(cut)
+    source = _Cuts(graph)
+    found: Relaxed | None = None
+    idle, last = 0, session.bound
+    while (left := deadline - perf_counter()) > 0 and idle < PATIENCE:
+        relaxed = solver.relax(left)
+        if relaxed.infeasible:
+            session.prove("relaxation")
+            return []
+        if relaxed.value is None:
+            break
+        found = relaxed
+        tolerance = SOLVER_TOLERANCE * max(1.0, abs(relaxed.bound))
+        session.raise_bound(base + relaxed.bound - tolerance, "relaxation")
+        if session.optimal:
+            return []
+        idle = 0 if session.bound - last >= GAIN * (session.cost - last) else idle + 1
+        last = session.bound
+        fresh = source.violated(relaxed.value)
+        session.beat()
+        session.cuts.extend(fresh)
+        for cut in fresh:
+            solver.add_cut(cut)
+    return [] if found is None else _ruled_out(session, found)
+
+
+def _ruled_out(session: Session, relaxed: Relaxed) -> list[int]:
+    limit = session.cutoff - relaxed.bound + SOLVER_TOLERANCE * max(1.0, abs(relaxed.bound))
+    kept = set(session.nodes() or ())
+    return [node for node, price in relaxed.price.items() if price > limit and node not in kept]
+
+
+class _Cuts:
+    """Ascents by ever new preferences."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.topology = graph.topology
+        self.weight = weights(graph.cost.tolist())
+        self.bases = preferences(graph, self.weight)
+        self.random = Random(1)  # the same answer every time
+        self.count = 0
+
+    def violated(self, value: dict[int, float]) -> list[list[int]]:
+        """Cuts of a batch of ascents over which the values of the nodes sum to less than one."""
+        found: dict[frozenset[int], list[int]] = {}
+        for _ in range(BATCH):
+            base = self.bases[self.count % len(self.bases)]
+            self.count += 1
+            prefer = [known * self.random.uniform(0.2, 1.2) for known in base]
+            for cut in ascend(self.topology, self.weight, prefer).cuts:
+                if sum(value.get(node, 0.0) for node in cut) < 1.0 - VIOLATION:
+                    found[frozenset(cut)] = cut
+        return list(found.values())
