@@ -251,3 +251,15 @@ def test_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0
     assert not done.stderr
+
+
+def test_demo_shows_two_generations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--output", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for target, product in (("sm_90a", "8 wgmma.mma_async"), ("sm_80", "128 mma.sync")):
+        ptx = tmp_path / f"gemm.{target}.ptx"
+        assert f"ok: {target}, largest error" in out
+        assert f"PTX: {ptx}" in out
+        assert product in out
+        assert f".target {target}" in ptx.read_text()
+        assert json.loads(ptx.with_suffix(".json").read_text())["target"] == target
