@@ -53,8 +53,9 @@ def kernel(code: str, group: int, before: str = "", after: str = "") -> str:
     commit = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster"
     commit += ".multicast::cluster.b64 [%bar], 3;" if group > 1 else ".b64 [%bar];"
     words = ",".join(f"%w{i}" for i in range(32))
-    loads = " ".join(f"ld.global.b32 %w{i}, [%rd2+{4 * i}];" for i in range(32))
-    stores = " ".join(f"st.global.b32 [%rd2+{4 * i}], %w{i};" for i in range(32))
+    quads = [(16 * i, "{" + ",".join(f"%w{4 * i + j}" for j in range(4)) + "}") for i in range(8)]
+    loads = " ".join(f"ld.global.v4.b32 {quad}, [%rd2+{offset}];" for offset, quad in quads)
+    stores = " ".join(f"st.global.v4.b32 [%rd2+{offset}], {quad};" for offset, quad in quads)
     return f""".version 8.8
 .target sm_100a
 .address_size 64
