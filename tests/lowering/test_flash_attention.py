@@ -1,0 +1,61 @@
+"""Two products in a loop with a softmax between them: right in bf16 too, and without what Hopper adds."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilesat
+from runtime.ptxas import assemble
+from tests.lowering.test_hopper import simulate
+from tests.tilesat.example_cases import EXAMPLES, flash_attention
+from tilesat.execution import BF16_TOLERANCE, largest_error
+from tilesat.kernel import Kernel
+
+SOURCE = EXAMPLES / "flash_attention.mlir"
+
+
+@cache
+def compiled(target: str, kind: str = "f16", forbid: tuple[str, ...] = ()) -> Kernel:
+    text = SOURCE.read_text().replace("ptr<f16>", f"ptr<{kind}>").replace("xf16", f"x{kind}")
+    return tilesat.compile(text, target, forbid=forbid)
+
+
+def test_second_product_takes_its_weights_from_registers() -> None:
+    """On sm_90a the scores never see memory: what the first product made is the A operand of the second."""
+    ptx = compiled("sm_90a").ptx
+    operands = re.findall(r"wgmma\.mma_async[^{]*\{[^}]*\}, (\{|%rd)", ptx)
+    assert operands.count("{") == 8  # two blocks of 64 queries by four steps of 16 keys
+    assert operands.count("%rd") == 8
+    assert ptx.count("cp.async.bulk.tensor.3d") == 2  # keys and values; the queries are loaded once, by all threads
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_bf16(target: str) -> None:
+    kernel, case = compiled(target, "bf16"), flash_attention(2, 200, 100)
+    given = [a.astype(ml_dtypes.bfloat16) if isinstance(a, np.ndarray) else a for a in case.fresh()]
+    q, k, v = (a[:2, :, :64].astype(np.float64) for a in given[:3])
+    score = q @ k.transpose(0, 2, 1) * given[-1]
+    power = np.exp(score - score.max(-1, keepdims=True))
+    found = case.logical(simulate(kernel, kernel.ptx, case.grid, given))
+    assert largest_error(found, power / power.sum(-1, keepdims=True) @ v) <= BF16_TOLERANCE
+    made = assemble(kernel.ptx, target)
+    assert made.spill_stores == made.spill_loads == 0
+    assert not made.infos
+
+
+@pytest.mark.parametrize(
+    ("forbid", "absent", "present"),
+    [("wgmma", "wgmma", "mma.sync"), ("tma", "cp.async.bulk", "cp.async.cg")],
+)
+def test_without_what_hopper_adds(forbid: str, absent: str, present: str) -> None:
+    kernel, case = compiled("sm_90a", forbid=(forbid,)), flash_attention(2, 200, 100)
+    assert absent not in kernel.ptx
+    assert present in kernel.ptx
+    found = simulate(kernel, kernel.ptx, case.grid, case.fresh())
+    assert largest_error(case.logical(found), case.expected) <= case.tolerance
+    assert case.outside_untouched(found)
