@@ -1,0 +1,133 @@
+"""Cuts, prices and relaxations: what they claim must hold of every answer that brute force finds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from extract import Graph, GraphBuilder, InfeasibleError, check
+from extract.ascent import ascend
+from extract.bounds import forced_bound, path_bound
+from extract.heuristics import preferences, run_bounds, run_greedy
+from extract.neighbourhood import run_neighbourhoods
+from extract.relaxation import run_relaxation
+from extract.session import Session
+from extract.settle import weights
+from tests.extract.brute import answers, brute_force
+from tests.extract.random_graphs import random_graph
+from tests.extract.test_auto import tangle
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_bound_prices_and_cuts_hold_of_every_answer(first: int) -> None:
+    cuts = 0
+    for seed in range(first, first + 50):
+        graph = random_graph(seed, constrained=False, rewards=False)
+        topology, weight = graph.topology, weights(graph.cost.tolist())
+        every = answers(graph)
+        random = np.random.default_rng(seed)
+        for prefer in (*preferences(graph, weight), random.uniform(size=graph.n_classes).tolist()):
+            found = ascend(topology, weight, prefer)
+            if not every:
+                assert found.bound == math.inf
+                continue
+            assert found.bound <= every[0][0] + 1e-9
+            for cost, nodes in every:
+                assert all(nodes.intersection(cut) for cut in found.cuts)
+                assert all(cost >= found.bound + found.price[node] - 1e-9 for node in nodes)
+            cuts += len(found.cuts)
+    assert cuts > 100
+
+
+def test_a_chain_of_choices_is_bounded_exactly() -> None:
+    builder = GraphBuilder()
+    for cls in range(50):
+        below = [cls + 1] if cls < 49 else []
+        builder.add("f", cls, below, 3.0 + cls % 4)
+        builder.add("g", cls, below, 4.0)
+    graph = builder.build(0)
+    expected = sum(min(3.0 + cls % 4, 4.0) for cls in range(50))
+    weight = weights(graph.cost.tolist())
+    assert ascend(graph.topology, weight, path_bound(graph.topology, weight)).bound == pytest.approx(expected)
+
+
+def test_a_root_that_cannot_be_built_has_an_infinite_bound() -> None:
+    builder = GraphBuilder()
+    builder.add("f", 0, [1], 1.0)
+    builder.add("g", 1, [0], 1.0)
+    graph = builder.build(0)
+    assert ascend(graph.topology, weights(graph.cost.tolist()), [0.0, 0.0]).bound == math.inf
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_dropping_and_relaxing_keep_an_optimum(first: int) -> None:
+    for seed in range(first, first + 50):
+        graph = random_graph(seed)
+        optimum = brute_force(graph)
+        try:
+            session = Session(graph, 10.0)
+        except InfeasibleError:
+            assert optimum is None
+            continue
+        run_bounds(session, thorough=True)
+        if optimum is None:
+            assert session.chosen is None
+            continue
+        assert session.bound <= optimum + 1e-6
+        run_greedy(session)
+        run_bounds(session, thorough=True)
+        run_relaxation(session)
+        assert session.bound <= optimum + 1e-6
+        if session.chosen is None:
+            continue
+        assert session.cost >= optimum - 1e-9
+        check(graph, session.answer("bounds"))
+        if session.graph is not None and not session.optimal:
+            # what is left holds every cheaper answer
+            rest = brute_force(session.graph)
+            assert rest is not None
+            assert min(session.cost, session.simplified.base + rest) == pytest.approx(optimum)
+
+
+def test_forced_bound_counts_single_nodes_and_least_costs() -> None:
+    builder = GraphBuilder()
+    builder.add("ret", 0, [1, 2], 1.0)
+    builder.add("f", 1, [3], 2.0)
+    builder.add("a", 2, [], 5.0)
+    builder.add("b", 2, [3], 4.0)
+    builder.add("x", 3, [], -1.0)
+    graph = builder.build(0)
+    assert forced_bound(graph.topology, graph.cost.tolist()) == 1.0 + 2.0 + 4.0 - 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbourhoods_improve_and_relaxations_bound_a_hard_graph(seed: int) -> None:
+    graph = tangle(80, seed)
+    session = Session(graph, 6.0)
+    run_greedy(session)
+    first = session.cost
+    run_bounds(session, thorough=True)
+    ascent = session.bound
+    run_relaxation(session)
+    assert session.bound > ascent
+    run_neighbourhoods(session)
+    assert session.cost <= first
+    answer = session.answer("neighbourhood")
+    check(graph, answer)
+    assert answer.bound <= answer.cost
+
+
+def test_whole_costs_lift_the_bound_to_a_multiple_of_their_unit() -> None:
+    graph = Graph.build(
+        node_op=["f", "g", "h"],
+        node_class=[0, 1, 1],
+        child_offset=[0, 1, 1, 1],
+        child_class=[1],
+        cost=[8.0, 12.0, 20.0],
+        root=0,
+    )
+    session = Session(graph)
+    assert session.unit == 4.0
+    session.bound = 0.0
+    session.raise_bound(13.2, "test")
+    assert session.bound == 16.0
