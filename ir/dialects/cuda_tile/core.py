@@ -27,6 +27,7 @@ from ir.dialects.cuda_tile.constraints import (
     TileOp,
     tile_type,
     verify_region,
+    width_of,
 )
 from ir.dialects.cuda_tile.storage import Global
 from ir.dialects.cuda_tile.testing import TestingFunc
@@ -238,7 +239,8 @@ class Select(TileOp):
     lowers_to = "arith.select"
 
     def verify(self) -> None:
-        """The values have one type, the condition their shape."""
+        """The values have one type, wider than four bits unless they are i1, the condition their shape."""
+        self.expect(width_of(self.val_if_true) != 4, "operand 'val_if_true' cannot be {}", self.val_if_true.type)
         self.same_type("val_if_false", self.val_if_false, "val_if_true", self.val_if_true)
         self.same_shape("cond", self.cond, "val_if_true", self.val_if_true)
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from ir.core import Op, Region, Type, Value
-from ir.types import FloatType, GatherScatterViewType, StridedViewType, TensorViewType, TileType, TileViewType
+from ir.types import (
+    F4E2M1FN,
+    I4,
+    FloatType,
+    GatherScatterViewType,
+    PointerType,
+    StridedViewType,
+    TensorViewType,
+    TileType,
+    TileViewType,
+)
 
 MAX_ELEMENTS = 1 << 24
 """Elements of a tile (CUDA Tile IR 13.4, tile type)."""
@@ -39,7 +49,7 @@ def verify_scopes(region: Region, visible: set[Value]) -> None:
 def why_not(type_: Type) -> str:
     """Why a type does not exist, empty where it does."""
     if isinstance(type_, TileType):
-        return _tile(type_.shape, type_.size)
+        return _element(type_.element) or _tile(type_.shape, type_.size, type_.element)
     if isinstance(type_, TensorViewType):
         return _tensor_view(type_)
     if isinstance(type_, TileViewType):
@@ -47,16 +57,25 @@ def why_not(type_: Type) -> str:
     return ""
 
 
-def _tile(shape: tuple[int, ...], size: int) -> str:
+def _element(element: Type) -> str:
+    pointee = element.pointee if isinstance(element, PointerType) else None
+    return "nothing in memory is i4" if pointee == I4 else ""
+
+
+def _tile(shape: tuple[int, ...], size: int, element: Type) -> str:
     wrong = [d for d in shape if d <= 0 or d & (d - 1)]
     if wrong:
         return f"dimension {wrong[0]} is not a positive power of two"
+    if element == F4E2M1FN and size % 2:
+        return "a tile of f4E2M1FN has an even number of elements"
     return f"a tile has at most {MAX_ELEMENTS} elements, this has {size}" if size > MAX_ELEMENTS else ""
 
 
 def _tensor_view(type_: TensorViewType) -> str:
     if len(type_.shape) != len(type_.strides):
         return f"{len(type_.shape)} sizes and {len(type_.strides)} strides"
+    if type_.element == I4:
+        return "nothing in memory is i4"
     for what, sizes in (("size", type_.shape), ("stride", type_.strides)):
         wrong = [n for n in sizes if n is not None and n <= 0]
         if wrong:
@@ -81,4 +100,4 @@ def _tile_view(type_: TileViewType) -> str:
         return f"dim_map {list(type_.dim_map)} must name each dimension of the view once"
     if type_.padding not in (None, "zero") and not isinstance(view.element, FloatType):
         return f"padding_value {type_.padding} needs a float element, the view has {view.element}"
-    return _tile(type_.tile, size) or _tensor_view(view)
+    return _tile(type_.tile, size, view.element) or _tensor_view(view)
