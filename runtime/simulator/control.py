@@ -1,5 +1,6 @@
 """Control flow: branches, exits and CTA barriers, as objects that the scheduler asks where lanes go next."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -270,6 +271,7 @@ class Barriers:
         self._votes: dict[int, Array] = {}
         self.observer: Observer | None = None
         self.progress = 0
+        self.waits: Counter[int] = Counter()
 
     def is_used(self, number: int) -> bool:
         """Whether lanes wait at a barrier or have arrived at it."""
@@ -288,6 +290,7 @@ class Barriers:
         """Lanes start to wait at a barrier."""
         self._check(number, arrival.pc)
         self.progress += 1
+        self.waits[self._instructions[arrival.pc].line] += int(arrival.mask.reshape(-1, WARP).any(axis=1).sum())
         self._arrivals.setdefault(number, []).append(arrival)
         if arrival.expected is not None:
             self._note_expected(number, arrival.mask, arrival.expected)

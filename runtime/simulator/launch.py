@@ -220,7 +220,8 @@ def _run(
 
 
 def _report(scheduler: Scheduler, sites: list[Site], shared: np.ndarray, shared_size: int) -> Report:
-    report = Report(instructions=scheduler.counts(), shared=shared, shared_bytes=shared_size)
+    waits = dict(scheduler.waits + scheduler.barriers.waits)
+    report = Report(instructions=scheduler.counts(), shared=shared, shared_bytes=shared_size, barrier_waits=waits)
     for site in sites:
         line = site.instruction.line
         if site.counts_banks:

@@ -222,6 +222,8 @@ class Scheduler:
         earlier = self.parked.pop(pc, None)
         here = mask if earlier is None else mask | earlier
         lanes = here.reshape(-1, WARP)
+        if bool((lanes.any(axis=1) == lanes.all(axis=1)).all()):
+            return here  # only whole warps: whoever they name is here
         bits = (np.uint32(1) << np.arange(WARP, dtype=np.uint32))[None, :]
         # every lane of a rendezvous names the same members; lanes that are not here say nothing
         named = np.bitwise_or.reduce(np.where(lanes, members.reshape(-1, WARP), np.uint32(0)), axis=1)

@@ -280,3 +280,15 @@ def test_many_ctas_keep_their_own_barriers() -> None:
       setp.le.u32 %p0, %r0, %r1; @%p0 bra LOOP;"""
     )
     np.testing.assert_array_equal(values(body, threads=32, hazards=False, grid=40), 4)
+
+
+def test_the_report_counts_who_waited() -> None:
+    memory = GlobalMemory()
+    tensor = TensorMap(memory.put(np.zeros((7, 128), np.float32)), "f32", (128, 7), (512,), (128, 1))
+    body = PIPELINE.format(consumers=128, release="", bytes=512)
+    ptx = kernel(body, [MAP, OUT, ".param .u32 tiles"], ".maxnreg 136")
+    report = launch(ptx, (1,), (256,), [tensor, memory.alloc(512), 7], memory)
+    line = {name: ptx[: ptx.index(name)].count("\n") + 1 for name in ("FULL:", "setmaxnreg.inc", "bar.sync 1")}
+    assert report.barrier_waits[line["FULL:"]] == 7 * 4  # four warps wait for each tile
+    assert report.barrier_waits[line["setmaxnreg.inc"]] == 4  # until the producers have given registers back
+    assert set(report.barrier_waits) == set(line.values())
