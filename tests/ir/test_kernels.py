@@ -21,17 +21,29 @@ PAIRS = [(name, version) for name, each in CASES.items() for version in VERSIONS
 IDS = [f"{name}-{version[0]}.{version[1]}" for name, version in PAIRS]
 
 
-def disassembled(data, tmp_path):
-    """What the disassembler of nvidia-cuda-tileiras prints, where it is installed; else None."""
+def find_disassembler():
+    """The disassembler of nvidia-cuda-tileiras, None where it is not installed."""
     found = find_spec("nvidia")
     places = [Path(place) / "cu13/bin/tileirdisasm" for place in (found.submodule_search_locations if found else [])]
-    for tool in places:
-        if tool.is_file():
-            file = tmp_path / "k.tileirbc"
-            file.write_bytes(data)
-            done = subprocess.run([tool, file], capture_output=True, text=True, check=True)
-            return done.stdout
-    return None
+    return next((tool for tool in places if tool.is_file()), None)
+
+
+def told_by(tool, data, folder):
+    """What the disassembler prints of bytecode, None where it refuses it."""
+    file = folder / "k.tileirbc"
+    file.write_bytes(data)
+    done = subprocess.run([tool, file], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def disassembled(data, folder):
+    """The disassembler's text of bytecode that it must accept; None where it is not installed."""
+    tool = find_disassembler()
+    if tool is None:
+        return None
+    text = told_by(tool, data, folder)
+    assert text is not None
+    return text
 
 
 def test_there_are_enough_kernels():
