@@ -14,7 +14,7 @@ from tests.programs.skew import skewed
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
-FEW, MANY = 12, 150
+FEW, MANY = 8, 150
 IN_PLACE = [name for name in PROGRAMS if "in-place" in name or "in_place" in name]
 ACROSS_WARPS = (
     "products-without-loop", "scratch-before-loop", "product-in-branch", "cutile-fused_mlp", "attention-bf16",
@@ -83,4 +83,4 @@ def test_a_lost_barrier_would_show() -> None:
     for seed in range(FEW):
         program = ordered(seed)
         wrong += max(errors(Without(tilesat.compile(program.source())), program)) > 0
-    assert wrong >= FEW - 2
+    assert wrong >= FEW - 1

@@ -8,15 +8,17 @@ from tests.programs import control, cutile, elementwise, memory, products, reduc
 from tests.programs.program import PROGRAMS, check
 
 ELSEWHERE = (
-    "cutile-matmul-f16", "cutile-attention-causal", "cutile-layer_norm-f16", "cutile-softmax_online", "matmul-bf16-out",
-    "matmul-tf32-plain", "gather-2d-f16", "in-place-loop", "branch-with-load", "f16-mathematics",
+    "cutile-attention-causal", "cutile-softmax_online", "matmul-bf16-out", "matmul-tf32-plain", "in-place-loop",
 )  # fmt: skip
 """One of each kind, for the other targets that need nothing new."""
 
 
 LONG_TAIL = re.compile(
-    r"i(8|16|64)-(bits|extrema|unsigned|division|compare|python)|i(8|16|64)-to-|-to-i(8|16|64)|-unsigned$|bf16-(fma|comp)"
-    r"|reduce-1d-i(8|16|64)-(min|mul|or|xor)|padding-.*-(f16|bf16)|-bf16-(both|a-trans)|-tf32-(both|a-trans)"
+    r"^i(8|16|64)-(?!arithmetic|to-f32$|extended-i64)|^(f16|bf16)-to-i|-to-i(8|16|64)$|-unsigned$|^bf16-(?!arithmetic)"
+    r"|^reduce-1d-i(8|16|64)|^reduce-(i1|2d-(bf16|i16|i8|i64))|^reduce-.*-(mul|min)|^reduce-1d-(2|64|128|4096)$"
+    r"|^padding-.*-(f16|bf16)|^padding-(neg_zero|pos_inf)|^copy-(bf16|i8|i64)|-(bf16|tf32)-(both|a-trans|b-straight$)"
+    r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
+    r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""
 
