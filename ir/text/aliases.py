@@ -9,6 +9,10 @@ from ir.text.tokens import END, MAX_DIGITS, Tokens, unescape
 
 MAX_NESTING = 16
 """Aliases within aliases; MLIR's printers nest two or three deep."""
+LONGEST_TYPE = 4096
+"""Characters of a type after its aliases are replaced; a view of rank 8 with 64-bit sizes has about 400."""
+MAX_EXPANSIONS = 100_000
+"""Uses of attribute aliases in one text."""
 _TYPE_NAME = re.compile(r"!(?!cuda_tile\.)[A-Za-z_][\w$.]*")
 _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
@@ -16,20 +20,26 @@ _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 class Aliases:
     """Where each alias is defined: the token range of its body, which the parser of the program passes over."""
 
-    __slots__ = ("bodies", "ends", "places", "tokens")
+    __slots__ = ("bodies", "ends", "expanded", "places", "tokens")
 
     def __init__(self, tokens: Tokens):
         self.tokens = tokens
         self.bodies: dict[str, tuple[int, int]] = {}
         self.ends: dict[int, int] = {}
+        self.expanded = 0
         self.places: dict[str, Location | None] = {}
         if "#" not in tokens.source and "!" not in tokens.source:
             return
-        for at, token in enumerate(tokens.tokens[:-1]):
+        at, last = 0, len(tokens.tokens) - 1
+        while at < last:
+            token = tokens.tokens[at]
             if token[0] in "#!" and tokens.tokens[at + 1] == "=" and self._starts_line(at):
                 end = self._end(at + 2)
                 self.bodies.setdefault(token, (at + 2, end))
                 self.ends[at] = end
+                at = end  # a body is passed over once, so that unclosed brackets cost no more than one scan
+            else:
+                at += 1
 
     def _starts_line(self, at: int) -> bool:
         start = self.tokens.starts[at]
@@ -45,6 +55,8 @@ class Aliases:
                 break
             depth += (tokens[at] in _OPEN) - (tokens[at] in _CLOSE)
             at += 1
+        if tokens[at] == END and depth > 0:
+            self.tokens.fail("a bracket of this alias is never closed", index=start)
         return at
 
     def skip(self) -> None:
@@ -58,8 +70,17 @@ class Aliases:
             replaced = _TYPE_NAME.sub(self._body_text, text) if "!" in text else text
             if replaced == text:
                 break
+            if len(replaced) > LONGEST_TYPE:
+                self.tokens.fail(f"a type written by aliases is longer than {LONGEST_TYPE} characters")
             text = replaced
         return text
+
+    def expand(self, name: str) -> int:
+        """The first token of an alias's body; a text that refers to aliases without end is refused."""
+        self.expanded += 1
+        if self.expanded > MAX_EXPANSIONS:
+            self.tokens.fail(f"more than {MAX_EXPANSIONS} uses of attribute aliases")
+        return self.bodies[name][0]
 
     def _body_text(self, match: re.Match[str]) -> str:
         body = self.bodies.get(match[0])

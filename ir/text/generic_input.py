@@ -343,7 +343,7 @@ def _dialect_attribute(parser: Parser, depth: int) -> Any:
     at = tokens.at
     token = tokens.current
     if token in parser.aliases.bodies:
-        tokens.at = parser.aliases.bodies[token][0]
+        tokens.at = parser.aliases.expand(token)
         found = parse_attribute(parser, depth + 1)
         tokens.at = at + 1
         return found

@@ -240,7 +240,7 @@ class Parser:
         tokens = self.tokens
         at = tokens.at
         if tokens.current in self.aliases.bodies:
-            body, _ = self.aliases.bodies[tokens.current]
+            body = self.aliases.expand(tokens.current)
             if tokens.tokens[body] in self.aliases.bodies:
                 tokens.fail("an alias of an alias is no promise")
             tokens.at = body

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """What texts may hold besides the disassembler's own form: prefixes, aliases, places, generic form, several programs."""
 
+import time
+
 import pytest
 
 from ir.core import ParseError, TileError, verify
@@ -144,3 +146,23 @@ def test_loose_operations_are_checked():
     verify(parse("%0 = cuda_tile.constant <i32: 1> : tile<i32>\ncuda_tile.absi %0 : tile<i32>\n"))
     with pytest.raises(TileError, match="must be a tile of"):
         verify(parse("%0 = cuda_tile.constant <i32: 1> : tile<i32>\ncuda_tile.exp %0 : tile<i32>\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#a = [#a, #a]\nentry @k() {\n  %x = "cuda_tile.constant"() <{value = #a}> : () -> tile<i32>\n}',
+        "".join(f"#a{i} = [#a{i + 1}, #a{i + 1}]\n" for i in range(60))
+        + 'entry @k() {\n  %x = "cuda_tile.constant"() <{value = #a0}> : () -> tile<i32>\n}',
+        "".join(f"!a{i} = tile<!a{i + 1}!a{i + 1}>\n" for i in range(60)) + "entry @k(%x: !a0) {}",
+        "!a = !a\nentry @k(%x: !a) {}",
+        "".join(f"#a{i} = (\n" for i in range(20_000)) + "entry @k() {}",
+        "#a = loc(#b)\n#b = loc(#a)\nentry @k() {} loc(#a)\n$",
+    ],
+    ids=["itself", "doubling", "types", "type", "unclosed", "places"],
+)
+def test_aliases_without_end_are_refused_at_once(text):
+    start = time.process_time()
+    with pytest.raises(ParseError):
+        parse(text)
+    assert time.process_time() - start < 2
