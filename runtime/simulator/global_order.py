@@ -31,13 +31,15 @@ class GlobalOrder:
         self._writer = np.zeros(count, np.int32)
         self._epoch = np.zeros(count, np.int32)
         self._landing = np.zeros(count, np.int32)
+        self._leaving = np.zeros(count, np.int32)
+        self._readers = np.zeros(count, np.int16)
         self._open: list[Array] = []
         self._transfers: list[Transfer] = []
 
     def start(self) -> None:
         """A batch begins; what earlier CTAs wrote is theirs no more."""
-        self._unfenced.fill(False)
-        self._landing.fill(0)
+        for array in (self._unfenced, self._landing, self._leaving, self._readers):
+            array.fill(0)
         self._open.clear()
         self._transfers.clear()
 
@@ -57,6 +59,7 @@ class GlobalOrder:
             return
         where, writer = self._bytes(cells, size), np.repeat(numbers, size)
         self._check_landing(site, where, writer, "writes")
+        self._check_leaving(site, where, writer)
         self._unfenced[where] = True
         self._writer[where] = writer
         slots = self._machine.slots
@@ -69,9 +72,22 @@ class GlobalOrder:
             position = int(np.argmax(busy))
             other = self._transfers[int(self._landing[where[position]]) - 1]
             raise HazardError(
-                f"{self._machine.describe(int(numbers[position]))} {verb} a byte of global memory that the copy of line "
-                f"{other.site.instruction.line} by {self._machine.describe(other.lane)} is still writing; "
+                f"{self._machine.describe(int(numbers[position]))} {verb} a byte of global memory that the copy of "
+                f"line {other.site.instruction.line} by {self._machine.describe(other.lane)} is still writing; "
                 "wait with cp.async.bulk.wait_group (without .read)",
+                site.instruction.line,
+                site.instruction.text,
+            )
+
+    def _check_leaving(self, site: Site, where: Array, numbers: Array) -> None:
+        busy = self._readers[where] > 0
+        if busy.any():
+            position = int(np.argmax(busy))
+            other = self._transfers[int(self._leaving[where[position]]) - 1]
+            raise HazardError(
+                f"{self._machine.describe(int(numbers[position]))} writes a byte of global memory that the copy of "
+                f"line {other.site.instruction.line} by {self._machine.describe(other.lane)} may still read; "
+                "wait for the mbarrier that it completes on",
                 site.instruction.line,
                 site.instruction.text,
             )
@@ -113,9 +129,17 @@ class GlobalOrder:
                     transfer.site.instruction.line,
                     transfer.site.instruction.text,
                 )
+            self._transfers.append(transfer)
+            self._leaving[where] = len(self._transfers)
+            self._readers[where] += 1
         if transfer.landing is not None:
             self._transfers.append(transfer)
             self._landing[transfer.landing()] = len(self._transfers)
+
+    def read_done(self, transfer: "Transfer") -> None:
+        """A copy no longer reads global memory."""
+        if self._is_used and transfer.origin is not None:
+            self._readers[transfer.origin()] -= 1
 
     def write_done(self, transfer: "Transfer") -> None:
         """A copy arrived in global memory."""

@@ -18,8 +18,8 @@ from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
 from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
-from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.flights import Flights
+from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.proxies import Proxies
@@ -455,6 +455,7 @@ class Tracker:
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source; its thread knows, others must hear of it."""
         self.order.read_done(transfer)
+        self.globals.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:
             where = bytes_of(transfer.source, transfer.unit)
             lane = np.array([transfer.lane])

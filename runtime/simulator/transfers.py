@@ -86,6 +86,7 @@ class Transfers:
         self._flying: list[Transfer] = []
         self._groups: dict[int, Groups] = {}
         self.parts: list[Part] = []
+        self._expected_by: dict[int, tuple[Site, int]] = {}
 
     @property
     def is_late(self) -> bool:
@@ -105,8 +106,14 @@ class Transfers:
         self.failed_requests.clear()
         self._flying.clear()
         self._groups.clear()
+        self._expected_by.clear()
         for part in self.parts:
             part.start()
+
+    def note_expected(self, site: Site, lanes: Array, cells: Array) -> None:
+        """Remember who last expected bytes of each mbarrier."""
+        for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
+            self._expected_by[cell] = site, lane
 
     def issue(self, transfer: Transfer) -> None:
         """Start a transfer. Raises HazardError, and Fault-free errors of its mbarrier located at its site."""
@@ -262,9 +269,13 @@ class Transfers:
             state = self.machine.shared.cells[8][cell : cell + 1]
             owed = int(owed_of(state)[0])
             if owed:
+                site, lane = self._expected_by.get(cell, (None, 0))
+                who = "" if site is None else f"; {self.machine.describe(lane)} expected bytes last"
                 raise HazardError(
                     f"wrong tx count: at the end of the CTA {self.name(cell)} still owes {owed} bytes "
-                    f"({self.mbarriers.describe(cell)}); expect_tx and the bytes that complete must be equal"
+                    f"({self.mbarriers.describe(cell)}{who}); expect_tx and the bytes that complete must be equal",
+                    None if site is None else site.instruction.line,
+                    None if site is None else site.instruction.text,
                 )
 
     def name(self, cell: int | None) -> str:

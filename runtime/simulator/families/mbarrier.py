@@ -123,6 +123,8 @@ def _transaction(sign: int) -> Callable[[Decode], Step]:
             try:
                 if tracker is not None:
                     tracker.use_mbarrier(objects.site, lane_numbers(d, lanes), cells)
+                    if sign > 0:
+                        d.binding.transfers.note_expected(objects.site, lane_numbers(d, lanes), cells)
                 objects.mbarriers.add(cells, pick(amount, lanes).astype(np.int64) * sign)
             except Fault as fault:
                 raise objects.error(fault, lanes) from None
@@ -165,6 +167,8 @@ def _arrival(d: Decode, drops: bool) -> Step:
         try:
             if tracker is not None:
                 tracker.arrive(objects.site, lane_numbers(d, lanes), cells, releases=order != "relaxed")
+                if expects:
+                    d.binding.transfers.note_expected(objects.site, lane_numbers(d, lanes), cells)
             if incomplete:
                 _check_incomplete(objects, cells, counts)
             tokens = objects.mbarriers.arrive(cells, counts, owed, drops)
