@@ -22,7 +22,8 @@ class Format:
 
     bits: width of storage; mantissa: explicit fraction bits; bias: of the exponent; largest, nan: bits of the largest
     finite value and of the canonical NaN; infinity: bits, or None where the format has none; pad: zero bits below.
-    Sources: IEEE 754-2019; PTX ISA, "Alternate floating point data formats"; OCP 8-bit Floating Point Specification.
+    Sources: IEEE 754-2019; PTX ISA, "Alternate floating point data formats"; OCP 8-bit Floating Point Specification;
+    OCP Microscaling Formats (MX) Specification.
     """
 
     bits: int
@@ -41,6 +42,10 @@ FORMATS = {
     "tf32": Format(32, 10, 127, 0x3FBFF, 0x3FFFF, 0x3FC00, pad=13),
     "e4m3": Format(8, 3, 7, 0x7E, 0x7F, None),
     "e5m2": Format(8, 2, 15, 0x7B, 0x7F, 0x7C),
+    # neither NaN nor infinity: NaN becomes the largest value (CUDA Math API, "FP4 conversion", "FP6 conversion")
+    "e2m3": Format(6, 3, 1, 0x1F, 0x1F, None),
+    "e3m2": Format(6, 2, 3, 0x1F, 0x1F, None),
+    "e2m1": Format(4, 1, 1, 0x7, 0x7, None),
 }
 
 _F64_SIGN = np.uint64(1 << 63)
@@ -48,8 +53,21 @@ _F64_FRACTION = np.uint64((1 << 52) - 1)
 _F64_HIDDEN = np.uint64(1 << 52)
 
 
-def round_bits(value: Array, format_: Format, mode: str, saturate: bool = False) -> Array:
-    """The bits of float64 values (exact or rounded to odd) rounded to a format. NaN becomes the canonical NaN."""
+@dataclass(frozen=True, slots=True)
+class RandomBits:
+    """What stochastic rounding adds to the bits left out: values of `count` bits, at the top of those bits."""
+
+    values: Array
+    count: int
+
+
+def round_bits(
+    value: Array, format_: Format, mode: str, saturate: bool = False, random: RandomBits | None = None
+) -> Array:
+    """The bits of float64 values (exact or rounded to odd) rounded to a format. NaN becomes the canonical NaN.
+
+    random: for the mode "rs".
+    """
     bits = value.view(np.uint64)
     negative = (bits & _F64_SIGN) != 0
     magnitude = bits & ~_F64_SIGN
@@ -60,13 +78,22 @@ def round_bits(value: Array, format_: Format, mode: str, saturate: bool = False)
     kept = significand >> shift
     rest = significand & ((np.uint64(1) << shift) - np.uint64(1))
     half = np.uint64(1) << (shift - np.uint64(1))
-    kept = kept + _rounds_up(mode, kept, rest, half, negative).astype(np.uint64)
+    goes_up = _carries(rest, shift, random) if random is not None else _rounds_up(mode, kept, rest, half, negative)
+    kept = kept + goes_up.astype(np.uint64)
     encoded = kept.astype(np.int64) + (np.maximum(exponent - least, 0) << format_.mantissa)
     encoded = np.where(encoded > format_.largest, _overflow(format_, mode, negative, saturate), encoded)
     encoded = np.where(np.isinf(value), _infinite(format_, saturate), encoded)
     sign = np.where(negative, 1 << (format_.bits - format_.pad - 1), 0)
     encoded = np.where(np.isnan(value), format_.nan, encoded | sign)
-    return (encoded << format_.pad).astype(unsigned(format_.bits))
+    return (encoded << format_.pad).astype(unsigned(max(8, format_.bits)))
+
+
+def _carries(rest: Array, shift: Array, random: RandomBits) -> Array:
+    """Whether the bits left out, `shift` of them, carry when the random bits are added (PTX ISA, "cvt", .rs)."""
+    count = np.uint64(random.count)
+    wide = np.maximum(shift, count)
+    top = np.where(shift >= count, rest >> (wide - count), rest << (wide - shift))
+    return (top + random.values.astype(np.uint64)) >> count != 0
 
 
 def _rounds_up(mode: str, kept: Array, rest: Array, half: Array, negative: Array) -> Array:

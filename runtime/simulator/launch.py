@@ -39,6 +39,8 @@ _SHARED_LIMIT = {
     "sm_90": 227 << 10, "sm_100": 227 << 10, "sm_103": 227 << 10, "sm_110": 227 << 10, "sm_120": 99 << 10,
     "sm_121": 99 << 10,
 }  # fmt: skip
+# Where CTAs take over the work of others, one in so many runs at first, so that there is work to take.
+_STEALING_SHARE = 4
 # Basic blocks before a launch is taken to loop forever.
 MAX_BLOCKS = 10_000_000
 
@@ -191,9 +193,12 @@ def _run(
     lanes = _HAZARD_LANES if hazards else _BATCH_LANES
     size = geometry.cluster_size
     ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
+    if any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
+        ctas = min(ctas, -(-geometry.ctas // size // _STEALING_SHARE) * size)
     machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
+    machine.special["aggr_smem_size"] = machine.special["total_smem_size"]  # no shared memory is reserved
     tracker = Tracker(machine, kernel) if hazards else None
     transfers = Transfers(machine, tracker)
     calls = CallStack(machine, placement.fixed)

@@ -22,6 +22,7 @@ from runtime.simulator.families import (
     async_copy,
     atomic,
     bits,
+    bulk_clear,
     call,
     cluster,
     compare,
@@ -79,6 +80,7 @@ _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
 # Opcodes that another family decodes where they have a certain modifier.
 _BY_MODIFIER: dict[tuple[str, str], Decoder] = {
     ("st", "async"): store_async.decode_store_async,
+    ("st", "bulk"): bulk_clear.decode_bulk_clear,
     ("red", "async"): store_async.decode_reduce_async,
     ("prefetch", "tensormap"): tensormap.decode_prefetch_map,
 }

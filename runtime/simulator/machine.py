@@ -120,6 +120,7 @@ class Machine:
         self.clusters = Clusters(geometry, ctas)
         is_explicit = geometry.cluster_size > 1 or "explicitcluster" in entry.directives
         self.special = {**self._special(), **self.clusters.special(self.cta_of_lane, is_explicit)}
+        self.clock = 0
         self.carry = np.zeros(self.lanes, np.bool_)
         self.cta_index = np.zeros((ctas, 3), np.int64)
 
@@ -144,6 +145,9 @@ class Machine:
         result["lanemask_gt"] = ~result["lanemask_le"]
         result["lanemask_ge"] = ~result["lanemask_lt"]
         result["gridid"] = np.ones(self.lanes, np.uint64)
+        result["current_graph_exec"] = np.zeros(self.lanes, np.uint64)  # not launched by a graph
+        result["smid"] = self._uniform(0)  # every CTA runs on the one multiprocessor
+        result["nsmid"] = self._uniform(1)
         return result
 
     def _uniform(self, value: int) -> Array:

@@ -56,7 +56,8 @@ def _all_types() -> dict[str, PtxType]:
     # PTX ISA, "Packed floating point data types" and "Alternate floating point data formats"
     for name, bits in (
         ("f16x2", 32), ("bf16", 16), ("bf16x2", 32), ("tf32", 32), ("f32x2", 64), ("e4m3", 8), ("e5m2", 8),
-        ("e4m3x2", 16), ("e5m2x2", 16),
+        ("e4m3x2", 16), ("e5m2x2", 16), ("e2m3x2", 16), ("e3m2x2", 16), ("e2m1x2", 8), ("ue8m0x2", 16),
+        ("e4m3x4", 32), ("e5m2x4", 32), ("e2m3x4", 32), ("e3m2x4", 32), ("e2m1x4", 16),
     ):  # fmt: skip
         types[name] = PtxType(name, bits, "packed", _UNSIGNED[bits])
     for name, bits in (("s4", 4), ("u4", 4), ("b1", 1)):  # elements of mma fragments, never of registers

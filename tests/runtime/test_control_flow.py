@@ -155,7 +155,7 @@ def test_trap_names_the_thread() -> None:
         ("mul.u32 %r9, %r0, %r0;", UnsupportedModifierError, "without one of .lo, .hi, .wide"),
         ("add.u32 %r9, %r0;", OperandError, "takes 3 operands here, not 2"),
         ("add.u64 %rd3, %rd0, %r0;", OperandError, "register `%r0` is .b32"),
-        ("mov.u32 %r9, %clock;", UnsupportedModifierError, "special register %clock"),
+        ("mov.u32 %r9, %pm0;", UnsupportedModifierError, "special register %pm0"),
         ("add.u32 %r9, %tid.x, 1;", OperandError, "%tid.x can be read by mov only"),
         ("bar.sync.u32 0;", UnsupportedModifierError, "type .u32 of"),
         ("mov.u32 %r9, nowhere;", OperandError, "neither a register nor a variable"),

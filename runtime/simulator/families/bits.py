@@ -7,7 +7,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
-from runtime.simulator.program import Pair, Sink
+from runtime.simulator.program import Negated, Pair, Sink
 from runtime.simulator.types import TYPES, Array, PtxType
 
 _U32 = TYPES["u32"]
@@ -93,11 +93,13 @@ def decode_lop3(d: Decode) -> Step:
         raise d.error(OperandError, f"lop3.{combine} writes d|p")
     value_target = None if isinstance(pair.first, Sink) else d.target(pair.first, _U32)
     predicate_target = d.target(pair.second, _PREDICATE)
-    predicate, operation = d.read(5, _PREDICATE), _LOGIC[combine]
+    source, operation = d.operands[5], _LOGIC[combine]
+    is_negated = isinstance(source, Negated)
+    predicate = d.value(source.register if isinstance(source, Negated) else source, _PREDICATE)
 
     def step(mask: Array | None) -> None:
         result = _lookup(table, a, b, c)
-        truth = operation(result != 0, predicate)
+        truth = operation(result != 0, predicate ^ is_negated)
         everywhere = True if mask is None else mask
         if value_target is not None:
             np.copyto(value_target, result, where=everywhere)
@@ -263,7 +265,32 @@ def decode_szext(d: Decode) -> Step:
     return assign(d.write(0, type_), compute, d.read(1, type_), d.read(2, _U32))
 
 
+def decode_find_nth(d: Decode) -> Step:
+    """fns.b32 d, mask, base, offset: the place of the offset-th set bit from base on, down for negative offsets."""
+    if d.type().name != "b32":
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    d.finish(4)
+    places = np.arange(32)
+
+    def compute(mask: Array, base: Array, offset: Array) -> Array:
+        bits = (mask[:, None] >> places.astype(np.uint32)) & np.uint32(1) != 0
+        start = base.astype(np.int64)[:, None]
+        upward: Array = np.cumsum(bits & (places >= start), axis=1)
+        downward: Array = np.cumsum((bits & (places <= start))[:, ::-1], axis=1)[:, ::-1]
+        wanted = offset.astype(np.int64)[:, None]
+        up: Array = (places >= start) & (upward == wanted)
+        down: Array = (places <= start) & (downward == -wanted)
+        chosen: Array = bits & np.where(wanted > 0, up, down)
+        chosen = np.where(wanted == 0, bits & (places == start), chosen)
+        first: Array = np.argmax(chosen, axis=1)
+        found: Array = np.any(chosen, axis=1)
+        return np.where(found, first, 0xFFFFFFFF)
+
+    return assign(d.write(0, _U32), compute, d.read(1, _U32), d.read(2, _U32), d.read(3, TYPES["s32"]))
+
+
 OPCODES: dict[str, Callable[[Decode], Step]] = {
+    "fns": decode_find_nth,
     "and": decode_logic,
     "or": decode_logic,
     "xor": decode_logic,

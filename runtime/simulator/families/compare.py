@@ -24,6 +24,9 @@ _UNSIGNED_NAMES = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # An unordered comparison is the negation of the ordered opposite.
 _UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 _COMBINE: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+# Pairs of result and source that set does not have. Source: ptxas 13.5.
+_NO_SET = {("f32", "f16"), ("f32", "bf16"), ("f16", "bf16"), ("bf16x2", "f16x2"), ("f16x2", "bf16x2"), ("f32", "f16x2"),
+           ("f32", "bf16x2")}  # fmt: skip
 _TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 
@@ -94,8 +97,8 @@ def decode_setp(d: Decode) -> Step:
         return _plain(relation, a, b, first)
     operation = _COMBINE[combine] if combine else None
     is_pair = type_.name.endswith("x2")
-    if is_pair and second is None:
-        raise d.error(OperandError, "setp of packed halves writes p|q")
+    if isinstance(d.operands[0], Pair) and type_.name in ("f16", "bf16"):
+        raise d.error(OperandError, "setp of .f16 and .bf16 writes one predicate")
 
     def step(mask: Array | None) -> None:
         truth = relation(a(), b())
@@ -161,6 +164,11 @@ def decode_set(d: Decode) -> Step:
     one = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "u16": 0xFFFF, "s16": 0xFFFF, "f32": 0x3F800000, "f16": 0x3C00,
            "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}.get(result.name)  # fmt: skip
     is_pair = type_.name.endswith("x2")
+    widths = (16, 32) if type_.name in ("f16", "bf16") else (32,)
+    if result.is_integer and (result.kind == "bits" or result.bits not in widths or result.name == "s16"):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    if (result.name, type_.name) in _NO_SET or (is_flushed and result.name == "bf16"):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
     if one is None or is_pair != (result.name.endswith("x2") or (is_pair and result.bits == 32)):
         raise d.unsupported(f"`{d.instruction.opcode}`")
     a, b = _values(d, 1, type_, is_flushed), _values(d, 2, type_, is_flushed)

@@ -4,48 +4,26 @@ A float source becomes float32 or float64 values, exactly; a float destination i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.exact import directed_f64
-from runtime.simulator.floats import (
-    FORMATS,
-    bf16_to_f32,
-    f32_to_bf16,
-    float8_table,
-    flush_f32,
-    round_bits,
-    tf32_values,
-    to_odd,
-    two_sum,
-)
-from runtime.simulator.types import TYPES, Array, PtxType
+from runtime.simulator.families.conversion import Conversion, refuse, round_narrow, shape, store
+from runtime.simulator.families.convert_narrow import PACKED, decode_pack, decode_packed
+from runtime.simulator.floats import FORMATS, bf16_to_f32, flush_f32, round_bits, tf32_values, to_odd, two_sum
+from runtime.simulator.types import Array, PtxType
 
 _TO_INTEGRAL: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-_MODES = ("rn", "rz", "rm", "rp", "rna")
+_MODES = ("rn", "rz", "rm", "rp", "rna", "rs")
 _SCALARS = ("f16", "bf16", "tf32", "f32", "f64")
-_EIGHT = ("e4m3x2", "e5m2x2")
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """The modifiers of a cvt, and its types."""
-
-    to: PtxType
-    source: PtxType
-    mode: str | None
-    integral: str | None
-    flushes: bool
-    saturates: bool
-    relu: bool
-    finite: bool
 
 
 def decode_cvt(d: Decode) -> Step:
     """cvt."""
+    if d.flag("pack"):
+        return decode_pack(d)
     if len(d.types) != 2:
         raise d.unsupported(f"`{d.instruction.opcode}`")
     to, source = d.types
@@ -63,48 +41,32 @@ def decode_cvt(d: Decode) -> Step:
         raise d.unsupported(f"`{d.instruction.opcode}`")
     if to.is_integer and source.is_integer:
         return _integers(d, form)
-    if to.name in ("f16x2", "bf16x2", *_EIGHT):
-        return _packed(d, form)
+    if to.name in PACKED:
+        return decode_packed(d, form)
     if (to.name not in _SCALARS and not to.is_integer) or (source.name not in _SCALARS and not source.is_integer):
         raise d.unsupported(f"`{d.instruction.opcode}`")
+    refuse(d, form.saturates and "bf16" in (to.name, source.name))
+    refuse(d, source.name == "tf32" or (8 in (to.bits, source.bits) and "bf16" in (to.name, source.name)))
     if to.is_integer:
         return _to_integer(d, form)
     return _to_float(d, form)
 
 
-def _refuse(d: Decode, wrong: bool) -> None:
-    if wrong:
-        raise d.unsupported(f"`{d.instruction.opcode}`")
-
-
-def _store(d: Decode, to: PtxType, compute: Callable[[], Array]) -> Step:
-    target = d.wide_target(d.operands[0], to)
-
-    def step(mask: Array | None) -> None:
-        result = compute()
-        if mask is None:
-            np.copyto(target, result, casting="unsafe")
-        else:
-            np.copyto(target, result, where=mask, casting="unsafe")
-
-    return step
-
-
 def _integers(d: Decode, form: Conversion) -> Step:
     """Truncation, extension, and saturation."""
-    _refuse(d, bool(form.mode or form.integral or form.flushes or form.relu or form.finite))
-    _refuse(d, "bits" in (form.to.kind, form.source.kind))
+    refuse(d, bool(form.mode or form.integral or form.flushes or form.relu or form.finite))
+    refuse(d, "bits" in (form.to.kind, form.source.kind))
     d.finish(2)
     source = d.read_narrow(1, form.source)
     if not form.saturates:
-        return _store(d, form.to, lambda: source.astype(form.to.dtype))
+        return store(d, form.to, lambda: source.astype(form.to.dtype))
     low, high = _limits(form.to)
     least, greatest = _limits(form.source)
-    _refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" where nothing can overflow
+    refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" where nothing can overflow
     if form.source.kind == "unsigned":
-        return _store(d, form.to, lambda: np.minimum(source.astype(np.uint64), np.uint64(high)).astype(form.to.dtype))
+        return store(d, form.to, lambda: np.minimum(source.astype(np.uint64), np.uint64(high)).astype(form.to.dtype))
     bottom, top = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
-    return _store(d, form.to, lambda: np.clip(source.astype(np.int64), bottom, top).astype(form.to.dtype))
+    return store(d, form.to, lambda: np.clip(source.astype(np.int64), bottom, top).astype(form.to.dtype))
 
 
 def _limits(type_: PtxType) -> tuple[int, int]:
@@ -129,7 +91,7 @@ def _source(d: Decode, number: int, type_: PtxType, flushes: bool) -> Callable[[
 
 def _to_integer(d: Decode, form: Conversion) -> Step:
     """Rounded to an integer, clamped to the range of the type; NaN gives 0 (PTX ISA, "cvt")."""
-    _refuse(d, bool(form.mode or form.relu or form.finite) or form.integral is None or form.to.kind == "bits")
+    refuse(d, bool(form.mode or form.relu or form.finite) or form.integral is None or form.to.kind == "bits")
     d.finish(2)
     values = _source(d, 1, form.source, form.flushes)
     round_: Any = _TO_INTEGRAL[form.integral or "rni"]
@@ -144,26 +106,20 @@ def _to_integer(d: Decode, form: Conversion) -> Step:
         wide = inside.astype(np.uint64 if form.to.name == "u64" else np.int64).astype(dtype)
         return np.where(over, dtype(high), np.where(under, dtype(low), wide))
 
-    return _store(d, form.to, compute)
+    return store(d, form.to, compute)
 
 
 def _to_float(d: Decode, form: Conversion) -> Step:
-    _refuse(d, form.to.name == "tf32" and form.source.name != "f32")
-    _refuse(d, form.mode == "rna" and form.to.name != "tf32")
-    _refuse(
-        d, (form.relu or form.finite) and (form.to.name not in ("f16", "bf16", "tf32") or form.source.name != "f32")
-    )
-    _refuse(d, form.integral is not None and (form.to.name != form.source.name or form.to.name == "tf32"))
-    _refuse(d, form.source.kind == "bits")
+    _check_to_float(d, form)
     d.finish(2)
     mode = form.mode or "rn"
     if form.source.is_integer:
         raw = d.read_narrow(1, form.source)
         if form.to.name == "f64" and form.source.bits == 64 and mode != "rn":
-            return _store(d, form.to, lambda: directed_f64("add", mode, *_halves(raw)))
+            return store(d, form.to, lambda: directed_f64("add", mode, *_halves(raw)))
         if mode == "rn" and form.to.name in ("f32", "f64") and not form.saturates:
-            return _store(d, form.to, lambda: raw.astype(form.to.dtype))
-        return _store(d, form.to, lambda: _round(_shape(_exact_integer(raw), form), form, mode))
+            return store(d, form.to, lambda: raw.astype(form.to.dtype))
+        return store(d, form.to, lambda: _round(shape(_exact_integer(raw), form), form, mode))
     values = _source(d, 1, form.source, form.flushes)
     integral: Any = _TO_INTEGRAL[form.integral] if form.integral else None
 
@@ -171,9 +127,26 @@ def _to_float(d: Decode, form: Conversion) -> Step:
         value = values()
         if integral is not None:
             value = integral(value)
-        return _round(_shape(value, form), form, mode)
+        return _round(shape(value, form), form, mode)
 
-    return _store(d, form.to, compute)
+    return store(d, form.to, compute)
+
+
+def _check_to_float(d: Decode, form: Conversion) -> None:
+    """Refuse what ptxas 13.5 refuses: a rounding mode exactly where bits can be lost, extras only where they exist."""
+    to, source = form.to.name, form.source.name
+    refuse(d, form.source.kind == "bits")
+    if form.relu or form.finite or to == "tf32":
+        modes = ("rn", "rz", "rna") if to == "tf32" and not form.relu else ("rn", "rz")
+        refuse(d, to not in ("f16", "bf16", "tf32") or source != "f32" or form.mode not in modes)
+        refuse(d, form.integral is not None or (to == "tf32" and (form.flushes or form.saturates)))
+        return
+    refuse(d, form.mode in ("rna", "rs") or (form.integral is not None and to != source))
+    refuse(d, form.mode is not None and to == source)
+    if form.source.is_integer:
+        refuse(d, form.mode is None or (form.flushes and to != "f32"))
+    elif source != "bf16" and not (source == "f16" and to == "bf16"):
+        refuse(d, (form.mode is None) != (form.source.bits <= form.to.bits))
 
 
 def _halves(raw: Array) -> tuple[Array, Array]:
@@ -190,14 +163,6 @@ def _exact_integer(raw: Array) -> Array:
     return to_odd(*two_sum(*_halves(raw)))
 
 
-def _shape(values: Array, form: Conversion) -> Array:
-    if form.saturates:
-        values = np.where(values > 0, np.minimum(values, values.dtype.type(1)), values.dtype.type(0))
-    if form.relu:
-        values = np.where(np.isnan(values), values, np.maximum(values, values.dtype.type(0)))
-    return values
-
-
 def _round(values: Array, form: Conversion, mode: str) -> Array:
     """Values in the destination's storage type."""
     name = form.to.name
@@ -212,55 +177,6 @@ def _round(values: Array, form: Conversion, mode: str) -> Array:
             result = round_bits(values, FORMATS["f32"], mode).view(np.float32)
         return flush_f32(result) if form.flushes else result
     return round_narrow(values, name, mode, form.finite).view(form.to.dtype)
-
-
-def round_narrow(values: Array, name: str, mode: str, finite: bool) -> Array:
-    """float32 or float64 values as the bits of a format narrower than f32; NaN becomes the canonical NaN."""
-    if mode == "rn" and not finite and values.dtype == np.float32:
-        if name == "bf16":
-            return f32_to_bf16(values)
-        if name == "f16":
-            bits = values.astype(np.float16).view(np.uint16)
-            return np.where(np.isnan(values), np.uint16(0x7FFF), bits)
-    return round_bits(values.astype(np.float64), FORMATS[name], mode, finite)
-
-
-def _packed(d: Decode, form: Conversion) -> Step:
-    """Two values into one register, the first source in the upper half; and 8-bit pairs to and from f16x2."""
-    element = form.to.name[:-2]
-    source = form.source.name
-    is_eight = form.to.name in _EIGHT
-    _refuse(d, form.saturates or form.flushes or form.integral is not None or form.mode not in ("rn", "rz"))
-    _refuse(d, is_eight and (form.mode != "rn" or not form.finite))
-    if source == "f32":
-        d.finish(3)
-        high, low = d.read(1, TYPES["f32"]), d.read(2, TYPES["f32"])
-        mode = form.mode or "rn"
-        storage: Any = np.uint8 if is_eight else np.uint16
-        pair = np.empty((d.machine.lanes, 2), storage)
-        packed = pair.view(form.to.dtype)[:, 0]
-
-        def compute() -> Array:
-            for column, values in ((0, low), (1, high)):
-                pair[:, column] = round_narrow(_shape(values, form), element, mode, form.finite)
-            return packed
-
-        return _store(d, form.to, compute)
-    d.finish(2)
-    if is_eight and source in ("f16x2", "bf16x2"):
-        raw = d.read(1, form.source)
-
-        def narrow() -> Array:
-            values = raw.view(np.float16).astype(np.float32) if source == "f16x2" else bf16_to_f32(raw.view(np.uint16))
-            return round_narrow(_shape(values, form), element, "rn", finite=True).view(np.uint16)
-
-        return _store(d, form.to, narrow)
-    _refuse(d, form.to.name != "f16x2" or source not in _EIGHT or form.mode != "rn" or form.finite)
-    bytes_ = d.read(1, form.source)
-    table = float8_table(source[:-2])
-    return _store(
-        d, form.to, lambda: round_narrow(_shape(table[bytes_.view(np.uint8)], form), "f16", "rn", False).view(np.uint32)
-    )
 
 
 OPCODES: dict[str, Callable[[Decode], Step]] = {"cvt": decode_cvt}

@@ -44,7 +44,7 @@ def take_rounding(d: Decode, type_: PtxType, allow_relu: bool = False, required:
     relu = allow_relu and d.flag("relu")
     if (mode != "rn" or (flushes and type_.name.startswith("bf"))) and type_.name in _HALVES:
         raise d.unsupported(f"`{d.instruction.opcode}`")
-    if type_.name == "f64" and (flushes or saturates):
+    if (type_.name == "f64" and (flushes or saturates)) or (type_.name.startswith("bf") and saturates):
         raise d.unsupported(f"`{d.instruction.opcode}`")
     if relu and type_.name not in _HALVES:
         raise d.unsupported(f".relu on .{type_.name}")
@@ -159,8 +159,9 @@ def decode_mul(d: Decode) -> Step:
 
 def decode_fma(d: Decode) -> Step:
     """fma, and mad of floats, which is the same on every target with a version above sm_20."""
-    type_ = _float_type(d)
-    rounding = take_rounding(d, type_, allow_relu=d.instruction.base == "fma", required=True)
+    is_fma = d.instruction.base == "fma"
+    type_ = _float_type(d, (*_HALVES, "f32", "f64") if is_fma else ("f32", "f64"))
+    rounding = take_rounding(d, type_, allow_relu=is_fma, required=True)
     d.finish(4)
     if type_.name in _HALVES:
         return _half(d, "fma", type_, rounding, 3)
@@ -225,7 +226,9 @@ def decode_function(d: Decode) -> Step:
     type_ = _float_type(d, (*halves, *singles))
     d.need("approx")
     flushes = d.flag("ftz")
-    if flushes and (name == "tanh" or type_.name.startswith("f16")):
+    if (flushes and (name == "tanh" or type_.name.startswith("f16"))) or (
+        name == "ex2" and type_.name.startswith("bf") and not flushes
+    ):
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(2)
     function = _FUNCTIONS[name]

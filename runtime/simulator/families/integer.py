@@ -19,7 +19,9 @@ def _integer_type(d: Decode, widths: tuple[int, ...] = _WIDTHS) -> PtxType:
 
 
 def decode_add_sub(d: Decode) -> Step:
-    """add and sub, with .sat on s32, with .cc."""
+    """add and sub, with .sat on s32, with .cc; add.u16x2 and add.s16x2."""
+    if pair := d.take("u16x2", "s16x2"):
+        return _add_pairs(d, pair)
     type_ = _integer_type(d)
     is_add = d.instruction.base == "add"
     if d.flag("cc"):
@@ -36,6 +38,17 @@ def decode_add_sub(d: Decode) -> Step:
     return assign(
         d.write(0, type_), lambda x, y: np.clip(operation(x.astype(np.int64), y.astype(np.int64)), low, high), a, b
     )
+
+
+def _add_pairs(d: Decode, pair: str) -> Step:
+    if d.instruction.base != "add":
+        raise d.unsupported(f"sub.{pair}")
+    d.finish(3)
+    u32 = TYPES["u32"]
+    return assign(
+        d.write(0, u32), lambda a, b: (a.view(np.uint16) + b.view(np.uint16)).view(np.uint32), d.read(1, u32),
+        d.read(2, u32),
+    )  # fmt: skip
 
 
 def decode_addc(d: Decode) -> Step:
@@ -167,8 +180,9 @@ def decode_mul24(d: Decode) -> Step:
     type_ = _integer_type(d, (32,))
     part = d.need("lo", "hi")
     is_mad = d.instruction.base == "mad24"
-    if d.flag("sat"):
-        raise d.unsupported("mad24.sat")
+    saturates = d.flag("sat")
+    if saturates and not (is_mad and part == "hi" and type_.name == "s32"):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(4 if is_mad else 3)
     up = type_.dtype(8)
 
@@ -177,6 +191,11 @@ def decode_mul24(d: Decode) -> Step:
         return (wide if part == "lo" else wide >> 16).astype(np.uint32).view(type_.dtype)
 
     a, b, target = d.read(1, type_), d.read(2, type_), d.write(0, type_)
+    if saturates:
+        low, high = -(1 << 31), (1 << 31) - 1
+        return assign(
+            target, lambda x, y, z: np.clip(product(x, y).astype(np.int64) + z, low, high), a, b, d.read(3, type_)
+        )
     if is_mad:
         return assign(target, lambda x, y, z: product(x, y) + z, a, b, d.read(3, type_))
     return assign(target, product, a, b)

@@ -8,39 +8,71 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError, OutOfBoundsError
-from runtime.simulator.memory import CELL, FIRST_GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS
+from runtime.simulator.families import wide_access
+from runtime.simulator.memory import CELL, FIRST_GLOBAL_WINDOW, FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Fault
 from runtime.simulator.program import Address, Immediate, Register, Sink, Symbol
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # Modifiers that change performance or ordering only; the simulator runs memory operations one at a time, in program
 # order, so every ordering holds. Source: PTX ISA, "ld", "st", "Cache Operators".
-_CACHE_LOAD = ("ca", "cg", "cs", "lu", "cv", "nc")
+_CACHE_LOAD = ("ca", "cg", "cs", "lu", "cv")
 _CACHE_STORE = ("wb", "cg", "cs", "wt")
 _ORDER_LOAD = ("weak", "relaxed", "acquire", "volatile", "mmio")
 _ORDER_STORE = ("weak", "relaxed", "release", "volatile", "mmio")
 _SCOPE = ("cta", "cluster", "gpu", "sys")
 _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
+_LINE = 128  # bytes of a cache line; PTX ISA, "discard"
+_WIDE = ((8, 32), (4, 64))  # 256 bits; PTX ISA, "ld", sm_100 on, global memory only
 _SPACES = (
     "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func",
 )  # fmt: skip
 
 
-def take_hints(d: Decode, is_load: bool) -> tuple[bool, bool]:
-    """Consume ordering, scope, cache, eviction and prefetch modifiers.
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Ordering and cache modifiers of a load or store; has_policy: whether a cache-policy operand follows."""
 
-    Returns whether a cache-policy operand follows, and whether the access is strong (PTX ISA, "Strong operation").
-    """
+    order: str | None
+    cache: str | None
+    is_read_only: bool
+    eviction: str | None
+    level2: str | None
+    prefetch: str | None
+    has_policy: bool
+
+    @property
+    def is_strong(self) -> bool:
+        """PTX ISA, "Strong operation"."""
+        return self.order not in (None, "weak")
+
+    def fits(self, space: str, bits: int, count: int) -> bool:
+        """Whether an access of so many bits and elements in a space may have these. Source: ptxas 13.5."""
+        is_global = space in ("", "global")
+        special = self.order in ("volatile", "mmio")
+        wrong = [
+            self.order not in (None, "weak", "volatile") and space == "local",
+            self.order == "mmio" and (not is_global or count > 1),
+            special and bool(self.has_policy or self.eviction or self.level2),
+            bool(self.eviction or self.level2 or self.prefetch or self.has_policy) and not is_global,
+            self.is_read_only and (space != "global" or self.order is not None or self.cache in ("lu", "cv")),
+            self.level2 is not None and bits != 256,
+        ]
+        return not any(wrong)
+
+
+def take_hints(d: Decode, is_load: bool) -> Hints:
+    """Consume ordering, scope, cache, eviction and prefetch modifiers."""
     order = d.take(*(_ORDER_LOAD if is_load else _ORDER_STORE))
-    if order is not None:
-        d.take(*_SCOPE)
-    d.take(*(_CACHE_LOAD if is_load else _CACHE_STORE))
-    if is_load:
-        d.take("nc")
-    for prefix, names in (("L1::", _EVICTION), ("L2::", _EVICTION)):
-        d.take(*(prefix + name for name in names))
-    if is_load:
-        d.take("L2::64B", "L2::128B", "L2::256B")
-    return d.flag("L2::cache_hint"), order not in (None, "weak")
+    if order == "mmio":  # PTX ISA, "ld": .mmio comes with .relaxed.sys
+        d.need("relaxed")
+        d.need("sys")
+    elif order not in (None, "weak", "volatile"):
+        d.need(*_SCOPE)
+    is_read_only = is_load and d.flag("nc")
+    cache = d.take(*(_CACHE_LOAD if is_load else _CACHE_STORE))
+    eviction, level2 = (d.take(*(prefix + name for name in _EVICTION)) for prefix in ("L1::", "L2::"))
+    prefetch = d.take("L2::64B", "L2::128B", "L2::256B") if is_load else None
+    return Hints(order, cache, is_read_only, eviction, level2, prefetch, d.flag("L2::cache_hint"))
 
 
 def address_values(d: Decode, address: Address, bits: int) -> Callable[[], Array]:
@@ -162,7 +194,8 @@ def by_window(d: Decode, address: Address, step: Step) -> Step:
 def _element(d: Decode) -> tuple[PtxType, int]:
     lanes = int((d.take("v2", "v4", "v8") or "v1")[1:])
     type_ = d.type()
-    if type_.bits * lanes > 128 or type_.kind == "pred":
+    is_wide = (lanes, type_.bits) in _WIDE
+    if (type_.bits * lanes > 128 and not is_wide) or type_.kind in ("pred", "packed"):
         raise d.unsupported(f"an access of {lanes} x .{type_.name}")
     return type_, lanes
 
@@ -176,14 +209,26 @@ def _space(d: Decode) -> str:
     return space_name(d.take(*_SPACES))
 
 
+def _checked(d: Decode, hints: Hints, space: str, bits: int, count: int) -> bool:
+    """Refuse hints that the access cannot have; whether it is strong."""
+    if not hints.fits(space, bits, count):
+        raise d.unsupported(f"`{d.instruction.opcode}`, a combination of modifiers that does not exist,")
+    return hints.is_strong
+
+
 def decode_load(d: Decode) -> Step:
     """ld and ldu."""
-    has_policy, strong = take_hints(d, is_load=True)
+    hints = take_hints(d, is_load=True)
     space = _space(d)
     type_, count = _element(d)
-    d.finish(2 + has_policy)
+    d.finish(2 + hints.has_policy)
+    strong = _checked(d, hints, space, type_.bits * count, count)
     items = d.vector(0, (count,))
     address = d.address(1)
+    if type_.bits * count > 128:
+        if space not in ("", "global"):
+            raise d.unsupported(f"a 256-bit access to .{space}")
+        return wide_access.decode_wide_load(d, type_, items, address_values(d, address, 64), strong)
     targets = [None if isinstance(item, Sink) else d.wide_target(item, type_) for item in items]
     if space == "param" and not isinstance(address.base, Register) and not is_local(d, address):
         return _load_parameter(d, type_, address, targets)
@@ -279,14 +324,19 @@ def _load_parameter(d: Decode, type_: PtxType, address: Address, targets: list[A
 
 def decode_store(d: Decode) -> Step:
     """st."""
-    has_policy, strong = take_hints(d, is_load=False)
+    hints = take_hints(d, is_load=False)
     space = _space(d)
     type_, count = _element(d)
-    d.finish(2 + has_policy)
+    d.finish(2 + hints.has_policy)
+    strong = _checked(d, hints, space, type_.bits * count, count)
     address = d.address(0)
     if space == "const" or (space == "param" and not is_local(d, address) and not d.is_in_function):
         raise d.unsupported(f"a store to .{space}")
     items = d.vector(1, (count,))
+    if type_.bits * count > 128:
+        if space not in ("", "global"):
+            raise d.unsupported(f"a 256-bit access to .{space}")
+        return wide_access.decode_wide_store(d, type_, items, address_values(d, address, 64), strong)
     raw_type = type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]
     values = [
         d.value(item, type_) if isinstance(item, Immediate) and type_.is_float else d.narrow(item, raw_type)
@@ -324,17 +374,56 @@ def decode_store(d: Decode) -> Step:
 
 def decode_prefetch(d: Decode) -> Step | None:
     """prefetch and prefetchu: hints without an effect here."""
-    d.take("global", "local", "const", "param")
-    d.need("L1", "L2")
-    d.take("L2::evict_last", "L2::evict_normal")
+    is_uniform = d.instruction.base == "prefetchu"
+    space = None if is_uniform else d.take("global", "local")
+    level = d.need("L1") if is_uniform else d.need("L1", "L2", "L2::evict_last", "L2::evict_normal")
+    if "::" in level and space != "global":
+        raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(1)
     return None
+
+
+def decode_priority(d: Decode) -> Step | None:
+    """applypriority{.global}.L2::evict_normal [a], 128: a hint without an effect here."""
+    d.take("global")
+    d.need("L2::evict_normal")
+    d.finish(2)
+    if d.constant_int(1) != _LINE:
+        raise d.unsupported("applypriority of anything but 128 bytes")
+    return None
+
+
+def decode_discard(d: Decode) -> Step:
+    """discard{.global}.L2 [a], 128: the contents of a cache line are lost."""
+    d.take("global")
+    d.need("L2")
+    d.finish(2)
+    if d.constant_int(1) != _LINE:
+        raise d.unsupported("discard of anything but 128 bytes")
+    site = Site(d.machine, d.instruction)
+    values = address_values(d, d.address(0), 64)
+    machine = d.machine
+    whole = machine.global_space.cells[1]
+    lines = whole[: whole.size // _LINE * _LINE].reshape(-1, _LINE)
+
+    def step(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        if lanes is not None and not lanes.any():
+            return
+        try:
+            lines[machine.global_space.index(_pick(values(), lanes), _LINE)] = FRESH
+        except Fault as fault:
+            raise site.fault(fault, lanes) from None
+
+    return step
 
 
 OPCODES = {
     "ld": decode_load,
     "ldu": decode_load,
     "st": decode_store,
+    "applypriority": decode_priority,
+    "discard": decode_discard,
     "prefetch": decode_prefetch,
     "prefetchu": decode_prefetch,
 }

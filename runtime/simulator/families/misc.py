@@ -31,19 +31,32 @@ def decode_trap(d: Decode) -> Step:
 
 
 def decode_createpolicy(d: Decode) -> Step:
-    """createpolicy.fractional: an opaque cache policy, which the simulator does not read."""
-    d.need("fractional")
-    d.take("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
-    d.take("L2::evict_first", "L2::evict_unchanged")
+    """createpolicy.fractional, .range and .cvt: an opaque cache policy, which the simulator does not read."""
+    kind = d.need("fractional", "range", "cvt")
+    if kind == "cvt":
+        d.need("L2")
+    else:
+        d.take("global")
+        d.need("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
+        d.take("L2::evict_first", "L2::evict_unchanged")
     if d.type().name != "b64":
         raise d.unsupported(f"`{d.instruction.opcode}`")
-    d.finish(1, 2)
+    d.finish(*{"fractional": (1, 2), "range": (4, 4), "cvt": (2, 2)}[kind])
     zero = d.binding.constant(0, TYPES["b64"])
     return assign(d.write(0, TYPES["b64"]), lambda: zero)
 
 
+def decode_event(d: Decode) -> Step | None:
+    """pmevent: a mark for a profiler."""
+    d.flag("mask")
+    d.finish(1)
+    d.constant_int(0)
+    return None
+
+
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {
     "nanosleep": decode_nanosleep,
+    "pmevent": decode_event,
     "trap": decode_trap,
     "createpolicy": decode_createpolicy,
 }

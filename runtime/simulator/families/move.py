@@ -5,19 +5,32 @@ from typing import Any
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
+from runtime.simulator.errors import OperandError
 from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Operand, Symbol, Vector
+from runtime.simulator.program import Operand, Special, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
 WINDOWS = {"shared": SHARED_WINDOW << WINDOW_BITS, "local": LOCAL_WINDOW << WINDOW_BITS}
 
 
+# Types of mov besides .pred and .b128, of selp, and of slct. Source: PTX ISA, the pages of these instructions.
+_MOVED = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
+
+
+def _plain_type(d: Decode, type_: PtxType, others: tuple[str, ...] = ()) -> PtxType:
+    if type_.name not in (*_MOVED, *others):
+        raise d.unsupported(f"`{d.instruction.opcode}`")
+    return type_
+
+
 def decode_mov(d: Decode) -> Step:
     """mov of scalars, addresses and predicates, and the packing and unpacking of {a, b, ...}."""
-    type_ = d.type()
+    type_ = _plain_type(d, d.type(), ("pred", "b128"))
     d.finish(2)
     target, source = d.operands
+    if isinstance(source, Special) and source.name in CLOCKS:
+        return _read_clock(d, type_, source.name)
     if isinstance(target, Vector):
         return _unpack(d, type_, target, source)
     if isinstance(source, Vector):
@@ -26,6 +39,32 @@ def decode_mov(d: Decode) -> Step:
         frame, offset = d.binding.calls.frame, np.uint32(d.symbol_address(source))
         return assign(d.write(0, type_), lambda: frame + offset)
     return into(d.write(0, type_), _copy, d.read(1, type_))
+
+
+# The clocks, their width, and how far each moves on when some thread reads one: time does not pass otherwise. The steps
+# let loops end that wait for some cycles, or for some nanoseconds.
+CLOCKS = {
+    "clock": (32, 0, 64), "clock_hi": (32, 32, 64), "clock64": (64, 0, 64), "globaltimer": (64, 0, 1000),
+    "globaltimer_lo": (32, 0, 1000), "globaltimer_hi": (32, 32, 1000),
+}  # fmt: skip
+
+
+def _read_clock(d: Decode, type_: PtxType, name: str) -> Step:
+    """mov of %clock, %clock64, %globaltimer and their halves."""
+    bits, shift, pace = CLOCKS[name]
+    if type_.bits != bits or not type_.is_integer:
+        raise d.error(OperandError, f"%{name} has {bits} bits; read it with a type of that width")
+    target, machine = d.write(0, type_), d.machine
+
+    def step(mask: Array | None) -> None:
+        machine.clock += 1
+        value = type_.dtype(machine.clock * pace >> shift & ((1 << bits - 1) - 1))
+        if mask is None:
+            target.fill(value)
+        else:
+            target[mask] = value
+
+    return step
 
 
 def _copy(source: Array, out: Array) -> None:
@@ -84,7 +123,7 @@ def _part(d: Decode, type_: PtxType, count: int) -> PtxType:
 def decode_cvta(d: Decode) -> Step:
     """cvta{.to}.space: between a state space's addresses and generic ones."""
     to_space = d.flag("to")
-    spaces = ("shared", "shared::cta", "shared::cluster", "global", "const", "param", "local")
+    spaces = ("shared", "shared::cta", "shared::cluster", "global", "const", "param", "param::entry", "local")
     space = d.need(*spaces).split("::")[0]
     type_ = d.type()
     if type_.name != "u64":
@@ -98,12 +137,15 @@ def decode_cvta(d: Decode) -> Step:
 
 def decode_isspacep(d: Decode) -> Step:
     """isspacep.space: whether a generic address lies in a state space."""
-    name = d.need("shared", "shared::cta", "shared::cluster", "global", "local", "const", "param")
+    name = d.need("shared", "shared::cta", "shared::cluster", "global", "local", "const", "param", "param::entry")
     space = name.split("::")[0]
     d.finish(2)
     source = d.read(1, TYPES["u64"])
     window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
     shift = np.uint64(WINDOW_BITS)
+    if space == "param":
+        first, size = np.uint64(d.binding.parameter_base), np.uint64(len(d.binding.parameter_bytes))
+        return assign(d.write(0, TYPES["pred"]), lambda value: value - first < size, source)
     if window is None:
         return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) > LOCAL_WINDOW, source)
     ranks = d.machine.rank_base
@@ -115,7 +157,7 @@ def decode_isspacep(d: Decode) -> Step:
 
 def decode_selp(d: Decode) -> Step:
     """selp: the first source where the predicate is true, otherwise the second."""
-    type_ = d.type()
+    type_ = _plain_type(d, d.type())
     d.finish(4)
     chosen = d.read(3, TYPES["pred"])
     return assign(d.write(0, type_), np.where, chosen, d.read(1, type_), d.read(2, type_))
@@ -126,7 +168,7 @@ def decode_slct(d: Decode) -> Step:
     is_flushed = d.flag("ftz")
     if len(d.types) != 2 or d.types[1].name not in ("s32", "f32"):
         raise d.unsupported("slct with these types")
-    value, sign = d.types
+    value, sign = _plain_type(d, d.types[0]), d.types[1]
     d.finish(4)
     if is_flushed and sign.name != "f32":
         raise d.unsupported("slct.ftz with .s32")
