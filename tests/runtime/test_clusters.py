@@ -146,6 +146,7 @@ def test_threads_that_left_count_as_arrived() -> None:
         ("xor.b32 %r1, %tile, 0x1000000; ld.shared.b32 %r2, [%r1];", SimulatorError, "at shared address"),
         ("or.b32 %r1, %tile, 0x4000000; ld.shared::cluster.b32 %r2, [%r1];", SimulatorError, "CTA 4 of a cluster of 2"),
         ("mapa.u32 %r1, %tile, 0;", SimulatorError, "mapa.u32"),
+        ("mapa.u64 %rd1, %rd20, 1;", SimulatorError, "is no shared address"),
         ("getctarank.u64 %r1, %rd20;", SimulatorError, "is no shared address"),
         ("barrier.cluster.sync;", SimulatorError, "without one of"),
         ("barrier.cluster.arrive.acquire;", SimulatorError, "modifier .acquire"),

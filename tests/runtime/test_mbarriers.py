@@ -232,6 +232,8 @@ def test_setmaxnreg_without_maxnreg_is_ignored_as_ptxas_does() -> None:
         ("setmaxnreg.inc.sync.aligned.u32 264;", "multiple of 8 from 24 to 256, not 264"),
         ("setmaxnreg.dec.sync.aligned.u32 200;", "has 136 registers a thread; setmaxnreg.dec cannot make that 200"),
         ("setmaxnreg.inc.sync.aligned.u32 64;", "has 136 registers a thread; setmaxnreg.inc cannot make that 64"),
+        ("@%leader setmaxnreg.dec.sync.aligned.u32 40;", "not all threads of the warp of thread .0,0,0. of CTA"),
+        ("@%leader setmaxnreg.inc.sync.aligned.u32 240;", "not all threads of the warp of thread .0,0,0. of CTA"),
         ("setmaxnreg.dec.aligned.u32 40;", "without one of .sync"),
         ("mbarrier.init.shared::cta.b64 [%bars], 0;", "an mbarrier with count 0; 1 to 1048575 are possible"),
         ("mbarrier.arrive.shared::cta.b64 _, [%bars];", "is no mbarrier object: it was never initialised"),

@@ -85,6 +85,8 @@ def decode_mapa(d: Decode) -> Step:
             raise d.error(
                 OperandError, f"{machine.describe(lane)} maps to CTA {int(rank[lane])} of a cluster of {size} CTAs"
             )
+        if not is_shared:
+            _require_shared(d, source, lanes)
         mapped = (source & keeps) | (rank.astype(type_.dtype) << type_.dtype(RANK_SHIFT))
         if mask is None:
             np.copyto(target, mapped)
@@ -92,6 +94,15 @@ def decode_mapa(d: Decode) -> Step:
             np.putmask(target, mask, mapped)
 
     return step
+
+
+def _require_shared(d: Decode, address: Array, lanes: Array | None) -> None:
+    wrong = (address >> np.uint64(WINDOW_BITS)) != SHARED_WINDOW
+    if lanes is not None:
+        wrong &= lanes
+    if wrong.any():
+        lane = int(np.flatnonzero(wrong)[0])
+        raise d.error(OperandError, f"{d.machine.describe(lane)}: {int(address[lane]):#x} is no shared address")
 
 
 def decode_getctarank(d: Decode) -> Step:
@@ -107,12 +118,7 @@ def decode_getctarank(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if not is_shared:
-            wrong = (source >> np.uint64(WINDOW_BITS)) != SHARED_WINDOW
-            if lanes is not None:
-                wrong &= lanes
-            if wrong.any():
-                lane = int(np.flatnonzero(wrong)[0])
-                raise d.error(OperandError, f"{machine.describe(lane)}: {int(source[lane]):#x} is no shared address")
+            _require_shared(d, source, lanes)
         found = ((source >> type_.dtype(RANK_SHIFT)) & type_.dtype((1 << _RANK_BITS) - 1)).astype(np.uint32)
         if mask is None:
             np.copyto(target, found)

@@ -30,8 +30,15 @@ def decode_setmaxnreg(d: Decode) -> Step | None:
     return None
 
 
-def _check(d: Decode, warps: Array, count: int, rises: bool) -> None:
+def _check(d: Decode, lanes: Array, warps: Array, count: int, rises: bool) -> None:
     pool = d.machine.register_pool
+    partial = (d.machine.live_mask() & ~lanes).reshape(-1, WARP).any(axis=1) & warps.reshape(-1)
+    if partial.any():
+        lane = int(np.flatnonzero(lanes & np.repeat(partial, WARP))[0])
+        raise d.error(
+            OperandError,
+            f"setmaxnreg is .aligned, but not all threads of the warp of {d.machine.describe(lane)} execute it",
+        )
     wrong = warps & ((pool.held > count) if rises else (pool.held < count))
     if wrong.any():
         cta, warp = (int(axis[0]) for axis in np.nonzero(wrong))
@@ -47,8 +54,11 @@ def _give(d: Decode, count: int) -> Step:
     machine, pool, transfers = d.machine, d.machine.register_pool, d.binding.transfers
 
     def step(mask: Array | None) -> None:
-        warps = pool.warps(machine.live_mask() if mask is None else mask)
-        _check(d, warps, count, rises=False)
+        lanes = machine.live_mask() if mask is None else mask
+        if not lanes.any():
+            return
+        warps = pool.warps(lanes)
+        _check(d, lanes, warps, count, rises=False)
         pool.give(warps, count)
         transfers.mbarriers.note_change()
 
@@ -66,7 +76,7 @@ def _take(d: Decode, count: int) -> Wait:
         transfers.mbarriers.note_change()
 
     def arrive(lanes: Array) -> None:
-        _check(d, pool.warps(lanes), count, rises=True)
+        _check(d, lanes, pool.warps(lanes), count, rises=True)
 
     def describe(lane: int) -> str:
         free = int(pool.free[int(machine.cta_of_lane[lane])])
