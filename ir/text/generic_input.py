@@ -8,6 +8,7 @@ from typing import Any, cast
 from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
 from ir.dialects.cuda_tile import DenseElements, OptimizationHints, TileOp
 from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.dialects.cuda_tile.well_formed import why_not
 from ir.text.generic_names import FUNCTIONS, mlir_name
 from ir.text.literals import parse_dense, parse_scalar
 from ir.text.parser import MAX_DEPTH, Parser, check_literal
@@ -54,6 +55,9 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     if cls is None or not name.startswith("cuda_tile.") or not issubclass(cls, TileOp):
         if name == "builtin.module" and len(regions) == 1 and len(regions[0].blocks) == 1 and regions[0].block.ops:
             return regions[0].block.ops[0]
+        for type_ in (*inputs, *outputs):
+            if why_not(type_):
+                tokens.fail(f"type {type_} does not exist: {why_not(type_)}", index=at)
         tokens.fail(f"'{name}' is not an operation of cuda_tile", index=at)
     segments = _segments(parser, cls, found, len(operands), at)
     attributes = _attributes(parser, cls, found, at)

@@ -119,6 +119,7 @@ def test_a_generic_module_is_one_too():
         ('%x = "cuda_tile.absi"(%n) : (tile<i64>) -> tile<i64>', "operand 0 has type tile<i32>, written is tile<i64>"),
         ('%x = "arith.addi"(%n, %n) : (tile<i32>, tile<i32>) -> tile<i32>', "'arith.addi' is not an operation"),
         ('"cuda_tile.if"(%n) ({ "cuda_tile.yield"() : () -> () }) : (tile<i32>) -> ()', "has 2 regions, 1 are written"),
+        ('%x = "use_type"() : () -> tile<5x5xf32>', "dimension 5 is not a positive power of two"),
         ('%x = "cuda_tile.load_ptr_tko"(%n) : (tile<i32>) -> tile<i32>', "needs operandSegmentSizes"),
         ('"cuda_tile.for"(%n, %n, %n) ({ }) : (tile<i32>, tile<i32>, tile<i32>) -> ()', "must have one block, has 0"),
     ],
