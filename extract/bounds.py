@@ -11,6 +11,8 @@ from extract.topology import Topology
 
 def rewards_below(topology: Topology, cost: list[float]) -> float:
     """The most that negative costs can give: each class counts its best reward once. <= 0."""
+    if min(cost, default=0.0) >= 0.0:
+        return 0.0
     return math.fsum(min([0.0, *(cost[node] for node in topology.class_nodes[cls])]) for cls in topology.classes)
 
 

@@ -16,8 +16,8 @@ from extract.topology import Topology
 
 INFINITY = float("inf")
 
-SMALL_SET = 20
-"""Larger sets are summed by NumPy, smaller ones bit by bit: 12 us a sum over 4,000 classes against 0.6 us a bit."""
+SMALL_SET = 30
+"""Larger sets are summed by NumPy, smaller ones bit by bit: 5 us a sum over 5,000 classes against 0.15 us a bit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,14 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
                     more = below[child]
                     if child == cls or not more:
                         continue
-                    fresh = more & ~union
-                    if not fresh:
+                    common = more & union
+                    if not common:
+                        total += value[child]
+                    elif common != more:
+                        total += _sum_bits(more ^ common, bits, bit_weight)
+                    else:
                         continue
-                    union |= fresh
-                    total += value[child] if fresh == more else _sum_bits(fresh, bits, bit_weight)
+                    union |= more
                     if total >= best:
                         break
                 if total >= best:
@@ -163,9 +166,9 @@ def _sum_bits(members: int, bits: list[float], bit_weight: np.ndarray[tuple[int]
         return float(flags[:size] @ bit_weight[:size])
     total = 0.0
     while members:
-        low = members & -members
-        total += bits[low.bit_length() - 1]
-        members ^= low
+        top = members.bit_length() - 1  # from the top, so that what is left gets shorter
+        total += bits[top]
+        members ^= 1 << top
     return total
 
 

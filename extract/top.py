@@ -5,14 +5,16 @@ from __future__ import annotations
 from time import perf_counter
 
 from extract.answer import Answer, check
+from extract.ascent import ascend
 from extract.constrained import reachable_nodes
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import ExtractionError, InfeasibleError
 from extract.graph import Graph
+from extract.heuristics import preferences
 from extract.infeasible import why_infeasible
 from extract.program import Program, make_program
 from extract.session import DEFAULT_TIME_LIMIT
-from extract.settle import INFINITY, settle_dag
+from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import Simplified, structure
 from extract.solver import Solver
 
@@ -48,6 +50,10 @@ def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[An
 def _enumerate(program: Program, simplified: Simplified, count: int, began: float, deadline: float) -> list[Answer]:
     solver = Solver(program)
     solver.cut(two_cycles(program))
+    weight = weights(program.graph.cost.tolist())
+    for prefer in preferences(program.graph, weight):
+        for cut in ascend(program.graph.topology, weight, prefer).cuts:
+            solver.add_cut(cut)
     found: list[Answer] = []
     while len(found) < count and (left := deadline - perf_counter()) > 0:
         outcome = solver.run(left)
@@ -57,12 +63,12 @@ def _enumerate(program: Program, simplified: Simplified, count: int, began: floa
         if cycles and outcome.finished:
             solver.cut(cycles)
             continue
-        if not cycles:
+        if not cycles and (outcome.finished or not found):
             nodes = _needed(program, outcome.selected)
             found.append(simplified.answer(nodes, outcome.bound, "top", perf_counter() - began))
             solver.add_row(-INFINITY, [program.column[node] for node in nodes], len(nodes) - 1.0)
         if not outcome.finished:
-            break  # what comes later may be cheaper than this
+            break  # a cheaper one may be left
     return sorted(found, key=lambda answer: answer.cost)
 
 
