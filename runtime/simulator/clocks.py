@@ -15,7 +15,7 @@ class Clocks:
     """What each warp of each CTA knows.
 
     known: [cta, warp, column], columns being the warps of the cluster and then its mbarriers; epoch: [cta, warp];
-    meetings: phases that the barrier of each cluster has completed.
+    meetings: phases that the barrier of each cluster has completed; has_fenced: whether any warp released by a fence.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -31,6 +31,7 @@ class Clocks:
         self._fenced = np.zeros_like(self.known)
         self._heard = np.zeros_like(self.known)
         self.meetings = np.zeros(machine.ctas // self.cluster, np.int64)
+        self.has_fenced = False
         self._arrived: dict[int, list[tuple[Array, Array]]] = {}
 
     def start(self) -> None:
@@ -38,6 +39,7 @@ class Clocks:
         for array in (self.known, self._fenced, self._heard, self.meetings):
             array.fill(0)
         self.epoch.fill(1)
+        self.has_fenced = False
         self._arrived.clear()
 
     def column(self, lane: Array) -> Array:
@@ -102,6 +104,7 @@ class Clocks:
         if acquires:
             self.learn(warps, self._heard)
         if releases:
+            self.has_fenced = True
             self._fenced = np.where(warps[:, :, None], self.publish(warps), self._fenced)
 
     # ---- barriers of a CTA

@@ -18,6 +18,7 @@ from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
 from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
+from runtime.simulator.flag_order import FlagOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.machine import WARP, Machine
@@ -57,6 +58,7 @@ class Tracker:
         self.order = AsyncOrder(machine, self.clocks)
         has_bulk = any("bulk" in instruction.modifiers for instruction in entry.instructions)
         self.globals = GlobalOrder(machine, self.clocks, has_bulk)
+        self.flags = FlagOrder(machine, self.clocks)
         self.proxies = Proxies(machine)
         self.flights = Flights(machine, entry)
         self.async_reads = AsyncReads(machine)
@@ -79,6 +81,7 @@ class Tracker:
         self.clocks.start()
         self.order.start()
         self.globals.start()
+        self.flags.start()
         self.proxies.start()
         self.flights.start()
         self.async_reads.start()
@@ -139,6 +142,9 @@ class Tracker:
             self.read(site, size, lanes, cells, strong)
         elif memory is self._machine.global_space.cells[size]:
             self.globals.read(site, size, self._numbers(lanes), cells)
+        if strong:
+            is_shared = memory is self._machine.shared.cells[size]
+            self.flags.read(site.instruction, is_shared, cells * size, self._numbers(lanes))
 
     def stores(
         self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool
@@ -148,6 +154,9 @@ class Tracker:
             self.write(site, size, lanes, cells, data, strong)
         elif memory is self._machine.global_space.cells[size]:
             self.globals.write(site, size, self._numbers(lanes), cells)
+        if strong:
+            is_shared = memory is self._machine.shared.cells[size]
+            self.flags.wrote(site.instruction, is_shared, cells * size, self._numbers(lanes))
 
     # ---- shared memory
 

@@ -292,6 +292,42 @@ def test_fences_make_relaxed_arrivals_and_waits_order() -> None:
         run(body.replace(swap + release, release + swap))
 
 
+# Warp 0 writes data and sets a flag, warp 1 waits for the flag and reads the data.
+FLAG = """mov.b32 %r8, 0; @%leader st.shared.b32 [%source], %r8; bar.sync 0; shl.b32 %r1, %tid, 2;
+      add.u32 %r1, %r1, %tile;
+  setp.ge.u32 %p3, %tid, 32; @%p3 bra OTHER; st.shared.b32 [%r1], %tid; bar.warp.sync 0xffffffff; {release} bra END;
+  OTHER: {acquire} setp.eq.u32 %p4, %r9, 1; @!%p4 bra OTHER; {after} ld.shared.b32 %r9, [%r1+-128]; END:"""
+
+
+@pytest.mark.parametrize(
+    ("release", "acquire", "after", "is_safe"),
+    [
+        ("@%leader st.release.cta.shared.b32 [%source], 1;", "ld.acquire.cta.shared.b32 %r9, [%source];", "", True),
+        ("@%leader red.release.cta.shared.add.u32 [%source], 1;", "atom.acquire.cta.shared.or.b32 %r9, [%source], 0;",
+         "", True),
+        ("membar.cta; @%leader st.volatile.shared.b32 [%source], 1;", "ld.volatile.shared.b32 %r9, [%source];",
+         "membar.cta;", True),
+        ("fence.acq_rel.cta; @%leader atom.shared.exch.b32 %r9, [%source], 1;",
+         "ld.relaxed.cta.shared.b32 %r9, [%source];",
+         "fence.acq_rel.cta;", True),
+        ("@%leader st.relaxed.cta.shared.b32 [%source], 1;", "ld.acquire.cta.shared.b32 %r9, [%source];", "", False),
+        ("@%leader st.release.cta.shared.b32 [%source], 1;", "ld.relaxed.cta.shared.b32 %r9, [%source];", "", False),
+        ("@%leader st.volatile.shared.b32 [%source], 1;", "ld.volatile.shared.b32 %r9, [%source];", "membar.cta;",
+         False),
+        ("@%leader st.volatile.shared.b32 [%source], 1; membar.cta;", "ld.volatile.shared.b32 %r9, [%source];",
+         "membar.cta;", False),
+    ],
+)  # fmt: skip
+def test_flags_order_when_they_release_and_acquire(release: str, acquire: str, after: str, is_safe: bool) -> None:
+    release = release.replace("], 1;", "], %r7;").replace("add.u32 [%source], %r7", "add.u32 [%source], 1")
+    body = "mov.b32 %r7, 1;" + FLAG.format(release=release, acquire=acquire, after=after)
+    if is_safe:
+        run(body)
+        return
+    with pytest.raises(HazardError, match=r"race: thread .* reads byte .* wrote with no barrier between"):
+        run(body)
+
+
 @pytest.mark.parametrize(
     ("change", "message", "error"),
     [
