@@ -29,7 +29,7 @@ from ir.types import (
 MMA_SHAPES = {F16: ((16, 8, 16), (16, 8, 8)), BF16: ((16, 8, 16), (16, 8, 8)), TF32: ((16, 8, 8), (16, 8, 4)),
               F32: ((16, 8, 8), (16, 8, 4)), I8: ((16, 8, 32), (16, 8, 16)),
               F8E4M3FN: ((16, 8, 32),), F8E5M2: ((16, 8, 32),)}  # fmt: skip
-"""Legal (m, n, k) by operand element. Source: PTX ISA 8.8, mma.sync, dense shapes for .f16 .bf16 .tf32 .s8 .e4m3 .e5m2."""
+"""Legal (m, n, k) by operand element. Source: PTX ISA 8.8, mma.sync, dense .f16 .bf16 .tf32 .s8 .e4m3 .e5m2."""
 
 CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
 
