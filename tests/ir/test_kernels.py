@@ -13,7 +13,8 @@ from ir.bytecode import read_bytecode, write_bytecode
 from ir.core import verify
 from ir.interpreter import run
 from ir.text import parse, print_text
-from tests.ir.kernels.cases import CASES, export, flattened, near
+from tests.ir.kernels.cases import CASES
+from tests.ir.kernels.running import export, flattened, near
 
 DATA = Path(__file__).resolve().parent / "kernels"
 VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.ir.kernels.cases import CASES, export
+from tests.ir.kernels.cases import CASES
+from tests.ir.kernels.running import export
 
 
 def main(disassembler: str) -> None:
