@@ -79,8 +79,10 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
     order: list[int] = []
     heap = [(weight[node], node) for node in topology.leaves if weight[node] < INFINITY]
     heapify(heap)
-    while heap:
-        cost, node = heappop(heap)
+    alone = topology.alone
+    ready: list[tuple[float, int]] = []  # only nodes of their classes: nothing cheaper can come, so they need no order
+    while heap or ready:
+        cost, node = ready.pop() if ready else heappop(heap)
         cls = owner[node]
         if choice[cls] >= 0:
             continue
@@ -100,7 +102,7 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
             target = owner[user]
             if choice[target] >= 0:
                 continue
-            # The last child to settle is the dearest, so its set is the one to extend.
+            # The last child to settle is mostly the dearest, so its set is the one to extend.
             total, best = weight[user] + cost, value[target]
             if total >= best:
                 continue
@@ -124,7 +126,10 @@ def settle_dag(topology: Topology, weight: list[float]) -> Settled:
                     continue
             value[target] = total
             below[target] = union
-            heappush(heap, (total, user))
+            if alone[target]:
+                ready.append((total, user))
+            else:
+                heappush(heap, (total, user))
     return Settled(choice, value, order)
 
 

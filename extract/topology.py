@@ -29,6 +29,8 @@ class Topology:
     children: list[tuple[int, ...]]
     """[n] distinct child classes; of no meaning for nodes that are not in `nodes`."""
     class_nodes: list[list[int]]
+    alone: bytes
+    """[m] 1 where the class has one node."""
     parents: list[list[int]]
     """[m] nodes that have the class as a child."""
     arity: list[int]
@@ -77,6 +79,7 @@ class Topology:
                 node_class=node_class.tolist(),
                 children=children,
                 class_nodes=class_nodes,
+                alone=(np.bincount(node_class[nodes], minlength=n_classes) == 1).tobytes(),
                 parents=_lists(slot_child, slot_node, n_classes),
                 arity=arity.tolist(),
                 leaves=nodes[arity[nodes] == 0].tolist(),
