@@ -8,6 +8,7 @@ Number 0 is the missing operand, 1 the empty operand list.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from egraph import combiners, facts, skeleton
 from egraph.combiners import Body
 from egraph.interner import Interner
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
-from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
+from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
 from ir.dialects import cuda_tile as ct
 from ir.types import TOKEN, IntType, TileType
@@ -113,9 +114,21 @@ class _Encoder:
 
     def region(self, block: Block, into: skeleton.Region) -> tuple[int, ...]:
         """Encode the operations of a block; returns the numbers its terminator carries."""
-        for op in block.ops:
+        return self.run(block.ops, into)
+
+    def run(self, ops: Sequence[Op], into: skeleton.Region) -> tuple[int, ...]:
+        """Encode operations up to the end of their block; returns the numbers that its terminator carries."""
+        for at, op in enumerate(ops):
             if isinstance(op, ct.Continue | ct.Yield):
                 return tuple([self.numbers[v] for v in op.operands])
+            if isinstance(op, ct.Return) and self.side is not None:
+                return ()
+            if isinstance(op, ct.If) and leaves(op):
+                made = self.branch(op, ops[at + 1 :])
+                into.items.append(made)
+                if isinstance(ops[-1], ct.Return) and self.side is None:
+                    into.items.append(skeleton.Return(ops[-1]))
+                return made.results
             self.operation(op, into)
         return ()
 
@@ -258,8 +271,12 @@ class _Encoder:
         results = tuple([self.leaf("res", r, loop, i, deps=outside) for i, r in enumerate(op.results)])
         return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results)
 
-    def branch(self, op: ct.If) -> skeleton.If:
-        """Both sides; of the values computed there only those behind a load or a loop depend on their side."""
+    def branch(self, op: ct.If, rest: Sequence[Op] = ()) -> skeleton.If:
+        """Both sides; of the values computed there only those behind a load or a loop depend on their side.
+
+        `rest`: what follows a branch with a side that leaves the block; it goes into the side that does not.
+        """
+        types = tuple([v.type for v in (rest[-1].operands if rest else op.results)])
         item = self.items
         self.items += 1
         condition = self.numbers[op.condition]
@@ -269,21 +286,36 @@ class _Encoder:
             scope = self.new_scope(op)
             self.scope = outside | 1 << scope
             self.side = self.number()
-            self.rows["r.effect"].append((self.side, item, len(op.results) + index, self.type_id(TOKEN)))
+            self.rows["r.effect"].append((self.side, item, len(types) + index, self.type_id(TOKEN)))
             self.rows["r.deps"].append((self.side, self.scope))
             into = skeleton.Region()
             yields = self.region(region.block, into) if region.blocks else ()
+            if rest and not leaving(region):
+                self.numbers.update(zip(op.results, yields, strict=True))
+                yields = self.run(rest, into)
             sides.append((scope, into, yields))
         self.scope, self.side = outside, side_outside
         (then, then_items, then_yields), (other, other_items, other_yields) = sides
         results: list[int] = []
-        for index, result in enumerate(op.results):
-            tile = isinstance(result.type, TileType) and result.type.size > 1
-            results.append(self.leaf("branch" if tile else "effect", result, item, index, deps=outside))
+        for index, kind in enumerate(types):
+            tile = isinstance(kind, TileType) and kind.size > 1
+            number = self.number(None if rest else op.results[index])
+            self.rows["r.branch" if tile else "r.effect"].append((number, item, index, self.type_id(kind)))
+            self.rows["r.deps"].append((number, outside))
+            results.append(number)
             if tile:
                 self.rows["r.branch_yield"] += [(item, index, y[index]) for y in (then_yields, other_yields)]
         return skeleton.If(
-            op, item, condition, (then, other), then_items, then_yields, other_items, other_yields, tuple(results)
+            op,
+            item,
+            condition,
+            (then, other),
+            then_items,
+            then_yields,
+            other_items,
+            other_yields,
+            tuple(results),
+            types,
         )
 
     def finish(self) -> Program:
@@ -292,3 +324,13 @@ class _Encoder:
             self.rows[relation] += rows
         self.program.facts = dict(self.rows)
         return self.program
+
+
+def leaving(region: Region) -> bool:
+    """Does this side of a branch leave the iteration or the kernel?"""
+    return bool(region.blocks and region.block.ops and isinstance(region.block.ops[-1], ct.Continue | ct.Return))
+
+
+def leaves(branch: ct.If) -> bool:
+    """Does a side of this branch leave the block around it?"""
+    return leaving(branch.then_) or leaving(branch.else_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ir.core import Op
+from ir.core import Op, Type
 
 
 @dataclass
@@ -56,7 +56,11 @@ class For:
 
 @dataclass
 class If:
-    """A branch on a scalar; `scopes` are the ids (bits in `deps`) of the two sides."""
+    """A branch on a scalar; `scopes` are the ids (bits in `deps`) of the two sides, `types` those of its results.
+
+    Where a side leaves the iteration or the kernel, what follows the source's branch stands in the other side, and the
+    results are what the block's terminator carries.
+    """
 
     op: Op
     item: int
@@ -67,6 +71,7 @@ class If:
     otherwise: Region
     otherwise_yields: tuple[int, ...]
     results: tuple[int, ...]
+    types: tuple[Type, ...]
 
 
 @dataclass

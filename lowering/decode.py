@@ -166,7 +166,7 @@ class _Decoder:
     def branch(self, item: If) -> None:
         op = item.op
         condition = self.uniform(item.condition)
-        indices = [i for i, r in enumerate(op.results) if not isinstance(r.type, TokenType)]
+        indices = [i for i, kind in enumerate(item.types) if not isinstance(kind, TokenType)]
         regions: list[OpRegion] = []
         types: list[Type] = []
         left: set[int] = set()

@@ -226,11 +226,11 @@ class _Selector:
                         yield self.chosen(item.carried[index], ends, item.loop, index)
             elif isinstance(item, If):
                 numbers = [item.condition]
-                for index, result in enumerate(item.op.results):
+                for index, kind in enumerate(item.types):
                     ends = (item.then_yields[index], item.otherwise_yields[index])
-                    if isinstance(result.type, TileType) and result.type.size > 1:
+                    if isinstance(kind, TileType) and kind.size > 1:
                         yield self.chosen(item.results[index], ends, BRANCH + item.item, index)
-                    elif not isinstance(result.type, TokenType):
+                    elif not isinstance(kind, TokenType):
                         numbers += ends
                 yield [(self.all_at(numbers), FREE, 1.0, None)]
 

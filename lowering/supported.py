@@ -70,12 +70,16 @@ def lowered(cls: type[Op]) -> bool:
 
 
 def refuse_exits(branch: ct.If) -> None:
-    """A side of a branch ends with yield: leaving a loop or the kernel from inside is not supported."""
+    """A side of a branch may leave the iteration or the kernel where the branch stands directly in its block; deeper
+    inside it is refused.
+    """
+    around = branch.parent.parent_op if branch.parent else None
     for region in branch.regions:
         last = region.block.ops[-1] if region.blocks and region.block.ops else None
-        if isinstance(last, ct.Continue | ct.Return):
+        wanted = ct.For if isinstance(last, ct.Continue) else ct.Entry
+        if isinstance(last, ct.Continue | ct.Return) and not isinstance(around, wanted):
             leaves = "the iteration" if isinstance(last, ct.Continue) else "the kernel"
             raise UnsupportedError(
-                f"'{last.name}': leaving {leaves} from inside a branch is not supported yet",
-                last.location, "put what follows the branch into its other side and yield the results",
+                f"'{last.name}': leaving {leaves} from inside '{around.name if around else 'nothing'}' is not "
+                "supported yet", last.location, "put what follows the branch into its other side and yield the results",
             )  # fmt: skip

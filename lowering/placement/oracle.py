@@ -372,8 +372,8 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
         elif isinstance(item, For):
             rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step)]
         elif isinstance(item, If):
-            yields = zip((*item.then_yields, *item.otherwise_yields), [*item.op.results] * 2, strict=True)
-            uniform = [k for k, r in yields if not (isinstance(r.type, TileType) and r.type.size > 1)]
+            yields = zip((*item.then_yields, *item.otherwise_yields), item.types * 2, strict=True)
+            uniform = [k for k, kind in yields if not (isinstance(kind, TileType) and kind.size > 1)]
             rows["r.want"] += [(k, 0) for k in (item.condition, *uniform)]
     return rows
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ir.dialects import cuda_tile as ct
 from tests.programs.program import Program, add, random
 from tests.programs.writer import Tile, Writer
 
@@ -516,4 +517,51 @@ program(
     product_in_branch_expected,
     (1,),
     2e-3,
+)
+
+
+def exits(w: Writer) -> None:
+    """A return on the other side than usual, behind values of the branch; a continue with computed values."""
+    at = w.ids[0]
+    x, y = (w.view(base, [w.n], [1], [32]) for base in (w.x, w.y))
+
+    def stay() -> list[Tile]:
+        return [w.load(x, at) * 2.0]
+
+    def leave() -> list[Tile]:
+        w.store(w.load(x, at), y, at)
+        w.builder.add(ct.Return, types=())
+        return []
+
+    (doubled,) = w.branch(at.rem(3).ne(0), stay, leave)
+    with w.loop(0, 5, carried=[doubled, w.const(0, "i32")]) as loop:
+        value, count = loop.values
+
+        def skip() -> list[Tile]:
+            w.builder.add(ct.Continue, value.value, (count + 1).value, types=())
+            return []
+
+        w.branch(loop.counter.eq(2), skip, list)
+        loop.values = [value + count.to("f32").splat(32), count + loop.counter]
+    w.store(loop.values[0], y, at)
+
+
+def exits_expected(x: Any, y: Any, n: int) -> dict[int, Any]:
+    out = x.copy()
+    for at in range(-(-n // 32)):
+        if at % 3:
+            value, count = x[32 * at : 32 * at + 32] * 2, 0
+            for i in range(5):
+                value, count = (value, count + 1) if i == 2 else (value + np.float32(count), count + i)
+            out[32 * at : 32 * at + 32] = value
+    return {1: out}
+
+
+program(
+    "exits",
+    exits,
+    {**F32, "n": "i32"},
+    lambda: [random((150,), "f32", 1), random((150,), "f32", 2), 150],
+    exits_expected,
+    (5,),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +18,14 @@ FROZEN = Path(__file__).resolve().parents[1] / "data" / "programs"
 VERSION = "13.3"
 
 
+@cache
+def kernels() -> dict[str, Any]:
+    """The kernels by name. Their path is relative where it can be: it is recorded in the bytecode."""
+    path = Path(__file__).with_name("kernels.py")
+    root = Path.cwd()
+    return runpy.run_path(str(path.relative_to(root) if path.is_relative_to(root) else path))
+
+
 def export(kernel: str, values: list[Any]) -> bytes:
     """Bytecode of a kernel for arguments like these: arrays, numbers, and constants given as one-element tuples."""
     import cuda.tile as ct
@@ -27,8 +37,6 @@ def export(kernel: str, values: list[Any]) -> bytes:
         ScalarConstraint,
         export_kernel,
     )
-
-    from tests.programs import kernels
 
     parameters: list[Any] = []
     for value in values:
@@ -57,7 +65,7 @@ def export(kernel: str, values: list[Any]) -> bytes:
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v1(), symbol=kernel)
     output = BytesIO()
     export_kernel(
-        getattr(kernels, kernel),
+        kernels()[kernel],
         [signature],
         output,
         gpu_code="sm_80",
@@ -492,11 +500,47 @@ kernel(
 )
 
 
+def summed(x: Any, y: Any, n: int, tile: int) -> dict[int, Any]:
+    pieces = np.concatenate([x, np.zeros((len(x), -x.shape[1] % tile))], 1).reshape(len(x), -1, tile)
+    kept = [j for j in range(pieces.shape[1]) if j % 3 != 1]
+    return {1: np.concatenate([pieces[:n, kept].sum(1), y[n:]])}
+
+
+kernel(
+    "early_return",
+    lambda: [random((6, 500), "f32", 1), random((6, 64), "f32", 2), 4, (64,)],
+    (6,),
+    summed,
+    1e-5,
+)
+
+
+def skipped(a: Any, b: Any, c: Any, tm: int, tn: int, tk: int) -> dict[int, Any]:
+    a, b, c = wide(a, b, c)
+    for m in range(0, len(a), tm):
+        steps = [k for k in range(0, a.shape[1], tk) if k <= m + tm]
+        c[m : m + tm] = sum(a[m : m + tm, k : k + tk] @ b[k : k + tk] for k in steps)
+    return {2: c}
+
+
+kernel(
+    "skip_masked_blocks",
+    lambda: [random((96, 96), "f16", 1), random((96, 64), "f16", 2), random((96, 64), "f32", 3), (32,), (32,), (16,)],
+    (3, 2),
+    skipped,
+    2e-3,
+)
+
+
 def freeze() -> None:
-    """Write the bytecode of every program to the folder of frozen ones."""
+    """Write the bytecode of every program to the folder of frozen ones; run it from the root of the repository."""
+    import cuda.tile as ct
+
     FROZEN.mkdir(exist_ok=True)
+    packages = f"{Path(ct.__file__).parents[2]}/".encode()
+    nowhere = b"./" * (len(packages) // 2) + b"/" * (len(packages) % 2)  # the same length: the file holds offsets
     for name, (of, values) in VALUES.items():
-        (FROZEN / f"{name}.tileirbc").write_bytes(export(of, values()))
+        (FROZEN / f"{name}.tileirbc").write_bytes(export(of, values()).replace(packages, nowhere))
 
 
 if __name__ == "__main__":

@@ -352,3 +352,30 @@ def quantize(x, q, scales, tile: C):
     safe = ct.where(scale > 0.0, scale, 1.0)
     ct.store(q, index=(row, j), tile=(t / safe).astype(ct.int8))
     ct.store(scales, index=(row, j), tile=scale)
+
+
+@ct.kernel
+def early_return(x, y, n, tile: C):
+    """Blocks beyond n leave at once; the others sum pieces of a row, skipping some, and stop storing above a bound."""
+    i = ct.bid(0)
+    if i >= n:
+        return
+    total = ct.zeros((1, tile), ct.float32)
+    for j in range(ct.num_tiles(x, axis=1, shape=(1, tile))):
+        if j % 3 == 1:
+            continue
+        total += ct.load(x, index=(i, j), shape=(1, tile), padding_mode=ZERO)
+    ct.store(y, index=(i, 0), tile=total)
+
+
+@ct.kernel
+def skip_masked_blocks(a, b, c, tm: C, tn: C, tk: C):
+    """A product whose steps above the diagonal are skipped inside the loop."""
+    m, n = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(a.shape[1], tk)):
+        if k * tk > (m + 1) * tm:
+            continue
+        x = ct.load(a, index=(m, k), shape=(tm, tk), padding_mode=ZERO)
+        acc = ct.mma(x, ct.load(b, index=(k, n), shape=(tk, tn), padding_mode=ZERO), acc)
+    ct.store(c, index=(m, n), tile=acc)

@@ -31,7 +31,8 @@ def literal(w: Writer) -> None:
 
 
 def exit_from_branch(w: Writer) -> None:
-    w.branch(w.ids[0] > 3, lambda: w.builder.add(ct.Return, types=()) is None or [])
+    with w.loop(0, 3):
+        w.branch(w.ids[0] > 3, lambda: w.builder.add(ct.Return, types=()) is None or [])
 
 
 def concatenation(w: Writer) -> None:
@@ -59,7 +60,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "f16 accumulator": (f16_accumulator, "mmaf", "no matrix instruction of sm_80 fits"),
     "batch smaller than the warps": (small_batch, "mmaf", "no matrix instruction of sm_80 fits"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
-    "exit from a branch": (exit_from_branch, "return", "inside a branch"),
+    "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
     "operation without a lowering": (tangent, "tan", "not supported"),
     "reduction of two tiles": (two_tile_reduction, "reduce", "2 operands"),

@@ -386,8 +386,8 @@ class Writer:
             block = Block()
             outside, self.builder.block = self.builder.block, block
             yields = side() or []
-            types = [y.type for y in yields]
-            if not block.ops or not isinstance(block.ops[-1], ct.Return):
+            types = types or [y.type for y in yields]
+            if not block.ops or not isinstance(block.ops[-1], ct.Return | ct.Continue):
                 self.builder.add(ct.Yield, *[y.value for y in yields], types=())
             self.builder.block = outside
             regions.append(Region([block]))
