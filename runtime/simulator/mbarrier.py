@@ -119,6 +119,12 @@ class Mbarriers:
         self._arrive_once(unique, totals, given, drops)
         return self._tokens(before, inverse, counts)
 
+    def completes(self, cells: Array, counts: Array) -> bool:
+        """Whether these arrivals go on after the phase that some of them complete."""
+        unique, inverse = np.unique(cells, return_inverse=True)
+        totals = np.bincount(inverse, weights=counts, minlength=unique.size)
+        return bool((totals > pending_of(self._cells[unique])).any())
+
     def _tokens(self, before: Array, inverse: Array, counts: Array) -> Array:
         """The states that arrivals found, each after those of earlier lanes on the same object."""
         order = np.argsort(inverse, kind="stable")

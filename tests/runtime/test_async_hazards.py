@@ -419,3 +419,18 @@ def test_bytes_in_flight_are_poisoned() -> None:
     late, early = run(body), run(body, hazards=False)
     np.testing.assert_array_equal(late, early)
     assert (late[:1024] != 0xFF).any()
+
+
+def test_an_arrival_at_the_next_phase_is_not_for_waiters_of_this_one() -> None:
+    """Three warps arrive in one instruction; with a count of two, the third counts for the phase after."""
+    body = """shl.b32 %r1, %tid, 2; add.u32 %r1, %r1, %tile; setp.ge.u32 %p3, %tid, 96; @%p3 bra OTHER;
+      st.shared.b32 [%r1], %tid; bar.warp.sync 0xffffffff; and.b32 %r2, %tid, 31; setp.eq.u32 %p4, %r2, 0;
+      @%p4 mbarrier.arrive.shared.b64 _, [%bars]; bra END;
+      OTHER: """ + wait() + "ld.shared.b32 %r3, [%r1+{which}]; END:"  # fmt: skip
+    for count, which, is_safe in ((3, -128, True), (2, -256, True), (2, -384, True), (2, -128, False)):
+        ptx = INIT.format(count=count) + body.replace("{which}", str(which))
+        if is_safe:
+            run(ptx, threads=128)
+        else:
+            with pytest.raises(HazardError, match=r"race: thread \(96,0,0\) .* which thread \(64,0,0\) .* wrote"):
+                run(ptx, threads=128)

@@ -155,23 +155,16 @@ def _arrival(d: Decode, drops: bool) -> Step:
     target = _token_target(d, space)
     objects = Objects(d, 1, space)
     amount = d.read(2, _U32) if len(d.operands) == 3 else d.binding.constant(1, _U32)
-    machine, tracker = d.machine, d.binding.hazards
+    machine = d.machine
+    count = _counter(d, objects, drops, expects, incomplete, releases=order != "relaxed")
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         if lanes is not None and not lanes.any():
             return
         cells = objects.cells(lanes)
-        given = pick(amount, lanes).astype(np.int64)
-        counts, owed = (np.ones(cells.size, np.int64), given) if expects else (given, None)
         try:
-            if tracker is not None:
-                tracker.arrive(objects.site, lane_numbers(d, lanes), cells, releases=order != "relaxed")
-                if expects:
-                    d.binding.transfers.note_expected(objects.site, lane_numbers(d, lanes), cells)
-            if incomplete:
-                _check_incomplete(objects, cells, counts)
-            tokens = objects.mbarriers.arrive(cells, counts, owed, drops)
+            tokens = count(lane_numbers(d, lanes), cells, pick(amount, lanes).astype(np.int64))
         except Fault as fault:
             raise objects.error(fault, lanes) from None
         if target is not None:
@@ -181,6 +174,39 @@ def _arrival(d: Decode, drops: bool) -> Step:
                 target[lanes] = tokens
 
     return step
+
+
+def _counter(
+    d: Decode, objects: Objects, drops: bool, expects: bool, incomplete: bool, releases: bool
+) -> Callable[[Array, Array, Array], Array]:
+    """What counts the arrivals of lanes (numbers, cells, amounts) and returns the states before. Raises Fault."""
+    mbarriers, tracker, transfers = objects.mbarriers, d.binding.hazards, d.binding.transfers
+
+    def at_once(numbers: Array, cells: Array, amounts: Array) -> Array:
+        counts, owed = (np.ones(cells.size, np.int64), amounts) if expects else (amounts, None)
+        if tracker is not None:
+            tracker.arrive(objects.site, numbers, cells, releases)
+            if expects:
+                transfers.note_expected(objects.site, numbers, cells)
+        if incomplete:
+            _check_incomplete(objects, cells, counts)
+        return mbarriers.arrive(cells, counts, owed, drops)
+
+    def in_order(numbers: Array, cells: Array, amounts: Array) -> Array:
+        """Lane by lane where some arrive at the next phase: what those know is not for waiters of this one."""
+        counts = np.ones(cells.size, np.int64) if expects else amounts
+        if cells.size == 1 or incomplete or not mbarriers.completes(cells, counts):
+            return at_once(numbers, cells, amounts)
+        tokens = np.empty(cells.size, np.uint64)
+        for position in range(cells.size):
+            here = slice(position, position + 1)
+            try:
+                tokens[here] = at_once(numbers[here], cells[here], amounts[here])
+            except Fault as fault:
+                raise Fault(position, fault.reason) from None
+        return tokens
+
+    return at_once if tracker is None else in_order
 
 
 def decode_copy_arrival(d: Decode) -> Step:
