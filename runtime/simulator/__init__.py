@@ -1,8 +1,8 @@
 """A PTX simulator on NumPy.
 
-`launch` runs an entry of PTX text over a grid on a `GlobalMemory`. It shares no code with any compiler, so that PTX of
-any origin can be judged by it. Structure: parser -> program -> link (decode to closures) -> schedule; one module per
-instruction family under `families`.
+`launch` runs an entry of PTX text over a grid on a `GlobalMemory`; `check` only decodes. It shares no code with any
+compiler, so that PTX of any origin can be judged by it. Structure: parser -> program -> link (decode to closures) ->
+schedule; one module per instruction family under `families`.
 """
 
 from runtime.simulator.errors import (
@@ -19,7 +19,7 @@ from runtime.simulator.errors import (
     UnknownOpcodeError,
     UnsupportedModifierError,
 )
-from runtime.simulator.launch import launch
+from runtime.simulator.launch import check, launch
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.tensormap import TensorMap
@@ -42,5 +42,6 @@ __all__ = [
     "TrapError",
     "UnknownOpcodeError",
     "UnsupportedModifierError",
+    "check",
     "launch",
 ]

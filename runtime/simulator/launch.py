@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from runtime.simulator.parser import parse
 from runtime.simulator.placement import place
 from runtime.simulator.program import Entry, Module, Parameter
 from runtime.simulator.report import Report, Sectors
-from runtime.simulator.schedule import Scheduler
+from runtime.simulator.schedule import Code, Scheduler
 from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, TensorMap
 from runtime.simulator.transfers import Transfers
 
@@ -72,10 +73,13 @@ def launch(
     check_geometry(geometry)
     _check_directives(kernel, geometry)
     parameter_bytes = _bind_arguments(kernel, args)
+    if dynamic_smem < 0:
+        raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
     mark = memory.mark()
     try:
         with np.errstate(all="ignore"):
-            return _run(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards, max_blocks)
+            prepared = _prepare(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards)
+            return _run(prepared, max_blocks)
     finally:
         memory.restore(mark)
 
@@ -173,7 +177,35 @@ def _argument_bytes(kernel: Entry, parameter: Parameter, value: Argument) -> byt
     raise wrong(f"{number} is a float")
 
 
-def _run(
+def check(ptx: str, entry: str | None = None) -> None:
+    """Parse a PTX module and decode one entry, or all, without running anything.
+
+    Raises SimulatorError at the first statement that is malformed or not simulated.
+    """
+    module = parse(ptx)
+    names = [entry] if entry is not None else list(module.entries)
+    for name in names:
+        kernel = with_functions(module, _select(module, name))
+        directives = kernel.directives
+        block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
+        cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
+        size = max((parameter.offset + parameter.size for parameter in kernel.parameters), default=0)
+        geometry = Geometry(cluster, _triple("block", block), cluster)
+        _prepare(module, kernel, geometry, bytes(size), GlobalMemory(), 0, hazards=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A decoded entry on its machine, ready to run."""
+
+    machine: Machine
+    binding: Binding
+    code: Code
+    sites: list[Site]
+    shared_size: int
+
+
+def _prepare(
     module: Module,
     kernel: Entry,
     geometry: Geometry,
@@ -181,10 +213,7 @@ def _run(
     memory: GlobalMemory,
     dynamic_smem: int,
     hazards: bool,
-    max_blocks: int,
-) -> Report:
-    if dynamic_smem < 0:
-        raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
+) -> Prepared:
     placement = place(module, kernel, memory, parameter_bytes, dynamic_smem)
     shared_size = placement.shared
     limit = _SHARED_LIMIT.get(module.target.rstrip("af"), max(_SHARED_LIMIT.values()))
@@ -207,7 +236,13 @@ def _run(
         placement.code, tracker,
     )  # fmt: skip
     code, sites = link(kernel, binding)
-    scheduler = Scheduler(machine, code, transfers, max_blocks)
+    return Prepared(machine, binding, code, sites, shared_size)
+
+
+def _run(prepared: Prepared, max_blocks: int) -> Report:
+    machine, binding = prepared.machine, prepared.binding
+    tracker, transfers = binding.hazards, binding.transfers
+    scheduler = Scheduler(machine, prepared.code, transfers, max_blocks)
     if tracker is not None:
         scheduler.barriers.observer = tracker
     live = 0
@@ -215,11 +250,11 @@ def _run(
         if tracker is not None:
             tracker.start()
         transfers.start()
-        calls.start()
+        binding.calls.start()
         scheduler.run()
         transfers.end()
-    shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, :shared_size].copy()
-    report = _report(scheduler, sites, shared, shared_size)
+    shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, : prepared.shared_size].copy()
+    report = _report(scheduler, prepared.sites, shared, prepared.shared_size)
     report.printed = binding.printed
     return report
 
