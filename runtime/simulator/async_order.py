@@ -59,9 +59,7 @@ class AsyncOrder:
 
     # ---- accesses of threads
 
-    def check(
-        self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False
-    ) -> None:
+    def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False) -> None:
         """Raise HazardError where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
         if not self._is_used:
             return
