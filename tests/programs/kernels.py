@@ -379,3 +379,190 @@ def skip_masked_blocks(a, b, c, tm: C, tn: C, tk: C):
         x = ct.load(a, index=(m, k), shape=(tm, tk), padding_mode=ZERO)
         acc = ct.mma(x, ct.load(b, index=(k, n), shape=(tk, tn), padding_mode=ZERO), acc)
     ct.store(c, index=(m, n), tile=acc)
+
+
+@ct.kernel
+def linear(x, w, bias, res, y, tm: C, tn: C, tk: C):
+    """y = relu(x wT + bias) + res, w stored [n, k] and read in reversed order."""
+    m, n = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(x.shape[1], tk)):
+        a = ct.load(x, index=(m, k), shape=(tm, tk), padding_mode=ZERO)
+        b = ct.load(w, index=(k, n), shape=(tk, tn), order="F", padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+    acc = acc + ct.load(bias, index=(n,), shape=(tn,), padding_mode=ZERO).astype(ct.float32)
+    acc = ct.maximum(acc, 0.0) + ct.load(res, index=(m, n), shape=(tm, tn), padding_mode=ZERO).astype(ct.float32)
+    ct.store(y, index=(m, n), tile=acc.astype(y.dtype))
+
+
+@ct.kernel
+def dual(x, w1, w2, y, tm: C, tn: C, tk: C):
+    """y = silu(x w1) * (x w2): two accumulators."""
+    m, n = ct.bid(0), ct.bid(1)
+    a1 = ct.zeros((tm, tn), ct.float32)
+    a2 = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(x.shape[1], tk)):
+        a = ct.load(x, index=(m, k), shape=(tm, tk), padding_mode=ZERO)
+        a1 = ct.mma(a, ct.load(w1, index=(k, n), shape=(tk, tn), padding_mode=ZERO), a1)
+        a2 = ct.mma(a, ct.load(w2, index=(k, n), shape=(tk, tn), padding_mode=ZERO), a2)
+    ct.store(y, index=(m, n), tile=(a1 / (1.0 + ct.exp(-a1)) * a2).astype(y.dtype))
+
+
+@ct.kernel
+def dequant(x, w, scale, y, tm: C, tn: C, tk: C):
+    """y = x (w * scale) with w in i8."""
+    m, n = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(x.shape[1], tk)):
+        a = ct.load(x, index=(m, k), shape=(tm, tk), padding_mode=ZERO)
+        b = ct.load(w, index=(k, n), shape=(tk, tn)).astype(ct.float16)
+        acc = ct.mma(a, b, acc)
+    s = ct.load(scale, index=(n,), shape=(tn,), padding_mode=ZERO)
+    ct.store(y, index=(m, n), tile=(acc * s).astype(y.dtype))
+
+
+@ct.kernel
+def at_b(a, b, c, tm: C, tn: C, tk: C):
+    """c = aT b, as weight gradients need it."""
+    m, n = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(a.shape[0], tk)):
+        x = ct.load(a, index=(k, m), shape=(tk, tm), padding_mode=ZERO)
+        acc = ct.mma(ct.transpose(x), ct.load(b, index=(k, n), shape=(tk, tn), padding_mode=ZERO), acc)
+    ct.store(c, index=(m, n), tile=acc)
+
+
+@ct.kernel
+def conv(x, w, y, tm: C, tn: C, tk: C):
+    """3x3 convolution, NHWC x [n,h,w,c], w [9*c, f], y [n*h*w, f]; im2col by gathers."""
+    m, f = ct.bid(0), ct.bid(1)
+    height, width, channels = x.shape[1], x.shape[2], x.shape[3]
+    row = m * tm + ct.arange(tm, dtype=ct.int32)
+    image, rest = row // (height * width), row % (height * width)
+    r, q = rest // width, rest % width
+    acc = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(9 * channels, tk)):
+        column = k * tk + ct.arange(tk, dtype=ct.int32)
+        tap, channel = column // channels, column % channels
+        dy, dx = tap // 3 - 1, tap % 3 - 1
+        rr = r[:, None] + dy[None, :]
+        qq = q[:, None] + dx[None, :]
+        a = ct.gather(x, (image[:, None], rr, qq, channel[None, :]), check_bounds=True, padding_value=0.0)
+        b = ct.load(w, index=(k, f), shape=(tk, tn), padding_mode=ZERO)
+        acc = ct.mma(a, b, acc)
+    ct.store(y, index=(m, f), tile=acc)
+
+
+@ct.kernel
+def gemv(a, x, y, tm: C, tn: C):
+    """y = a x, reduced piece by piece."""
+    m = ct.bid(0)
+    acc = ct.zeros((tm,), ct.float32)
+    for j in range(ct.cdiv(a.shape[1], tn)):
+        t = ct.load(a, index=(m, j), shape=(tm, tn), padding_mode=ZERO).astype(ct.float32)
+        v = ct.load(x, index=(j,), shape=(tn,), padding_mode=ZERO).astype(ct.float32)
+        acc += ct.sum(t * v, axis=1)
+    ct.store(y, index=(m,), tile=acc.astype(y.dtype))
+
+
+@ct.kernel
+def topk(x, y, idx, k: C, width: C):
+    """The largest k of a row by repeated maxima."""
+    row = ct.bid(0)
+    at = ct.arange(width, dtype=ct.int32)
+    t = ct.gather(x, (row, at), padding_value=-1e30)
+    for i in range(k):
+        best = ct.max(t)
+        where = ct.min(ct.where(t == best, at, width))
+        ct.scatter(y, (row, i), best)
+        ct.scatter(idx, (row, i), where)
+        t = ct.where(at == where, -1e30, t)
+
+
+@ct.kernel
+def nchw(x, y, tc: C, tp: C):
+    """y[n, p, c] = x[n, c, p]."""
+    n, i, j = ct.bid(0), ct.bid(1), ct.bid(2)
+    t = ct.load(x, index=(n, i, j), shape=(1, tc, tp), padding_mode=ZERO)
+    ct.store(y, index=(n, j, i), tile=ct.permute(t, (0, 2, 1)))
+
+
+@ct.kernel
+def kv_write(k, slots, cache, heads: C, width: C):
+    """cache[slots[i]] = k[i]."""
+    i = ct.bid(0)
+    slot = ct.gather(slots, i)
+    t = ct.load(k, index=(i, 0, 0), shape=(1, heads, width), padding_mode=ZERO)
+    ct.store(cache, index=(slot, 0, 0), tile=t)
+
+
+@ct.kernel
+def masked_softmax(x, mask, y, width: C):
+    """Softmax of a row under a mask of bytes."""
+    row = ct.bid(0)
+    t = ct.load(x, index=(row, 0), shape=(1, width), padding_mode=NEG_INF)
+    keep = ct.load(mask, index=(row, 0), shape=(1, width))
+    t = ct.where(keep != 0, t, -1e30)
+    p = ct.exp(t - ct.max(t, 1, keepdims=True))
+    ct.store(y, index=(row, 0), tile=p / ct.sum(p, 1, keepdims=True))
+
+
+@ct.kernel
+def decode(q, k, v, out, scale, lengths, group: C, width: C, tn: C):
+    """Attention of one new token: q [b, kvh, group, width], k v [b, kvh, length, width]."""
+    b, h = ct.bid(0), ct.bid(1)
+    length = ct.gather(lengths, b)
+    query = ct.load(q, index=(b, h, 0, 0), shape=(1, 1, group, width), padding_mode=ZERO).reshape((group, width))
+    highest = ct.full((group, 1), -1e30, dtype=ct.float32)
+    total = ct.zeros((group, 1), ct.float32)
+    acc = ct.zeros((group, width), ct.float32)
+    for j in range(ct.cdiv(length, tn)):
+        kt = ct.load(k, index=(b, h, j, 0), shape=(1, 1, tn, width), padding_mode=ZERO).reshape((tn, width))
+        s = ct.mma(query, ct.transpose(kt), ct.zeros((group, tn), ct.float32)) * scale
+        s = ct.where(j * tn + ct.arange(tn, dtype=ct.int32)[None, :] < length, s, -1e30)
+        new = ct.maximum(highest, ct.max(s, 1, keepdims=True))
+        p = ct.exp(s - new)
+        c = ct.exp(highest - new)
+        total = total * c + ct.sum(p, 1, keepdims=True)
+        vt = ct.load(v, index=(b, h, j, 0), shape=(1, 1, tn, width), padding_mode=ZERO).reshape((tn, width))
+        acc = ct.mma(p.astype(q.dtype), vt, acc * c)
+        highest = new
+    ct.store(out, index=(b, h, 0, 0), tile=(acc / total).astype(out.dtype).reshape((1, 1, group, width)))
+
+
+@ct.kernel
+def ln_backward(x, dy, w, mean, rstd, dx, dw, rows: C, width: C):
+    """dx of layer norm, and partial sums of dw over the block's rows."""
+    block = ct.bid(0)
+    total = ct.zeros((1, width), ct.float32)
+    wt = ct.load(w, index=(0,), shape=(width,), padding_mode=ZERO).astype(ct.float32)
+    inside = (ct.arange(width, dtype=ct.int32) < x.shape[1])[None, :]
+    for i in range(rows):
+        r = block * rows + i
+        m, s = ct.gather(mean, r), ct.gather(rstd, r)
+        xt = ct.load(x, index=(r, 0), shape=(1, width), padding_mode=ZERO).astype(ct.float32)
+        g = ct.load(dy, index=(r, 0), shape=(1, width), padding_mode=ZERO).astype(ct.float32)
+        hat = ct.where(inside, (xt - m) * s, 0.0)
+        wg = wt * g
+        c1 = ct.sum(hat * wg, axis=1, keepdims=True) / x.shape[1]
+        c2 = ct.sum(wg, axis=1, keepdims=True) / x.shape[1]
+        ct.store(dx, index=(r, 0), tile=((wg - (hat * c1 + c2)) * s).astype(dx.dtype))
+        total += g * hat
+    ct.store(dw, index=(block, 0), tile=total)
+
+
+@ct.kernel
+def prefix_sums(x, y, n: C):
+    """Prefix sums of rows by a product with a triangle of ones."""
+    t = ct.load(x, index=(ct.bid(0), 0), shape=(n, n), padding_mode=ZERO)
+    i = ct.arange(n, dtype=ct.int32)
+    upper = ct.where(i[:, None] <= i[None, :], 1.0, 0.0).astype(ct.float16)
+    ct.store(y, index=(ct.bid(0), 0), tile=ct.mma(t, upper, ct.zeros((n, n), ct.float32)))
+
+
+@ct.kernel
+def squares_i64(x, y, n, tile: C):
+    """Indices and arithmetic of 64 bits."""
+    at = ct.arange(tile, dtype=ct.int64) + ct.bid(0) * tile
+    v = ct.gather(x, at)
+    ct.scatter(y, at, v * v + n)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from tests.programs import control, cutile, memory, products  # noqa: F401
+from tests.programs import control, cutile_cases, memory, products  # noqa: F401
 from tests.programs.generated import generated
 from tests.programs.ordered import ordered
 from tests.programs.program import PROGRAMS, Program, check, interpret, simulate

@@ -6,7 +6,7 @@ import pytest
 
 from ir.load import load
 from ir.text import print_text
-from tests.programs import control, cutile, elementwise, memory, products, reductions  # noqa: F401
+from tests.programs import control, cutile, cutile_cases, cutile_others, elementwise, memory, products, reductions  # noqa: F401
 from tests.programs.program import PROGRAMS, check
 
 ELSEWHERE = (

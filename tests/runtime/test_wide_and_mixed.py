@@ -138,7 +138,8 @@ def test_vector_minimum_of_halves() -> None:
 def test_128_bit_exchange_and_compare() -> None:
     start = np.array([7, 9], np.uint64)
     body = """mov.u64 %rd1, 7; mov.u64 %rd2, 9; mov.b128 %q0, {%rd1, %rd2}; cvt.u64.u32 %rd3, %r0;
-      add.u64 %rd4, %rd3, 5; mov.b128 %q1, {%rd3, %rd4}; atom.global.cas.b128 %q2, [%rd0], %q0, %q1; setp.eq.u32 %p0, %r0, 90;
+      add.u64 %rd4, %rd3, 5; mov.b128 %q1, {%rd3, %rd4}; atom.global.cas.b128 %q2, [%rd0], %q0, %q1;
+      setp.eq.u32 %p0, %r0, 90;
       @%p0 atom.global.exch.b128 %q3, [%rd0], %q2;"""
     # thread 0 finds (7, 9) and stores (0, 5); thread 90 then stores what it found
     np.testing.assert_array_equal(_on_word(body, start), [0, 5])
