@@ -15,7 +15,7 @@ from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Store
 from egraph.terms import signatures
-from extract import Answer, ExtractionError, Graph, GraphBuilder, InfeasibleError, extract
+from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
 from ir.core import TileError, Type, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, PointerType, TileType, TokenType
@@ -119,10 +119,10 @@ class _Selector:
             self.add_class(order[done])
             done += 1
             order.extend(list(self.dense)[len(order) :])
-        graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
         try:
+            graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
             answer = extract(graph, cast(Any, method))
-        except InfeasibleError as error:
+        except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
@@ -145,7 +145,7 @@ class _Selector:
                 found.costs[of_dense[cls]] = float(graph.cost[node])
         return found
 
-    def infeasible(self, error: InfeasibleError) -> TileError:
+    def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
         """Say it in the user's terms: shared memory, or an operation that nothing lowers."""
         text = str(error)
         if "shared memory" in text:
