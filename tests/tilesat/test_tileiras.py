@@ -74,7 +74,7 @@ def test_remarks_are_accepted_and_empty(tmp_path, target):
         (["nothing.bytecode"], 1, "error: nothing.bytecode: No such file"),
         ([__file__], 3, "error: not Tile IR bytecode"),
         ([str(DATA / "control.13.4.tileirbc"), "--gpu-name", "sm_80"], 5,
-         'loc("tests/data/bytecode/many_ops.py":39:4): error: '),
+         'loc("tests/data/bytecode/many_ops.py":43:29): error: '),
     ],
 )  # fmt: skip
 def test_failures_have_the_codes_of_tileiras(arguments, code, message, capsys):
