@@ -111,6 +111,10 @@ class AsyncOrder:
             if lane in lanes and cell not in self._fenced_at:
                 self._fenced_at[cell] = int(self._clocks.meetings[self._team(cell)])
 
+    def has_object(self, cell: int) -> bool:
+        """Whether mbarrier.init made an object of an 8-byte cell at any time."""
+        return cell in self._column
+
     def is_initialised(self, cell: int) -> bool:
         """Whether the init of an mbarrier was fenced, and its cluster has met since."""
         return cell in self._fenced_at and int(self._clocks.meetings[self._team(cell)]) > self._fenced_at[cell]

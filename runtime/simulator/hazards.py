@@ -431,6 +431,9 @@ class Tracker:
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes use mbarriers, whose init must come before. Raises HazardError."""
+        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
+            if not self.order.has_object(cell):
+                raise self._error(site, f"{self._who(lane)} uses what is no mbarrier object: it was never initialised")
         known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
         self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at", known)
 

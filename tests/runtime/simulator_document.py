@@ -1,0 +1,129 @@
+"""Writes docs/simulator.md from the simulator's own tables; run as `python -m tests.runtime.simulator_document`.
+
+The number beside an opcode counts its different spellings in the PTX that the tests run or decode.
+"""
+
+import gzip
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from runtime.simulator import link
+from runtime.simulator.families import floating, packed
+from runtime.simulator.parser import parse
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "simulator.md"
+DATA = Path(__file__).parent / "data"
+CONTROL = {
+    "bra": "bra{.uni}", "brx": "brx.idx{.uni} index, table: a branch table, one label a lane", "ret": "ret{.uni}",
+    "exit": "exit", "bar": "bar and barrier{.cta}: .sync, .arrive, .red with .popc, .and, .or; bar.warp.sync",
+    "barrier": "barrier{.cta} as bar; barrier.cluster",
+}  # fmt: skip
+HEAD = """# The PTX simulator
+
+`runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
+hazards=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only. Whatever is not simulated is
+refused with the PTX line and its text; no modifier is skipped. This page is generated:
+`python -m tests.runtime.simulator_document`.
+
+## Instructions
+
+*Forms* counts the different spellings in the committed PTX of the tests (Triton, nvcc, samples).
+
+| opcode | forms | family | what |
+|---|---:|---|---|
+"""
+TAIL = """
+## Conventions
+
+- Registers, shared and fresh global memory hold 0xFF bytes until they are written: NaN in every float format.
+- Lanes at one instruction run as one vector. Where control flow splits them, the smallest instruction number goes
+  first.
+- Atomics on one address take their turns in lane order.
+- `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states.
+- Stochastic rounding adds the random bits at the top of the bits left out; where four sources share 16 random bits,
+  both sources of a pair use all of them. The PTX ISA does not say how a pair shares its bits.
+- `%clock` and `%globaltimer` move on with each reading and measure nothing; `%smid` is 0.
+- Functions have frames in local memory; recursion and alloca have 16384 bytes of stack a thread.
+- `printf` goes to `Report.printed`, one text for each call of each thread.
+
+## Hazards
+
+With `hazards=True` copies and products arrive as late as the memory model allows, and races, missing waits and fences,
+uninitialised reads, wrong transaction counts and deadlocks stop the run. Global memory is tracked for the async proxy
+only: races between threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in
+five of its sm_100 kernels; that is reported, since the PTX ISA forbids it.
+
+## Not modelled
+
+- Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`), `multimem`, `wmma`.
+- The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...), `brkpt`.
+- `fma.oob`, directed rounding of `fma.bf16`, 16-bit carries, `madc.hi.sat`, `cvt` of `.s2f6x2` and with scale factors.
+- `%pm0` to `%pm7`, `%envreg0` to `%envreg31`, `%reserved_smem_offset_*`.
+- Constant expressions in operands, vector registers, 32-bit addresses, `.alias`.
+- Functions without a body in the module, except `vprintf` and `__assertfail`.
+- Time: caches, memory latency, occupancy and clocks. Whether an instruction exists on the module's `.target`.
+"""
+
+
+def _decoders() -> Iterator[tuple[str, Callable[..., object]]]:
+    yield from link._TABLE.items()
+    for family in (floating, packed):
+        yield from family.OPCODES.items()
+    for (base, modifier), decoder in link._BY_MODIFIER.items():
+        yield f"{base}.{modifier}", decoder
+
+
+def _texts() -> Iterator[str]:
+    for path in sorted(DATA.rglob("*.ptx")):
+        yield path.read_text()
+    for path in sorted(DATA.rglob("*.ptx.gz")):
+        yield gzip.decompress(path.read_bytes()).decode()
+
+
+def _forms() -> dict[str, set[str]]:
+    """Full opcodes in the tests' PTX by the first part of the opcode."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for text in _texts():
+        module = parse(text)
+        bodies = [function.body for function in module.functions.values() if function.body is not None]
+        for body in (*module.entries.values(), *bodies):
+            for instruction in body.instructions:
+                found[instruction.base].add(instruction.opcode)
+    return found
+
+
+def _first_sentence(decoder: Callable[..., object]) -> str:
+    text = (decoder.__doc__ or "").strip().split("\n")[0].rstrip(".")
+    return text.replace("|", "\\|")
+
+
+def render() -> str:
+    """The page."""
+    whats: dict[str, dict[str, str]] = defaultdict(dict)
+    for opcode, decoder in _decoders():
+        whats[opcode][decoder.__module__.rsplit(".", 1)[-1]] = _first_sentence(decoder)
+    for opcode, what in CONTROL.items():
+        whats[opcode]["control"] = what
+    forms = _forms()
+    rows: list[str] = []
+    for opcode in sorted(whats):
+        base, _, modifier = opcode.partition(".")
+        here = forms.get(base, set())
+        count = sum(f".{modifier}" in form for form in here) if modifier else len(here)
+        for family, what in whats[opcode].items():
+            rows.append(f"| `{opcode}` | {count} | {family} | {what} |")
+    unknown = sorted(set(forms) - set(whats))
+    if unknown:
+        raise ValueError(f"the tests' PTX has opcodes that the simulator lacks: {unknown}")
+    return HEAD + "\n".join(rows) + "\n" + TAIL
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(render())
+
+
+if __name__ == "__main__":
+    main()
