@@ -1,5 +1,5 @@
 // CUDA kernels around functions: calls, recursion, pointers to functions, local memory, printf, assertions, doubles.
-// Compiled with: nvcc -ptx -arch=sm_80 functions.cu (CUDA 13.0)
+// Compiled with: nvcc -ptx -arch=sm_80 functions.cu (PyPI: nvidia-cuda-nvcc 13.5.37, nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime, --no-deps)
 #include <cassert>
 #include <cstdio>
 
