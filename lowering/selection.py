@@ -102,6 +102,7 @@ class _Selector:
         self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
         self.builder = GraphBuilder(resource_names=("shared memory",), limit=(float(target.smem_bytes),))
         self.dense: dict[int, int] = {}
+        self.reached: list[int] = []
         self.names: list[str] = []
         self.enodes: dict[int, Node] = {}
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
@@ -113,12 +114,8 @@ class _Selector:
         self.require_products()
         nothing = self.effect("the end", [([], FREE, 1.0, None)])  # a kernel may have no effect at all
         roots = [nothing, *(self.effect(f"effect {i}", nodes) for i, nodes in enumerate(self.effects()))]
-        done = 0
-        order = list(self.dense)
-        while done < len(order):  # classes are numbered as they are reached
-            self.add_class(order[done])
-            done += 1
-            order.extend(list(self.dense)[len(order) :])
+        for placed in self.reached:  # grows while it is walked
+            self.add_class(placed)
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
             answer = extract(graph, cast(Any, method))
@@ -188,6 +185,7 @@ class _Selector:
         found = self.dense.get(placed)
         if found is None:
             found = self.dense[placed] = len(self.names)
+            self.reached.append(placed)
             value, layout = self.owner.get(placed, (-1, -1))
             self.names.append(f"value {value} in {self.oracle.layouts[layout] if layout >= 0 else 'any layout'}")
         return found
