@@ -14,12 +14,6 @@ UNIT = 16  # bulk copies move multiples of 16 bytes at multiples of 16 (PTX ISA,
 COMPLETE = "mbarrier::complete_tx::bytes"
 
 
-def lanes_of(d: Decode, mask: Array | None) -> list[int]:
-    """The numbers of the active lanes."""
-    lanes = d.machine.active(mask)
-    return list(range(d.machine.lanes)) if lanes is None else np.flatnonzero(lanes).tolist()
-
-
 def global_position(d: Decode, site: Site, lane: int, address: int, size: int) -> int:
     """Where bytes at a global address lie in the arena. Raises OutOfBoundsError, MisalignedError."""
     if address % UNIT:

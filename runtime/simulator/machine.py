@@ -181,6 +181,11 @@ class Machine:
             return self.live
         return mask if self.live is None else mask & self.live
 
+    def lane_numbers(self, mask: Array | None) -> Array:
+        """The numbers of the lanes that a mask of the scheduler means."""
+        lanes = self.active(mask)
+        return np.arange(self.lanes) if lanes is None else np.flatnonzero(lanes)
+
     def kill(self, mask: Array | None) -> None:
         """Make lanes exit."""
         live = np.zeros(self.lanes, np.bool_) if mask is None else self.live_mask() & ~mask

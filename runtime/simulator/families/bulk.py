@@ -14,7 +14,6 @@ from runtime.simulator.bulk_operands import (
     SharedRange,
     Signal,
     global_position,
-    lanes_of,
     multicast,
 )
 from runtime.simulator.decode import Decode, Step
@@ -54,7 +53,7 @@ def decode_bulk(d: Decode) -> Step | None:
 def _commit(d: Decode) -> Step | None:
     d.finish(0)
     transfers = d.binding.transfers
-    return (lambda mask: transfers.commit(lanes_of(d, mask))) if transfers.is_late else None
+    return (lambda mask: transfers.commit(d.machine.lane_numbers(mask).tolist())) if transfers.is_late else None
 
 
 def _wait(d: Decode) -> Step | None:
@@ -64,7 +63,9 @@ def _wait(d: Decode) -> Step | None:
     if pending < 0:
         raise d.error(OperandError, "cp.async.bulk.wait_group needs a number of groups from 0 on")
     transfers = d.binding.transfers
-    return (lambda mask: transfers.wait(lanes_of(d, mask), pending, is_read)) if transfers.is_late else None
+    if not transfers.is_late:
+        return None
+    return lambda mask: transfers.wait(d.machine.lane_numbers(mask).tolist(), pending, is_read)
 
 
 def _prefetch(d: Decode) -> Step:
@@ -76,7 +77,7 @@ def _prefetch(d: Decode) -> Step:
     source, size = address_values(d, d.address(0), 64), _size(d, site, 1)
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             global_position(d, site, lane, int(source()[lane]), size(lane))
 
     return step
@@ -116,7 +117,7 @@ def _to_shared(d: Decode, target: str, source: str, is_reduction: bool) -> Step:
     global_source = address_values(d, d.address(1), 64) if from_global else None
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             count = size(lane)
             start, cell = destination.start(lane), signal.cell(lane)
             reads, origin = None, None
@@ -158,7 +159,7 @@ def _to_global(d: Decode, source: str, is_reduction: bool) -> Step:
     chosen = d.read_narrow(3 + has_policy, TYPES["u16"]) if has_mask else None
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             count = size(lane)
             where = global_position(d, site, lane, int(target()[lane]), count)
             start = origin.start(lane)

@@ -44,7 +44,7 @@ def decode_bulk_clear(d: Decode) -> Step:
             shared.cells[8][index] = zero
 
     def step(mask: Array | None) -> None:
-        lanes = np.flatnonzero(machine.live_mask() if mask is None else mask & machine.live_mask())
+        lanes = machine.lane_numbers(mask)
         where = (addresses()[lanes] & 0xFFFFFFFF).tolist()
         for lane, address, size in zip(lanes.tolist(), where, sizes[lanes].tolist(), strict=True):
             clear(lane, address, size)

@@ -354,7 +354,7 @@ def _printf(d: Decode, arguments: Sequence[Operand], results: Sequence[Operand])
         return count
 
     def step(mask: Array | None) -> None:
-        lanes = np.flatnonzero(machine.live_mask() if mask is None else mask & machine.live_mask())
+        lanes = machine.lane_numbers(mask)
         where = text.take(lanes).view(np.uint64)[:, 0].tolist()
         data = buffer.take(lanes).view(np.uint64)[:, 0].tolist()
         counts = [one(lane, a, b) for lane, a, b in zip(lanes.tolist(), where, data, strict=True)]
@@ -371,7 +371,7 @@ def _assertion(d: Decode, arguments: Sequence[Operand], results: Sequence[Operan
     machine = d.machine
 
     def step(mask: Array | None) -> None:
-        lanes = np.flatnonzero(machine.live_mask() if mask is None else mask & machine.live_mask())[:1]
+        lanes = machine.lane_numbers(mask)[:1]
         if lanes.size:
             message, file, line, function, _ = [int.from_bytes(end.take(lanes).tobytes(), "little") for end in ends]
             lane = int(lanes[0])
@@ -397,7 +397,7 @@ def decode_alloca(d: Decode) -> Step:
     machine, stack = d.machine, d.binding.calls
 
     def step(mask: Array | None) -> None:
-        lanes = np.flatnonzero(machine.live_mask() if mask is None else mask & machine.live_mask())
+        lanes = machine.lane_numbers(mask)
         try:
             target[lanes] = stack.reserve(lanes, size[lanes].astype(np.int64), alignment)
         except StackOverflowFault as fault:

@@ -6,7 +6,6 @@ between proxies matter to hazard tracking. Source: PTX ISA, "membar, fence".
 
 from collections.abc import Callable
 
-from runtime.simulator.bulk_operands import lanes_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
@@ -92,7 +91,7 @@ def _tensormap(d: Decode) -> Step | None:
         raise d.error(OperandError, f"fence.proxy.tensormap::generic.acquire covers {MAP_BYTES} bytes")
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             maps.acquired(int(values()[lane]), int(machine.cta_of_lane[lane]))
 
     return step

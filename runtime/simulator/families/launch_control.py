@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, lanes_of
+from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import HazardError
 from runtime.simulator.program import Operand, Sink
@@ -46,7 +46,7 @@ def decode_cluster_launch(d: Decode) -> Step:
     size, stride = machine.geometry.cluster_size, machine.shared.stride
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             start, cell = destination.start(lane), signal.cell(lane)
             response = _take_cluster(d, lane)
             rank = start // stride % size

@@ -3,7 +3,7 @@
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.bulk_operands import COMPLETE, lanes_of
+from runtime.simulator.bulk_operands import COMPLETE
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.program import Operand
 from runtime.simulator.reductions import OPERATIONS, Combine, combiner
@@ -66,7 +66,7 @@ def _store(d: Decode, space: str | None, items: tuple[Operand, ...], bits: int, 
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
-        numbers = lanes_of(d, mask)
+        numbers = d.machine.lane_numbers(mask).tolist()
         if not numbers:
             return
         starts, cells = target(lanes).tolist(), (signal(lanes) >> 3).tolist()

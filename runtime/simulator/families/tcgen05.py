@@ -17,7 +17,7 @@ from runtime.simulator.families.load_store import address_values
 from runtime.simulator.families.matrix import all_members
 from runtime.simulator.families.tcgen05_mma import decode_mma
 from runtime.simulator.families.tcgen05_move import decode_load, decode_store
-from runtime.simulator.families.tcgen05_site import TensorSite, group_size, lanes_of
+from runtime.simulator.families.tcgen05_site import TensorSite, group_size
 from runtime.simulator.machine import WARP
 from runtime.simulator.shared_access import CLUSTER, OWN, positions
 from runtime.simulator.shared_tiles import TileReader
@@ -154,7 +154,7 @@ def _commit(d: Decode) -> Step:
     size, stride = d.machine.geometry.cluster_size, d.machine.shared.stride
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d.machine, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             one = np.zeros(d.machine.lanes, np.bool_)
             one[lane] = True
             position = int(where(one)[0])
@@ -249,7 +249,7 @@ def _single(d: Decode, site: Site, run: Callable[[int], None]) -> Step:
     """A step that runs once for each active thread."""
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d.machine, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             try:
                 run(lane)
             except (DescriptorError, TensorMemoryError) as problem:

@@ -1,11 +1,8 @@
 """The place of a tcgen05 instruction: its tensor core, its errors, and what hazard tracking hears of it."""
 
-import numpy as np
-
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode
 from runtime.simulator.errors import OperandError, SimulatorError
-from runtime.simulator.machine import Machine
 from runtime.simulator.shared_tiles import Tile, TileReader
 from runtime.simulator.tensor_core import TensorCore
 from runtime.simulator.types import Array
@@ -17,12 +14,6 @@ def group_size(d: Decode) -> int:
     if size == 2 and d.machine.geometry.cluster_size % 2:
         raise d.error(OperandError, "cta_group::2 needs clusters with an even number of CTAs")
     return size
-
-
-def lanes_of(machine: Machine, mask: Array | None) -> list[int]:
-    """The active lanes."""
-    lanes = machine.active(mask)
-    return list(range(machine.lanes)) if lanes is None else np.flatnonzero(lanes).tolist()
 
 
 def _core(d: Decode) -> TensorCore:

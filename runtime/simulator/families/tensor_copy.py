@@ -12,7 +12,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.box import CHUNK, Box, Units, box_of, shared_chunks, swap_halves
-from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, lanes_of, multicast
+from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, multicast
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import (
     HazardError,
@@ -204,7 +204,7 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
         return _refuse(d, f".{mode.name}")
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             box, base = tensor.box(lane)
             start, cell, size = destination.start(lane), signal.cell(lane), tensor.size(box)
             read = _reader(tensor, box, base, lane, machine.memory.arena)
@@ -224,7 +224,7 @@ def _refuse(d: Decode, what: str) -> Step:
     """A form that decodes but cannot run."""
 
     def step(mask: Array | None) -> None:
-        if lanes_of(d, mask):
+        if d.machine.lane_numbers(mask).size:
             raise d.unsupported(f"running {what}")
 
     return step
@@ -308,7 +308,7 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
     source = machine.shared.cells[CHUNK]
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             box, base = tensor.box(lane)
             cells, swapped = _placed(d, origin, box, lane, origin.start(lane), tensor.size(box))
             read = _shared_reader(source, cells, swapped)
@@ -371,7 +371,7 @@ def decode_prefetch(d: Decode) -> Step:
     tensor = TensorOperand(d, site, 0, dimensions, mode, 1 if has_offsets else None)
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             box, _ = tensor.box(lane)
             if not mode.name.startswith("im2col::w"):
                 tensor.units(box, lane)

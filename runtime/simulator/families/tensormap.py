@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.bulk_operands import lanes_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
 from runtime.simulator.families.load_store import address_values
@@ -55,7 +54,7 @@ def _replace(d: Decode) -> Step:
     tracker = d.binding.hazards
 
     def step(mask: Array | None) -> None:
-        for lane in lanes_of(d, mask):
+        for lane in d.machine.lane_numbers(mask).tolist():
             value = int(values[lane])
             if value >> (8 * size):
                 raise place.site.error(
