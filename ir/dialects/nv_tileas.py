@@ -193,6 +193,25 @@ class TiledStore(Op):
     effect = WRITE
 
 
+@op("nv_tileas.staged_store")
+class StagedStore(Op):
+    """A tile to one tile of a partition by way of shared memory in layout `shared`; before scheduling.
+
+    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can be
+    told on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global memory.
+    """
+
+    value = Operand()
+    view = Operand()
+    index = Variadic()
+    shared = Attr(Attribute)
+    atom = Attr(str)
+    bytes = Attr(int)
+    ordered = flag()
+
+    effect = WRITE
+
+
 @op("nv_tileas.gather")
 class Gather(Op):
     """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`."""
@@ -309,10 +328,12 @@ class PipelineType(Type):
 class CreatePipeline(Op):
     """A full and an empty mbarrier for each stage, 8 bytes each, from byte `offset` of shared memory on.
 
-    One arrival (with its bytes) fills a stage; `consumers` arrivals, of warps or of threads (`each`), empty it.
+    `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor copies, one of each
+    thread that copies by cp.async. `consumers` arrivals, of warps or of threads (`each`), empty it.
     """
 
     offset = Attr(int)
+    producers = Attr(int, 1)
     consumers = Attr(int)
     each = Attr(str, "warp")
     result = Result()
@@ -322,12 +343,22 @@ class CreatePipeline(Op):
 
 @op("nv_tileas.async.pipeline.producer_acquire")
 class ProducerAcquire(Op):
-    """Wait until a stage is empty in the round of parity `phase`, then announce the `bytes` that will fill it."""
+    """Wait until a stage is empty in the round of parity `phase`; one thread announces `bytes` of tensor copies."""
 
     pipeline = Operand()
     stage = Operand()
     phase = Operand()
     bytes = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.producer_commit")
+class ProducerCommit(Op):
+    """Each thread arrives at a stage's full barrier when all its asynchronous copies up to here have landed."""
+
+    pipeline = Operand()
+    stage = Operand()
 
     effect = WRITE
 
@@ -348,6 +379,35 @@ class TiledTmaLoad(Op):
     dims = Attr[Any](object)
     tile = Attr[Any](object)
     boxes = Attr[Any](object)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.tiled_tma_store")
+class TiledTmaStore(Op):
+    """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
+
+    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` as in staged_store. The accelerator clips
+    what lies outside the array. What comes next may use registers and other memory at once; scratch is used again when
+    it has been read.
+    """
+
+    value = Operand()
+    index = Variadic()
+    shared = Attr(Attribute)
+    atom = Attr(str)
+    tensormap = Attr(int)
+    dims = Attr[Any](object)
+    tile = Attr[Any](object)
+    boxes = Attr[Any](object)
+    ordered = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.store_wait")
+class StoreWait(Op):
+    """Wait until this thread's tensor stores have reached global memory; behind a barrier all threads see them."""
 
     effect = WRITE
 
@@ -376,8 +436,12 @@ class ConsumerRelease(Op):
 
 @op("nv_tileas.async.agent_switch")
 class AgentSwitch(Op):
-    """Two agents run side by side: one thread of a warpgroup of its own produces, all other warps consume."""
+    """Two agents run side by side: a warpgroup of its own produces, all other warps consume.
 
+    One thread of the producer acts for it, all of them where the producer copies `by_threads`.
+    """
+
+    by_threads = flag()
     producer = RegionField()
     consumer = RegionField()
 

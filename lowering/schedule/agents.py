@@ -1,6 +1,6 @@
-"""Producer and consumer agents: loops whose tiles the tensor memory accelerator brings into a ring of stages.
+"""Producer and consumer agents: loops whose tiles a warpgroup of its own brings into a ring of stages.
 
-    producer   one thread: wait until a stage is empty, announce its bytes, start the boxes; next stage
+    producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring has a full and an empty mbarrier a stage; the parity of a stage's round flips when the ring wraps. The
 producer computes what it needs again (counters, tile indices), so nothing but the stages crosses between the agents.
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
-from ir.types import I1, I32, PartitionViewType
-from lowering.layouts.boxes import Boxes, boxes
-from lowering.placement.oracle import contiguous_dim
+from ir.types import I1, I32
+from lowering.schedule.fills import Boxed, Fill, Threaded, announced, arrivals, boxed, threaded
 from lowering.schedule.rings import slice_of, tile_of
-from lowering.schedule.tensormaps import replicable, tensor_map
+from lowering.schedule.tensormaps import replicable
 
 if TYPE_CHECKING:
     from lowering.schedule.pipelining import Scheduler
@@ -34,11 +33,19 @@ class Job:
     body: Block  # of the source
     copies: list[nv_tileas.TiledCopy]
     buffers: list[Value]
-    plans: list[Boxes]
-    maps: list[int]
+    fills: list[Fill]
     pipeline: Value
     stages: int
-    bytes: int
+
+    def inputs(self) -> list[Value]:
+        """What its copies are told: their tile's coordinates, and the view where threads copy."""
+        pairs = zip(self.copies, self.fills, strict=True)
+        return [v for copy, fill in pairs for v in source_operands(copy, fill)]
+
+
+def source_operands(copy: nv_tileas.TiledCopy, fill: Fill) -> list[Value]:
+    """Operands of a copy that its producer must have: a tensor map stands in for the view."""
+    return list(copy.index if isinstance(fill, Boxed) else copy.operands)
 
 
 @dataclass
@@ -48,28 +55,23 @@ class Agents:
     common: Builder
     ops: list[Op]
     arguments: dict[Value, int]
+    by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> list[tuple[Boxes, dict[str, Any]]] | None:
-        """Boxes and tensor maps of a loop's copies, None where the producer cannot make all of them."""
-        found: list[tuple[Boxes, dict[str, Any]]] = []
-        for copy in copies:
-            kind, shared = tile_of(copy)
-            view = copy.view.type
-            if not copy.tma or not isinstance(view, PartitionViewType):
-                return None
-            contiguous = contiguous_dim(view)
-            boxed = None if contiguous is None else boxes(kind.shape, contiguous, shared)
-            record = None if boxed is None else tensor_map(copy.view, boxed, self.arguments)
-            if boxed is None or record is None:
-                return None
-            found.append((boxed, record))
+    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> list[Fill] | None:
+        """How the producer fills each tile of a loop's stage, None where it cannot make all of them."""
+        fills: list[Fill] = []
         outside = [op.lower, op.upper, op.step]
         for copy in copies:
-            inner = slice_of(list(copy.index), op.body.block) or []
-            outside += [v for each in inner for v in each.operands] + list(copy.index)
-        return found if self.above(outside) is not None else None
+            fill = boxed(copy, self.arguments) or (threaded(copy) if self.by_threads else None)
+            if fill is None:
+                return None
+            fills.append(fill)
+            operands = source_operands(copy, fill)
+            inner = slice_of(operands, op.body.block) or []
+            outside += [v for each in inner for v in each.operands] + operands
+        return fills if self.above(outside) is not None else None
 
     def above(self, operands: list[Value]) -> list[Op] | None:
         """The kernel's top-level ops that compute `operands`, in order; None where one cannot be computed again."""
@@ -96,7 +98,8 @@ class Agents:
         for job in self.jobs:
             Producer(self, job, b).build()
         regions = [Region([producer]), Region([consumer])]
-        self.common.add(nv_tileas.AgentSwitch, types=(), regions=regions)
+        whole = any(isinstance(fill, Threaded) for job in self.jobs for fill in job.fills)
+        self.common.add(nv_tileas.AgentSwitch, types=(), regions=regions, by_threads=whole)
 
 
 class Producer:
@@ -117,9 +120,9 @@ class Producer:
     def build(self) -> None:
         """Counter, stage and phase go round; each iteration fills one stage."""
         job, b, op = self.job, self.b, self.job.loop
-        indices = [v for copy in job.copies for v in copy.index]
-        inner = list(slice_of(indices, job.body) or [])
-        outside = [op.lower, op.upper, op.step, *indices, *(v for each in inner for v in each.operands)]
+        wanted = job.inputs()
+        inner = list(slice_of(wanted, job.body) or [])
+        outside = [op.lower, op.upper, op.step, *wanted, *(v for each in inner for v in each.operands)]
         for each in self.agents.above(outside) or []:
             self.clone(each, b)
         lower, upper, step = (self.values.get(v, v) for v in (op.lower, op.upper, op.step))
@@ -130,21 +133,36 @@ class Producer:
         inside = Builder(block, op.location)
         one = inside.value(arith.Constant, types=[I32], value=1)
         before = inside.value(arith.XOrI, phase, one)
-        inside.add(nv_tileas.ProducerAcquire, job.pipeline, stage, before, types=(), bytes=job.bytes)
+        inside.add(
+            nv_tileas.ProducerAcquire, job.pipeline, stage, before, types=(), bytes=announced(job.copies, job.fills)
+        )
         for each in inner:
             self.clone(each, inside)
-        for copy, buffer, plan, number in zip(job.copies, job.buffers, job.plans, job.maps, strict=True):
-            index = [self.values.get(v, v) for v in copy.index]
-            inside.add(
-                nv_tileas.TiledTmaLoad, buffer, stage, job.pipeline, *index, types=(), tensormap=number,
-                segments=(1, 1, 1, len(index)), dims=plan.dims, boxes=plan.places,
-                tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
-            )  # fmt: skip
+        for copy, buffer, fill in zip(job.copies, job.buffers, job.fills, strict=True):
+            self.fill(copy, buffer, fill, stage, inside)
+        if any(isinstance(fill, Threaded) for fill in job.fills):
+            inside.add(nv_tileas.ProducerCommit, job.pipeline, stage, types=())
         inside.add(scf.Yield, *advance(inside, stage, phase, job.stages), types=())
         b.add(
             scf.For, lower, upper, step, zero, zero, types=[I32, I32], segments=(1, 1, 1, 2),
             regions=[Region([block])], **op.attributes,
         )  # fmt: skip
+
+    def fill(self, copy: nv_tileas.TiledCopy, buffer: Value, fill: Fill, stage: Value, b: Builder) -> None:
+        """One tile of a stage."""
+        operands = [self.values.get(v, v) for v in source_operands(copy, fill)]
+        if isinstance(fill, Boxed):
+            plan = fill.boxes
+            b.add(
+                nv_tileas.TiledTmaLoad, buffer, stage, self.job.pipeline, *operands, types=(),
+                segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
+                tensormap=self.agents.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
+            )  # fmt: skip
+        else:
+            b.add(
+                nv_tileas.AsyncTiledCopy, buffer, stage, *operands, types=(), segments=(1, 1, 0, 1, len(operands) - 1),
+                bytes=copy.bytes, threads=fill.layout, asynchronous=True, ragged=copy.ragged,
+            )  # fmt: skip
 
 
 def advance(b: Builder, stage: Value, phase: Value, stages: int) -> tuple[Value, Value]:
@@ -165,7 +183,7 @@ class Consumer:
         self.op = op
         self.copies = copies
 
-    def build(self, plans: list[tuple[Boxes, dict[str, Any]]], stages: int, b: Builder) -> None:
+    def build(self, fills: list[Fill], stages: int, b: Builder) -> None:
         """The loop here, and its job for the producer."""
         op, body, scheduler = self.op, self.op.body.block, self.scheduler
         rewriter = scheduler.rewriter
@@ -174,16 +192,12 @@ class Consumer:
         warps = rewriter.func.warps
         pipeline = self.agents.common.value(
             nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=rewriter.free,
-            consumers=32 * warps if plain else warps, each="thread" if plain else "warp",
+            consumers=32 * warps if plain else warps, each="thread" if plain else "warp", producers=arrivals(fills),
         )  # fmt: skip
         rewriter.free += 2 * BARRIER_BYTES * stages
-        job_bytes = sum(tile_of(c)[1].size_bytes for c in self.copies)
-        maps = [self.agents.map_number(record) for _, record in plans]
         source = Block()  # the body as the producer reads it: arguments and ops of the source
         source.args, source.ops = body.args, list(body.ops)
-        self.agents.jobs.append(
-            Job(op, source, self.copies, buffers, [p for p, _ in plans], maps, pipeline, stages, job_bytes)
-        )
+        self.agents.jobs.append(Job(op, source, self.copies, buffers, fills, pipeline, stages))
         flying = in_flight(body)
         if flying is not None:
             flying[0].attributes["pending"] = 1
@@ -193,6 +207,8 @@ class Consumer:
         rewriter.values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
         inside.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
+        if read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in fills):
+            inside.add(nv_tileas.AsyncFence, types=())  # cp.async writes by the generic proxy, wgmma reads by the other
         for copy, buffer in zip(self.copies, buffers, strict=True):
             view = inside.add(nv_tileas.BufferView, buffer, stage, types=[copy.result.type], segments=(1, 1))
             rewriter.values[copy.result] = view.result
@@ -216,6 +232,11 @@ class Consumer:
             source_result = op.results[flying[1]]
             done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
             rewriter.values[source_result] = done.result
+
+
+def read_asynchronously(body: Block) -> bool:
+    """Does a warpgroup product of this body read shared memory?"""
+    return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in body.ops)
 
 
 def in_flight(body: Block) -> tuple[nv_tileas.Dot, int] | None:

@@ -73,7 +73,8 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     block = func.body.block
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
-    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)})
+    moves = target.has(Feature.WGMMA) and target.has(Feature.SETMAXNREG)
+    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, inside, agents).run(ops, Builder(consumer, func.location))
     if agents.jobs:
@@ -241,11 +242,11 @@ class Scheduler:
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = self.stages(ahead)
         alone = bool(ahead) and not self.depth and len(ahead) == len(copies)
-        plans = self.agents.plan(op, ahead) if alone else None
+        fills = self.agents.plan(op, ahead) if alone else None
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
-        elif plans is not None:
-            Consumer(self, self.agents, op, ahead).build(plans, stages, b)
+        elif fills is not None:
+            Consumer(self, self.agents, op, ahead).build(fills, stages, b)
         else:
             _Pipeline(self, op, ahead, stages).build(b)
 

@@ -25,7 +25,7 @@ GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX 
 BARRIER_BYTES = 8  # PTX ISA, mbarrier object
 CONSUMER_BARRIER = 1  # named barrier of the consumers; 0 is that of the whole block
 REGISTERS_PER_SM = 65536  # CUDA C++ Programming Guide, compute capability table
-PRODUCER_REGISTERS = 40  # the producer's loop takes fewer; the rest of its share goes to the consumers
+PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 
 
 class SharedTile:
@@ -98,7 +98,7 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
         for barriers in x.pipelines:
             for stage in range(barriers.stages):
                 full, empty = (barriers.at(emitter, None, e, stage) for e in (False, True))
-                emitter.effect(nvgpu_hopper.MBarrierInit, full, count=1)
+                emitter.effect(nvgpu_hopper.MBarrierInit, full, count=barriers.op.producers)
                 emitter.effect(nvgpu_hopper.MBarrierInit, empty, count=barriers.op.consumers)
         emitter.effect(nvgpu_hopper.FenceMBarrierInit)
 
@@ -114,7 +114,12 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
         count = PRODUCER_REGISTERS if produces else share
         if moves:
             emitter.effect(nvgpu_hopper.SetMaxNReg, action="dec" if produces else "inc", count=count)
-        if produces:
+        if produces and op.by_threads:
+            x.elected = alone
+            with emitter.agent(consumers, WARPGROUP // 32):
+                x.ops(region.block)
+            x.elected = None
+        elif produces:
             branch(x, alone, lambda region=region: x.ops(region.block))
         else:
             emitter.consumers = consumers
@@ -133,9 +138,18 @@ def producer_acquire(x: Expander, op: nv_tileas.ProducerAcquire) -> None:
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     stage = x.scalar(op.stage)
     emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, barriers.at(emitter, stage, True), x.scalar(op.phase))
-    emitter.effect(
-        nvgpu_hopper.MBarrierArriveExpectTx, barriers.at(emitter, stage, False), segments=(1, 0), txcount=op.bytes
-    )
+    if op.bytes:
+        operands = [barriers.at(emitter, stage, False), *([] if x.elected is None else [x.elected])]
+        emitter.effect(
+            nvgpu_hopper.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes
+        )
+
+
+def producer_commit(x: Expander, op: nv_tileas.ProducerCommit) -> None:
+    """cp.async.mbarrier.arrive.noinc on the full barrier."""
+    emitter = x.emitter
+    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    emitter.effect(nvgpu_hopper.MBarrierCpAsyncArrive, full)
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
@@ -147,11 +161,12 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     dims: tuple[int, ...] = op.dims
     corner = [emitter.multiply(x.scalar(index[d]), n) for d, n in zip(dims, op.tile, strict=True)]
     corner = [c if c.type == I32 else emitter.emit(arith.TruncI, c, types=[I32]) for c in corner]
+    elected = [] if x.elected is None else [x.elected]
     for offsets, place in op.boxes:
         coordinates = [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
         emitter.effect(
             nvgpu_hopper.TmaLoad, emitter.pointer(target, None, 1, place), full, x.tensor_map(op.tensormap),
-            *coordinates, segments=(1, 1, 1, len(coordinates), 0),
+            *coordinates, *elected, segments=(1, 1, 1, len(coordinates), len(elected)),
         )  # fmt: skip
 
 
@@ -248,6 +263,7 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.CreatePipeline: create_pipeline,
     nv_tileas.AgentSwitch: agent_switch,
     nv_tileas.ProducerAcquire: producer_acquire,
+    nv_tileas.ProducerCommit: producer_commit,
     nv_tileas.TiledTmaLoad: tma_load,
     nv_tileas.ConsumerWait: consumer_wait,
     nv_tileas.ConsumerRelease: consumer_release,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,24 @@ class Emitter:
         self.block.ops[:0] = self.prelude.block.ops
         for op in self.prelude.block.ops:
             op.parent = self.block
+
+    @contextmanager
+    def agent(self, first: int, warps: int) -> Generator[None]:
+        """Code for the `warps` warps from thread `first` on: they number themselves from 0.
+
+        What depends on the thread alone stands where the agent's code begins.
+        """
+        start, entry = self.builder.block, len(self.builder.block.ops)
+        outer = self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base
+        self.open.add(self.prelude.block)
+        self.prelude, self.warps = Builder(Block()), warps
+        self._constants, self._linear = {}, {}
+        self._thread = self.prelude.value(arith.SubI, self.thread, self.constant(first))
+        yield
+        start.ops[entry:entry] = self.prelude.block.ops
+        for op in self.prelude.block.ops:
+            op.parent = start
+        self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base = outer
 
     def visible(self, value: Value) -> bool:
         """Whether a value made earlier may be used here: the block it stands in has not been closed."""

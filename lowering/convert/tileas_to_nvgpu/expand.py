@@ -67,6 +67,7 @@ class Expander:
         self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
         self.maxnreg = 0
         self.producers = 0  # threads beside those that compute
+        self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
 
     def tensor_map(self, number: int) -> Value:
         """The parameter of a tensor map."""

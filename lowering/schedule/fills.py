@@ -1,0 +1,79 @@
+"""How a producer agent fills a stage: boxes by the tensor memory accelerator, else cp.async by a warpgroup of its own.
+
+Both end on the stage's full barrier: one arrival announces the bytes of the boxes, and each copying thread arrives when
+its own copies have landed, so one ring may hold tiles of both kinds. Source: PTX ISA, cp.async.mbarrier.arrive;
+CUTLASS's mainloop MainloopSm90CpAsyncGmmaWarpSpecialized has the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ir.core import Value
+from ir.dialects import nv_tileas
+from ir.types import PartitionViewType
+from lowering.atoms.wgmma import WARPGROUP
+from lowering.layouts.access import async_copy
+from lowering.layouts.boxes import Boxes, boxes
+from lowering.layouts.layout import Layout
+from lowering.placement.oracle import contiguous_dim
+from lowering.schedule.rings import tile_of
+from lowering.schedule.tensormaps import tensor_map
+from lowering.selection import copy_threads
+
+COPY_WARPS = WARPGROUP // 32  # setmaxnreg acts on warpgroups, so a producer has one; PTX ISA, setmaxnreg
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """Tensor copies that one thread starts; `record` is the tensor map's in the launch manifest."""
+
+    boxes: Boxes
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Threaded:
+    """cp.async; `layout` says which thread of the producer copies what."""
+
+    layout: Layout
+
+
+Fill = Boxed | Threaded
+
+
+def boxed(copy: nv_tileas.TiledCopy, arguments: dict[Value, int]) -> Boxed | None:
+    """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array."""
+    view = copy.view.type
+    if not copy.tma or not isinstance(view, PartitionViewType):
+        return None
+    kind, shared = tile_of(copy)
+    contiguous = contiguous_dim(view)
+    plan = None if contiguous is None else boxes(kind.shape, contiguous, shared)
+    record = None if plan is None else tensor_map(copy.view, plan, arguments)
+    return None if plan is None or record is None else Boxed(plan, record)
+
+
+def threaded(copy: nv_tileas.TiledCopy) -> Threaded | None:
+    """cp.async by the threads of one warpgroup, None where no such copy makes this layout."""
+    view = copy.view.type
+    contiguous = contiguous_dim(view) if isinstance(view, PartitionViewType) else None
+    if contiguous is None or not isinstance(view, PartitionViewType):
+        return None
+    layout = copy_threads(view, COPY_WARPS, copy.bytes)
+    plan = async_copy(layout, view.tile, contiguous, tile_of(copy)[1], copy.bytes)
+    return Threaded(layout) if plan is not None and plan.bytes == copy.bytes else None
+
+
+def arrivals(fills: Sequence[Fill]) -> int:
+    """Arrivals that fill a stage: one that announces bytes, and one of each copying thread."""
+    by_threads = any(isinstance(fill, Threaded) for fill in fills)
+    return int(any(isinstance(fill, Boxed) for fill in fills)) + (WARPGROUP if by_threads else 0)
+
+
+def announced(copies: Sequence[nv_tileas.TiledCopy], fills: Sequence[Fill]) -> int:
+    """Bytes that tensor copies bring to a stage."""
+    pairs = zip(copies, fills, strict=True)
+    return sum(tile_of(copy)[1].size_bytes for copy, fill in pairs if isinstance(fill, Boxed))
