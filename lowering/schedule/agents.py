@@ -198,7 +198,7 @@ class Consumer:
         source = Block()  # the body as the producer reads it: arguments and ops of the source
         source.args, source.ops = body.args, list(body.ops)
         self.agents.jobs.append(Job(op, source, self.copies, buffers, fills, pipeline, stages))
-        flying = in_flight(body)
+        flying = in_flight(body, self.copies)
         if flying is not None:
             flying[0].attributes["pending"] = 1
         lower, upper, step = scheduler.values([op.lower, op.upper, op.step])
@@ -239,13 +239,16 @@ def read_asynchronously(body: Block) -> bool:
     return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in body.ops)
 
 
-def in_flight(body: Block) -> tuple[nv_tileas.Dot, int] | None:
+def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.Dot, int] | None:
     """The body's only product and the place of its accumulator, where it may run on into the next iteration.
 
-    Its operands must come from shared memory alone, and nothing else in the body may touch the accumulator.
+    Its operands must come from shared memory alone, all of them from the ring: a buffer that the consumers fill
+    themselves is written again at once. Nothing else in the body may touch the accumulator.
     """
     products = [each for each in body.ops if isinstance(each, nv_tileas.Dot)]
     if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in body.ops):
+        return None
+    if any(isinstance(each, nv_tileas.TiledCopy) and each not in ring for each in body.ops):
         return None
     dot = products[0]
     users = [each for each in body.ops[:-1] if dot.c in each.operands or dot.result in each.operands]

@@ -1,0 +1,102 @@
+"""The ring of sm_90a where tensor copies are not legal or not wanted: a producer warpgroup copies by cp.async."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import tilesat
+from runtime.ptxas import assemble
+from runtime.simulator import SimulatorError
+from tests.lowering.test_hopper import check
+from tests.tilesat.example_cases import EXAMPLES, Case, gemm, padded
+from tilesat.kernel import Kernel
+
+Options = tuple[int, int, tuple[str, ...]]
+TMA, MIXED = (8, 8, ("tma",)), (4, 8, ())
+
+
+@cache
+def compiled(options: Options) -> Kernel:
+    """The GEMM of the examples; promised are rows of B from multiples of `unit` elements on, and k of `depth`."""
+    unit, depth, forbid = options
+    text = (EXAMPLES / "gemm.mlir").read_text()
+    text = text.replace("%b_pitch = assume div_by<8>", f"%b_pitch = assume div_by<{unit}>")
+    text = text.replace("%depth = assume div_by<8>", f"%depth = assume div_by<{depth}>")
+    return tilesat.compile(text, "sm_90a", forbid=forbid)
+
+
+def case_of(k: int, unit: int) -> Case:
+    """Rows of B that start at odd multiples of `unit` elements; no extent is a multiple of the tile's."""
+    made = gemm(130, 96, k)
+    pitch = -(-k // (2 * unit)) * 2 * unit + unit
+    arguments: list[Any] = list(made.arguments)
+    arguments[1], arguments[8] = padded(made.arguments[1][:96, :k], pitch), pitch
+    return replace(made, arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "arrivals", "copies"),
+    [
+        (TMA, 128, {16: 16}),
+        ((8, 1, ("tma",)), 128, {16: 16}),
+        (MIXED, 129, {8: 16}),
+        ((4, 1, ()), 129, {8: 16}),
+        ((2, 2, ()), 129, {4: 32}),
+    ],
+    ids=["tma forbidden", "tma forbidden, ragged", "8 bytes", "8 bytes, ragged", "4 bytes"],
+)
+def test_copies_of_every_width_fill_the_ring(options: Options, arrivals: int, copies: dict[int, int]) -> None:
+    """A and B by cp.async where tensor copies are forbidden; else only B, whose rows are not 16-byte aligned."""
+    kernel, (unit, depth, _) = compiled(options), options
+    counts = re.findall(r"mbarrier\.init\S+ \S+ (\d+);", kernel.ptx)
+    assert counts == [str(arrivals), "4"] * 4  # full: producers; empty: a lane of each consumer warp; four stages
+    sizes = [int(n) for n in re.findall(r"cp\.async\.c\w\.\S+ \[\S+\], \[\S+\], (\d+)", kernel.ptx)]
+    assert {size: sizes.count(size) for size in sizes} == copies
+    assert kernel.ptx.count("cp.async.bulk.tensor") == (arrivals == 129)
+    made = assemble(kernel.ptx, "sm_90a")
+    assert (made.spill_stores, made.warnings, made.infos) == (0, (), ())
+    check(case_of({8: 392, 2: 390, 1: 389}[depth], unit), kernel)
+
+
+def test_rows_at_any_element_are_loaded_by_the_consumers() -> None:
+    """Neither copy is legal for B: plain loads, and then no product runs on while its operand is overwritten."""
+    kernel = compiled((1, 1, ()))
+    assert re.findall(r"mbarrier\.init\S+ \S+ (\d+);", kernel.ptx)[0] == "1"
+    assert kernel.ptx.count("cp.async.bulk.tensor") == 1
+    assert "cp.async.c" not in kernel.ptx
+    check(case_of(389, 1), kernel)
+
+
+MUTATIONS: dict[str, tuple[Options, str, str]] = {
+    "one arrival too few is awaited": (TMA, r"(mbarrier\.init\S+ \S+) 128;", r"\1 127;"),
+    "one arrival too many is awaited": (MIXED, r"(mbarrier\.init\S+ \S+) 129;", r"\1 130;"),
+    "nobody says that copies have landed": (TMA, r"cp\.async\.mbarrier\.arrive\S+ \S+;", ""),
+    "the arrival counts itself": (TMA, r"(cp\.async\.mbarrier\.arrive)\.noinc", r"\1"),
+    "the arrival does not wait for the copies": (
+        TMA, r"cp\.async\.mbarrier\.arrive\.noinc\.shared::cta\.b64 (\S+);", r"mbarrier.arrive.shared::cta.b64 _, \1;",
+    ),
+    "no fence before the products read": (TMA, r"fence\.proxy\.async\.shared::cta;", ""),
+    "no fence where only B is copied": (MIXED, r"fence\.proxy\.async\.shared::cta;", ""),
+    "the producer does not wait": (TMA, r"\$W2:\s.*\s.*bra \$W2;", ""),
+    "consumers do not release": (TMA, r"@%p\d+ mbarrier\.arrive\.\S+ _, \[\S+\];", ""),
+    "every thread announces the bytes": (MIXED, r"@%p\d+ (mbarrier\.arrive\.expect_tx)", r"\1"),
+    "every thread starts the box": (MIXED, r"@%p\d+ (cp\.async\.bulk\.tensor)", r"\1"),
+    "producers number their threads otherwise": (TMA, r"(add\.s32 %r\d+, %r\d+), -128;", r"\1, -120;"),
+    "a copy reads beyond the edge": (TMA, r"(cp\.async\.cg\.\S+ \S+ \S+ 16), %r\d+;", r"\1;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutations_are_caught(name: str) -> None:
+    """A wrong number, a hazard or a deadlock. The ring goes round more than once."""
+    options, old, new = MUTATIONS[name]
+    kernel, case = compiled(options), case_of(392, options[0])
+    changed, count = re.subn(old, new, kernel.ptx, count=1)
+    assert count == 1
+    with pytest.raises((SimulatorError, AssertionError)):
+        check(case, kernel, changed)
