@@ -12,7 +12,7 @@ import numpy as np
 import tilesat
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
-from tilesat.execution import largest_error
+from tilesat.execution import check_arguments, largest_error, launch_arguments
 from tilesat.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
@@ -63,18 +63,17 @@ def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float 
     return found
 
 
-def simulate(kernel: Kernel, program: Program, hazards: bool = True) -> list[Any]:
-    """The arguments after a run of the PTX; with `hazards` races in shared memory and late copies end the run."""
-    memory, arguments, manifest = GlobalMemory(), program.arguments(), kernel.manifest
-    addresses = [memory.put(a) if isinstance(a, np.ndarray) else a for a in arguments]
+def simulate(kernel: Kernel, program: Program, hazards: bool = True, ptx: str = "") -> list[Any]:
+    """The arguments after a run of the kernel's PTX, or of `ptx`; `hazards` end it at races and late copies."""
+    memory, manifest = GlobalMemory(), kernel.manifest
+    arguments = check_arguments(kernel.entry, program.arguments())
+    addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
     launch(
-        kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"], args=addresses, memory=memory,
-        dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0,
+        ptx or kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"],
+        args=launch_arguments(manifest, arguments, addresses), memory=memory, dynamic_smem=manifest["dynamic_smem"],
+        hazards=hazards and manifest["dynamic_smem"] > 0,
     )  # fmt: skip
-    return [
-        memory.get(where, a.shape, a.dtype) if isinstance(a, np.ndarray) else a
-        for where, a in zip(addresses, arguments, strict=True)
-    ]
+    return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
 
 
 def interpret(kernel: Kernel, program: Program) -> list[Any]:
