@@ -8,8 +8,6 @@ tma.commit, tma.wait and matrix_descriptor.
 
 from __future__ import annotations
 
-from math import prod
-
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, OptionalOperand, Result, Variadic, VariadicResult, flag, op
 from ir.dialects.nvgpu import byte_size
 from ir.types import F32, I1, I32, I64, SHARED_PTR, TENSOR_MAP, LLVMPointerType, Type, VectorType
@@ -181,8 +179,12 @@ class TmaPrefetchDescriptor(Op):
 
 @op("nvgpu.fence.proxy.async")
 class FenceProxyAsync(Op):
-    """Orders the thread's accesses to shared memory before those that wgmma and tensor copies make for it."""
+    """Orders the thread's accesses to shared memory before those that wgmma and tensor copies make for it.
 
+    `everywhere`: its accesses to global memory too.
+    """
+
+    everywhere = flag()
     effect = WRITE
 
 
@@ -347,7 +349,8 @@ def descriptor_bits(lbo: int, sbo: int, swizzle: str) -> int:
 class StMatrix(Op):
     """Stores 1, 2 or 4 8x8 matrices of 16-bit elements: lane 8j+i gives the 16-byte row i of matrix j.
 
-    `value` is vector<n x 2 x T>, in the registers that ldmatrix of the same `transpose` would fill.
+    `value` is vector<n x 2 x T>, in the registers that ldmatrix of the same `transpose` would fill. Elements of 8 and
+    32 bits (vector<n x 4 x T>, vector<n x 1 x T>) move as parts and pairs of 16-bit ones, not transposed.
     """
 
     value = Operand(lambda t: isinstance(t, VectorType))
@@ -356,8 +359,10 @@ class StMatrix(Op):
     effect = WRITE
 
     def verify(self) -> None:
-        """One, two or four registers of 16-bit pairs."""
+        """One, two or four registers; transposed ones hold 16-bit pairs."""
         kind = self.value.type
-        size = byte_size(kind)
-        narrow = isinstance(kind, VectorType) and kind.element.width == 16 and prod(kind.shape) % 2 == 0
-        self.expect(narrow and size in (4, 8, 16), "value must be 1, 2 or 4 pairs of 16-bit elements, is {}", kind)
+        width = kind.element.width if isinstance(kind, VectorType) else 0
+        whole = width in ((16,) if self.transpose else (8, 16, 32)) and byte_size(kind) in (4, 8, 16)
+        self.expect(
+            whole, "value must be 1, 2 or 4 registers of 16-bit elements (or 8 or 32, not transposed), is {}", kind
+        )

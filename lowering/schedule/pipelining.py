@@ -12,7 +12,7 @@ mainloop has the same shape.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ir.core import Block, Builder, Op, TileError, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -21,6 +21,8 @@ from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+from lowering.schedule import stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.rings import align, slice_of, tile_of
 from lowering.selection import copy_threads
@@ -131,6 +133,8 @@ def scratch_of(op: Op, target: Target) -> int:
             if plan.warp_bits:
                 size = max(8, getattr(kind.element, "width", 32)) // 8
                 return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+    if isinstance(op, nv_tileas.StagedStore):
+        return cast(SharedLayout, op.shared).size_bytes
     return 0
 
 
@@ -167,6 +171,10 @@ class Scheduler:
                 self.branch(op, b)
             elif isinstance(op, nv_tileas.TiledCopy):
                 self.at_once(op, b)
+            elif isinstance(op, nv_tileas.StagedStore):
+                self.scratch_used = True
+                b.location = op.location
+                stores.store(op, self.values(list(op.operands)), self.agents, b)
             else:
                 self.scratch_used = self.scratch_used or scratch_of(op, self.rewriter.target) > 0
                 self.rewriter.clone(op, b)

@@ -209,6 +209,14 @@ def test_stmatrix_is_the_inverse_of_ldmatrix(tiles: int, transpose: bool) -> Non
     assert (memory.get(places[1], data.shape, np.float16) == data).all()
 
 
+@pytest.mark.parametrize(("kind", "transpose"), [(VectorType((4, 1), F32), True), (VectorType((3, 2), F16), False)])
+def test_registers_that_stmatrix_does_not_take_are_refused(kind: VectorType, transpose: bool) -> None:
+    k = Warpgroup(smem=1024)
+    made = hopper.StMatrix([k.const(1.0, kind), k.base], [], {"transpose": transpose})
+    with pytest.raises(VerifyError, match="must be 1, 2 or 4 registers"):
+        verify(made)
+
+
 # Products
 
 

@@ -79,7 +79,7 @@ def prefetch(c: Conversion, op: hopper.TmaPrefetchDescriptor) -> None:
 
 def fence_proxy(c: Conversion, op: hopper.FenceProxyAsync) -> None:
     """nvgpu.fence.proxy.async."""
-    c.e.effect(nvvm_hopper.FenceProxy, [], [], kind="async", space="shared::cta")
+    c.e.effect(nvvm_hopper.FenceProxy, [], [], kind="async", space="" if op.everywhere else "shared::cta")
 
 
 def setmaxnreg(c: Conversion, op: hopper.SetMaxNReg) -> None:

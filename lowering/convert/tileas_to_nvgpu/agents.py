@@ -157,17 +157,25 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
     target = x.stage(op.buffer, op.stage).pointer
-    index: list[Value] = op.index
-    dims: tuple[int, ...] = op.dims
-    corner = [emitter.multiply(x.scalar(index[d]), n) for d, n in zip(dims, op.tile, strict=True)]
-    corner = [c if c.type == I32 else emitter.emit(arith.TruncI, c, types=[I32]) for c in corner]
     elected = [] if x.elected is None else [x.elected]
-    for offsets, place in op.boxes:
-        coordinates = [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
+    for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         emitter.effect(
             nvgpu_hopper.TmaLoad, emitter.pointer(target, None, 1, place), full, x.tensor_map(op.tensormap),
             *coordinates, *elected, segments=(1, 1, 1, len(coordinates), len(elected)),
         )  # fmt: skip
+
+
+def boxes(
+    emitter: Emitter, op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore, index: list[Value]
+) -> list[tuple[int, list[Value]]]:
+    """Byte offset in the buffer and first coordinates (i32, innermost first) of each box of a tile."""
+    dims: tuple[int, ...] = op.dims
+    corner = [emitter.multiply(index[d], extent) for d, extent in zip(dims, op.tile, strict=True)]
+    corner = [c if c.type == I32 else emitter.emit(arith.TruncI, c, types=[I32]) for c in corner]
+    return [
+        (place, [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)])
+        for offsets, place in op.boxes
+    ]
 
 
 def consumer_wait(x: Expander, op: nv_tileas.ConsumerWait) -> None:

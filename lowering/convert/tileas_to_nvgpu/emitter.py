@@ -36,6 +36,7 @@ class Emitter:
         self._shared_base: Value | None = None
         self.scratch_offset = 0
         self.scratch_used = False  # since the last barrier: then another use needs one first
+        self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
         self.pending: list[Registers] = []
         self.consumers = 0  # threads of the consumer agent while its code is put, 0 where there are no agents
 
@@ -109,15 +110,23 @@ class Emitter:
     def barrier(self) -> None:
         """All threads meet, and see what each of them has written."""
         self.settle()
+        self.stores_read()
         self.meet()
         self.scratch_used = False
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
         self.settle(shared_only=True)
-        if self.scratch_used:
+        if self.stores_read() or self.scratch_used:
             self.meet()
         return self.pointer(self.shared_base, None, 1, self.scratch_offset)
+
+    def stores_read(self) -> bool:
+        """Wait until the tensor stores that this thread started have read scratch; False where there are none."""
+        waits, self.scratch_stored = self.scratch_stored, False
+        if waits:
+            self.effect(nvgpu_hopper.TmaWait, read=True)
+        return waits
 
     def scratch_written(self) -> None:
         """All threads have written scratch memory and may read it."""

@@ -10,7 +10,7 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import agents, compute, views
+from lowering.convert.tileas_to_nvgpu import agents, compute, stores, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -358,6 +358,7 @@ class Expander:
         self.values[body.args[0]] = inner.args[0]
         self._bind(body.args[1:], forms, inits, inner.args[1:])
         emitter.scratch_used = True  # an earlier iteration may have left readers behind
+        stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
         self._body(body, forms)
         emitter.pending = pending
         emitter.depth -= 1
@@ -372,7 +373,7 @@ class Expander:
         if emitter.depth:
             emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
         self._bind(op.results, forms, inits, made.results)
-        emitter.scratch_used = True
+        emitter.scratch_used, emitter.scratch_stored = True, stored
 
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
         for op in body.ops[:-1]:
@@ -422,7 +423,9 @@ class Expander:
         condition = self.scalar(op.condition)
         outside, regions, kinds, groups = emitter.builder.block, list[Region](), list[Type](), list[list[Value]]()
         emitter.depth += 1
+        stored = emitter.scratch_stored or stores.started_in(op)
         for region in op.regions:
+            emitter.scratch_stored = stored
             inner = emitter.builder.block = Block()
             emitter.open.add(inner)
             pending, emitter.pending = emitter.pending, []
@@ -441,10 +444,11 @@ class Expander:
         emitter.builder.block = outside
         made = emitter.builder.add(scf.If, condition, types=kinds, regions=regions)
         self._bind(op.results, [None] * len(op.results), groups, made.results)
-        emitter.scratch_used = True
+        emitter.scratch_used, emitter.scratch_stored = True, stored
 
     def end(self, op: nv_tileas.Return) -> None:
-        """The end of the thread."""
+        """The end of the thread: its shared memory must have been read."""
+        self.emitter.stores_read()
         self.emitter.effect(gpu.Return)
 
 
@@ -482,6 +486,7 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
 
 _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **agents.HANDLERS,
+    **stores.HANDLERS,
     arith.Constant: Expander.number,
     nv_tileas.Constant: Expander.constant,
     nv_tileas.Iota: Expander.iota,

@@ -1,0 +1,40 @@
+"""Stores by way of shared memory: tensor copies where the host can describe the array, else stores from registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ir.core import Builder, Value
+from ir.dialects import nv_tileas
+from ir.types import PartitionViewType
+from lowering.layouts.boxes import Boxes, boxes
+from lowering.layouts.shared import SharedLayout
+from lowering.placement.oracle import contiguous_dim
+from lowering.schedule.agents import Agents
+from lowering.schedule.tensormaps import tensor_map
+
+
+def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, b: Builder) -> None:
+    """A staged store on new operands; the buffer is scratch."""
+    value, view, *index = operands
+    found = plan(op, agents)
+    if found is None:
+        b.add(nv_tileas.TiledStore, value, view, *index, types=(), segments=(1, 1, len(index)), bytes=op.bytes)
+        return
+    way, record = found
+    tile = cast(PartitionViewType, op.view.type).tile
+    b.add(
+        nv_tileas.TiledTmaStore, value, *index, types=(), segments=(1, len(index)), shared=op.shared, atom=op.atom,
+        tensormap=agents.map_number(record), dims=way.dims, boxes=way.places, tile=tuple(tile[d] for d in way.dims),
+        ordered=op.ordered,
+    )  # fmt: skip
+
+
+def plan(op: nv_tileas.StagedStore, agents: Agents) -> tuple[Boxes, dict[str, Any]] | None:
+    """Boxes and tensor map of a store, None where the accelerator or the host cannot make them."""
+    view = cast(PartitionViewType, op.view.type)
+    contiguous = contiguous_dim(view)
+    way = None if contiguous is None else boxes(view.tile, contiguous, cast(SharedLayout, op.shared))
+    record = None if way is None else tensor_map(op.view, way, agents.arguments)
+    return None if way is None or record is None else (way, record)
