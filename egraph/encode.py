@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from egraph import combiners, facts, skeleton
@@ -18,6 +17,7 @@ from egraph.interner import Interner
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
+from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.types import TOKEN, IntType, TileType
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from dataclasses import dataclass, field
+
+from ir.dataclass import dataclass, field
 
 
 class StopReason(enum.Enum):

@@ -8,9 +8,9 @@ generated from the text of the rules.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ir.core import Location, TileError
+from ir.dataclass import dataclass
 
 _BRACKET = re.compile(r';[^\n]*|"(?:[^"\\]|\\.)*"?|[()]')
 _TOKEN = re.compile(r'\s+|;[^\n]*|"(?:[^"\\]|\\.)*"|[()]|[^\s()";]+')

@@ -6,8 +6,7 @@ hides (a load straight into registers inside a loop, a conversion through shared
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ir.dataclass import dataclass, field
 from lowering.layouts.access import ThreadPart
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import Target

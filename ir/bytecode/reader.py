@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ir.bytecode.attributes import Attributes
@@ -12,6 +11,7 @@ from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.locations import Locations
 from ir.bytecode.types import Types
 from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
+from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Global, Module, Visibility
 from ir.types import TOKEN, FunctionType, TileType
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ir.dataclass import dataclass
 from lowering.targets.target import Feature, Target
 
 MBARRIER_BYTES = 8  # PTX ISA, mbarrier object: size and alignment

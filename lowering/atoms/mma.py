@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ir.dataclass import dataclass
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, TF32, FloatType
 from lowering.targets.target import Feature, Target
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ir.dataclass import dataclass
 from lowering.atoms.copy import Space
 from lowering.targets.target import Feature, Target
 

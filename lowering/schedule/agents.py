@@ -9,10 +9,10 @@ Source: the seeds' MaterializeSchedule and agents, for top-level loops; CUTLASS'
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Block, Builder, Op, Region, Value
+from ir.dataclass import dataclass, field
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced, arrivals, boxed, threaded

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ir.dataclass import dataclass
 
 KIB = 1024
 

@@ -7,9 +7,9 @@ once, plus a constant or stride multiple for each access; bounds predicates spli
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ir.core import Type, Value
+from ir.dataclass import dataclass
 from ir.dialects import arith, nvgpu, vector
 from ir.types import GLOBAL_PTR, I32, I64, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
