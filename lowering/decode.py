@@ -8,7 +8,6 @@ Memory tokens are spent here: an access whose token says that it comes after ano
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from egraph.frozen import Node
@@ -16,6 +15,7 @@ from egraph.skeleton import For, If, Item, Region, Return, Store
 from egraph.terms import signatures
 from ir.core import OPS, Block, Builder, Op, Type, UnsupportedError, Value
 from ir.core import Region as OpRegion
+from ir.dataclass import dataclass, field
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects import cuda_tile as ct
 from ir.types import GLOBAL_PTR, I1, I32, PointerType, TensorType, TensorViewType, TileType, TokenType
@@ -39,18 +39,17 @@ class Scope:
     body: Accesses | None = None
 
 
-def decode(selection: Selection, name: str, warps: int) -> nv_tileas.Func:
+def decode(selection: Selection, name: str) -> nv_tileas.Func:
     """Build the placed program. Raises UnsupportedError, located, for operations without a per-thread form."""
-    return _Decoder(selection, warps).func(name)
+    return _Decoder(selection).func(name)
 
 
 class _Decoder:
-    def __init__(self, selection: Selection, warps: int):
+    def __init__(self, selection: Selection):
         self.selection = selection
         self.frozen = selection.saturated.frozen
         self.program = selection.saturated.program
         self.interner = self.program.interner
-        self.warps = warps
         self.values: dict[int, Any] = {}  # placed class -> Value, list of Values, or None for a missing operand
         self.depth: dict[int, int] = {}  # placed class -> depth of the scope it stands in
         self.scopes: list[Scope] = []
@@ -78,7 +77,7 @@ class _Decoder:
         self.scopes.append(Scope(Builder(block, entry.location), 0))
         self.arguments = block.args
         self.region(self.program.skeleton)
-        attributes = {"sym_name": name, "target": self.selection.target.name, "warps": self.warps}
+        attributes = {"sym_name": name, "target": self.selection.target.name, "warps": self.selection.warps}
         return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 
     # --- effects
@@ -282,7 +281,7 @@ class _Decoder:
     def placed_type(self, kind: Type, layout: int) -> Type:
         """A tile type in a layout; rank 0 is a scalar."""
         if isinstance(kind, TileType) and kind.shape:
-            return TensorType(kind.shape, kind.element, self.selection.oracle.layouts[layout])
+            return TensorType(kind.shape, kind.element, self.selection.layout(layout))
         return uniform_type(kind)
 
     def type_at(self, ty: int, layout: int) -> Type:
@@ -436,6 +435,7 @@ class _Decoder:
         return b.value(
             nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, ragged=inside < nbytes,
             asynchronous=mechanism != Mechanism.REGISTERS, tma=mechanism == Mechanism.TMA, ordered=cls in self.ordered,
+            stages=self.selection.stages.get(cls, 1),
         )  # fmt: skip
 
     def shared_read(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:

@@ -20,12 +20,20 @@ from ir.core import Block, Location, Op, Value
 from ir.dialects.cuda_tile import Entry, StoreView
 from ir.text.names import Names
 from ir.types import TileType
-from lowering.selection import Selection, StoreChoice
+from lowering.placement.oracle import Mechanism
+from lowering.selection import PRODUCTS, Selection, StoreChoice
+from lowering.selection.resources import REGISTERS
 from lowering.targets import Feature
 
 if TYPE_CHECKING:
     from lowering.pipeline import Compiled
 
+COPIES = {Mechanism.REGISTERS: "ld.global and st.shared", Mechanism.CP_ASYNC: "cp.async", Mechanism.TMA: "tma"}
+NEEDED = {
+    "cp.async": frozenset({Feature.CP_ASYNC}),
+    "tma": frozenset({Feature.TMA}),
+    "ldmatrix": frozenset({Feature.LDMATRIX}),
+}
 TRIAL_SECONDS = 10.0
 """No new trial starts after this long: a report is read by a person who waits for it."""
 
@@ -33,7 +41,9 @@ TRIAL_SECONDS = 10.0
 def explain(compiled: Compiled) -> str:
     """The report: saturation, sizes, cost and bound, then each tile value and store of the source in its order."""
     report = _Explanation(compiled.selection)
-    sections = (report.saturation(), report.extraction(), report.values(), report.stores(), report.legend())
+    sections = (
+        report.saturation(), report.extraction(), report.shape(), report.values(), report.stores(), report.legend(),
+    )  # fmt: skip
     return "\n\n".join("\n".join(section) for section in sections)
 
 
@@ -80,7 +90,23 @@ class _Explanation:
             f"(gap {100 * answer.gap:.1f} %)"
         )
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
-            yield f"{name}: {answer.resources[name]:g} of {limit:g} bytes"
+            unit = "a thread" if name.startswith(REGISTERS) else "bytes"
+            yield f"{name}: {answer.resources[name]:g} of {limit:g} {unit}"
+
+    def shape(self) -> Iterator[str]:
+        """Warps of the CTA and stages of the rings, each with what the program would cost without that choice."""
+        yield f"{self.selection.warps} warps compute"
+        for cls, node in self.answer.chosen.items():
+            if cls in self.selection.shape:
+                yield f"    {self.selection.shape[cls]}, {self.cost(node)}"
+                trial = self.without([node])
+                others = [] if trial is None else [self.selection.shape.get(c) for c in trial.chosen]
+                kind = self.selection.shape[cls].split(" ", 1)[1]
+                other = next((text for text in others if text is not None and text.split(" ", 1)[1] == kind), None)
+                if trial is None:
+                    yield "        else nothing: no program without it"
+                else:
+                    yield f"        else {other or 'a program that needs none'}; {self.difference(trial)}"
 
     # --- the choice for each value
 
@@ -118,7 +144,7 @@ class _Explanation:
             if isinstance(choice, StoreChoice):
                 yield f"{ops[choice.item].name}, {ops[choice.item].location}"
                 yield f"    {self.store(choice, ops[choice.item])}, {self.cost(node)}"
-                trial = self.without(node)
+                trial = self.without([node])
                 other = None if trial is None else self.selection.choices.get(trial.chosen[self.class_of(node)])
                 if isinstance(other, StoreChoice) and trial is not None:
                     yield f"        else {self.store(other, ops[other.item])}; {self.difference(trial)}"
@@ -129,29 +155,30 @@ class _Explanation:
 
     def runner_up(self, cls: int, node: int) -> str:
         """What extraction picks for a value when a node is forbidden, and the cost of that program."""
-        if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n != node):
+        same = [n for n in self.candidates.get(cls, ()) if self.selection.enodes[n] == self.selection.enodes[node]]
+        if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n not in same):
             return "else nothing: no other legal way"
         if time.perf_counter() > self.deadline:
             return "else not tried: the report took long enough"
-        trial = self.without(node)
+        trial = self.without(same)
         if trial is None:
             return "else nothing: no program without it"
-        before = set(self.answer.chosen.values())
+        before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
-        now = [self.selection.enodes[n] for n in trial.chosen.values() if n in ways and n not in before]
+        chosen = [self.selection.enodes[n] for n in trial.chosen.values() if n in ways]
+        now = [each for each in chosen if each not in before]
         if not now:
-            still = ways.intersection(trial.chosen.values())
-            chosen = "less of the same" if still else "a program without this value"
+            words = "less of the same" if chosen else "a program without this value"
         else:
-            same = self.how(self.selection.enodes[node])
-            texts = [self.how(n) + (", of other operands" if self.how(n) == same else "") for n in now]
-            chosen = " and ".join(texts)
-        return f"else {chosen}; {self.difference(trial)}"
+            here = self.how(self.selection.enodes[node])
+            texts = [self.how(n) + (", of other operands" if self.how(n) == here else "") for n in now]
+            words = " and ".join(texts)
+        return f"else {words}; {self.difference(trial)}"
 
-    def without(self, node: int) -> Answer | None:
-        """The best program without a node."""
+    def without(self, nodes: list[int]) -> Answer | None:
+        """The best program without these nodes: those of one e-node, or of one choice."""
         try:
-            return extract(self.graph.forbid([node]), "greedy")
+            return extract(self.graph.forbid(nodes), "auto", time_limit=TRIAL_SECONDS)
         except InfeasibleError:
             return None
 
@@ -176,7 +203,7 @@ class _Explanation:
                 return f"{held}: {self.atom(node)} of {literals[3]} bytes"
             case "p.shared_read":
                 return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.children[0]][1])}"
-            case "p.mmaf":
+            case "p.mmaf" | "p.wgmma" | "p.wgmma_rs":
                 return f"{held}: {self.oracle.choice(literals[0])}"
             case "p.reduce":
                 return f"{held}: reduced from {self.layout(literals[4])}"
@@ -187,10 +214,10 @@ class _Explanation:
         """The name by which an instruction can be forbidden."""
         match node.op:
             case "p.copy":
-                return "cp.async" if node.literals[5] else "ld.global and st.shared"
+                return COPIES[Mechanism(node.literals[5])]
             case "p.shared_read":
                 return self.program.interner.attributes[node.literals[1]]
-            case "p.mmaf":
+            case "p.mmaf" | "p.wgmma" | "p.wgmma_rs":
                 return self.oracle.choice(node.literals[0]).atom.name
             case _:
                 return node.op.removeprefix("p.")
@@ -200,18 +227,34 @@ class _Explanation:
         name, target = self.atom(node), self.selection.target
         if any(name.startswith(prefix) for prefix in self.selection.forbid):
             return f"{name}: forbidden by the caller"
-        needed: set[Feature] = {"cp.async": {Feature.CP_ASYNC}, "ldmatrix": {Feature.LDMATRIX}}.get(name, set())
-        if node.op == "p.mmaf":
-            needed = set(self.oracle.choice(node.literals[0]).atom.features)
+        needed = NEEDED.get(name, frozenset())
+        if node.op in PRODUCTS:
+            needed = self.oracle.choice(node.literals[0]).atom.features
         missing = sorted(feature.value for feature in needed - target.features)
         if missing:
             return f"{name}: {target.name} lacks {', '.join(missing)}"
+        if node.op in PRODUCTS:
+            return f"{name}: no target multiplies such narrow elements one at a time"
+        if node.op == "cvt":
+            return f"{name}: from {self.layout(node.literals[1])}, for another number of warps or with too much scratch"
         if node.op == "p.copy":
-            padding = self.program.interner.types[node.literals[1]].padding
-            if padding not in (None, "zero"):
-                return f"{name}: pads with {padding}, and cp.async fills with zeros only"
-            return f"{name}: no access of {node.literals[3]} bytes in {self.layout(node.literals[2])}"
+            return f"{name}: {self.why_no_copy(node)}"
         return f"{name}: does not fit {self.layout(self.selection.owner[node.cls][1])}"
+
+    def why_no_copy(self, node: Node) -> str:
+        """Why an asynchronous copy that the target has is not legal."""
+        view = self.program.interner.types[node.literals[1]]
+        if view.padding not in (None, "zero"):
+            return f"pads with {view.padding}, and asynchronous copies fill in zeros only"
+        if node.literals[5] == Mechanism.TMA and not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
+            return "not in a loop, so nothing would hide the wait for a single box"
+        if node.literals[5] == Mechanism.TMA:
+            return f"no boxes make {self.layout(node.literals[2])}"
+        return f"no access of {node.literals[3]} bytes in {self.layout(node.literals[2])}"
+
+    def value_of(self, node: Node) -> int:
+        """The value class that a node computes."""
+        return self.selection.owner[node.cls][0]
 
     def layout(self, id: int) -> str:
         """A layout by its short name; the legend says what it is."""

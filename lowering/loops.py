@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
-from egraph.skeleton import For
+from egraph.skeleton import For, If, Region
 
 LEAVES = ("iv", "carry", "res")
 
@@ -71,3 +71,15 @@ class Loops:
         index = node.literals[1]
         ends = (item.inits[index],) if node.op == "carry" else (item.inits[index], item.yields[index])
         return tuple(map(class_of, ends))
+
+
+def paths(region: Region, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
+    """Every loop of a region with the loops around it, outermost first, itself last."""
+    found: dict[int, tuple[int, ...]] = {}
+    for item in region.items:
+        if isinstance(item, For):
+            found[item.loop] = (*around, item.loop)
+            found |= paths(item.body, found[item.loop])
+        elif isinstance(item, If):
+            found |= paths(item.then, around) | paths(item.otherwise, around)
+    return found

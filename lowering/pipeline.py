@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
 from ir.core import Op, UnsupportedError, Value
+from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
@@ -25,9 +25,9 @@ from lowering.selection import Selection, select
 from lowering.supported import refuse_unsupported
 from lowering.targets import target as target_named
 
-WARPS = 4  # a CTA of one warpgroup; larger accumulators take two
+WARPS = 4  # a CTA of one warpgroup, the fewest
 THREADS = 32 * WARPS
-ACCUMULATORS = 128  # registers a thread for one accumulator: the GEMM of 128 takes 238 of 255 (ptxas 13.5, sm_80)
+HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
     rules: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     forbid: frozenset[str] = frozenset()
-    extractor: str = "greedy"
+    extractor: str = "auto"
 
 
 @dataclass
@@ -96,7 +96,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
     tier = target_named(target)
     check_parameters(entry)
     refuse_unsupported(entry)
-    warps = choose_warps(entry)
+    warps = warp_counts(entry)
     with clock.stage("encode"):
         program = encode(entry)
         oracle = LayoutOracle(program, warps, tier.features)
@@ -106,7 +106,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Opti
     with clock.stage("extract"):
         selection = select(saturated, oracle, tier, options.forbid, options.extractor)
     with clock.stage("decode"):
-        placed = decode(selection, entry.sym_name, warps)
+        placed = decode(selection, entry.sym_name)
     with clock.stage("schedule"):
         scheduled = schedule(placed, tier)
     with clock.stage("nvgpu"):
@@ -137,28 +137,28 @@ def check_parameters(entry: ct.Entry) -> None:
             raise UnsupportedError(f"parameter of type {kind} is not supported", entry.location, "pass a scalar")
 
 
-def choose_warps(entry: ct.Entry) -> int:
-    """Warps of a CTA: 4, or 8 where the accumulators of all its products would not fit the registers of 128 threads:
-    they may live side by side. Up to 16 where a tile that is reduced, and so held whole, would not fit.
+def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
+    """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one: the fewest that
+    hold a tile which is reduced, and so held whole, since cost alone never asks for more.
 
-    Raises UnsupportedError, located, for a product whose accumulator fits neither.
+    Raises UnsupportedError, located, for a product whose accumulator fits no CTA.
     """
     products = reduced = 0
     for op in entry.walk():
         if isinstance(op, ct.MmaF):
             each = registers_of(op.acc)
-            if each > 2 * ACCUMULATORS:
+            if each > 2 * HELD:
                 raise UnsupportedError(
                     f"'{op.name}': an accumulator of {op.acc.type} takes {each // 2} registers of each of "
-                    f"{2 * THREADS} threads, {ACCUMULATORS} leave room for the operands",
+                    f"{2 * THREADS} threads, {HELD} leave room for the operands",
                     op.location, "use a smaller tile",
                 )  # fmt: skip
-            products += each
+            products = max(products, each)
         elif isinstance(op, ct.Reduce):
             reduced = max(reduced, *(registers_of(value) for value in op.operands))
     if products:
-        return 2 * WARPS if products > ACCUMULATORS else WARPS
-    return next((n * WARPS for n in (1, 2) if reduced <= n * ACCUMULATORS), 4 * WARPS)
+        return (WARPS, 2 * WARPS) if products <= HELD else (2 * WARPS,)
+    return (next((n * WARPS for n in (1, 2) if reduced <= n * HELD), 4 * WARPS),)
 
 
 def registers_of(tile: Value) -> int:

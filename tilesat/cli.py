@@ -116,7 +116,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
         "--without", action="append", default=[], metavar="PREFIX", help="leave out rules whose name starts so"
     )
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
-    parser.add_argument("--extractor", choices=EXTRACTORS, default="greedy", help="default %(default)s")
+    parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
 

@@ -24,7 +24,7 @@ def compile(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
-    extractor: str = "greedy",
+    extractor: str = "auto",
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 

@@ -7,7 +7,6 @@ is built (they have become program order and `barrier`), so no op here takes or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import (
@@ -27,6 +26,7 @@ from ir.core import (
     flag,
     op,
 )
+from ir.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class TiledCopy(Op):
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
     array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it. `tma`:
     the tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous
-    copy.
+    copy. `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
     """
 
     view = Operand()
@@ -254,6 +254,7 @@ class TiledCopy(Op):
     ragged = flag()
     ordered = flag()
     tma = flag()
+    stages = Attr(int, default=1)
     result = Result()
 
     effect = READ

@@ -1,20 +1,20 @@
 """Answers to the questions of egraph/rules/{demand,isel}.egg: what layouts do under each operation, anchors, widths.
 
-One oracle serves one program and one number of warps. It knows every target's atoms: what a target lacks is priced as
-infinite when its program is extracted, so one saturated e-graph serves all of them.
+One oracle serves one program, and all numbers of warps that its CTA may have. It knows every target's atoms: what a
+target lacks is priced as infinite when its program is extracted, so one saturated e-graph serves all of them.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from egraph.encode import Program
 from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from egraph.skeleton import For, If, Store
 from ir.core import Type, UnsupportedError
+from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, FloatType, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
@@ -30,9 +30,11 @@ from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_gri
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
+KINDS = 8  # of layouts by their number of warps: 1 to 64
 ALL_FEATURES = frozenset(feature for target in ALL_TARGETS.values() for feature in target.features)
 WARPS_OF_GROUP = 4  # PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
 WGMMA_WIDTHS = (256, 128, 64, 32, 16, 8)  # N of atoms that power-of-two tiles are cut into, widest first
+MAX_WIDTHS = 2  # N tried for each grid: a narrower one issues more instructions and reads A more often
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
 
 
@@ -72,19 +74,39 @@ def power_of_two_divisor(value: int) -> int:
     return min(value & -value, MAX_BYTES) if value else MAX_BYTES
 
 
+class Layouts:
+    """Ids of layouts, told apart by the number of warps in their lowest bits: the rules convert only among equals.
+
+    Source of the bits: egraph/rules/place.egg. Shared layouts, which know no warps, end in 0.
+    """
+
+    def __init__(self) -> None:
+        self._table = Table()
+
+    def id(self, layout: Layout | SharedLayout) -> int:
+        """The id of a layout."""
+        warps = layout.n_warps.bit_length() % KINDS if isinstance(layout, Layout) and layout.bits else 0
+        return self._table.id(layout) * KINDS + warps
+
+    def __getitem__(self, id: int) -> Layout | SharedLayout:
+        return self._table[id // KINDS]
+
+
 class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
-    def __init__(self, program: Program, warps: int, features: frozenset[Feature] = ALL_FEATURES):
-        """`features` of the targets that will be extracted for: atoms that none of them has are not offered."""
+    def __init__(self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES):
+        """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
+        that none of them has are not offered.
+        """
         self.features = features
         self.interner: Interner = program.interner
-        self.warps = warps
+        self.warps = tuple(warps)
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF)]
         folded = any(isinstance(op, ct.Reduce) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
-        self.layouts = Table()
-        self.layouts.id(Layout.trivial(warps))  # id 0 by contract with the rules
+        self.layouts = Layouts()
+        self.layouts.id(Layout.trivial(self.warps[0]))  # id 0 by contract with the rules; uniform whatever the warps
         self._answer: dict[str, Callable[[Row], Iterator[tuple[str, Row]]]] = {
             "ask_load": self._load,
             "ask_gather": self._gather,
@@ -116,18 +138,19 @@ class LayoutOracle:
             offered = set(query.rows(f"ask_{kind}_offered"))
             for item, index, ty in query.rows(f"ask_{kind}"):
                 if (item, index) not in offered and isinstance(self.interner.types[ty], TileType):
-                    rows.setdefault(f"{kind}_default", []).append((item, index, self._default(ty)))
+                    rows.setdefault(f"{kind}_default", []).extend((item, index, id) for id in self._default(ty))
         met = {row[0] for row in query.rows("ask_default_met")}
         for value, ty in query.rows("ask_default"):
             if value not in met:
-                rows.setdefault("default_layout", []).append((ty, self._default(ty)))
+                rows.setdefault("default_layout", []).extend((ty, id) for id in self._default(ty))
         return rows
 
-    def _default(self, ty: int) -> int:
+    def _default(self, ty: int) -> list[int]:
         kind = self.tile(ty)
         if kind.size == 1:
-            return 0
-        return self.layout_id(coalesced(kind.shape, len(kind.shape) - 1, element_bytes(kind.element), self.warps))
+            return [0]
+        dim, size = len(kind.shape) - 1, element_bytes(kind.element)
+        return [self.layout_id(coalesced(kind.shape, dim, size, warps)) for warps in self.warps]
 
     def layout_id(self, layout: Layout | SharedLayout) -> int:
         """The id of a layout; every layout of a single element is that of a uniform value."""
@@ -170,7 +193,8 @@ class LayoutOracle:
             return [0]
         widths = (MAX_BYTES, size)
         return list(dict.fromkeys(
-            self.layout_id(coalesced(kind.shape, contiguous, size, self.warps, width)) for width in widths
+            self.layout_id(coalesced(kind.shape, contiguous, size, warps, width))
+            for warps in self.warps for width in widths
         ))  # fmt: skip
 
     def _load(self, row: Row) -> Iterator[tuple[str, Row]]:
@@ -194,8 +218,9 @@ class LayoutOracle:
         for atom in MMA_ATOMS:
             if atom.threads == 1:
                 if count == 1 and isinstance(a.element, FloatType) and c.element == atom.dtypes[2]:
-                    tile = fma_tile(m, n, k, self.warps)
-                    yield self._mma_row(row, MmaChoice(atom, (1, self.warps)), tile.a, tile.b, tile.c)
+                    for warps in self.warps:
+                        tile = fma_tile(m, n, k, warps)
+                        yield self._mma_row(row, MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c)
             elif atom.dtypes == elements:
                 for grid in self._grids(atom, m, n):
                     try:
@@ -203,28 +228,33 @@ class LayoutOracle:
                     except LayoutError:
                         continue  # the atom does not fill the tile evenly: another one will
                     yield self._mma_row(row, MmaChoice(atom, grid), tile.a, tile.b, tile.c)
-        if Feature.WGMMA in self.features and self.warps % WARPS_OF_GROUP == 0 and count == 1:
-            yield from self._wgmma(row, a, b, c)
+        if Feature.WGMMA in self.features and count == 1:
+            for warps in self.warps:
+                if warps % WARPS_OF_GROUP == 0:
+                    yield from self._wgmma(row, a, b, c, warps // WARPS_OF_GROUP)
 
     def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[int, int]]:
         """Warp grids to try; where products feed products or rows are reduced, also the one that keeps rows in a warp:
         its accumulator is the next product's operand without a conversion, and a row's reduction crosses no warps.
         """
-        grids = warp_grids(atom, m, n, self.warps)
-        rows = [grid for grid in grids if grid[1] == 1 and self.chained]
-        return list(dict.fromkeys((*grids[:MAX_GRIDS], *rows)))
+        found: dict[tuple[int, int], None] = {}
+        for warps in self.warps:
+            grids = warp_grids(atom, m, n, warps)
+            rows = [grid for grid in grids if grid[1] == 1 and self.chained]
+            found |= dict.fromkeys((*grids[:MAX_GRIDS], *rows))
+        return list(found)
 
-    def _wgmma(self, row: Row, a: TileType, b: TileType, c: TileType) -> Iterator[tuple[str, Row]]:
-        """Warpgroup products: the widest atom for each grid, B and (or) A in shared memory, either major."""
+    def _wgmma(self, row: Row, a: TileType, b: TileType, c: TileType, warpgroups: int) -> Iterator[tuple[str, Row]]:
+        """Warpgroup products: the widest atoms for each grid, B and (or) A in shared memory, either major."""
         (m, k), n = a.shape[-2:], b.shape[-1]
         if not isinstance(a.element, FloatType) or not isinstance(b.element, FloatType):
             return
         for from_registers in (False, True):
             keys = [(a.element, b.element, width, from_registers) for width in WGMMA_WIDTHS]
             found = [WGMMA_ATOMS[key] for key in keys if key in WGMMA_ATOMS]
-            for atom, grid in self._widest(found, c, m, n)[:MAX_GRIDS]:
+            for atom, grid in self._widest(found, c, m, n, warpgroups):
                 try:
-                    tile = wgmma_tile(atom, m, n, k, self.warps // WARPS_OF_GROUP, grid[1])
+                    tile = wgmma_tile(atom, m, n, k, warpgroups, grid[1])
                 except LayoutError:
                     continue  # the atom does not fill the tile evenly
                 choice = self.interner.attributes.id(MmaChoice(atom, grid))
@@ -236,14 +266,16 @@ class LayoutOracle:
                         for left in self._operands((m, k), 1, atom, atom.shape[0]):
                             yield "wgmma_choice", (*row, choice, left, right, layout)
 
-    def _widest(self, atoms: list[WgmmaAtom], c: TileType, m: int, n: int) -> list[tuple[WgmmaAtom, tuple[int, int]]]:
-        """For each grid of warpgroups the first (widest) atom that fills it."""
-        found: dict[tuple[int, int], WgmmaAtom] = {}
+    def _widest(
+        self, atoms: list[WgmmaAtom], c: TileType, m: int, n: int, warpgroups: int
+    ) -> list[tuple[WgmmaAtom, tuple[int, int]]]:
+        """For each grid of warpgroups the `MAX_WIDTHS` widest atoms that fill it: cost chooses N among them."""
+        found: dict[tuple[int, int], list[WgmmaAtom]] = {}
         for atom in atoms:
             if atom.dtypes[2] == c.element:
-                for grid in warpgroup_grids(atom, m, n, self.warps // WARPS_OF_GROUP):
-                    found.setdefault(grid, atom)
-        return [(atom, grid) for grid, atom in found.items()]
+                for grid in warpgroup_grids(atom, m, n, warpgroups):
+                    found.setdefault(grid, []).append(atom)
+        return [(atom, grid) for grid in list(found)[:MAX_GRIDS] for atom in found[grid][:MAX_WIDTHS]]
 
     def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom, rows: int) -> Iterator[int]:
         """Shared layouts of an operand, K-major and MN-major, at the widest swizzle the tile has."""

@@ -51,9 +51,15 @@ def test_states_choice_and_runner_up_with_costs(report: str) -> None:
 def test_the_runner_up_costs_what_extraction_without_the_choice_finds(gemm: tilesat.Kernel, report: str) -> None:
     selection = gemm.compiled.selection
     product = next(n for n in selection.answer.chosen.values() if selection.graph.node_op[n] == "p.mmaf")
-    other = extract(selection.graph.forbid([product]), "greedy")
+    other = extract(selection.graph.forbid([product]), "auto")
     assert other.cost > gemm.cost
     assert f"the program then costs {other.cost:g} ({other.cost - gemm.cost:+g})" in entry(report, "acc_next")
+
+
+def test_states_warps_and_stages_with_runner_up(report: str) -> None:
+    assert re.search(r"\n4 warps compute\n    4 warps, cost \d+\n        else 8 warps; the program then costs", report)
+    assert re.search(r"    4 stages in loop 0, cost [\d.]+\n        else 3 stages in loop 0; the program then", report)
+    assert re.search(r"\nregisters in loop 0: 192 of 209 a thread\n", report)
 
 
 def test_every_layout_that_is_named_is_described(report: str) -> None:

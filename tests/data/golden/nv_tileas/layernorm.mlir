@@ -1,4 +1,4 @@
-"nv_tileas.func"() <{shared_bytes = 81920 : i64, sym_name = "layernorm", target = "sm_80", warps = 4 : i64}> ({
+"nv_tileas.func"() <{shared_bytes = 122880 : i64, sym_name = "layernorm", target = "sm_80", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: f32):
   %0 = "arith.constant"() <{value = 0 : i32}> : () -> i32
   %1 = "nv_tileas.make_memref"(%arg0, %arg4, %arg5, %arg6) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
@@ -9,184 +9,218 @@
   %6 = "nv_tileas.get_program_id"() <{axis = 0 : i64}> : () -> i32
   %7 = "nv_tileas.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %8 = "nv_tileas.get_program_id"() <{axis = 2 : i64}> : () -> i32
-  %9 = "nv_tileas.alloc_tensor"() <{offset = 0 : i64, stage_bytes = 4096 : i64}> : () -> !nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  %9 = "nv_tileas.alloc_tensor"() <{offset = 0 : i64, stage_bytes = 4096 : i64}> : () -> !nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
   %10 = "arith.constant"() <{value = 0 : i32}> : () -> i32
   %11 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%9, %10, %11, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%9, %10, %11, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
   %12 = "arith.addi"(%0, %4) : (i32, i32) -> i32
   %13 = "arith.constant"() <{value = 1 : i32}> : () -> i32
   %14 = "arith.cmpi"(%12, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%9, %13, %14, %2, %6, %12) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%9, %13, %14, %2, %6, %12) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
   %15 = "arith.addi"(%12, %4) : (i32, i32) -> i32
   %16 = "arith.constant"() <{value = 2 : i32}> : () -> i32
   %17 = "arith.cmpi"(%15, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%9, %16, %17, %2, %6, %15) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%9, %16, %17, %2, %6, %15) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
   %18 = "arith.addi"(%15, %4) : (i32, i32) -> i32
-  %19 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %20 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-  %21:3 = "scf.for"(%0, %3#1, %4, %5, %19, %20) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
+  %19 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+  %20 = "arith.cmpi"(%18, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%9, %19, %20, %2, %6, %18) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %21 = "arith.addi"(%18, %4) : (i32, i32) -> i32
+  %22 = "arith.constant"() <{value = 4 : i32}> : () -> i32
+  %23 = "arith.cmpi"(%21, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%9, %22, %23, %2, %6, %21) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %24 = "arith.addi"(%21, %4) : (i32, i32) -> i32
+  %25 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %26 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+  %27:3 = "scf.for"(%0, %3#1, %4, %5, %25, %26) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
   ^bb0(%arg9: i32, %arg10: tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, %arg11: i32, %arg12: i32):
-    "nv_tileas.async.wait"() <{pending = 2 : i64}> : () -> ()
+    "nv_tileas.async.wait"() <{pending = 4 : i64}> : () -> ()
     "nv_tileas.barrier"() : () -> ()
-    %73 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-    %74 = "arith.muli"(%4, %73) : (i32, i32) -> i32
-    %75 = "arith.addi"(%arg9, %74) : (i32, i32) -> i32
-    %76 = "arith.cmpi"(%75, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-    "nv_tileas.async.tiled_copy"(%9, %arg12, %76, %2, %6, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+    %91 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+    %92 = "arith.muli"(%4, %91) : (i32, i32) -> i32
+    %93 = "arith.addi"(%arg9, %92) : (i32, i32) -> i32
+    %94 = "arith.cmpi"(%93, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+    "nv_tileas.async.tiled_copy"(%9, %arg12, %94, %2, %6, %93) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
     "nv_tileas.async.commit"() : () -> ()
-    %77 = "nv_tileas.buffer_view"(%9, %arg11) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-    %78 = "nv_tileas.shared_load"(%77) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %79 = "arith.addf"(%arg10, %78) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %80 = "arith.constant"() <{value = 1 : i32}> : () -> i32
-    %81 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-    %82 = "arith.constant"() <{value = 4 : i32}> : () -> i32
-    %83 = "arith.addi"(%arg11, %80) : (i32, i32) -> i32
-    %84 = "arith.cmpi"(%83, %82) <{predicate = "eq"}> : (i32, i32) -> i1
-    %85 = "arith.select"(%84, %81, %83) : (i1, i32, i32) -> i32
-    "scf.yield"(%79, %85, %arg11) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> ()
+    %95 = "nv_tileas.buffer_view"(%9, %arg11) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+    %96 = "nv_tileas.shared_load"(%95) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %97 = "arith.addf"(%arg10, %96) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %98 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %99 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %100 = "arith.constant"() <{value = 6 : i32}> : () -> i32
+    %101 = "arith.addi"(%arg11, %98) : (i32, i32) -> i32
+    %102 = "arith.cmpi"(%101, %100) <{predicate = "eq"}> : (i32, i32) -> i1
+    %103 = "arith.select"(%102, %99, %101) : (i1, i32, i32) -> i32
+    "scf.yield"(%97, %103, %arg11) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> ()
   }) : (i32, i32, i32, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32)
   "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
-  %22 = "arith.sitofp"(%arg5) : (i32) -> f32
-  %23 = "nv_tileas.reshape"(%22) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %24 = "nv_tileas.reduce"(%21#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %28 = "arith.sitofp"(%arg5) : (i32) -> f32
+  %29 = "nv_tileas.reshape"(%28) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %30 = "nv_tileas.reduce"(%27#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
   ^bb0(%arg9: f32, %arg10: f32):
-    %73 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
-    "scf.yield"(%73) : (f32) -> ()
+    %91 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
+    "scf.yield"(%91) : (f32) -> ()
   }) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %25 = "nv_tileas.reshape"(%24) : (tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %26 = "arith.divf"(%25, %23) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %27 = "nv_tileas.broadcast"(%26) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %28 = "nv_tileas.reshape"(%arg5) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %29 = "nv_tileas.broadcast"(%28) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %30 = "nv_tileas.iota"() : () -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %31 = "arith.constant"() <{value = 1024 : i32}> : () -> i32
-  %32 = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64, stage_bytes = 4096 : i64}> : () -> !nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  %31 = "nv_tileas.reshape"(%30) : (tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %32 = "arith.divf"(%31, %29) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %33 = "nv_tileas.broadcast"(%32) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+  %34 = "nv_tileas.reshape"(%arg5) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %35 = "nv_tileas.broadcast"(%34) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+  %36 = "nv_tileas.iota"() : () -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+  %37 = "arith.constant"() <{value = 1024 : i32}> : () -> i32
+  %38 = "nv_tileas.alloc_tensor"() <{offset = 24576 : i64, stage_bytes = 4096 : i64}> : () -> !nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
   "nv_tileas.barrier"() : () -> ()
-  %33 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %34 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%32, %33, %34, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %39 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %40 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%38, %39, %40, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %35 = "arith.addi"(%0, %4) : (i32, i32) -> i32
-  %36 = "arith.constant"() <{value = 1 : i32}> : () -> i32
-  %37 = "arith.cmpi"(%35, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%32, %36, %37, %2, %6, %35) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %41 = "arith.addi"(%0, %4) : (i32, i32) -> i32
+  %42 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %43 = "arith.cmpi"(%41, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%38, %42, %43, %2, %6, %41) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %38 = "arith.addi"(%35, %4) : (i32, i32) -> i32
-  %39 = "arith.constant"() <{value = 2 : i32}> : () -> i32
-  %40 = "arith.cmpi"(%38, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%32, %39, %40, %2, %6, %38) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %44 = "arith.addi"(%41, %4) : (i32, i32) -> i32
+  %45 = "arith.constant"() <{value = 2 : i32}> : () -> i32
+  %46 = "arith.cmpi"(%44, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%38, %45, %46, %2, %6, %44) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %41 = "arith.addi"(%38, %4) : (i32, i32) -> i32
-  %42 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %43 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-  %44:3 = "scf.for"(%0, %3#1, %4, %5, %42, %43) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
+  %47 = "arith.addi"(%44, %4) : (i32, i32) -> i32
+  %48 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+  %49 = "arith.cmpi"(%47, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%38, %48, %49, %2, %6, %47) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %50 = "arith.addi"(%47, %4) : (i32, i32) -> i32
+  %51 = "arith.constant"() <{value = 4 : i32}> : () -> i32
+  %52 = "arith.cmpi"(%50, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%38, %51, %52, %2, %6, %50) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %53 = "arith.addi"(%50, %4) : (i32, i32) -> i32
+  %54 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %55 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+  %56:3 = "scf.for"(%0, %3#1, %4, %5, %54, %55) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
   ^bb0(%arg9: i32, %arg10: tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, %arg11: i32, %arg12: i32):
-    "nv_tileas.async.wait"() <{pending = 2 : i64}> : () -> ()
+    "nv_tileas.async.wait"() <{pending = 4 : i64}> : () -> ()
     "nv_tileas.barrier"() : () -> ()
-    %73 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-    %74 = "arith.muli"(%4, %73) : (i32, i32) -> i32
-    %75 = "arith.addi"(%arg9, %74) : (i32, i32) -> i32
-    %76 = "arith.cmpi"(%75, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-    "nv_tileas.async.tiled_copy"(%32, %arg12, %76, %2, %6, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+    %91 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+    %92 = "arith.muli"(%4, %91) : (i32, i32) -> i32
+    %93 = "arith.addi"(%arg9, %92) : (i32, i32) -> i32
+    %94 = "arith.cmpi"(%93, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+    "nv_tileas.async.tiled_copy"(%38, %arg12, %94, %2, %6, %93) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
     "nv_tileas.async.commit"() : () -> ()
-    %77 = "nv_tileas.buffer_view"(%32, %arg11) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-    %78 = "nv_tileas.shared_load"(%77) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %79 = "arith.subf"(%78, %27) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %80 = "arith.muli"(%arg9, %31) : (i32, i32) -> i32
-    %81 = "nv_tileas.reshape"(%80) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-    %82 = "nv_tileas.broadcast"(%81) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %83 = "arith.addi"(%82, %30) : (tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %84 = "arith.cmpi"(%83, %29) <{predicate = "slt"}> : (tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %85 = "nv_tileas.reshape"(%84) : (tensor<1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %86 = "arith.select"(%85, %79, %5) : (tensor<1x1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %87 = "math.fma"(%86, %86, %arg10) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %88 = "arith.constant"() <{value = 1 : i32}> : () -> i32
-    %89 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-    %90 = "arith.constant"() <{value = 4 : i32}> : () -> i32
-    %91 = "arith.addi"(%arg11, %88) : (i32, i32) -> i32
-    %92 = "arith.cmpi"(%91, %90) <{predicate = "eq"}> : (i32, i32) -> i1
-    %93 = "arith.select"(%92, %89, %91) : (i1, i32, i32) -> i32
-    "scf.yield"(%87, %93, %arg11) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> ()
+    %95 = "nv_tileas.buffer_view"(%38, %arg11) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+    %96 = "nv_tileas.shared_load"(%95) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %97 = "arith.subf"(%96, %33) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %98 = "arith.muli"(%arg9, %37) : (i32, i32) -> i32
+    %99 = "nv_tileas.reshape"(%98) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+    %100 = "nv_tileas.broadcast"(%99) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %101 = "arith.addi"(%100, %36) : (tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %102 = "arith.cmpi"(%101, %35) <{predicate = "slt"}> : (tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1024xi32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %103 = "nv_tileas.reshape"(%102) : (tensor<1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %104 = "arith.select"(%103, %97, %5) : (tensor<1x1024xi1, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %105 = "math.fma"(%104, %104, %arg10) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %106 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %107 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %108 = "arith.constant"() <{value = 6 : i32}> : () -> i32
+    %109 = "arith.addi"(%arg11, %106) : (i32, i32) -> i32
+    %110 = "arith.cmpi"(%109, %108) <{predicate = "eq"}> : (i32, i32) -> i1
+    %111 = "arith.select"(%110, %107, %109) : (i1, i32, i32) -> i32
+    "scf.yield"(%105, %111, %arg11) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> ()
   }) : (i32, i32, i32, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32) -> (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, i32, i32)
   "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
-  %45 = "nv_tileas.make_memref"(%arg2, %arg5) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf32, strides=[1]>
-  %46 = "nv_tileas.partition"(%45) : (tensor_view<?xf32, strides=[1]>) -> partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
-  %47 = "nv_tileas.make_memref"(%arg1, %arg5) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf32, strides=[1]>
-  %48 = "nv_tileas.partition"(%47) : (tensor_view<?xf32, strides=[1]>) -> partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
-  %49 = "nv_tileas.reshape"(%arg8) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %50 = "nv_tileas.reduce"(%44#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %57 = "nv_tileas.make_memref"(%arg2, %arg5) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf32, strides=[1]>
+  %58 = "nv_tileas.partition"(%57) : (tensor_view<?xf32, strides=[1]>) -> partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
+  %59 = "nv_tileas.make_memref"(%arg1, %arg5) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf32, strides=[1]>
+  %60 = "nv_tileas.partition"(%59) : (tensor_view<?xf32, strides=[1]>) -> partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
+  %61 = "nv_tileas.reshape"(%arg8) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %62 = "nv_tileas.reduce"(%56#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
   ^bb0(%arg9: f32, %arg10: f32):
-    %73 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
-    "scf.yield"(%73) : (f32) -> ()
+    %91 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
+    "scf.yield"(%91) : (f32) -> ()
   }) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %51 = "nv_tileas.reshape"(%50) : (tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %52 = "arith.divf"(%51, %23) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %53 = "arith.addf"(%52, %49) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %54 = "math.rsqrt"(%53) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %55 = "nv_tileas.broadcast"(%54) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %56 = "nv_tileas.make_memref"(%arg3, %arg4, %arg5, %arg7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
-  %57 = "nv_tileas.partition"(%56) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(1x1024), tensor_view<?x?xf32, strides=[?,1]>>
-  %58 = "nv_tileas.alloc_tensor"() <{offset = 32768 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-  %59 = "nv_tileas.alloc_tensor"() <{offset = 36864 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-  %60 = "nv_tileas.alloc_tensor"() <{offset = 40960 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  %63 = "nv_tileas.reshape"(%62) : (tensor<1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %64 = "arith.divf"(%63, %29) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %65 = "arith.addf"(%64, %61) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>, tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %66 = "math.rsqrt"(%65) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
+  %67 = "nv_tileas.broadcast"(%66) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+  %68 = "nv_tileas.make_memref"(%arg3, %arg4, %arg5, %arg7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
+  %69 = "nv_tileas.partition"(%68) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(1x1024), tensor_view<?x?xf32, strides=[?,1]>>
+  %70 = "nv_tileas.alloc_tensor"() <{offset = 49152 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  %71 = "nv_tileas.alloc_tensor"() <{offset = 53248 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+  %72 = "nv_tileas.alloc_tensor"() <{offset = 57344 : i64, stage_bytes = 12288 : i64}> : () -> !nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
   "nv_tileas.barrier"() : () -> ()
-  %61 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %62 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%58, %61, %62, %46, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%59, %61, %62, %48, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%60, %61, %62, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %73 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %74 = "arith.cmpi"(%0, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%70, %73, %74, %58, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%71, %73, %74, %60, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%72, %73, %74, %2, %6, %0) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %63 = "arith.addi"(%0, %4) : (i32, i32) -> i32
-  %64 = "arith.constant"() <{value = 1 : i32}> : () -> i32
-  %65 = "arith.cmpi"(%63, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%58, %64, %65, %46, %63) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%59, %64, %65, %48, %63) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%60, %64, %65, %2, %6, %63) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %75 = "arith.addi"(%0, %4) : (i32, i32) -> i32
+  %76 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+  %77 = "arith.cmpi"(%75, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%70, %76, %77, %58, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%71, %76, %77, %60, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%72, %76, %77, %2, %6, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %66 = "arith.addi"(%63, %4) : (i32, i32) -> i32
-  %67 = "arith.constant"() <{value = 2 : i32}> : () -> i32
-  %68 = "arith.cmpi"(%66, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-  "nv_tileas.async.tiled_copy"(%58, %67, %68, %46, %66) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%59, %67, %68, %48, %66) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-  "nv_tileas.async.tiled_copy"(%60, %67, %68, %2, %6, %66) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  %78 = "arith.addi"(%75, %4) : (i32, i32) -> i32
+  %79 = "arith.constant"() <{value = 2 : i32}> : () -> i32
+  %80 = "arith.cmpi"(%78, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%70, %79, %80, %58, %78) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%71, %79, %80, %60, %78) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%72, %79, %80, %2, %6, %78) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
   "nv_tileas.async.commit"() : () -> ()
-  %69 = "arith.addi"(%66, %4) : (i32, i32) -> i32
-  %70 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %71 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-  %72:2 = "scf.for"(%0, %3#1, %4, %70, %71) <{operandSegmentSizes = array<i32: 1, 1, 1, 2>}> ({
+  %81 = "arith.addi"(%78, %4) : (i32, i32) -> i32
+  %82 = "arith.constant"() <{value = 3 : i32}> : () -> i32
+  %83 = "arith.cmpi"(%81, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%70, %82, %83, %58, %81) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%71, %82, %83, %60, %81) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%72, %82, %83, %2, %6, %81) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %84 = "arith.addi"(%81, %4) : (i32, i32) -> i32
+  %85 = "arith.constant"() <{value = 4 : i32}> : () -> i32
+  %86 = "arith.cmpi"(%84, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+  "nv_tileas.async.tiled_copy"(%70, %85, %86, %58, %84) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%71, %85, %86, %60, %84) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+  "nv_tileas.async.tiled_copy"(%72, %85, %86, %2, %6, %84) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+  "nv_tileas.async.commit"() : () -> ()
+  %87 = "arith.addi"(%84, %4) : (i32, i32) -> i32
+  %88 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+  %89 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+  %90:2 = "scf.for"(%0, %3#1, %4, %88, %89) <{operandSegmentSizes = array<i32: 1, 1, 1, 2>}> ({
   ^bb0(%arg9: i32, %arg10: i32, %arg11: i32):
-    "nv_tileas.async.wait"() <{pending = 2 : i64}> : () -> ()
+    "nv_tileas.async.wait"() <{pending = 4 : i64}> : () -> ()
     "nv_tileas.barrier"() : () -> ()
-    %73 = "arith.constant"() <{value = 3 : i32}> : () -> i32
-    %74 = "arith.muli"(%4, %73) : (i32, i32) -> i32
-    %75 = "arith.addi"(%arg9, %74) : (i32, i32) -> i32
-    %76 = "arith.cmpi"(%75, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
-    "nv_tileas.async.tiled_copy"(%58, %arg11, %76, %46, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-    "nv_tileas.async.tiled_copy"(%59, %arg11, %76, %48, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
-    "nv_tileas.async.tiled_copy"(%60, %arg11, %76, %2, %6, %75) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+    %91 = "arith.constant"() <{value = 5 : i32}> : () -> i32
+    %92 = "arith.muli"(%4, %91) : (i32, i32) -> i32
+    %93 = "arith.addi"(%arg9, %92) : (i32, i32) -> i32
+    %94 = "arith.cmpi"(%93, %3#1) <{predicate = "slt"}> : (i32, i32) -> i1
+    "nv_tileas.async.tiled_copy"(%70, %arg11, %94, %58, %93) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+    "nv_tileas.async.tiled_copy"(%71, %arg11, %94, %60, %93) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>, i32) -> ()
+    "nv_tileas.async.tiled_copy"(%72, %arg11, %94, %2, %6, %93) <{asynchronous = true, bytes = 16 : i64, ragged = true, threads = #linear<reg=[1, 2, 512], lane=[4, 8, 16, 32, 64], warp=[128, 256]>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 2>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32, i1, partition_view<tile=(1x1024), padding_value = zero, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
     "nv_tileas.async.commit"() : () -> ()
-    %77 = "nv_tileas.buffer_view"(%58, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-    %78 = "nv_tileas.buffer_view"(%59, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-    %79 = "nv_tileas.buffer_view"(%60, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<4x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
-    %80 = "nv_tileas.shared_load"(%77) <{atom = "ldmatrix"}> : (tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %81 = "nv_tileas.reshape"(%80) : (tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %82 = "nv_tileas.shared_load"(%78) <{atom = "ldmatrix"}> : (tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %83 = "nv_tileas.reshape"(%82) : (tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %84 = "nv_tileas.shared_load"(%79) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %85 = "arith.subf"(%84, %27) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %86 = "arith.mulf"(%85, %55) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    %87 = "math.fma"(%86, %83, %81) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-    "nv_tileas.tiled_store"(%87, %57, %6, %arg9) <{bytes = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 2>}> : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, partition_view<tile=(1x1024), tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
-    %88 = "arith.constant"() <{value = 1 : i32}> : () -> i32
-    %89 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-    %90 = "arith.constant"() <{value = 4 : i32}> : () -> i32
-    %91 = "arith.addi"(%arg10, %88) : (i32, i32) -> i32
-    %92 = "arith.cmpi"(%91, %90) <{predicate = "eq"}> : (i32, i32) -> i1
-    %93 = "arith.select"(%92, %89, %91) : (i1, i32, i32) -> i32
-    "scf.yield"(%93, %arg10) : (i32, i32) -> ()
+    %95 = "nv_tileas.buffer_view"(%70, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+    %96 = "nv_tileas.buffer_view"(%71, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<6x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+    %97 = "nv_tileas.buffer_view"(%72, %arg10) <{operandSegmentSizes = array<i32: 1, 1>}> : (!nv_tileas.smem<6x1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>, i32) -> tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>
+    %98 = "nv_tileas.shared_load"(%95) <{atom = "ldmatrix"}> : (tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %99 = "nv_tileas.reshape"(%98) : (tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %100 = "nv_tileas.shared_load"(%96) <{atom = "ldmatrix"}> : (tensor<1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %101 = "nv_tileas.reshape"(%100) : (tensor<1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %102 = "nv_tileas.shared_load"(%97) <{atom = "ldmatrix"}> : (tensor<1x1024xf32, #shared<offset=[1, 2, 4, 8, 16, 36, 72, 144, 256, 512], bytes=4>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %103 = "arith.subf"(%102, %33) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %104 = "arith.mulf"(%103, %67) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    %105 = "math.fma"(%104, %101, %99) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
+    "nv_tileas.tiled_store"(%105, %69, %6, %arg9) <{bytes = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 2>}> : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, partition_view<tile=(1x1024), tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> ()
+    %106 = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %107 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %108 = "arith.constant"() <{value = 6 : i32}> : () -> i32
+    %109 = "arith.addi"(%arg10, %106) : (i32, i32) -> i32
+    %110 = "arith.cmpi"(%109, %108) <{predicate = "eq"}> : (i32, i32) -> i1
+    %111 = "arith.select"(%110, %107, %109) : (i1, i32, i32) -> i32
+    "scf.yield"(%111, %arg10) : (i32, i32) -> ()
   }) : (i32, i32, i32, i32, i32) -> (i32, i32)
   "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
   "nv_tileas.return"() : () -> ()

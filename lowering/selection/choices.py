@@ -1,0 +1,65 @@
+"""What extraction decides, in the terms of the program: nodes, layouts of stores and carried values, warps, stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from egraph.frozen import Node
+from egraph.saturate import Saturated
+from extract import Answer, Graph
+from lowering.layouts.layout import Layout
+from lowering.layouts.shared import SharedLayout
+from lowering.placement import LayoutOracle
+from lowering.targets import Target
+
+BRANCH = 1 << 32  # beyond every loop id
+PRODUCTS = ("p.mmaf", "p.wgmma", "p.wgmma_rs")
+Place = tuple[int, int]  # (value class, layout)
+
+
+@dataclass(frozen=True)
+class StoreChoice:
+    """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access."""
+
+    item: int
+    layout: int
+    width: int
+
+
+@dataclass(frozen=True)
+class CarryChoice:
+    """The layout of a loop-carried value, or of a tile that a branch yields: then `loop` is `BRANCH` + the item."""
+
+    loop: int
+    index: int
+    layout: int
+
+
+@dataclass
+class Selection:
+    """The chosen program: for every placed class its node, for stores and carried values their layouts.
+
+    `warps` of the CTA that compute (agents that only move data come on top), `stages` of the ring that each copy fills,
+    `shape`: what classes of `graph` stand for that decide these.
+    """
+
+    saturated: Saturated
+    oracle: LayoutOracle
+    target: Target
+    graph: Graph
+    answer: Answer
+    warps: int
+    stages: dict[int, int]
+    shape: dict[int, str]
+    node: dict[int, Node]  # placed class -> chosen e-node
+    owner: dict[int, Place]
+    stores: dict[int, StoreChoice]
+    carried: dict[tuple[int, int], int]
+    costs: dict[int, float] = field(default_factory=dict[int, float])  # placed class -> cost of its chosen node
+    enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
+    choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
+    forbid: frozenset[str] = frozenset()
+
+    def layout(self, id: int) -> Layout | SharedLayout:
+        """The layout behind an id; that of uniform values is one of as many warps as were chosen."""
+        return self.oracle.layouts[id] if id else Layout.trivial(self.warps)

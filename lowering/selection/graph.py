@@ -1,0 +1,435 @@
+"""The extraction problem of one target: placed classes, effects, choice groups and resource rows, and its answer.
+
+The graph handed to `extract` has the placed classes that the kernel's effects can reach, a class for every store (one
+node for each layout it may be made from) and one for every loop-carried value (one node a layout, tied to the leaves
+and results of the loop by a choice group). How many warps compute and how many stages a loop's ring has are choice
+groups too: whatever depends on them takes the class of its alternative as a child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from egraph.frozen import Frozen, Node
+from egraph.saturate import Saturated
+from egraph.skeleton import For, If, Store
+from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
+from ir.core import TileError, UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.types import PartitionViewType, TileType, TokenType
+from lowering.cost import FREE, Cost
+from lowering.layouts.access import global_access
+from lowering.layouts.layout import Layout
+from lowering.loops import Loops, paths
+from lowering.placement import LayoutOracle
+from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
+from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
+from lowering.selection.pricing import Price, Pricer, Site
+from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, RELAXATIONS, SHARED, Peak, Rows
+from lowering.selection.trips import Pace, trip_counts
+from lowering.targets import Target
+
+INFINITE = float("inf")
+STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
+LEAVES = ("p.carry", "p.res", "p.branch")
+
+
+@dataclass
+class Alternative:
+    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses."""
+
+    children: list[int]
+    cost: Cost = FREE
+    trips: float = 1.0
+    choice: StoreChoice | CarryChoice | None = None
+    use: dict[int, float] = field(default_factory=dict[int, float])
+
+
+def select(
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str
+) -> Selection:
+    """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
+
+    Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
+    """
+    return _Selector(saturated, oracle, target, forbid).run(method)
+
+
+class _Selector:
+    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str]):
+        self.saturated = saturated
+        self.frozen: Frozen = saturated.frozen
+        self.program = saturated.program
+        self.oracle = oracle
+        self.target = target
+        self.forbid = forbid
+        self.trips = trip_counts(saturated)
+        self.pace = Pace(saturated, target)
+        self.paths = paths(saturated.program.skeleton)
+        self.loops = Loops(saturated)
+        self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
+        self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
+        self.rows = Rows(self.paths, target, oracle.warps)
+        self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
+        self.dense: dict[int, int] = {}
+        self.reached: list[int] = []
+        self.names: list[str] = []
+        self.enodes: dict[int, Node] = {}
+        self.choices: dict[int, StoreChoice | CarryChoice] = {}
+        self.groups: dict[Hashable, int] = {}
+        self.warp_classes: dict[int, int] = {}
+        self.stage_classes: dict[tuple[int, int], int] = {}
+        self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
+        self.peaks: dict[str, Peak] = {}
+        self.buildable = buildable(self.frozen, self.stands)
+
+    def run(self, method: str) -> Selection:
+        self.require_products()
+        nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
+        roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
+        for placed in self.reached:  # grows while it is walked
+            self.add_class(placed)
+        for name, peak in self.peaks.items():
+            peak.add_nodes(self.builder, len(self.rows.names), name)
+        try:
+            graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
+            answer = self.extract(graph, method)
+        except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
+            raise self.infeasible(error) from error
+        except ExtractionError as error:
+            raise TileError(str(error), self.program.entry.location) from error
+        return self.selection(graph, answer)
+
+    def extract(self, graph: Graph, method: str) -> Answer:
+        """The answer within the limits; register limits, which are estimates, give way where nothing else is left."""
+        for factor in RELAXATIONS[:-1] if self.rows.registers else ():
+            try:
+                return extract(graph.with_limit(self.rows.relaxed(factor)), cast(Any, method))
+            except InfeasibleError:
+                continue
+        return extract(graph.with_limit(self.rows.relaxed(RELAXATIONS[-1])), cast(Any, method))
+
+    def selection(self, graph: Graph, answer: Answer) -> Selection:
+        of_dense = {d: c for c, d in self.dense.items()}
+        of_warps = {d: warps for warps, d in self.warp_classes.items()}
+        warps = next((of_warps[cls] for cls in answer.chosen if cls in of_warps), min(self.oracle.warps))
+        shape = {cls: self.names[cls] for cls in (*of_warps, *self.stage_classes.values())}
+        found = Selection(
+            self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
+            enodes=self.enodes, choices=self.choices, forbid=self.forbid,
+        )  # fmt: skip
+        for cls, node in answer.chosen.items():
+            choice = self.choices.get(node)
+            if isinstance(choice, StoreChoice):
+                found.stores[choice.item] = choice
+            elif isinstance(choice, CarryChoice):
+                found.carried[choice.loop, choice.index] = choice.layout
+            elif cls in of_dense:
+                placed = of_dense[cls]
+                found.node[placed] = self.enodes[node]
+                found.costs[placed] = float(graph.cost[node])
+                if node in self.staged:
+                    found.stages[placed] = self.staged[node]
+        return found
+
+    def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
+        """Say it in the user's terms: shared memory, or an operation that nothing lowers."""
+        text = str(error)
+        if SHARED in text:
+            return TileError(
+                f"the kernel needs more than the {int(self.target.smem_bytes)} bytes of shared memory of {self.target}",
+                self.program.entry.location, "use smaller tiles",
+            )  # fmt: skip
+        return UnsupportedError(
+            f"no lowering for {self.target.name}: {text}", self.program.entry.location,
+            "see what is supported in docs/, or allow the forbidden atoms",
+        )  # fmt: skip
+
+    def require_products(self) -> None:
+        """Every matrix product needs an atom that is legal here: say which product has none, and where."""
+        legal: dict[int, bool] = {}
+        for node in self.frozen.nodes:
+            if node.op in PRODUCTS:
+                place, layout = self.owner[node.cls]
+                site = Site(layout, self.oracle.layout(layout).n_warps, False)
+                legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
+        for number, op in self.program.source.items():
+            if isinstance(op, ct.MmaF) and not legal.get(self.frozen.class_of(number), False):
+                counts = " or ".join(map(str, self.oracle.warps))
+                raise UnsupportedError(
+                    f"'{op.name}': no matrix instruction of {self.target.name} fits "
+                    f"{op.lhs.type} x {op.rhs.type} -> {op.acc.type} with {counts} warps",
+                    op.location, "use a tile of at least 16x8x16 with f16, bf16, tf32 or f32 operands and f32 acc",
+                )  # fmt: skip
+
+    # --- classes
+
+    def new_class(self, name: str) -> int:
+        """A class of the extraction problem."""
+        self.names.append(name)
+        return len(self.names) - 1
+
+    def cls(self, placed: int) -> int:
+        """The extraction class of a placed e-class."""
+        found = self.dense.get(placed)
+        if found is None:
+            value, layout = self.owner.get(placed, (-1, -1))
+            held = self.oracle.layouts[layout] if layout >= 0 else "any layout"
+            found = self.dense[placed] = self.new_class(f"value {value} in {held}")
+            self.reached.append(placed)
+        return found
+
+    def at(self, number: int, layout: int) -> int | None:
+        """The class of source value `number` in `layout`, None where it was not wanted there."""
+        placed = self.frozen.at.get((self.frozen.class_of(number), layout))
+        return self.cls(placed) if placed in self.buildable else None
+
+    def group(self, *key: Hashable) -> int:
+        """The choice group of a decision."""
+        return self.groups.setdefault(key, len(self.groups))
+
+    def warps(self, count: int) -> list[int]:
+        """What a node that is made for CTAs of `count` warps takes as a child, where there is a choice."""
+        if len(self.oracle.warps) == 1:
+            return []
+        found = self.warp_classes.get(count)
+        if found is None:
+            found = self.warp_classes[count] = self.new_class(f"{count} warps")
+            start = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own addresses
+            self.builder.add(
+                f"{count} warps", found, cost=start, group=self.group("warps"), alternative=count,
+                resource=self.rows.of_warps(count),
+            )  # fmt: skip
+        return [found]
+
+    def stage(self, loop: int, stages: int) -> int:
+        """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
+        found = self.stage_classes.get((loop, stages))
+        if found is None:
+            found = self.stage_classes[loop, stages] = self.new_class(f"{stages} stages in loop {loop}")
+            trips = self.trip_product(sum(1 << each for each in self.paths[loop]))
+            self.builder.add(
+                f"{stages} stages", found, cost=trips * self.pace.wait(loop, stages),
+                group=self.group("stages", loop), alternative=stages,
+            )  # fmt: skip
+        return found
+
+    def peak(self, row: str, amount: int) -> list[int]:
+        """What a node takes as a child that needs `amount` of a row for itself while it runs."""
+        if not amount:
+            return []
+        peak = self.peaks.setdefault(row, Peak(self.rows.names.index(row)))
+        found = peak.levels.get(amount)
+        if found is None:
+            found = peak.levels[amount] = self.new_class(f"{amount} of {row}")
+        return [found]
+
+    # --- effects
+
+    def effect(self, name: str, ways: list[Alternative]) -> int:
+        """A class of its own for an effect."""
+        cls = self.new_class(name)
+        for way in ways:
+            choice = way.choice
+            group, alternative = -1, 0
+            children = way.children
+            if choice is not None:
+                placed = self.oracle.layouts[choice.layout]
+                if choice.layout and isinstance(placed, Layout):
+                    children = [*children, *self.warps(placed.n_warps)]
+            if isinstance(choice, CarryChoice):
+                group, alternative = self.group("carried", choice.loop, choice.index), choice.layout
+            node = self.builder.add(
+                name, cls, children, way.trips * way.cost.scalar(), group=group, alternative=alternative,
+                resource=self.rows.use(way.use),
+            )  # fmt: skip
+            if choice is not None:
+                self.choices[node] = choice
+        return cls
+
+    def effects(self) -> Iterator[list[Alternative]]:
+        """Alternatives of everything that must happen, in skeleton order."""
+        for item in self.program.skeleton.walk():
+            if isinstance(item, Store):
+                yield self.store(item)
+            elif isinstance(item, For):
+                yield [Alternative(self.all_at([item.lower, item.upper, item.step]))]
+                for index, result in enumerate(item.op.results):
+                    if not isinstance(result.type, TokenType):
+                        ends = (item.inits[index], item.yields[index])
+                        yield self.chosen(item.carried[index], ends, item.loop, index)
+            elif isinstance(item, If):
+                numbers = [item.condition]
+                for index, kind in enumerate(item.types):
+                    ends = (item.then_yields[index], item.otherwise_yields[index])
+                    if isinstance(kind, TileType) and kind.size > 1:
+                        yield self.chosen(item.results[index], ends, BRANCH + item.item, index)
+                    elif not isinstance(kind, TokenType):
+                        numbers += ends
+                yield [Alternative(self.all_at(numbers))]
+
+    def all_at(self, numbers: list[int]) -> list[int]:
+        """Uniform values."""
+        return [cls for k in numbers if (cls := self.at(k, 0)) is not None]
+
+    def chosen(self, leaf: int, ends: tuple[int, int], group: int, index: int) -> list[Alternative]:
+        """A way for each layout that a carried value or a branch's result may have: both its ends in that layout."""
+        leaf = self.frozen.class_of(leaf)
+        found: list[Alternative] = []
+        for value, layout in self.frozen.nat:
+            if value == leaf:
+                children = [self.at(k, layout) for k in ends]
+                if None not in children:
+                    there = [c for c in children if c is not None]
+                    registers = self.pricer.registers(leaf, layout)
+                    use = dict.fromkeys(self.rows.of_loop(group), float(registers))
+                    found.append(Alternative(there, choice=CarryChoice(group, index, layout), use=use))
+        return found
+
+    def store(self, item: Store) -> list[Alternative]:
+        """A way for each layout that the stored value is wanted in."""
+        op = item.op
+        trips = self.trip_product(self.analysis("deps", item.results[0], 0))
+        found: list[Alternative] = []
+        number = item.operands[0] if isinstance(op, ct.StoreView) else item.operands[1]
+        value = self.frozen.class_of(number)
+        for wanted, layout in list(self.frozen.at):
+            if wanted == value:
+                way = (
+                    self.store_view(item, op, layout) if isinstance(op, ct.StoreView) else self.store_ptr(item, layout)
+                )
+                stored = self.at(number, layout)
+                if way is not None and stored is not None:
+                    way.children.insert(0, stored)
+                    way.trips = trips
+                    found.append(way)
+        return found
+
+    def store_view(self, item: Store, op: ct.StoreView, layout: int) -> Alternative:
+        """From registers to global memory."""
+        view = cast(PartitionViewType, op.view.type)
+        size = element_bytes(view.view.element)
+        contiguous = contiguous_dim(view)
+        proven = self.frozen.analysis.get("view_bytes", {}).get(self.frozen.class_of(item.operands[1]), size)
+        width = proven // size if contiguous is not None else 1
+        placed = self.oracle.layout(layout)
+        plan = global_access(placed, view.tile, contiguous or 0, max(1, width))
+        machine = self.pricer.machines[self.warps_of(layout)]
+        cost = machine.global_access(plan.thread, contiguous or 0, len(plan.accesses), size)
+        uniform = list(item.operands[1:])
+        if op.token is not None:
+            uniform.pop()
+        return Alternative(self.all_at(uniform), cost, choice=StoreChoice(item.item, layout, plan.vector * size))
+
+    def store_ptr(self, item: Store, layout: int) -> Alternative | None:
+        """Through pointers; None where they or the mask do not come in this layout."""
+        op = cast(ct.StorePtr, item.op)
+        kind = cast(TileType, op.value.type)
+        numbers = [item.operands[0], *([item.operands[2]] if op.mask is not None else [])]
+        children = [self.at(k, layout) for k in numbers]
+        if None in children:
+            return None
+        runs = [self.analysis("pointer_run", numbers[0], 1)]
+        if op.mask is not None:
+            runs.append(self.analysis("mask_run", numbers[1], 1))
+        size = element_bytes(kind.element)
+        dim = max(0, len(kind.shape) - 1)
+        width = max(1, min(*runs, 16 // size) if len(runs) > 1 else min(runs[0], 16 // size))
+        plan = global_access(self.oracle.layout(layout), kind.shape, dim, width)
+        machine = self.pricer.machines[self.warps_of(layout)]
+        cost = machine.global_access(plan.thread, dim, len(plan.accesses), size)
+        there = [c for c in children if c is not None]
+        return Alternative(there, cost, choice=StoreChoice(item.item, layout, plan.vector))
+
+    def analysis(self, name: str, number: int, default: int) -> int:
+        """A fact about a source value."""
+        return self.frozen.analysis.get(name, {}).get(self.frozen.class_of(number), default)
+
+    def trip_product(self, deps: int) -> float:
+        """Iterations of all loops in a dependence mask."""
+        product = 1.0
+        for loop, trips in self.trips.items():
+            if deps >> loop & 1:
+                product *= trips
+        return product
+
+    def warps_of(self, layout: int) -> int:
+        """Warps of the CTAs that a layout is made for; the fewest for uniform values, which all have."""
+        placed = self.oracle.layouts[layout]
+        return placed.n_warps if layout and isinstance(placed, Layout) else min(self.oracle.warps)
+
+    # --- nodes
+
+    def add_class(self, placed: int) -> None:
+        """All nodes of one placed class."""
+        value, layout = self.owner.get(placed, (-1, -1))
+        deps = self.frozen.analysis.get("deps", {}).get(value, 0)
+        loop = max((path for path in self.paths.values() if deps >> path[-1] & 1), key=len, default=(-1,))[-1]
+        for node in self.frozen.by_class.get(placed, ()):
+            below = [c for c in node.children if self.frozen.sort[c] == "P"]
+            if self.stands(node) and self.buildable.issuperset(below):
+                for warps, tied in self.made_for(node, layout, below):
+                    price = self.pricer.price(node, value, Site(layout, warps, bool(deps)))
+                    children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
+                    self.add_node(node, placed, children, price, loop, self.trip_product(deps))
+
+    def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
+        """Numbers of warps that a node can be made for, and whether that must be said: layouts imply it."""
+        placed = self.oracle.layouts[layout] if layout > 0 else None
+        if isinstance(placed, Layout):
+            return [(placed.n_warps, False)]
+        if node.op == "p.copy" and node.literals[-1] != Mechanism.TMA:
+            return [(warps, True) for warps in self.oracle.warps]
+        layouts = {self.owner[c][1] for c in below if c in self.owner}
+        counts = {self.warps_of(id) for id in layouts if id and isinstance(self.oracle.layouts[id], Layout)}
+        return [(warps, True) for warps in counts] or [(min(self.oracle.warps), False)]
+
+    def add_node(
+        self, node: Node, placed: int, children: list[int], price: Price | None, loop: int, trips: float
+    ) -> None:
+        """One node, or one for each number of stages of the ring that it fills."""
+        group, alternative = -1, 0
+        if node.op in LEAVES:
+            item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
+            group, alternative = self.group("carried", item, node.literals[1]), node.literals[3]
+        use: dict[int, float] = {}
+        ring = price is not None and loop >= 0 and node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS
+        if price is not None:
+            children = [*children, *self.peak(SHARED if loop >= 0 else AFTER_LOOPS, price.scratch)]
+            for row in self.rows.of_loop(loop):
+                children += self.peak(self.rows.names[row], price.registers)
+            if price.buffer and not ring:
+                use = {0: price.buffer, 1: price.buffer}
+        for stages in STAGES if ring and price is not None else (1,):
+            made = self.builder.add(
+                node.op, self.dense[placed], [*children, self.stage(loop, stages)] if ring else children,
+                INFINITE if price is None else trips * price.cost.scalar(),
+                group=group, alternative=alternative,
+                resource=self.rows.use({0: stages * price.buffer} if ring and price is not None else use),
+            )  # fmt: skip
+            self.enodes[made] = node
+            if ring:
+                self.staged[made] = stages
+
+    def stands(self, node: Node) -> bool:
+        """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""
+        return self.loops.stands(node, self.owner.get(node.cls, (-1, -1))[0])
+
+
+def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
+    """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
+    waiting = [
+        (n.cls, [c for c in n.children if frozen.sort[c] == "P"])
+        for n in frozen.nodes
+        if frozen.sort[n.cls] == "P" and legal(n)
+    ]
+    found: set[int] = set()
+    while True:
+        left = [(cls, children) for cls, children in waiting if cls not in found]
+        new = {cls for cls, children in left if found.issuperset(children)}
+        if not new:
+            return found
+        found |= new
+        waiting = left

@@ -1,0 +1,299 @@
+"""What each placed e-node costs on a target, and what it takes of shared memory and registers while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from egraph.frozen import Frozen, Node
+from egraph.saturate import Saturated
+from egraph.terms import signatures
+from ir.core import Type
+from ir.types import I1, PartitionViewType, PointerType, TileType
+from lowering.atoms.mma import MmaAtom
+from lowering.cost import FREE, RAGGED, WARP, Cost, Machine
+from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
+from lowering.layouts.anchors import coalesced
+from lowering.layouts.boxes import boxes
+from lowering.layouts.conversions import estimate
+from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+from lowering.placement import LayoutOracle, MmaChoice
+from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
+from lowering.selection.choices import Place
+from lowering.targets import Feature, Target
+
+SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
+FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
+REGISTER_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops."""
+
+    cost: Cost
+    buffer: int = 0
+    scratch: int = 0
+    registers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a node stands: layout of its class, warps of the CTA, whether in a loop."""
+
+    layout: int
+    warps: int
+    looped: bool
+
+
+class Pricer:
+    """Prices for one program on one target; None is for what is not legal there."""
+
+    def __init__(
+        self,
+        saturated: Saturated,
+        oracle: LayoutOracle,
+        target: Target,
+        forbid: frozenset[str],
+        owner: dict[int, Place],
+    ):
+        self.frozen: Frozen = saturated.frozen
+        self.interner = saturated.program.interner
+        self.oracle = oracle
+        self.target = target
+        self.forbid = forbid
+        self.owner = owner
+        self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
+        self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
+
+    def price(self, node: Node, value: int, site: Site) -> Price | None:
+        """The price of a node of value class `value`."""
+        special = _PRICES.get(node.op)
+        if special is not None:
+            return special(self, node, site)
+        mnemonic = self.arithmetic.get(node.op, node.op.removeprefix("p."))
+        kind = self.value_type(value)
+        placed = self.oracle.layouts[site.layout]
+        registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
+        width = getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 32
+        return Price(self.machines[site.warps].elementwise(mnemonic, registers, width))
+
+    def allowed(self, choice: MmaChoice) -> bool:
+        """May this atom be used?"""
+        return choice.atom.legal(self.target) and not self.forbidden(choice.atom.name)
+
+    def forbidden(self, name: str) -> bool:
+        """Did the caller forbid atoms of this name?"""
+        return any(name.startswith(prefix) for prefix in self.forbid)
+
+    def value_type(self, value: int) -> Type | None:
+        """The type of a value class."""
+        ty = self.frozen.analysis["type"].get(value)
+        return None if ty is None else self.interner.type(ty)
+
+    def registers(self, value: int, layout: int) -> int:
+        """32-bit registers a thread that hold a tile."""
+        placed = self.oracle.layouts[layout]
+        return -(-placed.n_regs * self.bits(value) // REGISTER_BITS) if isinstance(placed, Layout) else 0
+
+    def bits(self, value: int) -> int:
+        """Bits that an element of a value takes in registers and in scratch; a predicate is moved as a word."""
+        kind = self.value_type(value)
+        return element_bits(kind.element) if isinstance(kind, TileType) else 64
+
+    def exposed(self, looped: bool) -> Cost:
+        """The wait for global memory where no pipeline hides it."""
+        return Cost(latency=float(self.target.latency.global_)) if looped else FREE
+
+    # --- conversions and reductions
+
+    def convert(self, node: Node, site: Site) -> Price | None:
+        """Scratch is what a round trip through shared memory takes."""
+        ty, source, target = node.literals
+        here, there = self.oracle.layout(source), self.oracle.layout(target)
+        kind = self.oracle.tile(ty)
+        bits = element_bits(kind.element)
+        cost = estimate(here, there, bits, self.target)
+        scratch = kind.size * bits // 8 if cost else 0
+        return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost), scratch=scratch)
+
+    def reduce(self, node: Node, site: Site) -> Price | None:
+        """Registers, then lanes by shuffles, then warps through scratch."""
+        dim, _, _, _, source = node.literals
+        value, _ = self.owner[node.children[0]]
+        kind = cast(TileType, self.value_type(value))
+        layout = self.oracle.layout(source)
+        plan = reduce_dim(kind.shape, dim, layout)
+        machine = self.machines[site.warps]
+        registers, results = layout.n_regs, len(plan.groups)
+        steps = len(plan.lane_bits) * results
+        alu = machine.instructions("fma_f32", registers + steps) + machine.instructions("shuffle", steps)
+        latency = len(plan.lane_bits) * float(self.target.latency.shuffle)
+        scratch = 0
+        if plan.warp_bits:
+            latency += 2 * float(self.target.latency.barrier + self.target.latency.shared)
+            alu += machine.instructions("fma_f32", results << len(plan.warp_bits))
+            scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * element_bytes(kind.element)
+        return Price(Cost(alu=alu, latency=latency), scratch=scratch)
+
+    def iota(self, node: Node, site: Site) -> Price | None:
+        """One integer instruction an element."""
+        registers = self.oracle.layout(site.layout).n_regs
+        return Price(Cost(alu=self.machines[site.warps].instructions("int_add", registers)))
+
+    # --- loads
+
+    def load(self, node: Node, site: Site) -> Price | None:
+        """Straight from global memory."""
+        _, vty, id, nbytes = node.literals
+        view: PartitionViewType = self.interner.types[vty]
+        size = element_bytes(view.view.element)
+        contiguous = contiguous_dim(view) or 0
+        plan = global_access(self.oracle.layout(id), view.tile, contiguous, max(1, nbytes // size))
+        cost = self.machines[site.warps].global_access(plan.thread, contiguous, len(plan.accesses), size)
+        return Price(cost + self.exposed(site.looped))
+
+    def gather(self, node: Node, site: Site) -> Price | None:
+        """Through pointers."""
+        ty, id, width = node.literals
+        kind = self.oracle.tile(ty)
+        dim = max(0, len(kind.shape) - 1)
+        plan = global_access(self.oracle.layout(id), kind.shape, dim, width)
+        size = element_bytes(kind.element)
+        cost = self.machines[site.warps].global_access(plan.thread, dim, len(plan.accesses), size)
+        return Price(cost + self.exposed(site.looped))
+
+    # --- copies to shared memory
+
+    def copy(self, node: Node, site: Site) -> Price | None:
+        """One tile into one stage."""
+        _, vty, shared_id, nbytes, inside, mechanism = node.literals
+        view: PartitionViewType = self.interner.types[vty]
+        shared = self.oracle.shared(shared_id)
+        if mechanism == Mechanism.REGISTERS:
+            cost = self.register_copy(view, shared, nbytes, site.warps) + self.exposed(site.looped)
+        elif view.padding not in (None, "zero"):
+            return None  # asynchronous copies fill in zeros out of bounds
+        elif mechanism == Mechanism.TMA:
+            cost = self.box_copy(view, shared) if site.looped else None  # one box by itself has nothing to hide it
+        else:
+            cost = self.async_copy(view, shared, nbytes, inside, site.warps)
+        return None if cost is None else Price(cost, buffer=shared.size_bytes)
+
+    def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, warps: int) -> Cost:
+        """Load and store again."""
+        machine = self.machines[warps]
+        threads = copy_threads(view, warps, nbytes)
+        contiguous, size = contiguous_dim(view) or 0, shared.element_bytes
+        loads = global_access(threads, view.tile, contiguous, max(1, nbytes // size))
+        stores = access_plan(threads, shared, "store")
+        cost = machine.global_access(loads.thread, contiguous, len(loads.accesses), size)
+        return cost + machine.shared_access(stores.wavefronts, len(stores.accesses))
+
+    def async_copy(
+        self, view: PartitionViewType, shared: SharedLayout, nbytes: int, inside: int, warps: int
+    ) -> Cost | None:
+        """cp.async by all threads."""
+        if not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async"):
+            return None
+        machine = self.machines[warps]
+        threads = copy_threads(view, warps, nbytes)
+        contiguous = contiguous_dim(view) or 0
+        plan = async_copy(threads, view.tile, contiguous, shared, nbytes)
+        if plan is None or plan.bytes != nbytes:
+            return None
+        cost = machine.global_access(plan.source_thread, contiguous, len(plan.copies), shared.element_bytes)
+        if inside < nbytes:
+            cost += Cost(alu=machine.instructions("int_add", RAGGED * len(plan.copies)))
+        written = machine.shared_access(plan.wavefronts, len(plan.copies))
+        return cost + Cost(memory=written.memory - machine.instructions("load_store", len(plan.copies)))
+
+    def box_copy(self, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
+        """The tensor memory accelerator, started by one thread of an agent of its own."""
+        contiguous = contiguous_dim(view)
+        legal = self.target.has(Feature.TMA) and not self.forbidden("tma")
+        if not legal or contiguous is None or boxes(view.tile, contiguous, shared) is None:
+            return None
+        return Cost(memory=shared.size_bytes / self.target.throughput.global_bytes)
+
+    def shared_read(self, node: Node, site: Site) -> Price | None:
+        """A fragment, by ldmatrix or plain loads."""
+        _, method, id = node.literals
+        name: str = self.interner.attributes[method]
+        machine = self.machines[site.warps]
+        layout, shared = self.oracle.layout(id), self.oracle.shared(self.owner[node.children[0]][1])
+        if name == "ldmatrix":
+            plan = ldmatrix(layout, shared)
+            if plan is None or not self.target.has(Feature.LDMATRIX) or self.forbidden("ldmatrix"):
+                return None
+            return Price(machine.shared_access(plan.wavefronts, len(plan.instructions)))
+        plain = access_plan(layout, shared)
+        cost = machine.shared_access(plain.wavefronts, len(plain.accesses))
+        packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
+        return Price(cost + Cost(alu=machine.instructions("int_add", packing)))
+
+    # --- matrix products
+
+    def product(self, node: Node, site: Site) -> Price | None:
+        """Tensor cores at the atom's rate, or scalar multiply-adds."""
+        choice = self.oracle.choice(node.literals[0])
+        if not self.allowed(choice):
+            return None
+        a, b = (self.oracle.layouts[self.owner[c][1]] for c in node.children[:2])
+        c = self.oracle.layout(site.layout)
+        work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
+        machine, atom = self.machines[site.warps], choice.atom
+        m, n, k = atom.shape
+        if isinstance(a, Layout) and isinstance(b, Layout) and atom.threads == 1:
+            if self.bits(self.owner[node.children[0]][0]) < 16:
+                return None  # no target widens f8 one element at a time
+            operands = a.n_regs + b.n_regs
+            cost = work / self.target.throughput.fma_f32 + machine.instructions("convert", operands)
+            return Price(Cost(alu=cost))
+        count = work / (m * n * k)
+        cycles = count * atom.cycles(self.target)
+        if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
+            cycles /= SYNC_RATE
+        issued = 0.0 if isinstance(atom, MmaAtom) else count * atom.threads / WARP / self.target.throughput.issue
+        return Price(Cost(tensor=cycles, alu=issued), registers=self.live(node, site.layout))
+
+    def live(self, node: Node, layout: int) -> int:
+        """Registers of a product beside what loops carry: fragments, and the accumulator unless a loop carries it."""
+        first, second, accumulator = (self.owner[c] for c in node.children)
+        a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], layout))
+        steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.literals[0]).atom.shape[2])
+        fragments = self.registers(*first) + self.registers(*second)
+        if node.op == "p.mmaf":  # a warpgroup product has all of a register operand complete before it starts
+            fragments = min(fragments, -(-FRAGMENTS * fragments // steps))
+        carried = any(each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ()))
+        return fragments + (0 if carried else self.registers(accumulator[0], layout))
+
+
+Pricing = Callable[[Pricer, Node, Site], Price | None]
+_PRICES: dict[str, Pricing] = {
+    "cvt": Pricer.convert,
+    "p.load_view": Pricer.load,
+    "p.load_ptr": Pricer.gather,
+    "p.copy": Pricer.copy,
+    "p.shared_read": Pricer.shared_read,
+    "p.mmaf": Pricer.product,
+    "p.wgmma": Pricer.product,
+    "p.wgmma_rs": Pricer.product,
+    "p.reduce": Pricer.reduce,
+    "p.iota": Pricer.iota,
+}
+
+
+def element_bits(element: Type) -> int:
+    """Bits of an element outside of memory: predicates travel as words, pointers have 64."""
+    return 32 if element == I1 else 64 if isinstance(element, PointerType) else 8 * element_bytes(element)
+
+
+def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:
+    """Which thread copies what: rows along the contiguous dimension, `nbytes` a thread and access."""
+    contiguous = contiguous_dim(view)
+    dim = len(view.tile) - 1 if contiguous is None else contiguous
+    return coalesced(view.tile, dim, element_bytes(view.view.element), warps, nbytes)

@@ -1,0 +1,65 @@
+"""How often loops run and how fast: what a ring of stages must hide."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from egraph.saturate import Saturated
+from egraph.skeleton import For
+from ir.core import Op
+from ir.dialects import cuda_tile as ct
+from ir.types import TileType
+from lowering.cost import UNKNOWN_TRIPS
+from lowering.placement.oracle import element_bytes
+from lowering.targets import Target
+
+
+def trip_counts(saturated: Saturated) -> dict[int, float]:
+    """Iterations of every loop where its bounds are known numbers, else an estimate."""
+    frozen = saturated.frozen
+    low, high = frozen.analysis.get("low", {}), frozen.analysis.get("high", {})
+    counts: dict[int, float] = {}
+    for item in saturated.program.skeleton.walk():
+        if isinstance(item, For):
+            classes = [frozen.class_of(k) for k in (item.lower, item.upper, item.step)]
+            known = [low[c] if c in low and low[c] == high.get(c) else None for c in classes]
+            lower, upper, step = known
+            if lower is not None and upper is not None and step:
+                counts[item.loop] = float(max(1, -(-(upper - lower) // step)))
+            else:
+                counts[item.loop] = float(UNKNOWN_TRIPS)
+    return counts
+
+
+class Pace:
+    """Cycles that an iteration of a loop takes at least: those of its products, or of bringing its tiles."""
+
+    def __init__(self, saturated: Saturated, target: Target):
+        self.target = target
+        self.cycles = {
+            item.loop: self.least(item.op) for item in saturated.program.skeleton.walk() if isinstance(item, For)
+        }
+
+    def least(self, loop: Op) -> float:
+        """A lower bound for one iteration, each inner loop counted once."""
+        rates = self.target.throughput
+        products = loads = 0.0
+        for op in loop.walk():
+            if isinstance(op, ct.MmaF):
+                left = cast(TileType, op.lhs.type)
+                rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
+                products += 2.0 * cast(TileType, op.acc.type).size * left.shape[-1] / rate
+            elif isinstance(op, ct.LoadView):
+                kind = cast(TileType, op.results[0].type)
+                loads += kind.size * element_bytes(kind.element)
+        return max(products, loads / rates.global_bytes)
+
+    def wait(self, loop: int, stages: int) -> float:
+        """Cycles an iteration that waits for memory where copies start `stages` - 1 iterations ahead.
+
+        The time that a copy takes is taken to be exponentially distributed around the latency of global memory, an
+        estimate: it says that each further stage saves less than the one before, and is never free of gain.
+        """
+        latency = float(self.target.latency.global_)
+        return latency * math.exp(-(stages - 1) * self.cycles[loop] / latency)
