@@ -257,7 +257,7 @@ class Pricer:
         cycles = count * atom.cycles(self.target)
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
-        issued = 0.0 if isinstance(atom, MmaAtom) else count * atom.threads / WARP / self.target.throughput.issue
+        issued = count * atom.threads / WARP / self.target.throughput.issue
         return Price(Cost(tensor=cycles, alu=issued), registers=self.live(node, site.layout))
 
     def live(self, node: Node, layout: int) -> int:

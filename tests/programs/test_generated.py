@@ -70,7 +70,7 @@ class Without:
     """A kernel whose PTX lacks its barriers."""
 
     def __init__(self, kernel: Kernel):
-        self.kernel = kernel
+        self.kernel, self.entry = kernel, kernel.entry
         self.manifest = kernel.manifest
         self.ptx = "\n".join(line for line in kernel.ptx.splitlines() if "bar.sync" not in line) + "\n"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import tilesat
+from lowering import pipeline
+from lowering.targets import ALL_TARGETS
+from lowering.targets.target import Limit
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat import TileError
 
@@ -31,13 +36,24 @@ def test_accumulator_that_no_registers_hold() -> None:
     assert caught.value.hint == "use a smaller tile"
 
 
-def test_shared_memory_over_the_limit() -> None:
-    with pytest.raises(TileError, match=r"needs \d+ bytes of shared memory, sm_80 has 166912 a block") as caught:
-        tilesat.compile(gemm_text(128, 256, 256))
+def test_shared_memory_over_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is reduced across warps needs 16 bytes of scratch whatever is chosen."""
+    small = replace(ALL_TARGETS["sm_80"], smem_bytes=Limit(8, "of this test"))
+    monkeypatch.setattr(pipeline, "target_named", lambda name: small)
+    with pytest.raises(TileError, match=r"needs more than the 8 bytes of shared memory of sm_80") as caught:
+        tilesat.compile(EXAMPLES / "softmax.mlir")
     assert caught.value.location.line > 0
+    assert caught.value.hint == "use smaller tiles"
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (128, 256, 64), (64, 256, 128)])
+def test_rings_that_do_not_fit_give_way() -> None:
+    """Two stages of both operands would take 384 KiB: one of them is not staged ahead, nothing is refused."""
+    kernel = tilesat.compile(gemm_text(128, 256, 256))
+    used = kernel.compiled.selection.answer.resources["shared memory"]
+    assert 0 < used <= kernel.manifest["dynamic_smem"] <= ALL_TARGETS["sm_80"].smem_bytes
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (128, 256, 64), (64, 256, 128), (128, 256, 256)])
 def test_other_tiles_compute_right(m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(m + n + k)
     rows, cols, depth = m + 24, n - 8, 2 * k + 8
