@@ -51,6 +51,8 @@ def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
         tokens.fail(f"expected a tensor_view type, found {view}", index=at)
     for (entries, where), wanted, word in zip(lists, (view.shape, view.strides), ("shape", "strides"), strict=True):
         written = tuple(None if isinstance(entry, Value) else entry for entry in entries)
+        if len(written) != len(wanted):
+            tokens.fail(f"{word} has {len(written)} entries, the view's type {len(wanted)}", index=where)
         if written != wanted:
             tokens.fail(f"{word} does not fit the view's type {view}", "a value stands where the type has '?'", where)
     sizes = tuple(sum(isinstance(entry, Value) for entry in entries) for entries, _ in lists)

@@ -220,7 +220,9 @@ class Parser:
         while not tokens.accept(">"):
             if entries:
                 tokens.expect(",", "between the architectures")
-            arch = tokens.take()
+            arch, at = tokens.take(), tokens.at - 1
+            if arch in entries:
+                tokens.fail(f"hints of {arch} are given twice", index=at)
             tokens.expect("=", "after an architecture")
             tokens.expect("{")
             found: dict[str, HintValue] = {}
@@ -229,11 +231,21 @@ class Parser:
                     tokens.expect(",", "between the hints")
                 key = tokens.take()
                 tokens.expect("=", "after a hint's name")
-                found[key] = tokens.take() == "true" if tokens.current in ("true", "false") else tokens.integer(key)
-                if tokens.accept(":"):
-                    self.type()
+                found[key] = self._hint(key)
             entries[arch] = tuple(found.items())
         return OptimizationHints(tuple(entries.items()))
+
+    def _hint(self, key: str) -> HintValue:
+        """A truth value, a string or a number with or without its type."""
+        tokens = self.tokens
+        if tokens.current in ("true", "false"):
+            return tokens.take() == "true"
+        if tokens.current.startswith('"'):
+            return tokens.string(key)
+        number = tokens.integer(key)
+        if tokens.accept(":"):
+            self.type()
+        return number
 
     def promise(self) -> Attribute:
         """div_by<...>, same_elements<...> or bounded<...>, also with #cuda_tile. before it."""

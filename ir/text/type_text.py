@@ -21,8 +21,8 @@ from ir.types import (
 
 _PREFIX = re.compile(r"!?cuda_tile\.|!(?=[a-z])")
 _TOO_LONG = re.compile(r"\d{20}")
-_POINTER = re.compile(r"ptr<(\w+)(?:,<(\w+)>)?>")
-_TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+(?:,<\w+>)?>|\w+)>")
+_POINTER = re.compile(r"ptr<(\w+)(?:,(?:#ptr_attr)?<(\w+)>)?>")
+_TILE = re.compile(r"tile<((?:\d+x)*)(ptr<\w+(?:,(?:#ptr_attr)?<\w+>)?>|\w+)>")
 _TENSOR_VIEW = re.compile(
     r"tensor_view<((?:(?:\d+|\?)x)*)(\w+)(?:,strides=\[((?:-?\d+|\?)(?:,(?:-?\d+|\?))*|)\])?(?:,#ptr_attr<(\w+)>)?>"
 )

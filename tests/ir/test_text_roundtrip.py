@@ -192,6 +192,8 @@ def random_attributes(cls, draw):
         elif attr.kind is ct.Rounding:
             options = {ct.DivI: (1, 3), ct.Exp: (4, 5), ct.Tanh: (4, 5), ct.DivF: range(6), ct.Sqrt: range(5)}
             found[attr.name] = ct.Rounding(draw(st.sampled_from(list(options.get(cls, range(4))))))
+        elif cls is ct.NegI:
+            found[attr.name] = draw(st.sampled_from(sorted({*ct.Overflow} - {ct.Overflow.NO_UNSIGNED_WRAP})))
         else:
             found[attr.name] = draw(st.sampled_from(list(attr.kind)))
     return found

@@ -175,7 +175,8 @@ NOT_LOWERED = SKELETON
 @dataclass(frozen=True, slots=True)
 class DivBy(Attribute):
     """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
-    elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers).
+    elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers); groups
+    of 0 are groups of 1.
     """
 
     divisor: int
@@ -189,7 +190,7 @@ class DivBy(Attribute):
 
 @dataclass(frozen=True, slots=True)
 class SameElements(Attribute):
-    """Promise: along dimension i, elements are equal in groups of `values[i]`."""
+    """Promise: along dimension i, elements are equal in groups of `values[i]`; 0 promises no more than 1."""
 
     values: tuple[int, ...]
 
@@ -211,7 +212,8 @@ class Bounded(Attribute):
 
 AssumePredicate = DivBy | SameElements | Bounded
 
-HintValue = int | bool
+HintValue = int | bool | str
+"""A string is what no hint takes, yet may be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +236,18 @@ class OptimizationHints(Attribute):
         return found
 
     def __str__(self) -> str:
-        return f"<{', '.join(f'{arch} = {{{_hint_list(hints)}}}' for arch, hints in self.entries)}>"
+        return f"<{', '.join(f'{arch} = {{{self._pairs(hints)}}}' for arch, hints in self.entries)}>"
 
+    @classmethod
+    def _pairs(cls, hints: tuple[tuple[str, HintValue], ...]) -> str:
+        return ", ".join(f"{key} = {cls.value_text(value)}" for key, value in hints)
 
-def _hint_list(hints: tuple[tuple[str, HintValue], ...]) -> str:
-    return ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in hints)
+    @staticmethod
+    def value_text(value: HintValue) -> str:
+        """A hint's value as it is written."""
+        if isinstance(value, str):
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _DTYPES: dict[Type, np.dtype[Any]] = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Type, Variadic, VariadicResult, flag, op
 from ir.dialects.cuda_tile.attributes import SKELETON
 from ir.dialects.cuda_tile.constraints import BOOL, SCALAR_BOOL, SCALAR_INT, TileOp, verify_region, verify_types
+from ir.types import TensorViewType, TileViewType
 
 CONTINUE, BREAK, YIELD, RETURN = "cuda_tile.continue", "cuda_tile.break", "cuda_tile.yield", "cuda_tile.return"
 
@@ -14,6 +17,13 @@ class ControlOp(TileOp):
 
     effect = CONTROL
     placement = SKELETON
+
+
+def verify_no_views(op: Op, what: str, types: Sequence[Type]) -> None:
+    """Views stay where they are made: the public dialect lets none of them cross a region's border."""
+    for type_ in types:
+        if isinstance(type_, TensorViewType | TileViewType):
+            op.fail("{} a view, {}: make it inside, from values", what, type_)
 
 
 class Terminator(ControlOp):
@@ -50,6 +60,7 @@ class For(ControlOp):
         self.same_type("upper_bound", self.upper_bound, "lower_bound", self.lower_bound)
         self.same_type("step", self.step, "lower_bound", self.lower_bound)
         carried = [value.type for value in self.init_values]
+        verify_no_views(self, "cannot carry", carried)
         verify_types(self, "results", [value.type for value in self.results], carried)
         last = verify_region(self, self.body, (CONTINUE,))
         arguments = [value.type for value in self.body.block.args]
@@ -68,6 +79,8 @@ class Loop(ControlOp):
     def verify(self) -> None:
         """Carried values keep their types; each break inside gives the results."""
         carried = [value.type for value in self.init_values]
+        verify_no_views(self, "cannot carry", carried)
+        verify_no_views(self, "cannot result in", [value.type for value in self.results])
         last = verify_region(self, self.body, (CONTINUE, BREAK))
         verify_types(self, "body arguments", [value.type for value in self.body.block.args], carried)
         if isinstance(last, Continue):
@@ -86,6 +99,7 @@ class If(ControlOp):
     def verify(self) -> None:
         """Each branch yields the results, unless it leaves a loop or the kernel."""
         wanted = [value.type for value in self.results]
+        verify_no_views(self, "cannot result in", wanted)
         if wanted and not self.else_.blocks:
             self.fail("must have an else region to give its results")
         for region in (self.then_, self.else_) if self.else_.blocks else (self.then_,):

@@ -241,8 +241,10 @@ class IToF(TileOp):
     needs_result_type = True
 
     def verify(self) -> None:
-        """The shape stays; rounding is to nearest."""
+        """The shape stays; rounding is to nearest, which f8E8M0FNU does not have."""
         self.same_shape("to", self.to, "from", self.from_)
+        scale = element_type(self.to) == F8E8M0FNU
+        self.expect(not scale, "result 'to' cannot be {}: convert to another float first", self.to.type)
         self.rounding_among(self.rounding, (Rounding.NEAREST_EVEN,), self.from_)
 
     @staticmethod

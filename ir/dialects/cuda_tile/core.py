@@ -34,6 +34,9 @@ from ir.dialects.cuda_tile.testing import TestingFunc
 from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
 from ir.types import I4, IntType, PointerType, TensorViewType, TileType
 
+LARGEST_DIVISOR = 1 << 62
+"""A promise of more is refused by the public dialect (CUDA Tile IR 13.4, div_by)."""
+
 
 @op("cuda_tile.module", opcode=75)
 class Module(TileOp):
@@ -168,24 +171,29 @@ class Assume(TileOp):
         elif isinstance(predicate, SameElements):
             fits = whole or isinstance(element, PointerType)
             self.expect(fits, "same_elements needs integers or pointers, operand 'value' is {}", type_)
-            rank = len(type_.shape) if isinstance(type_, TileType) else 0
-            sizes = predicate.values
-            self.expect(len(sizes) == rank, "same_elements has {} sizes, operand 'value' is {}", len(sizes), type_)
-            self.expect(all(size > 0 for size in sizes), "same_elements sizes must be positive")
+            self._verify_groups(predicate.values, type_.shape if isinstance(type_, TileType) else ())
         else:
             self.fail("attribute 'predicate' must be div_by, bounded or same_elements, is {}", predicate)
+
+    def _verify_groups(self, sizes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        fits = len(sizes) == len(shape)
+        self.expect(fits, "same_elements has {} sizes, operand 'value' is {}", len(sizes), self.value.type)
+        for dimension, (size, whole) in enumerate(zip(sizes, shape, strict=True)):
+            message = "same_elements size {} must be 0 to {}, the size of dimension {}"
+            self.expect(0 <= size <= whole, message, size, whole, dimension)
 
     def _verify_div_by(self, predicate: DivBy, shape: tuple[int, ...]) -> None:
         divisor, every, along = predicate.divisor, predicate.every, predicate.along
         power = divisor > 0 and divisor & (divisor - 1) == 0
         self.expect(power, "the divisor of div_by must be a positive power of two, is {}", divisor)
+        self.expect(divisor <= LARGEST_DIVISOR, "the divisor of div_by must be at most 2^62, is {}", divisor)
         self.expect((every is None) == (along is None), "'every' and 'along' of div_by come together")
         if every is None or along is None:
             return
         exists = 0 <= along < len(shape)
         self.expect(exists, "'along {}' does not exist in operand 'value' {}", along, self.value.type)
         size = shape[along]
-        self.expect(0 < every <= size, "'every {}' must be 1 to {}, the size of dimension {}", every, size, along)
+        self.expect(0 <= every <= size, "'every {}' must be 0 to {}, the size of dimension {}", every, size, along)
 
     def _verify_bounds(self, predicate: Bounded, width: int) -> None:
         lowest, highest = -(1 << (width - 1)), (1 << (width - 1)) - 1

@@ -163,6 +163,11 @@ class NegI(TileOp):
     placement = ELEMENTWISE
     lowers_to = "arith.subi"
 
+    def verify(self) -> None:
+        """Only zero has a negative that does not wrap as an unsigned number."""
+        useful = self.overflow != Overflow.NO_UNSIGNED_WRAP
+        self.expect(useful, "overflow<{}> has no meaning for a negation", self.overflow)
+
     @staticmethod
     def reference(source: Array, overflow: Overflow = Overflow.NONE) -> Array:
         """0 - source modulo 2^width."""

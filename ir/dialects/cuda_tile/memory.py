@@ -176,6 +176,9 @@ class MakeTensorView(TileOp):
             self.fail("operand 'base' must be a pointer, the result a tensor view")
         same = base.pointee == view.element
         self.expect(same, "operand 'base' points to {}, the view's element is {}", base.pointee, view.element)
+        attributes = [str(attr or "none at all") for attr in (base.attr, view.attr)]
+        kept = base.attr == view.attr
+        self.expect(kept, "the pointer attribute of operand 'base' is {}, the view's {}", *attributes)
         groups = {
             "dynamic_shape": (self.dynamic_shape, view.shape),
             "dynamic_strides": (self.dynamic_strides, view.strides),

@@ -16,12 +16,14 @@ from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, F16, F32, F64,
 def _verify_shapes(op: TileOp, lhs: Value, rhs: Value, acc: Value) -> None:
     """[B,] M x K times [B,] K x N plus [B,] M x N."""
     shape = shape_of(lhs)
+    alike = len(shape) == len(shape_of(rhs)) == len(shape_of(acc))
+    message = "operands must have one rank, 'lhs' is {}, 'rhs' {}, 'acc' {}"
+    op.expect(alike, message, lhs.type, rhs.type, acc.type)
     op.expect(len(shape) in (2, 3), "operand 'lhs' must have rank 2 or 3, is {}", lhs.type)
     *batch, m, k = shape
     other = shape_of(rhs)
-    fits = len(other) == len(shape) and other[:-1] == (*batch, k)
     op.expect(
-        fits,
+        other[:-1] == (*batch, k),
         "operand 'rhs' {} does not fit 'lhs' {}: its shape must be {}xN",
         rhs.type,
         lhs.type,

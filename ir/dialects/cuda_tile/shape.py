@@ -10,6 +10,12 @@ from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile
 from ir.types import TileType
 
 
+def _verify_alike(op: TileOp, message: str, source: TileType, result: TileType) -> None:
+    """Element type and rank stay; `message` names both tiles."""
+    op.expect(source.element == result.element, message + "the element types differ", source, result)
+    op.expect(len(source.shape) == len(result.shape), message + "the ranks differ", source, result)
+
+
 @op("cuda_tile.reshape", opcode=91)
 class Reshape(TileOp):
     """The same elements in row-major order under another shape."""
@@ -26,8 +32,10 @@ class Reshape(TileOp):
     def verify(self) -> None:
         """Element type and count stay."""
         source, result = tile_type(self.source), tile_type(self.result)
-        same = source.element == result.element and source.size == result.size
-        self.expect(same, "operand 'source' {} cannot be reshaped to {}", source, result)
+        message = "operand 'source' {} cannot be reshaped to {}: "
+        self.expect(source.element == result.element, message + "the element types differ", source, result)
+        same = source.size == result.size
+        self.expect(same, message + "{} elements are not {}", source, result, source.size, result.size)
 
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:
@@ -51,9 +59,10 @@ class Broadcast(TileOp):
     def verify(self) -> None:
         """Each dimension stays, or grows from 1."""
         source, result = tile_type(self.source), tile_type(self.result)
-        fits = source.element == result.element and len(source.shape) == len(result.shape)
-        fits = fits and all(a in (1, b) for a, b in zip(source.shape, result.shape, strict=True))
-        self.expect(fits, "operand 'source' {} cannot be broadcast to {}", source, result)
+        message = "operand 'source' {} cannot be broadcast to {}: "
+        _verify_alike(self, message, source, result)
+        for dimension, (a, b) in enumerate(zip(source.shape, result.shape, strict=True)):
+            self.expect(a in (1, b), message + "dimension {} is neither 1 nor {}", source, result, dimension, b)
 
     @staticmethod
     def reference(source: Array, result_type: TileType) -> Array:
@@ -135,9 +144,10 @@ class Extract(TileOp):
     def verify(self) -> None:
         """The result's sizes divide the source's; there is one index a dimension, all of one type."""
         source, result = tile_type(self.source), tile_type(self.result)
-        fits = source.element == result.element and len(source.shape) == len(result.shape)
-        fits = fits and all(a % b == 0 for a, b in zip(source.shape, result.shape, strict=True))
-        self.expect(fits, "operand 'source' {} cannot be cut into {}", source, result)
+        message = "operand 'source' {} cannot be cut into {}: "
+        _verify_alike(self, message, source, result)
+        for dimension, (a, b) in enumerate(zip(source.shape, result.shape, strict=True)):
+            self.expect(a % b == 0, message + "dimension {} is no multiple of {}", source, result, dimension, b)
         count = len(self.indices)
         self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
         for index in self.indices[1:]:
@@ -166,9 +176,10 @@ class Insert(TileOp):
     def verify(self) -> None:
         """The source's sizes divide the destination's; there is one index a dimension, all of one type."""
         source, result = tile_type(self.source), tile_type(self.destination)
-        fits = source.element == result.element and len(source.shape) == len(result.shape)
-        fits = fits and all(b % a == 0 for a, b in zip(source.shape, result.shape, strict=True))
-        self.expect(fits, "operand 'source' {} does not tile 'destination' {}", source, result)
+        message = "operand 'source' {} does not tile 'destination' {}: "
+        _verify_alike(self, message, source, result)
+        for dimension, (a, b) in enumerate(zip(source.shape, result.shape, strict=True)):
+            self.expect(b % a == 0, message + "dimension {} is no multiple of {}", source, result, dimension, a)
         count = len(self.indices)
         self.expect(count == len(source.shape), "{} indices for operand 'source' {}", count, source)
         for index in self.indices[1:]:

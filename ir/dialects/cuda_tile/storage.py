@@ -94,3 +94,8 @@ class Alloca(TileOp):
         self.expect(self.num_elem >= 0, "attribute 'num_elem' must not be negative, is {}", self.num_elem)
         verify_alignment(self, self.alignment)
         self.expect(self.alignment > 0, "attribute 'alignment' must be positive")
+        pointee = tile_type(self.result).element
+        if isinstance(pointee, PointerType):
+            least = max(pointee.pointee.width // 8, 1)
+            message = "attribute 'alignment' must be at least {}, the bytes of {}, is {}"
+            self.expect(self.alignment >= least, message, least, pointee.pointee, self.alignment)

@@ -82,6 +82,8 @@ class AtomicRedView(ViewUpdate):
     def verify(self) -> None:
         """One index a dimension; the value is the view's tile; there is no exchange, and the view has no padding."""
         verify_relaxed(self, self.order, self.scope)
+        regular = not isinstance(self.view.type, GatherScatterViewType)
+        self.expect(regular, "operand 'view' must be a partition or strided view, is {}", self.view.type)
         verify_view_access(self, self.view, self.index, "value", self.value, self.inbounds)
         self.expect(self.mode != AtomicMode.XCHG, "mode xchg needs the old value: use atomic_rmw_tko")
         verify_mode(self, self.mode, "value", self.value)

@@ -18,6 +18,9 @@ from ir.types import (
 MAX_ELEMENTS = 1 << 24
 """Elements of a tile (CUDA Tile IR 13.4, tile type)."""
 
+LARGEST_SIZE = (1 << 31) - 1
+"""Of a view's tile along one dimension: bytecode holds a signed 32-bit number."""
+
 
 def verify_all_types(root: Op) -> None:
     """Every result and block argument below `root` has a type that exists; raises VerifyError at its op."""
@@ -85,6 +88,9 @@ def _tensor_view(type_: TensorViewType) -> str:
 
 def _tile_view(type_: TileViewType) -> str:
     rank, view = len(type_.tile), type_.view
+    large = [n for n in type_.tile if n > LARGEST_SIZE]
+    if large:
+        return f"tile dimension {large[0]} does not fit 32 bits"
     size = 1
     for dimension in type_.tile:
         size *= dimension
