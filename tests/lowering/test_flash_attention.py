@@ -59,3 +59,5 @@ def test_without_what_hopper_adds(forbid: str, absent: str, present: str) -> Non
     found = simulate(kernel, kernel.ptx, case.grid, case.fresh())
     assert largest_error(case.logical(found), case.expected) <= case.tolerance
     assert case.outside_untouched(found)
+    made = assemble(kernel.ptx, "sm_90a")
+    assert (made.spill_stores, made.stack, made.infos) == (0, 0, ())

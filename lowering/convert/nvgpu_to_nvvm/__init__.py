@@ -14,6 +14,7 @@ from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
 from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.values import register_types
 
 __all__ = ["convert", "functions"]
@@ -104,4 +105,5 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     conversion.ops(source.ops)
     conversion.e.effect(llvm.Return, [], [])
     conversion.e.finish()
+    rematerialize(conversion.e.blocks)
     return llvm.Func((), (), gpu.kernel_attributes(func), [Region(conversion.e.blocks)], func.location)
