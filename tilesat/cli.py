@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
     check = commands.add_parser("check", help="parse and verify only")
     check.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode; - is standard input")
+    check.add_argument("--hints", choices=("silent", "warn", "error"), default="warn", metavar="HOW",
+                       help="what wrong optimization hints are: silent, warn (the default) or error")  # fmt: skip
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
     targets = commands.add_parser("targets", help="list the targets and what they have")

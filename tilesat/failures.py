@@ -46,13 +46,13 @@ def describe(error: Exception) -> str:
     return f"tilesat: error: {error}"
 
 
-def render(error: TileError) -> str:
-    """`file:line:col: error: message`, then the line and a caret under the column, then the hint."""
+def render(error: TileError, kind: str = "error") -> str:
+    """`file:line:col: error: message`, then the line and a caret under the column, then the hint; or a warning."""
     from ir.core import UNKNOWN
 
     # What has no place in a source (an unknown target) is told by the program itself, as argparse does.
     place = "tilesat" if error.location == UNKNOWN else error.location
-    parts = [f"{place}: error: {error.message}"]
+    parts = [f"{place}: {kind}: {error.message}"]
     line = _source_line(error.location)
     if line is not None:
         parts.append(_with_caret(line, error.location))

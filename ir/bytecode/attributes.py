@@ -100,8 +100,8 @@ class Attributes:
         name = self.strings.read(cursor, "hint")
         at = cursor.position
         value = self.number(cursor)
-        if isinstance(value, float | str):
-            raise cursor.error(f"hint {name!r} must be an integer or a bool", at)
+        if isinstance(value, float):
+            raise cursor.error(f"hint {name!r} must be an integer, a bool or a string", at)
         return name, value
 
     def numbers(self, cursor: Cursor) -> tuple[Number, ...]:

@@ -79,6 +79,17 @@ def test_places_are_printed_and_read(tmp_path, capfdbinary):
     assert all((a.file, a.line, a.column) == (b.file, b.line, b.column) for a, b in known)
 
 
+def test_wrong_hints_are_silent_warnings_or_errors(tmp_path, capfdbinary):
+    file = tmp_path / "hints.mlir"
+    file.write_text("entry @k() optimization_hints=<sm_90 = {occupancy = 33}> {\n}\n")
+    says = "'cuda_tile.entry': optimization hint 'occupancy' for sm_90 must be 1 to 32, is 33"
+    code, (_, told) = run(capfdbinary, "check", file)
+    assert (code, told.decode().splitlines()[0]) == (0, f"{file}:1:1: warning: {says}")
+    assert run(capfdbinary, "check", file, "--hints", "silent")[1][1] == b""
+    code, (_, told) = run(capfdbinary, "check", file, "--hints", "error")
+    assert (code, told.decode().splitlines()[0]) == (1, f"{file}:1:1: error: {says}")
+
+
 def test_several_programs_are_checked_one_by_one(tmp_path, capfdbinary):
     file = tmp_path / "several.mlir"
     file.write_text(TWO)

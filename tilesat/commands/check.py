@@ -7,6 +7,7 @@ import sys
 
 from ir.core import Block, Region, TileError, verify
 from ir.dialects.cuda_tile import Module
+from ir.dialects.cuda_tile.hints import hint_faults, verify_hints
 from ir.load import MAGIC, load_all
 from ir.text import parse, split_text
 from tilesat.cli import FAILED, OK
@@ -20,23 +21,33 @@ def run(arguments: argparse.Namespace) -> int:
     parts = [] if data.startswith(MAGIC[:1]) else _parts(data)
     if len(parts) < 2:
         for module in load_all(data, name) or [Module(regions=[Region([Block()])])]:
-            verify(module)
+            _verify(module, arguments.hints)
             print(f"{name}: ok, {_summary(module)}")
         return OK
-    return _check_parts(parts, name)
+    return _check_parts(parts, name, arguments.hints)
+
+
+def _verify(module: Module, hints: str) -> None:
+    """Verify, and treat wrong hints as asked: the public dialect ignores them, so they are no errors by themselves."""
+    verify(module)
+    if hints == "error":
+        verify_hints(module)
+    elif hints == "warn":
+        for fault in hint_faults(module):
+            print(render(fault, "warning"), file=sys.stderr)
 
 
 def _parts(data: bytes) -> list[str]:
     return [part for part in split_text(data.decode(errors="replace")) if part.strip()]
 
 
-def _check_parts(parts: list[str], name: str) -> int:
+def _check_parts(parts: list[str], name: str, hints: str) -> int:
     """Each program by itself, as MLIR's -split-input-file does."""
     wrong = 0
     for number, part in enumerate(parts, 1):
         try:
             module = parse(part, name)
-            verify(module)
+            _verify(module, hints)
         except TileError as error:
             wrong += 1
             print(render(error), file=sys.stderr)
