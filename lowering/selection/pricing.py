@@ -23,6 +23,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.selection.choices import Place
+from lowering.selection.hints import loads_without_tma
 from lowering.targets import Feature, Target
 
 SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
@@ -67,6 +68,7 @@ class Pricer:
         self.forbid = forbid
         self.owner = owner
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
+        self.without_tma = loads_without_tma(saturated, target)
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
 
     def price(self, node: Node, value: int, site: Site) -> Price | None:
@@ -178,7 +180,9 @@ class Pricer:
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
         elif mechanism == Mechanism.TMA:
-            cost = self.box_copy(view, shared) if site.looped else None  # one box by itself has nothing to hide it
+            # one box by itself has nothing to hide it
+            usable = site.looped and self.owner[node.cls][0] not in self.without_tma
+            cost = self.box_copy(view, shared) if usable else None
         else:
             cost = self.async_copy(view, shared, nbytes, inside, site.warps)
         return None if cost is None else Price(cost, buffer=shared.size_bytes)

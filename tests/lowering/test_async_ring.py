@@ -73,6 +73,39 @@ def test_rows_at_any_element_are_loaded_by_the_consumers() -> None:
     check(case_of(389, 1), kernel)
 
 
+HINTS = {
+    "sm_90 = {allow_tma = false}": 1,
+    "default = {allow_tma = false}": 1,
+    "default = {allow_tma = false}, sm_90 = {allow_tma = true}": 2,
+    "sm_100 = {allow_tma = false}": 2,
+    "sm_90 = {latency = 2}": 2,
+}
+
+
+def hinted(hints: str) -> str:
+    """The GEMM of the examples with hints on the load of B."""
+    return (EXAMPLES / "gemm.mlir").read_text().replace(
+        "%b_tiles[%bn, %kt] token = %start", f"%b_tiles[%bn, %kt] token = %start optimization_hints = <{hints}>"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("hints", HINTS)
+def test_hint_forbids_tensor_copies_of_one_load(hints: str) -> None:
+    kernel = tilesat.compile(hinted(hints), "sm_90a")
+    assert kernel.ptx.count("cp.async.bulk.tensor") == HINTS[hints]
+    assert kernel.ptx.count("cp.async.cg") == (0 if HINTS[hints] == 2 else 8)
+    check(gemm(130, 96, 392), kernel)
+
+
+def test_hint_of_one_of_two_equal_loads_holds_for_both() -> None:
+    """They are one load after saturation."""
+    text = hinted("sm_90 = {allow_tma = false}")
+    load = next(line for line in text.splitlines() if "%b_tile, %b_token" in line)
+    again = load.replace("%b_tile, %b_token", "%b_again, %again_token").replace("false", "true")
+    text = text.replace(load, f"{load}\n{again}").replace("permute %b_tile", "permute %b_again")
+    assert tilesat.compile(text, "sm_90a").ptx.count("cp.async.bulk.tensor") == 1
+
+
 MUTATIONS: dict[str, tuple[Options, str, str]] = {
     "one arrival too few is awaited": (TMA, r"(mbarrier\.init\S+ \S+) 128;", r"\1 127;"),
     "one arrival too many is awaited": (MIXED, r"(mbarrier\.init\S+ \S+) 129;", r"\1 130;"),
@@ -96,7 +129,7 @@ MUTATIONS: dict[str, tuple[Options, str, str]] = {
 def test_mutations_are_caught(name: str) -> None:
     """A wrong number, a hazard or a deadlock. The ring goes round more than once."""
     options, old, new = MUTATIONS[name]
-    kernel, case = compiled(options), case_of(392, options[0])
+    kernel, case = compiled(options), case_of(456, options[0])
     changed, count = re.subn(old, new, kernel.ptx, count=1)
     assert count == 1
     with pytest.raises((SimulatorError, AssertionError)):
