@@ -8,12 +8,12 @@ from typing import cast
 import numpy as np
 
 import ir.dialects.cuda_tile as ct
-from ir.core import UNKNOWN, Location, UnsupportedError, Value
+from ir.core import Location, Value
 from ir.dialects.cuda_tile.attributes import Array, AtomicMode
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
 from ir.dialects.cuda_tile.memory import combine
 from ir.interpreter.block import HANDLERS, TOKEN, Results, TileBlock
-from ir.interpreter.memory import NIBBLE
+from ir.interpreter.memory import NIBBLE, InterpreterError
 from ir.interpreter.views import unspecified
 from ir.types import FloatType, IntType, PointerType
 
@@ -22,12 +22,15 @@ Change = Callable[[Array, Array], Array]
 
 
 def _pointee(value: Value) -> IntType | FloatType:
-    pointee = cast("PointerType", tile_type(value).element).pointee
-    if pointee.width == NIBBLE:
-        owner = value.op
-        location = owner.location if owner is not None else UNKNOWN
-        raise UnsupportedError(f"a pointer to {pointee} has no address of its own", location, "use a view")
-    return pointee
+    return cast("PointerType", tile_type(value).element).pointee
+
+
+def _offset(block: TileBlock, op: ct.Offset) -> Results:
+    """Two elements of four bits share a byte: an odd offset ends within one and has no address."""
+    if _pointee(op.ptr).width == NIBBLE and np.any(block.array(op.offset) & 1):
+        message = f"an odd offset in elements of {_pointee(op.ptr)} ends within a byte"
+        raise InterpreterError(message, op.location, "make a view at the even element before it")
+    return [block.pure(op)]
 
 
 def _load_ptr(block: TileBlock, op: ct.LoadPtr) -> Results:
@@ -114,4 +117,6 @@ def _mask(block: TileBlock, mask: Value | None, shape: tuple[int, ...]) -> Array
     return np.ones(shape, np.bool_) if mask is None else np.broadcast_to(block.array(mask), shape)
 
 
-HANDLERS.update({ct.LoadPtr: _load_ptr, ct.StorePtr: _store_ptr, ct.AtomicRMW: _rmw, ct.AtomicCAS: _cas})
+HANDLERS.update(
+    {ct.Offset: _offset, ct.LoadPtr: _load_ptr, ct.StorePtr: _store_ptr, ct.AtomicRMW: _rmw, ct.AtomicCAS: _cas}
+)

@@ -67,6 +67,29 @@ def test_misaligned_access():
     fail(body, [np.ones(4, np.float32), 0], "misaligned access of 4 bytes at byte 2 of argument 0")
 
 
+@pytest.mark.parametrize("offset", [6, 7])
+def test_a_pointer_to_half_bytes_moves_by_whole_bytes(offset):
+    view = "tensor_view<4xf4E2M1FN, strides=[1]>"
+    tiles = f"partition_view<tile=(4), {view}>"
+    body = f"""
+  %q = offset %p, %n : tile<ptr<f4E2M1FN>>, tile<i32> -> tile<ptr<f4E2M1FN>>
+  %v = make_tensor_view %q, shape = [4], strides = [1] : {view}
+  %w = make_partition_view %v : {tiles}
+  %z = constant <i32: 0> : tile<i32>
+  %x, %u = load_view_tko weak %w[%z] token = %t : {tiles}, tile<i32> -> tile<4xf4E2M1FN>, token
+  %b = pack %x : tile<4xf4E2M1FN> -> tile<2xi8>
+  print_tko "%d", %b : tile<2xi8> -> token"""
+    data = np.arange(1, 9, dtype=np.int8) * 11
+    parameters = "%p: tile<ptr<f4E2M1FN>>, %n: tile<i32>"
+    if offset % 2:
+        error = fail(body, [data, offset], "an odd offset in elements of f4E2M1FN ends within a byte", parameters)
+        assert "view" in error.hint
+        return
+    told = []
+    run(module(body, parameters), (1,), [data, offset], output=told.append)
+    assert told == [f"[{data[3]}, {data[4]}]"]
+
+
 def test_null_pointer():
     body = """
   %zero = constant <i64: 0> : tile<i64>

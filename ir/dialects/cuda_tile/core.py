@@ -278,7 +278,8 @@ class Offset(TileOp):
 
     @staticmethod
     def reference(ptr: Array, offset: Array, result_type: TileType) -> Array:
-        """Addresses are int64; the pointee's width is its storage in bytes, at least one."""
+        """Addresses are int64 and count bytes; i1 takes one, two elements of four bits share one."""
         element = result_type.element
         width = element.pointee.width if isinstance(element, PointerType) else 8
-        return ptr + offset.astype(np.int64) * max(width // 8, 1)
+        bits = 8 if width == 1 else width
+        return ptr + offset.astype(np.int64) * bits // 8

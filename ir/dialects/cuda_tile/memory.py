@@ -97,6 +97,10 @@ def verify_view_access(
     if not isinstance(type_, TileViewType):
         op.fail("operand 'view' must be {}, is {}", TILE_VIEW.meaning, type_)
     rank = len(type_.tile)
+    packed = type_.view.element.width == 4
+    dense = sum(stride == 1 for stride in type_.view.strides)
+    message = "elements of four bits are packed along the one dimension whose static stride is 1, {} has {} of them"
+    op.expect(not packed or dense == 1, message, type_.view, dense)
     op.expect(len(index) == rank, "operand 'index' has {} values, the view {} dimensions", len(index), rank)
     sparse = type_.sparse_dim if isinstance(type_, GatherScatterViewType) else -1
     for dimension, value in enumerate(index):

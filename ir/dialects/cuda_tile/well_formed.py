@@ -52,7 +52,7 @@ def verify_scopes(region: Region, visible: set[Value]) -> None:
 def why_not(type_: Type) -> str:
     """Why a type does not exist, empty where it does."""
     if isinstance(type_, TileType):
-        return _element(type_.element) or _tile(type_.shape, type_.size, type_.element)
+        return _element(type_.element, type_.shape) or _tile(type_.shape, type_.size, type_.element)
     if isinstance(type_, TensorViewType):
         return _tensor_view(type_)
     if isinstance(type_, TileViewType):
@@ -60,9 +60,12 @@ def why_not(type_: Type) -> str:
     return ""
 
 
-def _element(element: Type) -> str:
+def _element(element: Type, shape: tuple[int, ...]) -> str:
     pointee = element.pointee if isinstance(element, PointerType) else None
-    return "nothing in memory is i4" if pointee == I4 else ""
+    if pointee == I4:
+        return "nothing in memory is i4"
+    half = pointee == F4E2M1FN and shape
+    return "half bytes have no addresses of their own: keep one pointer and load through a view" if half else ""
 
 
 def _tile(shape: tuple[int, ...], size: int, element: Type) -> str:

@@ -43,6 +43,8 @@ def cases() -> list[Case]:
         constant("another element type than the tile's", "<f16: 42.0>", "tile<f32>", "a literal of f16 cannot have type tile<f32>"),
         constant("an unknown element type", "<number: 42.0>", "tile<f32>", "'number' is not a type", 2),
         constant("an aggregate element type", "<tile<i32>: 42>", "tile<i32>", "a literal cannot have element type tile<i32>"),
+        typed("several pointers to f4E2M1FN", "tile<2xptr<f4E2M1FN>>", "half bytes have no addresses of their own", 0),
+        typed("a pointer to i4", "tile<ptr<i4>>", "nothing in memory is i4", 0),
         typed("a pointer to a tile", "tile<ptr<tile<2x2xf32>>>", "is not a type"),
         typed("a dynamic size", "tile<4x?xf32>", "'tile<4x?xf32>' is not a type", 2),
         typed("an element type of 28 bits", "tile<8x4xi28>", "'i28' is not an element type"),

@@ -190,6 +190,11 @@ def accesses() -> list[Case]:
         *found,
         case("load_view_tko", "a tile in place of the view", f"%v: {tile}, %i: tile<i32>", f"%x, %t = load_view_tko weak %v[%i] : {tile}, tile<i32> -> tile<8xf32>, token", f"operand 'view' must be a partition, strided or gather-scatter view, is {tile}"),
         case("store_view_tko", "a tile in place of the view", f"%v: {tile}, %i: tile<i32>", f"%t = store_view_tko weak %v, %v[%i] : {tile}, {tile}, tile<i32> -> token", f"operand 'view' must be a partition, strided or gather-scatter view, is {tile}"),
+        *[
+            case(f"{name}_view_tko", condition, f"%v: partition_view<tile=(2x2), {view}>, %i: tile<i32>, %a: tile<2x2xf4E2M1FN>", body.format(f"partition_view<tile=(2x2), {view}>"), f"packed along the one dimension whose static stride is 1, {view} has {count} of them", 0)
+            for name, body in (("load", "%x, %t = load_view_tko weak %v[%i, %i] : {}, tile<i32> -> tile<2x2xf4E2M1FN>, token"), ("store", "%t = store_view_tko weak %a, %v[%i, %i] : tile<2x2xf4E2M1FN>, {}, tile<i32> -> token"))
+            for condition, view, count in (("elements of four bits without a unit stride", "tensor_view<8x8xf4E2M1FN, strides=[16,2]>", 0), ("elements of four bits with an unknown stride", "tensor_view<8x8xf4E2M1FN, strides=[8,?]>", 0), ("elements of four bits with two unit strides", "tensor_view<8x8xf4E2M1FN, strides=[1,1]>", 2))
+        ],
         accessed("load_view_tko", "release", TILES, relaxed.format("acquire", "release"), head="release device", lines=2),
         accessed("store_view_tko", "acquire", TILES, relaxed.format("release", "acquire"), head="acquire device", lines=2),
         accessed("load_view_tko", "weak with a scope", TILES, "attribute 'scope' is device, weak has none", head="weak device"),
