@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from extract.errors import CheckError
 from extract.graph import Graph
@@ -12,8 +13,7 @@ RELATIVE_TOLERANCE = 1e-9
 """Sums of doubles taken in another order differ by some ulps per term; 1e-9 is 4e6 ulps."""
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """When the best answer or the bound changed."""
 
     seconds: float
@@ -23,8 +23,7 @@ class Moment:
     method: str
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """How an answer came about."""
 
     before: dict[str, int]

@@ -17,8 +17,7 @@ Measured on what simplification leaves of the extraction-gym files: the bound is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from extract.settle import INFINITY
 from extract.topology import Topology
@@ -27,8 +26,7 @@ RELATIVE_ZERO: Final = 1e-12
 """Prices below this part of the greatest are rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ascent:
+class Ascent(NamedTuple):
     """A bound and how it came about."""
 
     bound: float

@@ -6,12 +6,9 @@ from typing import Final
 
 from extract.answer import Answer
 from extract.errors import ExtractionError
-from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy, run_narrow
-from extract.neighbourhood import run_neighbourhoods
 from extract.pruned import run_pruned
-from extract.relaxation import run_relaxation
 from extract.session import Listener, Session
 
 DEFAULT_TIME_LIMIT: Final = 10.0
@@ -29,6 +26,10 @@ def auto(
     Simplification, dynamic programming over small treewidth, greedy with local search, the pruned 0-1 program, the
     whole one. Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found in time.
     """
+    from extract.exact import solve_exactly
+    from extract.neighbourhood import run_neighbourhoods
+    from extract.relaxation import run_relaxation
+
     session = Session(graph, DEFAULT_TIME_LIMIT if time_limit is None else time_limit, start=start, listener=listener)
     try:
         run_greedy(session)

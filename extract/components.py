@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, eq=False)
-class Components:
+class Components(NamedTuple):
     """Components in an order that puts children before their users."""
 
     order: list[list[int]]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 from extract.answer import slack
 from extract.graph import Graph
@@ -42,8 +41,7 @@ BISECTIONS: Final = 4
 """Refinements between no price and the first that fitted."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(NamedTuple):
     """A complete choice: cost with sharing, and how far it exceeds the limits (0: fits)."""
 
     choice: list[int]

@@ -11,7 +11,6 @@ from extract.graph import Graph
 from extract.infeasible import why_infeasible
 from extract.session import Session
 from extract.settle import INFINITY, settle_dag, weights
-from extract.treewidth import solve_narrow
 
 MAX_NARROW_NODES: Final = 500
 """Larger reduced graphs are not tried for small treewidth: none of extraction-gym had it, and to see that takes 15 us a
@@ -37,6 +36,8 @@ def run_narrow(session: Session) -> None:
     graph = session.graph
     if graph is None or session.optimal or graph.n_nodes > MAX_NARROW_NODES or bool((graph.cost < 0).any()):
         return
+    from extract.treewidth import solve_narrow
+
     found = solve_narrow(graph)
     if found is None:
         return

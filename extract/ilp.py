@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from extract.answer import Answer
 from extract.errors import ExtractionError
-from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy
-from extract.relaxation import run_relaxation
 from extract.session import Listener, Session
 
 
@@ -33,6 +31,9 @@ def ilp(
 
 def run_ilp(session: Session) -> None:
     """Greedy, bounds, then the whole program, until the session's deadline or Ctrl-C."""
+    from extract.exact import solve_exactly  # loaded where the solver is asked for: most compilations never do
+    from extract.relaxation import run_relaxation
+
     try:
         run_greedy(session)
         run_bounds(session, thorough=True)

@@ -10,8 +10,7 @@ Every accepted move makes the answer cheaper; all but the first are undone when 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from extract.selection import Selection
 from extract.settle import INFINITY
@@ -36,8 +35,7 @@ MAX_USERS: Final = 64
 """Users looked at per opened class; constants and addresses have thousands and gain nothing."""
 
 
-@dataclass(frozen=True)
-class Constraints:
+class Constraints(NamedTuple):
     """Resource rows as lists, for the walk over single nodes. use: [r][n], limit: [r]."""
 
     use: list[list[float]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 EVERYTHING: Final = -1
 """All bits set: the neutral element of the intersection."""
@@ -13,8 +12,7 @@ MAX_PASSES: Final = 20
 """Stopping the iteration of a component early would be unsound, so past this many passes it needs only itself."""
 
 
-@dataclass(frozen=True, eq=False)
-class Needs:
+class Needs(NamedTuple):
     """Bit sets over classes."""
 
     bit: dict[int, int]

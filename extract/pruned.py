@@ -11,7 +11,6 @@ from typing import Final
 
 from extract.answer import Answer
 from extract.errors import ExtractionError
-from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy
 from extract.session import Listener, Session
@@ -35,6 +34,8 @@ def pruned(
 
     Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found in time.
     """
+    from extract.exact import solve_exactly
+
     session = Session(graph, time_limit, start=start, listener=listener)
     try:
         run_greedy(session)
@@ -56,6 +57,8 @@ def run_pruned(session: Session) -> None:
     graph = session.graph
     if graph is None or session.chosen is None or bool((graph.cost < 0).any()):
         return  # prices say nothing about rewards
+    from extract.exact import solve_exactly
+
     ratios = _ratios(graph)
     before = 0
     for theta in THETAS:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ MAX_STRUCTURES: Final = 8
 """Cost-free simplifications kept per graph; they differ by forbidden nodes and limits, of which targets have few."""
 
 
-@dataclass(frozen=True, eq=False)
-class Simplified:
+class Simplified(NamedTuple):
     """A reduced graph, what is left of an original one once everything certain is decided."""
 
     original: Graph
@@ -38,7 +36,7 @@ class Simplified:
     """Nodes of the original that every best answer holds."""
     origin: list[tuple[int, ...]]
     """Nodes of the original that a node of the reduced graph stands for."""
-    steps: dict[str, int] = field(default_factory=dict[str, int])
+    steps: dict[str, int]
     """How often each step applied."""
 
     def choice(self, nodes: Iterable[int]) -> dict[int, int]:

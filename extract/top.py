@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from extract.answer import Answer, check
 from extract.ascent import ascend
 from extract.constrained import reachable_nodes
-from extract.cycles import find_cycles, two_cycles
 from extract.errors import ExtractionError, InfeasibleError
 from extract.graph import Graph
 from extract.heuristics import preferences
 from extract.infeasible import why_infeasible
-from extract.program import Program, make_program
 from extract.session import DEFAULT_TIME_LIMIT
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import Simplified, structure
-from extract.solver import Solver
+
+if TYPE_CHECKING:
+    from extract.program import Program
 
 
 def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[Answer]:
@@ -26,6 +27,8 @@ def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[An
     answer. The bound of an answer holds for all answers but those before it. Ctrl-C and the end of time_limit seconds
     return those found. Raises InfeasibleError when there is none, ExtractionError when none was found in time.
     """
+    from extract.program import make_program
+
     if count < 1:
         raise ExtractionError(f"asked for {count} answers; ask for at least 1")
     began = perf_counter()
@@ -48,6 +51,9 @@ def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[An
 
 
 def _enumerate(program: Program, simplified: Simplified, count: int, began: float, deadline: float) -> list[Answer]:
+    from extract.cycles import find_cycles, two_cycles
+    from extract.solver import Solver
+
     solver = Solver(program)
     solver.cut(two_cycles(program))
     weight = weights(program.graph.cost.tolist())

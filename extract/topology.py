@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 from extract.collector import collector_paused
 
 
-@dataclass(frozen=True, eq=False)
-class Topology:
+class Topology(NamedTuple):
     """Python lists, because the methods walk single nodes and indexing NumPy scalars is ten times slower.
 
     Nodes that name their own class as a child are left out: no acyclic answer holds one.

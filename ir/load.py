@@ -1,13 +1,11 @@
-"""From whatever the user has (a path, bytecode, text) to a cuda_tile module."""
+"""From whatever the user has (a path, bytecode, text) to a cuda_tile module; only its own reader is loaded."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ir.bytecode import read_bytecode
 from ir.core import Location, ParseError, TileError
 from ir.dialects.cuda_tile import Module
-from ir.text import parse, parse_all
 
 MAGIC = b"\x7fTileIR\x00"
 """First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
@@ -21,6 +19,8 @@ def load(source: bytes | str | Path) -> Module:
     if isinstance(source, bytes):
         return _decode(source, "<bytes>")
     if isinstance(source, str) and ("{" in source or "\n" in source or not source.strip()):
+        from ir.text import parse
+
         return parse(source)
     return _read_file(Path(source))
 
@@ -28,7 +28,11 @@ def load(source: bytes | str | Path) -> Module:
 def load_all(data: bytes, name: str) -> list[Module]:
     """The modules of a file's content, unverified: one of bytecode, of text one a program between `// -----` lines."""
     if data.startswith(MAGIC[:1]):
+        from ir.bytecode import read_bytecode
+
         return [read_bytecode(data, name)]
+    from ir.text import parse_all
+
     return parse_all(_text(data, name), name)
 
 
@@ -43,7 +47,11 @@ def _read_file(path: Path) -> Module:
 
 def _decode(data: bytes, name: str) -> Module:
     if data.startswith(MAGIC[:1]):
+        from ir.bytecode import read_bytecode
+
         return read_bytecode(data, name)
+    from ir.text import parse
+
     return parse(_text(data, name), name)
 
 

@@ -10,10 +10,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
 from tilesat.failures import describe, is_usage, user_errors
+from tilesat.short_lived import short_lived
 
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED = 130
@@ -23,6 +25,8 @@ STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
+TRANSLATING = ("compile", "check", "cat")
+"""Commands that read and write programs and run none."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,13 +43,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
-    command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
-    try:
-        code = command(arguments)
-        sys.stdout.flush()
-    except user_errors() as error:  # evaluated only when something was raised
-        print(describe(error), file=sys.stderr)
-        return USAGE if is_usage(error) else FAILED
+    with short_lived() if arguments.command in TRANSLATING else nullcontext():
+        command: Callable[[argparse.Namespace], int] = import_module(f"tilesat.commands.{arguments.command}").run
+        try:
+            code = command(arguments)
+            sys.stdout.flush()
+        except user_errors() as error:  # evaluated only when something was raised
+            print(describe(error), file=sys.stderr)
+            return USAGE if is_usage(error) else FAILED
     return code
 
 

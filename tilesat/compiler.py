@@ -8,7 +8,7 @@ from typing import Any
 
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.pipeline import Options, compile_entry
-from tilesat.cutile import export, is_kernel
+from tilesat import cutile
 from tilesat.kernel import Kernel
 from tilesat.source import Source, find_entry, read, timed
 
@@ -34,9 +34,9 @@ def compile(
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
-    if is_kernel(source):
+    if cutile.is_kernel(source):
         with timed(seconds, "export"):
-            source = export(source, signature, target)
+            source = cutile.export(source, signature, target)
     module = read(source, seconds)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
     return compile_module(module, find_entry(module, entry), target, options, seconds)

@@ -13,10 +13,9 @@ A signature SPEC names the parameters in order, separated by semicolons:
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import sys
-import traceback
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -34,11 +33,11 @@ ELEMENTS = {
     "f4E2M1FN": "float4_e2m1fn",
 }  # fmt: skip
 """cuTile's names of element types; u8 to u64 are those whose Python kernel treats them as unsigned."""
-_PARAMETER = re.compile(
+_PARAMETER = (
     r"(?P<type>\w+)"
     r"(?:\[(?P<shape>[^\]]*)\](?::\[(?P<strides>[^\]]*)\])?(?:@(?P<base>\d+))?(?P<list>\*?))?"
 )
-_SIZE = re.compile(r"\?(?:/(\d+))?|(\d+)")
+_SIZE = r"\?(?:/(\d+))?|(\d+)"
 _USER_ERRORS = (
     ImportError, SyntaxError, NameError, AttributeError, TypeError, ValueError, OSError, RuntimeError, LookupError,
     ArithmeticError, AssertionError,
@@ -132,6 +131,8 @@ def load_kernel(path: Path) -> Any:
     location = Location(file)
     if not Path(file).is_file():
         raise TileError("there is no such file", location, "write MODULE.py:KERNEL")
+    import importlib.util
+
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
     if spec is None or spec.loader is None:
         raise TileError("not a Python module", location)
@@ -159,6 +160,8 @@ def _raised(error: BaseException, file: str) -> Location:
     """The innermost line of the user's file that an error came through."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return Location(file, error.lineno or 0, error.offset or 0)
+    import traceback
+
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
     return Location(file, frames[-1].lineno or 0, (frames[-1].colno or 0) + 1) if frames else Location(file)
 
@@ -177,7 +180,7 @@ def _parameter(part: str) -> Any:
     compilation = _cutile("cuda.tile.compilation")
     if part.startswith("="):
         return compilation.ConstantConstraint(_constant(part))
-    match = _PARAMETER.fullmatch(part)
+    match = re.fullmatch(_PARAMETER, part)
     if match is None:
         raise _wrong(part, "is no parameter")
     if match["type"] not in ELEMENTS:
@@ -222,7 +225,7 @@ def _array(part: str, match: re.Match[str], element: Any) -> Any:
 
 def _size(part: str, text: str) -> tuple[int, int | None]:
     """(divisor, the size where it is fixed)."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip())
     if match is None:
         raise _wrong(part, f"{text.strip()!r} is no size: write ?, ?/16 or 64")
     if match[2] is not None:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Module
-from tilesat import execution
-from tilesat.spec import Argument
 
 if TYPE_CHECKING:
     from lowering.pipeline import Compiled
+    from tilesat.spec import Argument
 
 
 class Stages(Mapping[str, str]):
@@ -81,6 +80,8 @@ class Kernel:
         Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong, CudaError
         where there is no GPU, one of another architecture, or one that refuses.
         """
+        from tilesat import execution
+
         blocks = execution.as_grid(grid)
         values = execution.check_arguments(self.entry, args)
         if on == "ref":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir.dataclass import dataclass
+from tilesat.short_lived import short_lived
 
 if TYPE_CHECKING:
     from ir.core import TileError
@@ -76,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return WRONG_USE
-    return _assemble(data, arguments)
+    with short_lived():
+        return _assemble(data, arguments)
 
 
 def parse_arguments(given: Sequence[str]) -> Arguments:

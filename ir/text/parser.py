@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ir.core import Attribute, Block, Location, Op, OpT, Region, Type, Value
@@ -106,6 +105,8 @@ class Parser:
         if not word:
             self.tokens.fail("expected an operation, found the end of the text", index=at)
         name = word.removeprefix(DIALECT)
+        from difflib import get_close_matches  # for errors only
+
         close = get_close_matches(name, [known for known in classes() if not known.startswith(DIALECT)])
         hint = f"did you mean {' or '.join(close)}?" if close else ""
         return self.tokens.fail(f"'{word}' is not an operation of cuda_tile", hint, at)

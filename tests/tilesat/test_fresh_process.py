@@ -1,0 +1,59 @@
+"""What a fresh process loads: a compilation must not pay for what it does not use."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilesat.short_lived import short_lived
+
+ROOT = Path(__file__).parent.parent.parent
+COMPILE = """
+import os, sys
+os.environ.pop("OPENBLAS_NUM_THREADS", None)
+from tilesat.cli import main
+assert main(["compile", "examples/gemm.mlir", "--target", "sm_90a", "-o", sys.argv[1]]) == 0
+print(*sorted(sys.modules))
+print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1)
+"""
+
+UNUSED = (
+    "black", "highspy", "graphviz", "cuda", "ir.bytecode", "ir.interpreter", "runtime", "viz", "egraph.soundness",
+    "extract.solver", "extract.program", "extract.treewidth", "lowering.explain", "tilesat.execution", "difflib",
+    "numpy.random",
+)  # fmt: skip
+"""The solver, other readers, pictures, everything that runs programs."""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], int]:
+    """Modules and threads at the end of a compilation."""
+    out = tmp_path_factory.mktemp("fresh") / "gemm.ptx"
+    command = [sys.executable, "-c", COMPILE, str(out)]
+    modules, threads = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert ".entry gemm" in out.read_text()
+    return set(modules.split()), int(threads)
+
+
+@pytest.mark.parametrize("module", UNUSED)
+def test_not_loaded(module: str, loaded: tuple[set[str], int]) -> None:
+    assert {"numpy", "lowering.pipeline", "extract.greedy"} <= loaded[0]
+    assert module not in loaded[0]
+
+
+def test_no_threads_for_matrices(loaded: tuple[set[str], int]) -> None:
+    assert loaded[1] <= 2  # ours and egglog's; OpenBLAS would add one for every further core
+
+
+def test_the_collector_runs_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    assert gc.isenabled()
+    with short_lived():
+        assert not gc.isenabled()
+        assert os.environ["OPENBLAS_NUM_THREADS"] == "3"  # what the user says counts
+    assert gc.isenabled()
