@@ -4,6 +4,8 @@ its loop must not stand for it, or the loop would be needed before it starts.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Region
@@ -15,6 +17,7 @@ class Loops:
     """The loops of a program, asked whether a leaf of theirs may stand for a value class."""
 
     def __init__(self, saturated: Saturated):
+        self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, For)}
         self._without: dict[int, set[int]] = {}
@@ -25,6 +28,12 @@ class Loops:
         if name not in LEAVES or len(self.frozen.by_class.get(value, ())) == 1:
             return True
         return value not in self.without(node.literals[0])
+
+    @cached_property
+    def before_last(self) -> set[int]:
+        """Value classes that can be computed before all outermost loops have ended: each without one of them."""
+        outermost = [path[0] for path in paths(self.saturated.program.skeleton).values() if len(path) == 1]
+        return {value for loop in outermost for value in self.without(loop)}
 
     def without(self, loop: int) -> set[int]:
         """Value classes that can be computed without this loop: a least fixpoint."""

@@ -47,15 +47,14 @@ class BufferType(Type):
 class Func(Op):
     """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
 
-    Scheduling adds `shared_bytes` of dynamic shared memory, with scratch from `scratch_offset` on, and `tensormaps`,
-    the launch manifest's records of the tensor maps that follow the parameters.
+    Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the launch manifest's records of tensor
+    maps, which follow the parameters.
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int)
     shared_bytes = Attr(int, 0)
-    scratch_offset = Attr(int, 0)
     tensormaps = Attr[Any](object, ())
     body = RegionField()
 
@@ -396,6 +395,7 @@ class TiledTmaStore(Op):
     value = Operand()
     index = Variadic()
     shared = Attr(Attribute)
+    scratch = Attr(int, 0)
     atom = Attr(str)
     tensormap = Attr(int)
     dims = Attr[Any](object)
@@ -487,9 +487,10 @@ class SharedLoad(Op):
 
 @op("nv_tileas.convert_layout")
 class ConvertLayout(Op):
-    """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory."""
+    """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`."""
 
     source = Operand()
+    scratch = Attr(int, 0)
     result = Result()
 
 
@@ -512,10 +513,13 @@ class Dot(Op):
 
 @op("nv_tileas.reduce")
 class Reduce(Op):
-    """One dimension folded by the combiner region (two scalars in, one out): registers, then lanes, then warps."""
+    """One dimension folded by the combiner region (two scalars in, one out): registers, then lanes, then warps, these
+    by way of shared memory at `scratch`.
+    """
 
     source = Operand()
     dim = Attr(int)
+    scratch = Attr(int, 0)
     identity = Attr[Any](object)
     result = Result()
     combiner = RegionField()

@@ -12,17 +12,12 @@ mainloop has the same shape.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from ir.core import Block, Builder, Op, TileError, Type, Value
+from ir.core import Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
-from ir.types import I1, I32, PartitionViewType, TensorType
-from lowering.layouts.conversions import SharedRoundTrip
-from lowering.layouts.conversions import plan as plan_conversion
-from lowering.layouts.layout import Layout
-from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import SharedLayout
-from lowering.schedule import stores
+from ir.types import I1, I32, PartitionViewType
+from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.rings import align, slice_of, tile_of
 from lowering.selection import copy_threads
@@ -40,8 +35,6 @@ class Rewriter:
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
         self.kept = 0  # end of the last buffer that is filled once
-        self.in_loop_scratch = 0
-        self.scratch = 0
 
     def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
         """A copy of an op without regions on new operands."""
@@ -68,16 +61,16 @@ class Ring:
 
 
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
-    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `scratch_offset` to its attributes."""
+    """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes."""
     rewriter = Rewriter(func, target)
-    inside, outside = scratch_need(func.body.block, target, False)
     block = func.body.block
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     moves = target.has(Feature.WGMMA) and target.has(Feature.SETMAXNREG)
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
-    Scheduler(rewriter, inside, agents).run(ops, Builder(consumer, func.location))
+    Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
+    shared = scratch.place(consumer, target, rewriter.free, rewriter.kept)
     if agents.jobs:
         end = consumer.ops.pop()
         agents.switch(consumer)
@@ -85,10 +78,6 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     else:
         for op in consumer.ops:
             block.append(op)
-    # scratch that is used only outside of loops may lie over the rings, which are drained by then, but not over buffers
-    # that are filled once and read later on
-    scratch_offset = align(rewriter.free if inside else rewriter.kept, 1024)
-    shared = max(rewriter.free, scratch_offset + max(inside, outside))
     if shared > target.smem_bytes:
         raise TileError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
@@ -96,67 +85,16 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         )  # fmt: skip
     func.attributes |= {
         "shared_bytes": shared,
-        "scratch_offset": scratch_offset,
         "tensormaps": tuple(agents.tensormaps),
     }
     return func
 
 
-def scratch_need(block: Block, target: Target, looped: bool) -> tuple[int, int]:
-    """Bytes of scratch that ops inside and outside of loops use."""
-    inside = outside = 0
-    for op in block.ops:
-        if isinstance(op, scf.For | scf.If):
-            for region in op.regions:
-                deeper = scratch_need(region.block, target, looped or isinstance(op, scf.For))
-                inside, outside = max(inside, deeper[0]), max(outside, deeper[1])
-            continue
-        need = scratch_of(op, target)
-        if looped:
-            inside = max(inside, need)
-        else:
-            outside = max(outside, need)
-    return inside, outside
-
-
-def scratch_of(op: Op, target: Target) -> int:
-    """Bytes of scratch of one op."""
-    if isinstance(op, nv_tileas.ConvertLayout):
-        source, result = layout_of(op.source.type), layout_of(op.result.type)
-        plan = plan_conversion(source, result, element_bits(op.source.type), target)
-        return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
-    if isinstance(op, nv_tileas.Reduce):
-        kind = op.source.type
-        if isinstance(kind, TensorType):
-            plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
-            if plan.warp_bits:
-                size = max(8, getattr(kind.element, "width", 32)) // 8
-                return (1 << plan.layout.bits + len(plan.warp_bits)) * size
-    if isinstance(op, nv_tileas.StagedStore):
-        return cast(SharedLayout, op.shared).size_bytes
-    return 0
-
-
-def layout_of(kind: Type) -> Layout:
-    """The distributed layout of a placed type; that of a scalar is trivial."""
-    layout = kind.layout if isinstance(kind, TensorType) else None
-    if not isinstance(layout, Layout):
-        raise TypeError(f"{kind} is not a placed tile")
-    return layout
-
-
-def element_bits(kind: Type) -> int:
-    """Bits that a conversion moves for an element: predicates travel as 32-bit integers, pointers have 64."""
-    element = kind.element if isinstance(kind, TensorType) else kind
-    return 32 if element == I1 else max(8, getattr(element, "width", 64))
-
-
 class Scheduler:
     """The walk over a placed kernel that rebuilds it with copies scheduled."""
 
-    def __init__(self, rewriter: Rewriter, in_loop_scratch: int, agents: Agents):
+    def __init__(self, rewriter: Rewriter, agents: Agents):
         self.rewriter = rewriter
-        self.reserved = in_loop_scratch
         self.agents = agents
         self.depth = 0
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
@@ -175,7 +113,7 @@ class Scheduler:
                 b.location = op.location
                 stores.store(op, self.values(list(op.operands)), self.agents, b)
             else:
-                self.scratch_used = self.scratch_used or scratch_of(op, self.rewriter.target) > 0
+                self.scratch_used = self.scratch_used or scratch.scratch_of(op, self.rewriter.target) > 0
                 self.rewriter.clone(op, b)
 
     def branch(self, op: scf.If, b: Builder) -> None:

@@ -29,7 +29,7 @@ from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection,
 from lowering.selection.pricing import Price, Pricer, Site
 from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, RELAXATIONS, SHARED, Peak, Rows
 from lowering.selection.trips import Pace, trip_counts
-from lowering.targets import Target
+from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
@@ -397,7 +397,7 @@ class _Selector:
         use: dict[int, float] = {}
         ring = price is not None and loop >= 0 and node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS
         if price is not None:
-            children = [*children, *self.peak(SHARED if loop >= 0 else AFTER_LOOPS, price.scratch)]
+            children = [*children, *self.peak(self.scratch_row(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):
                 children += self.peak(self.rows.names[row], price.registers)
             if price.buffer and not ring:
@@ -412,6 +412,11 @@ class _Selector:
             self.enodes[made] = node
             if ring:
                 self.staged[made] = stages
+
+    def scratch_row(self, value: int, loop: int) -> str:
+        """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""
+        ahead = self.target.has(Feature.MBARRIER) and value in self.loops.before_last
+        return SHARED if loop >= 0 or ahead else AFTER_LOOPS
 
     def stands(self, node: Node) -> bool:
         """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""

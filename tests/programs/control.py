@@ -486,6 +486,39 @@ program(
 )
 
 
+def scratch_between_loops(w: Writer) -> None:
+    """A sum across warps before each of two loops of products, whose copies may run ahead of these sums."""
+    a, b = w.view(w.a, [64, 256], [256, 1], [64, 64]), w.view(w.b, [256, 64], [64, 1], [64, 64])
+    x = w.view(w.x, [2048], [1], [1024])
+    carried = w.const(0.0, "f32", 64, 64)
+    for half in range(2):
+        total = w.load(x, half).reduce(0).splat(64, 64)
+        with w.loop(0, 4, carried=[carried + total]) as loop:
+            loop.values = [w.dot(w.load(a, 0, loop.counter), w.load(b, loop.counter, 0), loop.values[0])]
+        carried = loop.values[0]
+    w.store(carried, w.view(w.d, [64, 64], [64, 1], [64, 64]), 0, 0)
+
+
+def scratch_between_expected(x: Any, a: Any, b: Any, d: Any) -> dict[int, Any]:
+    return {3: 2 * (a.astype(np.float64) @ b.astype(np.float64)) + x.astype(np.float64).sum()}
+
+
+program(
+    "scratch-between-loops",
+    scratch_between_loops,
+    {"x": "ptr<f32>", "a": "ptr<f16>", "b": "ptr<f16>", "d": "ptr<f32>"},
+    lambda: [
+        random((2048,), "f32", 4),
+        random((64, 256), "f16", 1),
+        random((256, 64), "f16", 2),
+        random((64, 64), "f32", 3),
+    ],
+    scratch_between_expected,
+    (1,),
+    2e-3,
+)
+
+
 def product_in_branch(w: Writer) -> None:
     """A loop of products on one side of a branch in a loop, a single product on the other, both staged."""
     a, b = w.view(w.a, [64, 256], [256, 1], [64, 32]), w.view(w.b, [256, 64], [64, 1], [32, 64])

@@ -18,7 +18,7 @@ from tilesat.kernel import Kernel
 FEW, MANY = 8, 150
 IN_PLACE = [name for name in PROGRAMS if "in-place" in name or "in_place" in name]
 ACROSS_WARPS = (
-    "products-without-loop", "scratch-before-loop", "product-in-branch", "cutile-fused_mlp", "attention-bf16",
+    "products-without-loop", "scratch-before-loop", "scratch-between-loops", "product-in-branch", "cutile-fused_mlp", "attention-bf16",
     "matmul-f16-both",
 )  # fmt: skip
 
@@ -34,8 +34,8 @@ def errors(kernel: Kernel, program: Program) -> list[float]:
     return found
 
 
-def check_apart(program: Program) -> None:
-    kernel = tilesat.compile(program.source())
+def check_apart(program: Program, target: str = "sm_80") -> None:
+    kernel = tilesat.compile(program.source(), target)
     assert max(errors(kernel, program)) <= program.tolerance
 
 
@@ -64,6 +64,12 @@ def test_more_random_ordered_programs(seed: int) -> None:
 @pytest.mark.parametrize("name", [*IN_PLACE, *ACROSS_WARPS])
 def test_program_with_warps_apart(name: str) -> None:
     check_apart(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", ACROSS_WARPS)
+def test_program_with_agents_apart(name: str) -> None:
+    """A producer that runs ahead must not fill a ring while the consumers use memory under it for something else."""
+    check_apart(PROGRAMS[name], "sm_90a")
 
 
 class Without:

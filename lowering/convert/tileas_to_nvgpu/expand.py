@@ -42,7 +42,6 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     source = func.body.block
     block = Block([register_type(a.type) for a in source.args])
     emitter = Emitter(block, func.warps)
-    emitter.scratch_offset = func.scratch_offset
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     expander = Expander(emitter, environment, target)
     expander.ops(source)
@@ -82,8 +81,13 @@ class Expander:
 
     def ops(self, block: Block) -> None:
         """Every op of a block in order."""
-        for op in block.ops:
+        self.run(block.ops)
+
+    def run(self, ops: Sequence[Op]) -> None:
+        """Ops in order."""
+        for op in ops:
             self.emitter.at(op.location)
+            self.emitter.scratch_offset = op.attributes.get("scratch", self.emitter.scratch_offset)
             handler = _HANDLERS.get(type(op), Expander.elementwise)
             handler(self, op)
 
@@ -376,9 +380,7 @@ class Expander:
         emitter.scratch_used, emitter.scratch_stored = True, stored
 
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
-        for op in body.ops[:-1]:
-            self.emitter.at(op.location)
-            _HANDLERS.get(type(op), Expander.elementwise)(self, op)
+        self.run(body.ops[:-1])
         ends = body.terminator.operands
         flat = [v for value, form in zip(ends, forms, strict=True) for v in self._carried(value, form)]
         self.emitter.settle()
@@ -430,9 +432,7 @@ class Expander:
             emitter.open.add(inner)
             pending, emitter.pending = emitter.pending, []
             emitter.scratch_used = True
-            for each in region.block.ops[:-1]:
-                emitter.at(each.location)
-                _HANDLERS.get(type(each), Expander.elementwise)(self, each)
+            self.run(region.block.ops[:-1])
             groups = [self._carried(v, None) for v in region.block.terminator.operands]
             emitter.settle()
             emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())

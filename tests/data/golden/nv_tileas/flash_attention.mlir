@@ -1,4 +1,4 @@
-"nv_tileas.func"() <{scratch_offset = 16384 : i64, shared_bytes = 114688 : i64, sym_name = "flash_attention", target = "sm_80", warps = 4 : i64}> ({
+"nv_tileas.func"() <{shared_bytes = 114688 : i64, sym_name = "flash_attention", target = "sm_80", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32, %arg11: f32):
   %0 = "arith.constant"() <{value = 0 : i32}> : () -> i32
   %1 = "arith.muli"(%arg6, %arg8) : (i32, i32) -> i32
@@ -136,7 +136,7 @@
   %54 = "nv_tileas.broadcast"(%53) : (tensor<128x1xf32, #linear<reg=[8, 16], lane=[0, 0, 1, 2, 4], warp=[32, 64]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
   %55 = "arith.mulf"(%51#2, %54) : (tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
   %56 = "arith.truncf"(%55) : (tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
-  %57 = "nv_tileas.convert_layout"(%56) : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf16, #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>>
+  %57 = "nv_tileas.convert_layout"(%56) <{scratch = 16384 : i64}> : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf16, #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>>
   %58 = "nv_tileas.reshape"(%57) : (tensor<128x64xf16, #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>>) -> tensor<1x128x64xf16, #linear<reg=[1, 2, 4, 1024, 2048, 4096], lane=[8, 16, 32, 64, 128], warp=[256, 512]>>
   %59 = "arith.muli"(%arg5, %arg10) : (i32, i32) -> i32
   %60 = "nv_tileas.make_memref"(%arg3, %arg4, %arg5, %59, %arg10) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> tensor_view<?x?x64xf16, strides=[?,?,1]>

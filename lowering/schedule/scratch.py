@@ -1,0 +1,87 @@
+"""Scratch memory: what conversions, reductions and staged stores need for themselves, and where it lies.
+
+    beside the rings    in loops, and before a loop whose ring another agent may be filling already
+    over the rings      elsewhere: they are drained by then; buffers that are filled once stay
+Each op that needs scratch gets its byte offset as attribute `scratch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from ir.core import Block, Op, Type
+from ir.dialects import nv_tileas, scf
+from ir.types import I1, TensorType
+from lowering.layouts.conversions import SharedRoundTrip
+from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+from lowering.schedule.rings import align
+from lowering.targets import Target
+
+ALIGNMENT = 1024  # a 128-byte swizzle repeats after 8 rows (ptx.md section 3)
+
+
+def place(block: Block, target: Target, free: int, kept: int) -> int:
+    """Give every op of a scheduled kernel its scratch; the bytes of shared memory that the kernel takes in all.
+
+    Rings end at `free`, buffers that are filled once and read later on at `kept`.
+    """
+    last = max((i for i, op in enumerate(block.ops) if is_filled(op)), default=-1)
+    total = free
+    for i, op in enumerate(block.ops):
+        for each, looped in nested(op):
+            need = scratch_of(each, target)
+            if need:
+                offset = align(free if looped or i < last else kept, ALIGNMENT)
+                each.attributes["scratch"] = offset
+                total = max(total, offset + need)
+    return total
+
+
+def is_filled(op: Op) -> bool:
+    """Does another agent fill the ring of a loop?"""
+    return any(isinstance(each, nv_tileas.ConsumerWait) for each in op.walk())
+
+
+def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
+    """An op and those in its regions, each with whether it stands in a loop."""
+    yield op, looped
+    if isinstance(op, scf.For | scf.If):
+        for region in op.regions:
+            for each in region.block.ops:
+                yield from nested(each, looped or isinstance(op, scf.For))
+
+
+def scratch_of(op: Op, target: Target) -> int:
+    """Bytes of scratch of one op."""
+    if isinstance(op, nv_tileas.ConvertLayout):
+        source, result = layout_of(op.source.type), layout_of(op.result.type)
+        plan = plan_conversion(source, result, element_bits(op.source.type), target)
+        return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
+    if isinstance(op, nv_tileas.Reduce):
+        kind = op.source.type
+        if isinstance(kind, TensorType):
+            plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
+            if plan.warp_bits:
+                size = max(8, getattr(kind.element, "width", 32)) // 8
+                return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+    if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
+        return cast(SharedLayout, op.shared).size_bytes
+    return 0
+
+
+def layout_of(kind: Type) -> Layout:
+    """The distributed layout of a placed type; that of a scalar is trivial."""
+    layout = kind.layout if isinstance(kind, TensorType) else None
+    if not isinstance(layout, Layout):
+        raise TypeError(f"{kind} is not a placed tile")
+    return layout
+
+
+def element_bits(kind: Type) -> int:
+    """Bits that a conversion moves for an element: predicates travel as 32-bit integers, pointers have 64."""
+    element = kind.element if isinstance(kind, TensorType) else kind
+    return 32 if element == I1 else max(8, getattr(element, "width", 64))
