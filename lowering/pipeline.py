@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ from lowering.placement import LayoutOracle, seed
 from lowering.schedule import schedule
 from lowering.selection import Selection, select
 from lowering.supported import refuse_unsupported
+from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 
 WARPS = 4  # a CTA of one warpgroup, the fewest
@@ -76,8 +77,8 @@ class Compiled:
 class Clock:
     """Seconds of each stage, in order."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+    def __init__(self, before: Mapping[str, float] | None = None) -> None:
+        self.seconds: dict[str, float] = dict(before or {})
 
     @contextmanager
     def stage(self, name: str) -> Generator[None]:
@@ -87,22 +88,30 @@ class Clock:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def compile_entry(module: ct.Module, entry: ct.Entry, target: str, options: Options) -> Compiled:
-    """Compile one entry of a verified module for a target.
+def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], options: Options) -> list[Compiled]:
+    """Compile one entry of a verified module for some targets: one e-graph, an extraction and a lowering for each.
 
     Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
     """
     clock = Clock()
-    tier = target_named(target)
+    tiers = [target_named(target) for target in targets]
     check_parameters(entry)
     refuse_unsupported(entry)
     warps = warp_counts(entry)
     with clock.stage("encode"):
         program = encode(entry)
-        oracle = LayoutOracle(program, warps, tier.features)
+        oracle = LayoutOracle(program, warps, frozenset[Feature]().union(*(tier.features for tier in tiers)))
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
         saturated = saturate(program, oracle, options.rules, options.without, Limits(iterations=400))
+    return [lower(module, entry, saturated, oracle, tier, options, Clock(clock.seconds)) for tier in tiers]
+
+
+def lower(
+    module: ct.Module, entry: ct.Entry, saturated: Saturated, oracle: LayoutOracle, tier: Target, options: Options,
+    clock: Clock,
+) -> Compiled:  # fmt: skip
+    """From a saturated e-graph to one target's PTX; `clock` counts on."""
     with clock.stage("extract"):
         selection = select(saturated, oracle, tier, options.forbid, options.extractor)
     with clock.stage("decode"):

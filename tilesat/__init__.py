@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ir.core import TileError
-    from tilesat.compiler import compile
+    from tilesat.compiler import compile, compile_for
     from tilesat.kernel import Kernel
 
-_HOME = {"compile": "tilesat.compiler", "Kernel": "tilesat.kernel", "TileError": "ir.core"}
+_HOME = {name: "tilesat.compiler" for name in ("compile", "compile_for")} | {
+    "Kernel": "tilesat.kernel",
+    "TileError": "ir.core",
+}
+    "compile": "tilesat.compiler",
+    "compile_for": "tilesat.compiler",
+    "Kernel": "tilesat.kernel",
+    "TileError": "ir.core",
+}
 
-__all__ = ["Kernel", "TileError", "compile"]
+__all__ = ["Kernel", "TileError", "compile", "compile_for"]
 
 
 def __getattr__(name: str) -> Any:

@@ -81,7 +81,8 @@ def _add_cat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE", help="- is standard input")
     parser.add_argument("--as", dest="form", choices=("text", "generic", "bytecode"), default="text", metavar="FORM",
                         help="text (the default), generic or bytecode")  # fmt: skip
-    parser.add_argument("--bytecode-version", choices=("13.1", "13.2", "13.3", "13.4"), default="13.4", metavar="V")
+    parser.add_argument("--bytecode-version", choices=("13.1", "13.2", "13.3", "13.4", "13.5"),
+                        default="13.4", metavar="V", help="13.1 to 13.5, default %(default)s")  # fmt: skip
     parser.add_argument("--locations", action="store_true", help="print the place of each operation as loc(...)")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.set_defaults(command="cat")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,32 @@ def compile(
             source = cutile.export(source, signature, target)
     module = read(source, seconds)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
-    return compile_module(module, find_entry(module, entry), target, options, seconds)
+    return compile_module(module, find_entry(module, entry), [target], options, seconds)[0]
 
 
-def compile_module(module: Module, entry: Entry, target: str, options: Options, seconds: dict[str, float]) -> Kernel:
+def compile_for(
+    source: Source,
+    targets: Sequence[str],
+    *,
+    entry: str | None = None,
+    rules: Iterable[str | Path] = (),
+    without: Iterable[str] = (),
+    forbid: Iterable[str] = (),
+    extractor: str = "auto",
+) -> list[Kernel]:
+    """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
+    seconds: dict[str, float] = {}
+    module = read(source, seconds)
+    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
+    return compile_module(module, find_entry(module, entry), targets, options, seconds)
+
+
+def compile_module(
+    module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float]
+) -> list[Kernel]:
     """Compile one entry of a verified module; `seconds` are those already spent on reading it."""
-    compiled = compile_entry(module, entry, target, options)
-    return Kernel(module, entry, target, compiled, {**seconds, **compiled.timings})
+    compiled = compile_entry(module, entry, targets, options)
+    return [
+        Kernel(module, entry, target, each, {**seconds, **each.timings})
+        for target, each in zip(targets, compiled, strict=True)
+    ]

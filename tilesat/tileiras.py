@@ -164,7 +164,7 @@ def _cubin(module: Module, arguments: Arguments) -> bytes:
 
     target = TARGETS[arguments.gpu]
     options = Options(forbid=frozenset(("tma",)))
-    texts = [compile_module(module, entry, target, options, {}).ptx for entry in module.entries]
+    texts = [compile_module(module, entry, [target], options, {})[0].ptx for entry in module.entries]
     ptx = texts[0] + "".join(_PTX_HEADER.sub("", text) for text in texts[1:]) if texts else _EMPTY.format(target)
     return assemble(ptx, target, ("-lineinfo",) if arguments.lineinfo else ()).binary
 

@@ -14,7 +14,7 @@ from tilesat.cli import OK
 from tilesat.inputs import content
 from tilesat.output import write_file
 
-VERSIONS = {"13.1": (13, 1), "13.2": (13, 2), "13.3": (13, 3), "13.4": (13, 4)}
+VERSIONS = {"13.1": (13, 1), "13.2": (13, 2), "13.3": (13, 3), "13.4": (13, 4), "13.5": (13, 5)}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     targets: list[str] = list(dict.fromkeys(arguments.target.split(",")))
     several = len(targets) > 1
     outputs: list[tuple[Path | None, str]] = []
-    kernels = [compile_module(module, entry, target, options, dict(seconds)) for target in targets]
+    kernels = compile_module(module, entry, targets, options, seconds)
     for kernel in kernels:
         outputs.append((_named(arguments.output, kernel.target, several), kernel.stages[arguments.emit]))
         if arguments.manifest is not None:

@@ -52,7 +52,7 @@ def _execute(
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
-    kernel = compile_module(module, entry, arguments.target, pipeline_options(arguments), seconds)
+    kernel = compile_module(module, entry, [arguments.target], pipeline_options(arguments), seconds)[0]
     print_reports(kernel, arguments)
     start = time.perf_counter()
     kernel.run(arguments.grid, *values, on=arguments.on)
