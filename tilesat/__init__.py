@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from tilesat.compiler import compile, compile_for
     from tilesat.kernel import Kernel
 
-_HOME = {name: "tilesat.compiler" for name in ("compile", "compile_for")} | {
-    "Kernel": "tilesat.kernel",
-    "TileError": "ir.core",
-}
+_HOME = {
     "compile": "tilesat.compiler",
     "compile_for": "tilesat.compiler",
     "Kernel": "tilesat.kernel",
