@@ -13,14 +13,14 @@ from typing import Any, cast
 from egraph.frozen import Node
 from egraph.skeleton import For, If, Item, Region, Return, Store
 from egraph.terms import signatures
-from ir.core import OPS, Block, Builder, Op, Type, UnsupportedError, Value
+from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
 from ir.dataclass import dataclass, field
-from ir.dialects import arith, nv_tileas, scf
 from ir.dialects import cuda_tile as ct
-from ir.types import GLOBAL_PTR, I1, I32, PointerType, TensorType, TensorViewType, TileType, TokenType
-from lowering.convert.elementwise import scalar_op
-from lowering.placement.oracle import Mechanism
+from ir.dialects import nv_tileas, scf
+from ir.types import TensorType, TileType, TokenType
+from lowering.decode.types import uniform_type
+from lowering.decode.values import VALUES, elementwise
 from lowering.selection import BRANCH, Selection
 from lowering.tokens import LOADS, Accesses, Order
 
@@ -41,10 +41,12 @@ class Scope:
 
 def decode(selection: Selection, name: str) -> nv_tileas.Func:
     """Build the placed program. Raises UnsupportedError, located, for operations without a per-thread form."""
-    return _Decoder(selection).func(name)
+    return Decoder(selection).func(name)
 
 
-class _Decoder:
+class Decoder:
+    """The walk over a chosen program."""
+
     def __init__(self, selection: Selection):
         self.selection = selection
         self.frozen = selection.saturated.frozen
@@ -72,6 +74,7 @@ class _Decoder:
                     self.guarded[value] = min(self.guarded.get(value, around), around)
 
     def func(self, name: str) -> nv_tileas.Func:
+        """The placed kernel."""
         entry = self.program.entry
         block = Block([uniform_type(a.type) for a in entry.body.block.args])
         self.scopes.append(Scope(Builder(block, entry.location), 0))
@@ -83,6 +86,7 @@ class _Decoder:
     # --- effects
 
     def region(self, region: Region) -> None:
+        """Every item of a region in order."""
         for item in region.items:
             _ITEMS[type(item)](self, item)
 
@@ -96,6 +100,7 @@ class _Decoder:
         return self.placed(self.frozen.at[self.frozen.class_of(number), 0])
 
     def store(self, item: Store) -> None:
+        """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
         self.before(item)
         if isinstance(op, ct.StoreView):
@@ -138,6 +143,7 @@ class _Decoder:
             scope.open.add(access)
 
     def loop(self, item: For) -> None:
+        """A counted loop."""
         op = item.op
         bounds = [self.uniform(k) for k in (item.lower, item.upper, item.step)]
         indices = [i for i, r in enumerate(op.results) if not isinstance(r.type, TokenType)]
@@ -163,6 +169,7 @@ class _Decoder:
         self.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
 
     def branch(self, item: If) -> None:
+        """A branch, both sides in scopes of their own."""
         op = item.op
         condition = self.uniform(item.condition)
         indices = [i for i, kind in enumerate(item.types) if not isinstance(kind, TokenType)]
@@ -193,6 +200,7 @@ class _Decoder:
             self.effects[item.item, i] = (len(self.scopes) - 1, result)
 
     def end(self, item: Return) -> None:
+        """The end of the kernel."""
         self.builder.location = item.op.location
         self.builder.add(nv_tileas.Return, types=())
 
@@ -225,7 +233,7 @@ class _Decoder:
         children = [c for c in node.children if self.frozen.sort[c] == "P"]
         operands = [self.values[c] for c in children]
         depth = max((self.depth[c] for c in children), default=0)
-        handler = _VALUES.get(node.op)
+        handler = VALUES.get(node.op, elementwise)
         if node.op in ("p.iv", "p.carry"):
             depth = self.loops[node.literals[0]][0]
         elif node.op == "p.res":
@@ -239,7 +247,7 @@ class _Decoder:
         if source is not None:
             scope.builder.location = source.location
         self.depth[cls] = depth
-        self.values[cls] = (handler or _Decoder.arith)(self, scope.builder, cls, node, operands)
+        self.values[cls] = handler(self, scope.builder, cls, node, operands)
 
     def result_depth(self, node: Node) -> int:
         """Depth of the block that holds a loop."""
@@ -288,213 +296,6 @@ class _Decoder:
         """The nv_tileas type of an interned tile type in a layout."""
         return self.placed_type(self.interner.type(ty), layout)
 
-    def arith(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        """An elementwise op: the scalar op of the next level on placed tiles."""
-        signature = self.arithmetic[node.op]
-        op = OPS["cuda_tile." + signature.mnemonic]
-        attributes = self.attributes(op, node)
-        kind = self.type_of(cls)
-        if op is ct.Offset:
-            pointer = cast(Value, operands[0]).type
-            width = self.pointee_bytes(cls)
-            return b.value(nv_tileas.AddPtr, *operands, types=[pointer], element_bytes=width)
-        source = self.sources.get(self.selection.owner[cls][0])
-        if op is ct.NegI:
-            zero = self.literal(b, 0, kind)
-            return b.value(arith.SubI, zero, *operands, types=[kind])
-        found, extra = scalar_op(op, attributes, element_type(operands[0].type), element_type(kind), source)
-        return b.value(found, *operands, types=[kind], **extra)
-
-    def literal(self, b: Builder, number: int | float, kind: Type) -> Value:
-        """A number as a scalar or a tile of it."""
-        if isinstance(kind, TensorType):
-            import numpy as np
-
-            dtype = ct.dtype_of(cast(Any, kind.element))
-            return b.value(nv_tileas.Constant, types=[kind], value=ct.DenseElements(np.array([number], dtype)))
-        return b.value(arith.Constant, types=[kind], value=number)
-
-    def attributes(self, op: type[Op], node: Node) -> dict[str, Any]:
-        """The op's attributes out of the node's integers."""
-        signature = self.arithmetic[node.op]
-        found: dict[str, Any] = {}
-        for attribute in op.info.attributes:
-            if attribute.name in signature.integers:
-                number = node.literals[signature.integers.index(attribute.name)]
-                kind: Any = attribute.kind
-                plain = isinstance(kind, type) and issubclass(kind, int)
-                found[attribute.name] = kind(number) if plain else self.interner.attributes[number]
-        return found
-
-    def pointee_bytes(self, cls: int) -> int:
-        """Bytes of what a pointer value points to."""
-        kind = self.interner.type(self.frozen.analysis["type"][self.selection.owner[cls][0]])
-        element = cast(TileType, kind).element
-        return max(1, cast(PointerType, element).pointee.width // 8)
-
-    # --- leaves and shape operations
-
-    def own(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Any:
-        return operands[0]
-
-    def convert(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        ty, _, layout = node.literals
-        return b.value(nv_tileas.ConvertLayout, operands[0], types=[self.type_at(ty, layout)])
-
-    def argument(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return self.arguments[node.literals[0]]
-
-    def induction(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return self.loops[node.literals[0]][1][0]
-
-    def carry(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return self.loops[node.literals[0]][1][1 + node.literals[1]]
-
-    def result(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return self.results[node.literals[0], node.literals[1]]
-
-    def effect(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return self.effects[node.literals[0], node.literals[1]][1]
-
-    def missing(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> None:
-        return None
-
-    def constant(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        value, ty, layout = node.literals
-        kind = self.type_at(ty, layout)
-        literal: ct.DenseElements = self.interner.attributes[value]
-        if not isinstance(kind, TensorType):
-            return b.value(arith.Constant, types=[kind], value=literal.item)
-        return b.value(nv_tileas.Constant, types=[kind], value=literal)
-
-    def splat(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        value, ty, layout = node.literals
-        return self.literal(b, value, self.type_at(ty, layout))
-
-    def iota(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return b.value(nv_tileas.Iota, types=[self.type_of(cls)])
-
-    def reshape(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        kind = self.type_of(cls)
-        return operands[0] if operands[0].type == kind else b.value(nv_tileas.Reshape, operands[0], types=[kind])
-
-    def broadcast(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return b.value(nv_tileas.Broadcast, operands[0], types=[self.type_of(cls)])
-
-    def permute(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        permutation = self.interner.attributes[node.literals[0]]
-        return b.value(nv_tileas.Permute, operands[0], types=[self.type_of(cls)], permutation=permutation)
-
-    # --- uniform values
-
-    def nil(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        return []
-
-    def cons(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        return [operands[0], *operands[1]]
-
-    def tensor_view(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        base, sizes, strides = operands
-        kind = self.interner.type(node.literals[0])
-        return b.add(
-            nv_tileas.MakeMemref, base, *sizes, *strides, types=[kind], segments=(1, len(sizes), len(strides))
-        ).result
-
-    def partition(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return b.value(nv_tileas.Partition, operands[0], types=[self.interner.type(node.literals[0])])
-
-    def index_space(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        types = [uniform_type(t) for t in self.interner.attributes[node.literals[-1]]]
-        return b.add(nv_tileas.IndexSpaceShape, operands[0], types=types).results
-
-    def tensor_shape(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        types = [uniform_type(t) for t in self.interner.attributes[node.literals[-1]]]
-        return b.add(nv_tileas.TensorShape, operands[0], types=types).results
-
-    def block_id(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        return [b.value(nv_tileas.ProgramId, types=[I32], axis=i) for i in range(3)]
-
-    def num_blocks(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
-        return [b.value(nv_tileas.NumPrograms, types=[I32], axis=i) for i in range(3)]
-
-    def project(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        return operands[0][node.literals[0]]
-
-    # --- memory, products, reductions
-
-    def load_view(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        view, index = operands
-        ty, _, layout, nbytes = node.literals
-        kind = self.type_at(ty, layout)
-        return b.value(nv_tileas.TiledLoad, view, *index, types=[kind], bytes=nbytes)
-
-    def copy(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        view, index = operands
-        ty, _, shared, nbytes, inside, mechanism = node.literals
-        kind = self.type_at(ty, shared)
-        return b.value(
-            nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, ragged=inside < nbytes,
-            asynchronous=mechanism != Mechanism.REGISTERS, tma=mechanism == Mechanism.TMA, ordered=cls in self.ordered,
-            stages=self.selection.stages.get(cls, 1),
-        )  # fmt: skip
-
-    def shared_read(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        ty, method, layout = node.literals
-        atom = self.interner.attributes[method]
-        return b.value(nv_tileas.SharedLoad, operands[0], types=[self.type_at(ty, layout)], atom=atom)
-
-    def load_ptr(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        pointer, mask, other = operands
-        ty, layout, width = node.literals
-        if mask is None:
-            other = None
-        present = [x for x in (pointer, mask, other) if x is not None]
-        segments = (1, int(mask is not None), int(other is not None))
-        return b.add(
-            nv_tileas.Gather, *present, types=[self.type_at(ty, layout)], segments=segments, width=width
-        ).result
-
-    def rename_shared(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        kind = self.type_of(cls)
-        if node.op == "p.reshape_shared":
-            return b.value(nv_tileas.Reshape, operands[0], types=[kind])
-        permutation = self.interner.attributes[node.literals[0]]
-        return b.value(nv_tileas.Permute, operands[0], types=[kind], permutation=permutation)
-
-    def product(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        choice = self.selection.oracle.choice(node.literals[0])
-        kind = self.type_of(cls)
-        return b.value(nv_tileas.Dot, *operands, types=[kind], atom=choice.atom.name, grid=choice.grid)
-
-    def reduce(self, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-        dim, body, identities, _, _ = node.literals
-        region = self.program.bodies[body].region
-        kind = self.type_of(cls)
-        combiner = self.combiner(region)
-        identity = self.interner.attributes[identities][0]
-        return b.add(nv_tileas.Reduce, operands[0], types=[kind], regions=[combiner], dim=dim, identity=identity).result
-
-    def combiner(self, region: OpRegion) -> OpRegion:
-        """A combiner region with the scalar ops of the next level."""
-        source = region.block
-        block = Block([uniform_type(a.type) for a in source.args])
-        values = dict(zip(source.args, block.args, strict=True))
-        b = Builder(block)
-        for op in source.ops:
-            operands = [values[v] for v in op.operands]
-            b.location = op.location
-            if isinstance(op, ct.Yield):
-                b.add(scf.Yield, *operands, types=())
-            elif isinstance(op, ct.Constant):
-                kind = uniform_type(op.result.type)
-                values[op.result] = b.value(arith.Constant, types=[kind], value=op.value.item)
-            else:
-                kind = uniform_type(op.results[0].type)
-                attributes = {a.name: op.attributes.get(a.name, a.default) for a in op.info.attributes}
-                found, extra = scalar_op(type(op), attributes, operands[0].type, kind, op)
-                values[op.results[0]] = b.value(found, *operands, types=[kind], **extra)
-        return OpRegion([block])
-
 
 def enclosing(op: Op) -> int:
     """Loops and branches around an op."""
@@ -505,35 +306,6 @@ def enclosing(op: Op) -> int:
     return count
 
 
-def uniform_type(kind: Type) -> Type:
-    """A value that every thread holds: scalars by their element type, pointers as global addresses."""
-    if isinstance(kind, TileType):
-        return GLOBAL_PTR if isinstance(kind.element, PointerType) else kind.element
-    return kind
-
-
-def element_type(kind: Type) -> Type:
-    """The element type of a placed tile or scalar."""
-    return kind.element if isinstance(kind, TensorType) else kind
-
-
-_ITEMS: dict[type[Item], Callable[[_Decoder, Any], None]] = {
-    Store: _Decoder.store, For: _Decoder.loop, If: _Decoder.branch, Return: _Decoder.end,
+_ITEMS: dict[type[Item], Callable[[Decoder, Any], None]] = {
+    Store: Decoder.store, For: Decoder.loop, If: Decoder.branch, Return: Decoder.end,
 }  # fmt: skip
-Maker = Callable[[_Decoder, Builder, int, Node, list[Any]], Any]
-_VALUES: dict[str, Maker] = {
-    "own": _Decoder.own, "cvt": _Decoder.convert, "p.assume": _Decoder.own, "p.arg": _Decoder.argument,
-    "p.iv": _Decoder.induction, "p.carry": _Decoder.carry, "p.res": _Decoder.result, "p.effect": _Decoder.effect,
-    "p.branch": _Decoder.effect,
-    "p.none": _Decoder.missing, "p.constant": _Decoder.constant, "p.splat": _Decoder.splat, "p.iota": _Decoder.iota,
-    "p.reshape": _Decoder.reshape, "p.broadcast": _Decoder.broadcast, "p.permute": _Decoder.permute,
-    "p.nil": _Decoder.nil, "p.cons": _Decoder.cons, "p.make_tensor_view": _Decoder.tensor_view,
-    "p.make_partition_view": _Decoder.partition, "p.get_index_space_shape": _Decoder.index_space,
-    "p.get_tensor_shape": _Decoder.tensor_shape, "p.get_tile_block_id": _Decoder.block_id,
-    "p.get_num_tile_blocks": _Decoder.num_blocks, "p.proj": _Decoder.project, "p.load_view": _Decoder.load_view,
-    "p.copy": _Decoder.copy, "p.shared_read": _Decoder.shared_read, "p.load_ptr": _Decoder.load_ptr,
-    "p.mmaf": _Decoder.product, "p.wgmma": _Decoder.product, "p.wgmma_rs": _Decoder.product,
-    "p.permute_shared": _Decoder.rename_shared, "p.reshape_shared": _Decoder.rename_shared, "p.reduce": _Decoder.reduce,
-}  # fmt: skip
-
-__all__ = ["I1", "TensorViewType", "UnsupportedError", "decode"]
