@@ -39,6 +39,8 @@ class Order:
         self._values = {n.children[0]: n.cls for n in self.frozen.nodes if n.op == "proj" and n.literals[0] == 0}
         self._after = self._solve(around=True)
         self._within = self._solve(around=False)
+        stores = (self.of_store(item) for item in self.items.values() if isinstance(item, Store))
+        self._overwritten = self.load_ids.intersection(frozenset[int]().union(*stores))
 
     def load_id(self, placed: int) -> int:
         """The id of a placed load, the same for all layouts of one value."""
@@ -56,6 +58,14 @@ class Order:
     def of_load(self, node: Node) -> Accesses:
         """What a placed load comes after."""
         return self._after.get(self.token_of(node), frozenset())
+
+    def stores_before(self, node: Node) -> Accesses:
+        """The stores that a placed load comes after."""
+        return self.of_load(node) - self.load_ids
+
+    def alone(self, placed: int, node: Node) -> bool:
+        """No store of the kernel comes before or after this load: it may be made by anyone and at any time."""
+        return not self.stores_before(node) and self.load_id(placed) not in self._overwritten
 
     def of_store(self, item: Store) -> Accesses:
         """What a store comes after."""

@@ -170,11 +170,15 @@ class TensorShape(Op):
 
 @op("nv_tileas.tiled_load")
 class TiledLoad(Op):
-    """One tile of a partition straight into registers, `bytes` an access."""
+    """One tile of a partition straight into registers, `bytes` an access.
+
+    `ordered`: a store of this kernel comes before or after it, so no other agent may load it again.
+    """
 
     view = Operand()
     index = Variadic()
     bytes = Attr(int)
+    ordered = flag()
     result = Result()
 
     effect = READ
@@ -213,12 +217,16 @@ class StagedStore(Op):
 
 @op("nv_tileas.gather")
 class Gather(Op):
-    """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`."""
+    """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`.
+
+    `ordered` as in tiled_load.
+    """
 
     ptr = Operand()
     mask = OptionalOperand()
     other = OptionalOperand()
     width = Attr(int)
+    ordered = flag()
     result = Result()
 
     effect = READ
@@ -241,9 +249,10 @@ class TiledCopy(Op):
     """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
 
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
-    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it. `tma`:
-    the tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous
-    copy. `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
+    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
+    `after_store`: it comes after some store of this kernel, so only the agent that stores may make it. `tma`: the
+    tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
+    `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
     """
 
     view = Operand()
@@ -252,6 +261,7 @@ class TiledCopy(Op):
     asynchronous = flag()
     ragged = flag()
     ordered = flag()
+    after_store = flag()
     tma = flag()
     stages = Attr(int, default=1)
     result = Result()
@@ -312,6 +322,10 @@ class AsyncWait(Op):
     pending = Attr(int)
 
     effect = WRITE
+
+
+BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
+SCALAR_BYTES = 8  # the widest scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,18 +449,81 @@ class ConsumerRelease(Op):
     effect = WRITE
 
 
+ROLES = ("consume", "produce", "copy")
+"""What an agent does: all its warps compute; one thread of it fills stages; all its threads fill stages."""
+
+
 @op("nv_tileas.async.agent_switch")
 class AgentSwitch(Op):
-    """Two agents run side by side: a warpgroup of its own produces, all other warps consume.
+    """Agents run side by side, a region each; agent i runs on `num_warps[i]` warps from number `warp_id[i]` on.
 
-    One thread of the producer acts for it, all of them where the producer copies `by_threads`.
+    `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
+    no agent has are idle. `roles[i]` is one of ROLES. Source of names: the seeds' OptimizeExecutionUnitMapping.
     """
 
-    by_threads = flag()
-    producer = RegionField()
-    consumer = RegionField()
+    num_warps: Attr[tuple[int, ...]] = Attr(tuple)
+    warp_id: Attr[tuple[int, ...]] = Attr(tuple)
+    agent_strides: Attr[tuple[int, ...]] = Attr(tuple)
+    roles: Attr[tuple[str, ...]] = Attr(tuple)
 
     effect = CONTROL
+
+    def verify(self) -> None:
+        """One of everything for each region, known roles, warps of their own."""
+        lists = (self.num_warps, self.warp_id, self.agent_strides, self.roles)
+        self.expect(all(len(each) == len(self.regions) for each in lists), "must say warps and role of each region")
+        for role in self.roles:
+            self.expect(role in ROLES, "role must be one of {}, is {}", list(ROLES), role)
+        end = 0
+        for first, count, stride in sorted(zip(self.warp_id, self.num_warps, self.agent_strides, strict=True)):
+            self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
+            end += stride
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelType(Type):
+    """A place for one scalar that one agent hands to another, with a full and an empty barrier."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.channel<{self.element}>"
+
+
+@op("nv_tileas.async.create_channel")
+class CreateChannel(Op):
+    """8 bytes for a scalar and two mbarriers behind it, from byte `offset` of shared memory on.
+
+    One arrival of the sender fills it, one of each of the `receivers` threads empties it.
+    """
+
+    offset = Attr(int)
+    receivers = Attr(int)
+    result = Result()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.send")
+class Send(Op):
+    """Wait until the channel is empty in the round of parity `phase`, and hand over a scalar; one thread does."""
+
+    channel = Operand()
+    value = Operand()
+    phase = Operand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.receive")
+class Receive(Op):
+    """Wait until the channel is full in the round of parity `phase`, take the scalar and leave the channel empty."""
+
+    channel = Operand()
+    phase = Operand()
+    result = Result()
+
+    effect = WRITE
 
 
 @op("nv_tileas.async.fence")

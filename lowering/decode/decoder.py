@@ -259,7 +259,7 @@ class Decoder:
         An asynchronous copy in a loop may be moved ahead of it, so what it comes after outside is waited for there.
         A load through pointers, which no bounds protect, stays inside the loops and branches that it was written in.
         """
-        stores = self.order.of_load(node) - self.order.load_ids
+        stores = self.order.stores_before(node)
         guarded = self.guarded.get(self.selection.owner[cls][0], 0)
         depth = max(depth, self.token_depth(node), min(guarded, len(self.scopes) - 1))
         scope = self.scopes[depth]

@@ -212,7 +212,8 @@ def load_view(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any])
     view, index = operands
     ty, _, layout, nbytes = node.literals
     kind = d.type_at(ty, layout)
-    return b.value(nv_tileas.TiledLoad, view, *index, types=[kind], bytes=nbytes)
+    ordered = not d.order.alone(cls, node)
+    return b.value(nv_tileas.TiledLoad, view, *index, types=[kind], bytes=nbytes, ordered=ordered)
 
 
 def copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
@@ -223,7 +224,7 @@ def copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> V
     return b.value(
         nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, ragged=inside < nbytes,
         asynchronous=mechanism != Mechanism.REGISTERS, tma=mechanism == Mechanism.TMA, ordered=cls in d.ordered,
-        stages=d.selection.stages.get(cls, 1),
+        stages=d.selection.stages.get(cls, 1), after_store=bool(d.order.stores_before(node)),
     )  # fmt: skip
 
 
@@ -242,7 +243,10 @@ def load_ptr(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) 
         other = None
     present = [x for x in (pointer, mask, other) if x is not None]
     segments = (1, int(mask is not None), int(other is not None))
-    return b.add(nv_tileas.Gather, *present, types=[d.type_at(ty, layout)], segments=segments, width=width).result
+    return b.add(
+        nv_tileas.Gather, *present, types=[d.type_at(ty, layout)], segments=segments, width=width,
+        ordered=not d.order.alone(cls, node),
+    ).result  # fmt: skip
 
 
 def rename_shared(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ir.core import Block, Builder, Op, TileError, Value
+from ir.core import Block, Builder, Op, Region, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
 from lowering.schedule import scratch, stores
@@ -70,14 +70,14 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
-    shared = scratch.place(consumer, target, rewriter.free, rewriter.kept)
     if agents.jobs:
         end = consumer.ops.pop()
-        agents.switch(consumer)
+        agents.switch(consumer, rewriter, target)
         block.append(end)
     else:
         for op in consumer.ops:
             block.append(op)
+    shared = scratch.place(consumer, target, rewriter.free, rewriter.kept)
     if shared > target.smem_bytes:
         raise TileError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
@@ -118,15 +118,17 @@ class Scheduler:
 
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch."""
+        sides: list[Region] = []
         for region in op.regions:
             inner = Block()
             inside = Builder(inner, op.location)
             if self.depth and any(isinstance(each, nv_tileas.TiledCopy) for each in region.block.ops):
                 inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
             self.run(region.block.ops, inside)
-            region.blocks[0] = inner
-            inner.parent = region
-        self.rewriter.clone(op, b)
+            sides.append(Region([inner]))
+        b.location = op.location
+        made = b.add(scf.If, *self.values([op.condition]), types=[r.type for r in op.results], regions=sides)
+        self.rewriter.values.update(zip(op.results, made.results, strict=True))
 
     def at_once(self, op: nv_tileas.TiledCopy, b: Builder) -> None:
         """A copy that is waited for where it stands."""
@@ -186,12 +188,12 @@ class Scheduler:
         copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous and not c.ordered]
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = min((c.stages for c in ahead), default=0)
-        alone = bool(ahead) and not self.depth and len(ahead) == len(copies)
-        fills = self.agents.plan(op, ahead) if alone else None
-        if not ahead or stages < MIN_STAGES:
+        depth = min((c.stages for c in copies), default=0)
+        plan = self.agents.plan(op, copies) if depth >= MIN_STAGES else None
+        if plan is not None:
+            Consumer(self, self.agents, op, copies).build(plan, depth, b)
+        elif not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
-        elif fills is not None:
-            Consumer(self, self.agents, op, ahead).build(fills, stages, b)
         else:
             _Pipeline(self, op, ahead, stages).build(b)
 
@@ -224,9 +226,17 @@ class Scheduler:
         if any(isinstance(each, nv_tileas.TiledCopy) for each in ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
         self.inner(ops, inside)
-        op.body.blocks[0] = inner
-        inner.parent = op.body
-        self.rewriter.clone(op, b)
+        self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
+
+    def rebuild(self, op: scf.For, operands: list[Value], body: Block, b: Builder) -> scf.For:
+        """A loop with a new body, which may carry more. The source stays as it is: a producer is a slice of it."""
+        b.location = op.location
+        made = b.add(
+            scf.For, *operands, types=[v.type for v in operands[3:]], segments=(1, 1, 1, len(operands) - 3),
+            regions=[Region([body])], **op.attributes,
+        )  # fmt: skip
+        self.rewriter.values.update(zip(op.results, made.results, strict=False))
+        return made
 
 
 class _Pipeline:
@@ -298,12 +308,4 @@ class _Pipeline:
         inside.add(scf.Yield, *ends, following, read, types=())
         first = b.value(arith.Constant, types=[I32], value=0)
         last = b.value(arith.Constant, types=[I32], value=self.stages - 1)
-        inits = [*self.scheduler.values(op.init), first, last]
-        op.body.blocks[0] = inner
-        inner.parent = op.body
-        made = b.add(
-            scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
-            regions=[op.body], **op.attributes,
-        )  # fmt: skip
-        op.body.parent = made
-        values.update(zip(op.results, made.results, strict=False))
+        self.scheduler.rebuild(op, [lower, upper, step, *self.scheduler.values(op.init), first, last], inner, b)

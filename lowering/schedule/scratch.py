@@ -35,7 +35,7 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
         for each, looped in nested(op):
             need = scratch_of(each, target)
             if need:
-                offset = align(free if looped or i < last else kept, ALIGNMENT)
+                offset = align(free if looped or i <= last else kept, ALIGNMENT)
                 each.attributes["scratch"] = offset
                 total = max(total, offset + need)
     return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ir.core import Op, Value
+from ir.core import Value
 from ir.dialects import arith, nv_tileas
 from ir.types import PartitionViewType, TensorViewType
 from lowering.layouts.boxes import Boxes
@@ -71,12 +71,3 @@ def _filled(
     """Static extents as constants, dynamic ones as expressions, in order."""
     rest = iter(dynamic)
     return [expression(next(rest), arguments) if known is None else {"const": known} for known in static]
-
-
-def replicable(op: Op) -> bool:
-    """May another agent compute this op again? Scalars and views only."""
-    kinds = (
-        nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms,
-        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape,
-    )  # fmt: skip
-    return isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)

@@ -22,7 +22,7 @@ from lowering.schedule.rings import align
 from lowering.targets import Target
 
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
-GROUP = WARPGROUP // WARP  # warps of a warpgroup
+GROUP = WARPGROUP // WARP  # warps of a warpgroup, which setmaxnreg acts on; PTX ISA, setmaxnreg
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def spread(op: Op) -> Iterator[int]:
     layouts = [kind.layout for kind in types if isinstance(kind, TensorType)]
     if isinstance(op, nv_tileas.AsyncTiledCopy):
         layouts.append(op.threads)
-    yield from (layout.n_warps for layout in layouts if isinstance(layout, Layout))
+    # one element is the same in every thread, however many there are
+    yield from (layout.n_warps for layout in layouts if isinstance(layout, Layout) and layout.size > 1)
 
 
 def map_units(demands: Sequence[Demand], target: Target, location: Location) -> Units:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
+from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, nvgpu_hopper, scf
+from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import I32, I64
-from lowering.atoms.wgmma import WARPGROUP, WGMMA_ATOMS
+from lowering.atoms.wgmma import WGMMA_ATOMS
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand, wgmma_tile
-from lowering.targets import Feature
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
 ATOMS = {atom.name: atom for atom in WGMMA_ATOMS.values()}
 GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
-BARRIER_BYTES = 8  # PTX ISA, mbarrier object
-CONSUMER_BARRIER = 1  # named barrier of the consumers; 0 is that of the whole block
-REGISTERS_PER_SM = 65536  # CUDA C++ Programming Guide, compute capability table
-PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 
 
 class SharedTile:
@@ -43,34 +39,23 @@ class Barriers:
     op: nv_tileas.CreatePipeline
     stages: int
 
-    def at(self, emitter: Emitter, stage: Value | None, empty: bool, number: int = 0) -> Value:
-        """Address of the barrier of a stage (a value, or a number)."""
-        offset = self.op.offset + BARRIER_BYTES * (number + (self.stages if empty else 0))
+    def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
+        """Address of the barrier of a stage."""
+        offset = self.op.offset + BARRIER_BYTES * (self.stages if empty else 0)
         return emitter.pointer(emitter.shared_base, stage, BARRIER_BYTES, offset)
-
-
-def register_share(threads: int, target_limit: int) -> tuple[int, int]:
-    """Registers a thread at launch, and those of a consumer after the producer's warpgroup gave most of its back.
-
-    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
-    """
-    most = target_limit // 8 * 8
-    launch = min(REGISTERS_PER_SM // threads // 8 * 8, most - 8)
-    spare = (launch - PRODUCER_REGISTERS) * WARPGROUP
-    consumers = threads - WARPGROUP
-    return launch, min((launch + spare // consumers) // 8 * 8, most)
 
 
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
-    barriers = Barriers(op, kind.stages)
-    x.values[op.result] = barriers
-    x.pipelines.append(barriers)
+    x.values[op.result] = Barriers(op, kind.stages)
+    for stage in range(kind.stages):
+        x.mbarriers.append((op.offset + BARRIER_BYTES * stage, op.producers))
+        x.mbarriers.append((op.offset + BARRIER_BYTES * (kind.stages + stage), op.consumers))
 
 
-def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
-    """An scf.if without results."""
+def nested(x: Expander, fill: Callable[[], None]) -> Region:
+    """A region that `fill` writes, without results."""
     emitter = x.emitter
     outside, inner = emitter.builder.block, Block()
     emitter.builder.block = inner
@@ -79,58 +64,13 @@ def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
     emitter.builder.add(scf.Yield, types=())
     emitter.open.discard(inner)
     emitter.builder.block = outside
-    rest = Block()
-    rest.append(scf.Yield((), ()))
-    emitter.builder.add(scf.If, condition, types=(), regions=[Region([inner]), Region([rest])])
+    return Region([inner])
 
 
-def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
-    """Barriers initialised by one thread; then the last warpgroup produces and all others consume."""
-    emitter = x.emitter
-    consumers = 32 * emitter.warps
-    launch, share = register_share(consumers + WARPGROUP, int(x.target.registers_per_thread))
-    # on tiers without wgmma ptxas 13.5 ignores setmaxnreg beside the calls that it makes itself (C7506)
-    moves = x.target.has(Feature.WGMMA) and x.target.has(Feature.SETMAXNREG)
-    x.producers, x.maxnreg = WARPGROUP, launch if moves else 0
-    first = emitter.compare("eq", emitter.thread, emitter.constant(0))
-
-    def initialise() -> None:
-        for barriers in x.pipelines:
-            for stage in range(barriers.stages):
-                full, empty = (barriers.at(emitter, None, e, stage) for e in (False, True))
-                emitter.effect(nvgpu_hopper.MBarrierInit, full, count=barriers.op.producers)
-                emitter.effect(nvgpu_hopper.MBarrierInit, empty, count=barriers.op.consumers)
-        emitter.effect(nvgpu_hopper.FenceMBarrierInit)
-
-    branch(x, first, initialise)
-    emitter.barrier()
-    producing = emitter.compare("uge", emitter.thread, emitter.constant(consumers))
-    alone = emitter.compare("eq", emitter.thread, emitter.constant(consumers))
-    sides: list[Block] = []
-    for region, produces in ((op.producer, True), (op.consumer, False)):
-        inner, outside = Block(), emitter.builder.block
-        emitter.builder.block = inner
-        emitter.open.add(inner)
-        count = PRODUCER_REGISTERS if produces else share
-        if moves:
-            emitter.effect(nvgpu_hopper.SetMaxNReg, action="dec" if produces else "inc", count=count)
-        if produces and op.by_threads:
-            x.elected = alone
-            with emitter.agent(consumers, WARPGROUP // 32):
-                x.ops(region.block)
-            x.elected = None
-        elif produces:
-            branch(x, alone, lambda region=region: x.ops(region.block))
-        else:
-            emitter.consumers = consumers
-            x.ops(region.block)
-            emitter.settle()
-            emitter.consumers = 0
-        emitter.builder.add(scf.Yield, types=())
-        emitter.open.discard(inner)
-        emitter.builder.block = outside
-        sides.append(inner)
-    emitter.builder.add(scf.If, producing, types=(), regions=[Region([side]) for side in sides])
+def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
+    """An scf.if without results."""
+    sides = [nested(x, fill), nested(x, lambda: None)]
+    x.emitter.builder.add(scf.If, condition, types=(), regions=sides)
 
 
 def producer_acquire(x: Expander, op: nv_tileas.ProducerAcquire) -> None:
@@ -269,7 +209,6 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.CreatePipeline: create_pipeline,
-    nv_tileas.AgentSwitch: agent_switch,
     nv_tileas.ProducerAcquire: producer_acquire,
     nv_tileas.ProducerCommit: producer_commit,
     nv_tileas.TiledTmaLoad: tma_load,

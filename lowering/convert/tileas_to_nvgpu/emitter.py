@@ -38,7 +38,8 @@ class Emitter:
         self.scratch_used = False  # since the last barrier: then another use needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
         self.pending: list[Registers] = []
-        self.consumers = 0  # threads of the consumer agent while its code is put, 0 where there are no agents
+        self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
+        self.named = 0  # the barrier at which they meet
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""
@@ -103,7 +104,7 @@ class Emitter:
     def meet(self) -> None:
         """bar.sync of all threads, or of the consumers where agents have parted."""
         if self.consumers:
-            self.effect(nvgpu_hopper.NamedBarrier, id=1, threads=self.consumers)
+            self.effect(nvgpu_hopper.NamedBarrier, id=self.named, threads=self.consumers)
         else:
             self.effect(gpu.Barrier)
 

@@ -10,7 +10,7 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import agents, compute, stores, views
+from lowering.convert.tileas_to_nvgpu import agents, channels, compute, stores, switch, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -49,7 +49,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     emitter.finish()
     return gpu.GpuFunc(
         (), (), {
-            "sym_name": func.sym_name, "target": func.target, "block": (32 * func.warps + expander.producers, 1, 1),
+            "sym_name": func.sym_name, "target": func.target, "block": (expander.threads or 32 * func.warps, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
         }, [Region([block])], func.location,
     )  # fmt: skip
@@ -62,10 +62,10 @@ class Expander:
         self.emitter = emitter
         self.values = values
         self.target = target
-        self.pipelines: list[agents.Barriers] = []
+        self.mbarriers: list[tuple[int, int]] = []  # byte offset in shared memory and arrivals of each
         self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
         self.maxnreg = 0
-        self.producers = 0  # threads beside those that compute
+        self.threads = 0  # of the block, where agents part; else all compute
         self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
 
     def tensor_map(self, number: int) -> Value:
@@ -78,6 +78,10 @@ class Expander:
     def barriers(self, value: Value) -> agents.Barriers:
         """The barriers of a pipeline."""
         return self._as(value, agents.Barriers)
+
+    def channel(self, value: Value) -> channels.Channel:
+        """The place of a scalar that crosses between agents."""
+        return self._as(value, channels.Channel)
 
     def ops(self, block: Block) -> None:
         """Every op of a block in order."""
@@ -486,6 +490,8 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
 
 _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **agents.HANDLERS,
+    **switch.HANDLERS,
+    **channels.HANDLERS,
     **stores.HANDLERS,
     arith.Constant: Expander.number,
     nv_tileas.Constant: Expander.constant,

@@ -1,0 +1,95 @@
+"""Channels: one thread of an agent stores a scalar to shared memory, those of another one load it.
+
+    sender     wait until the channel is empty; store; arrive at its full barrier
+    receivers  wait until it is full; load; arrive at its empty barrier
+An arrival releases what its thread has done and a wait acquires it, so nothing else orders the two. Source: PTX ISA,
+mbarrier.arrive (.release by default) and mbarrier.try_wait (.acquire by default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Type, Value
+from ir.dataclass import dataclass
+from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvgpu_hopper
+from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
+from ir.types import GLOBAL_PTR, I1, I32, I64
+from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+
+@dataclass
+class Channel:
+    """The place of a scalar and of its barriers: byte offset in shared memory."""
+
+    offset: int
+
+    def value(self, emitter: Emitter) -> Value:
+        """Address of the scalar."""
+        return emitter.pointer(emitter.shared_base, None, 1, self.offset)
+
+    def barrier(self, emitter: Emitter, empty: bool) -> Value:
+        """Address of the full or the empty barrier."""
+        return emitter.pointer(emitter.shared_base, None, 1, self.offset + SCALAR_BYTES + BARRIER_BYTES * empty)
+
+
+def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
+    """Remember the barriers; they are initialised before the agents part."""
+    x.values[op.result] = Channel(op.offset)
+    x.mbarriers.append((op.offset + SCALAR_BYTES, 1))
+    x.mbarriers.append((op.offset + SCALAR_BYTES + BARRIER_BYTES, op.receivers))
+
+
+def send(x: Expander, op: nv_tileas.Send) -> None:
+    """The agent's first thread waits, stores and arrives."""
+    emitter, channel = x.emitter, x.channel(op.channel)
+    value, phase = x.scalar(op.value), x.scalar(op.phase)
+
+    def hand_over() -> None:
+        before = emitter.emit(arith.XOrI, phase, emitter.constant(1))
+        emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, channel.barrier(emitter, True), before)
+        emitter.effect(nvgpu.Store, to_memory(emitter, value), channel.value(emitter), segments=(1, 1, 0))
+        emitter.effect(nvgpu_hopper.MBarrierArrive, channel.barrier(emitter, False), segments=(1, 0))
+
+    branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), hand_over)
+
+
+def receive(x: Expander, op: nv_tileas.Receive) -> None:
+    """All threads that run this wait, load and arrive."""
+    emitter, channel = x.emitter, x.channel(op.channel)
+    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, channel.barrier(emitter, False), x.scalar(op.phase))
+    kind = op.result.type
+    loaded = emitter.builder.add(nvgpu.Load, channel.value(emitter), types=[held(kind)], segments=(1, 0, 0)).result
+    x.values[op.result] = from_memory(emitter, loaded, kind)
+    emitter.effect(nvgpu_hopper.MBarrierArrive, channel.barrier(emitter, True), segments=(1, 0))
+
+
+def held(kind: Type) -> Type:
+    """The type of a scalar in memory: predicates and pointers as integers."""
+    return I32 if kind == I1 else I64 if kind == GLOBAL_PTR else kind
+
+
+def to_memory(emitter: Emitter, value: Value) -> Value:
+    """A scalar as it is stored."""
+    if value.type == I1:
+        return emitter.emit(arith.ExtUI, value, types=[I32])
+    return emitter.emit(llvm.PtrToInt, value, types=[I64]) if value.type == GLOBAL_PTR else value
+
+
+def from_memory(emitter: Emitter, value: Value, kind: Type) -> Value:
+    """A loaded scalar in its own type."""
+    if kind == I1:
+        return emitter.compare("ne", value, emitter.constant(0))
+    return emitter.emit(llvm.IntToPtr, value, types=[GLOBAL_PTR]) if kind == GLOBAL_PTR else value
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nv_tileas.CreateChannel: create,
+    nv_tileas.Send: send,
+    nv_tileas.Receive: receive,
+}

@@ -1,0 +1,132 @@
+"""Where agents part: barriers initialised by one thread, registers moved, then each agent's code on its own warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op
+from ir.dialects import nv_tileas, nvgpu_hopper, scf
+from lowering.convert.tileas_to_nvgpu.agents import branch, nested
+from lowering.schedule.units import GROUP, WARP
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+REGISTERS_PER_SM = 65536  # CUDA C++ Programming Guide, compute capability table
+PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
+CONSUMER_BARRIER = 1  # named barrier of the first consuming agent; 0 is that of the whole block
+
+Side = list[int]
+
+
+def register_share(consumers: int, others: int, target_limit: int) -> tuple[int, int]:
+    """Registers a thread at launch, and those of a consumer after the `others` threads gave most of theirs back.
+
+    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
+    """
+    most = target_limit // 8 * 8
+    launch = min(REGISTERS_PER_SM // (consumers + others) // 8 * 8, most - 8)
+    spare = (launch - PRODUCER_REGISTERS) * others
+    return launch, min((launch + spare // consumers) // 8 * 8, most)
+
+
+def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
+    """The agents in the order of their warps; those that share a warpgroup stand together."""
+    found: list[Side] = []
+    for agent in sorted(range(len(op.regions)), key=lambda i: op.warp_id[i]):
+        if op.warp_id[agent] % GROUP:
+            found[-1].append(agent)
+        else:
+            found.append([agent])
+    return found
+
+
+def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
+    """What the agents share is complete; barriers are initialised; then each warp takes its agent's side."""
+    emitter = x.emitter
+    emitter.settle()  # loads before the agents part belong to all of them
+    x.threads = WARP * sum(op.agent_strides)
+
+    def initialise() -> None:
+        for offset, arrivals in x.mbarriers:
+            barrier = emitter.pointer(emitter.shared_base, None, 1, offset)
+            emitter.effect(nvgpu_hopper.MBarrierInit, barrier, count=arrivals)
+        emitter.effect(nvgpu_hopper.FenceMBarrierInit)
+
+    branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
+    emitter.barrier()
+    Parting(x, op).part(sides(op))
+
+
+class Parting:
+    """The branches from the common part to the agents' code."""
+
+    def __init__(self, x: Expander, op: nv_tileas.AgentSwitch):
+        self.x = x
+        self.op = op
+        self.share = 0  # registers of a consumer, 0 where none are moved
+        consuming = [{op.roles[agent] == "consume" for agent in side} for side in sides(op)]
+        # on tiers without wgmma ptxas 13.5 ignores setmaxnreg beside the calls that it makes itself (C7506)
+        able = x.target.has(Feature.WGMMA) and x.target.has(Feature.SETMAXNREG)
+        if able and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
+            counts = zip(op.num_warps, op.roles, strict=True)
+            consumers = WARP * sum(count for count, role in counts if role == "consume")
+            limit = int(x.target.registers_per_thread)
+            x.maxnreg, self.share = register_share(consumers, x.threads - consumers, limit)
+
+    def part(self, rest: Sequence[Side]) -> None:
+        """Threads from the last side's first warp on take it, the others part further."""
+        x, emitter = self.x, self.x.emitter
+        if len(rest) == 1:
+            self.side(rest[0])
+            return
+        first = emitter.constant(WARP * self.op.warp_id[rest[-1][0]])
+        last = emitter.compare("uge", emitter.thread, first)
+        regions = [nested(x, lambda: self.side(rest[-1])), nested(x, lambda: self.part(rest[:-1]))]
+        emitter.builder.add(scf.If, last, types=(), regions=regions)
+
+    def side(self, agents: Side) -> None:
+        """Registers of all warps of these warpgroups, idle ones too; then each agent in its warps."""
+        x, emitter, op = self.x, self.x.emitter, self.op
+        if self.share:
+            consume = op.roles[agents[0]] == "consume"
+            count = self.share if consume else PRODUCER_REGISTERS
+            emitter.effect(nvgpu_hopper.SetMaxNReg, action="inc" if consume else "dec", count=count)
+        for agent in agents:
+            if len(agents) == 1 or op.roles[agent] == "produce":
+                self.agent(agent)
+            else:
+                first = WARP * op.warp_id[agent]
+                low = emitter.compare("uge", emitter.thread, emitter.constant(first))
+                high = emitter.compare("ult", emitter.thread, emitter.constant(first + WARP * op.num_warps[agent]))
+                mine = emitter.both(low, high)
+                assert mine is not None
+                branch(x, mine, lambda agent=agent: self.agent(agent))
+
+    def agent(self, agent: int) -> None:
+        """One agent's code, which numbers its threads from 0."""
+        x, emitter, op = self.x, self.x.emitter, self.op
+        first, warps, role = WARP * op.warp_id[agent], op.num_warps[agent], op.roles[agent]
+        block = op.regions[agent].block
+        alone = emitter.compare("eq", emitter.thread, emitter.constant(first)) if role != "consume" else None
+        if role == "produce":
+            assert alone is not None
+            branch(x, alone, lambda: x.ops(block))
+            return
+        x.elected = alone
+        if role == "consume":
+            rank = sum(r == "consume" for r in op.roles[:agent])
+            emitter.consumers, emitter.named = WARP * warps, CONSUMER_BARRIER + rank
+        if (first, warps) == (0, emitter.warps):
+            x.ops(block)
+            emitter.settle()
+        else:
+            with emitter.agent(first, warps):
+                x.ops(block)
+                emitter.settle()
+        x.elected, emitter.consumers = None, 0
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.AgentSwitch: agent_switch}

@@ -1,0 +1,156 @@
+"""What a producer needs of the kernel beside its copies, and how each value gets over to it.
+
+    computed again   counters, tile indices, views; loads that no store of the kernel comes before or after
+    in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
+    handed over      any other scalar: a consumer sends it through shared memory where it is made
+The producer keeps the loops and branches around its copies (the spine) and what of them it needs: a slice of the
+program. Both agents come by their waits in the order of the source, so none waits for what stands behind its own wait.
+Source: the seeds' ResolveAgentBoundary and MaterializeSchedule; program slicing after Weiser (1981).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from ir.core import WRITE, Block, Op, Type, Value
+from ir.dataclass import dataclass
+from ir.dialects import arith, nv_tileas, scf
+from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
+from lowering.schedule.fills import Boxed, Fill
+from lowering.schedule.states import enclosing
+
+
+@dataclass
+class Plan:
+    """A loop whose copies a producer makes, and how it makes each."""
+
+    loop: scf.For
+    copies: list[nv_tileas.TiledCopy]
+    fills: list[Fill]
+
+    def inputs(self) -> list[Value]:
+        """What its copies are told: their tile's coordinates, and the view where threads copy."""
+        pairs = zip(self.copies, self.fills, strict=True)
+        return [v for copy, fill in pairs for v in source_operands(copy, fill)]
+
+
+def source_operands(copy: nv_tileas.TiledCopy, fill: Fill) -> list[Value]:
+    """Operands of a copy that its producer must have: a tensor map stands in for the view."""
+    return list(copy.index if isinstance(fill, Boxed) else copy.operands)
+
+
+class Way(enum.Enum):
+    """How a producer comes by the results of an op."""
+
+    AGAIN = enum.auto()
+    COMMON = enum.auto()
+    HANDED = enum.auto()
+
+
+class Boundary:
+    """The slice of a kernel that the producer of `plans` runs.
+
+    `spine` are the loops and branches it keeps, `needed` the values it reads, `ways` how it gets those made elsewhere.
+    """
+
+    def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
+        self.plans = plans
+        self.early = early(ops)
+        self.spine = {each for plan in plans for each in (plan.loop, *enclosing(plan.loop))}
+        self.needed: set[Value] = set()
+        self.ways: dict[Value, Way | None] = {}
+        bounds = [v for each in self.spine for v in each.operands[: 3 if isinstance(each, scf.For) else 1]]
+        self.need([*bounds, *(v for plan in plans for v in plan.inputs())])
+
+    def need(self, values: list[Value]) -> None:
+        """Add values and what they are made of."""
+        waiting = list(values)
+        while waiting:
+            value = waiting.pop()
+            if value not in self.needed:
+                self.needed.add(value)
+                waiting += self.sources(value)
+
+    def sources(self, value: Value) -> list[Value]:
+        """What the producer needs to make a value itself."""
+        owner = value.owner
+        if isinstance(owner, Block):
+            loop = owner.parent_op
+            if not isinstance(loop, scf.For) or value.index == 0:
+                return []
+            return [loop.init[value.index - 1], owner.terminator.operands[value.index - 1]]
+        if isinstance(owner, scf.For) and owner in self.spine:
+            return [owner.body.block.args[1 + value.index]]
+        if owner in self.spine:
+            return [region.block.terminator.operands[value.index] for region in owner.regions]
+        self.ways[value] = way = self.way(owner, value)
+        return list(owner.operands) if way is Way.AGAIN else []
+
+    def way(self, op: Op, value: Value) -> Way | None:
+        """The cheapest legal way to a result of an op outside of the spine; None: there is none."""
+        if op in self.early and loads_scalar(op):
+            return Way.COMMON
+        alone = loads_scalar(op) and not op.attributes["ordered"]
+        if (alone or computes(op)) and all(self.available(v) for v in op.operands):
+            return Way.AGAIN
+        return Way.HANDED if sendable(value.type) else None
+
+    def available(self, value: Value) -> bool:
+        """Can the producer have this value? Any scalar, at worst handed over; not every view or tile of one element."""
+        owner = value.owner
+        if sendable(value.type) or isinstance(owner, Block):
+            return sendable(value.type)
+        return owner not in self.spine and self.way(owner, value) is not None
+
+    @property
+    def legal(self) -> bool:
+        """Everything can be had, and no agent comes to wait for what the other one does only after its own wait.
+
+        A consumer waits for a stage at its first copy, and the producer fills it at the last: between the two nothing
+        may be handed over and no other stage be filled.
+        """
+        for plan in self.plans:
+            ops = plan.loop.body.block.ops
+            first, last = (ops.index(copy) for copy in (plan.copies[0], plan.copies[-1]))
+            for op in ops[first:last]:
+                if op in self.spine or any(self.ways.get(r) is Way.HANDED for r in op.results):
+                    return False
+        return None not in self.ways.values()
+
+
+def early(ops: Sequence[Op]) -> set[Op]:
+    """Top-level scalars that can be computed before the agents part: nothing has been written yet."""
+    found: set[Op] = set()
+    for op in ops:
+        if any(each.effect is WRITE for each in op.walk()):
+            break
+        made = (v.owner for v in op.operands)
+        if (computes(op) or loads_scalar(op)) and all(isinstance(owner, Block) or owner in found for owner in made):
+            found.add(op)
+    return found
+
+
+def computes(op: Op) -> bool:
+    """Scalar arithmetic and views, which any thread may compute again."""
+    kinds = (
+        nv_tileas.MakeMemref, nv_tileas.Partition, nv_tileas.ProgramId, nv_tileas.NumPrograms, nv_tileas.AddPtr,
+        nv_tileas.IndexSpaceShape, nv_tileas.TensorShape, nv_tileas.Reshape,
+    )  # fmt: skip
+    plain = isinstance(op, kinds) or (type(op).__module__ == arith.__name__ and not op.regions)
+    return plain and all(single(r.type) for r in op.results)
+
+
+def loads_scalar(op: Op) -> bool:
+    """A load of one element."""
+    return isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad) and single(op.result.type)
+
+
+def single(kind: Type) -> bool:
+    """One element, which every thread holds; a view counts as one."""
+    return not isinstance(kind, TensorType) or all(n == 1 for n in kind.shape)
+
+
+def sendable(kind: Type) -> bool:
+    """Scalars fit into a channel."""
+    return isinstance(kind, IntType | FloatType) or kind == GLOBAL_PTR

@@ -1,0 +1,158 @@
+"""The producer's program: the loops and branches around its copies, and in them what fills the stages.
+
+It runs through the source in order: what it needs is computed again or received where the consumers have it, and the
+stage of an iteration is filled where the last of its copies stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ir.core import Block, Builder, Op, Region, Value
+from ir.dataclass import dataclass
+from ir.dialects import arith, nv_tileas, scf
+from ir.types import I1, I32
+from lowering.schedule.boundary import Boundary, Plan, Way, source_operands
+from lowering.schedule.fills import Boxed, Fill, Threaded, announced
+from lowering.schedule.rings import tile_of
+
+
+@dataclass
+class Job:
+    """What the producer does for one loop."""
+
+    plan: Plan
+    buffers: list[Value]
+    pipeline: Value
+    stages: int
+
+
+class Producer:
+    """Builds the producer's region. `values` holds what it knows of the source's values, at first those in common.
+
+    `loops` and `receives` are what goes from one run to the next: they start at `zero` until all loops stand.
+    """
+
+    def __init__(
+        self, boundary: Boundary, jobs: list[Job], values: dict[Value, Value], channels: dict[Value, Value],
+        zero: Value, map_number: Callable[[dict[str, Any]], int],
+    ):  # fmt: skip
+        self.boundary = boundary
+        self.jobs: dict[Op, Job] = {job.plan.loop: job for job in jobs}
+        self.last: dict[Op, Job] = {job.plan.copies[-1]: job for job in jobs}
+        self.values = values
+        self.channels = channels
+        self.zero = zero
+        self.map_number = map_number
+        self.turns: dict[Op, tuple[Value, Value]] = {}  # loop of a job -> stage and parity of an iteration
+        self.loops: list[tuple[scf.For, int]] = []  # loops of jobs and where their stage is among the operands
+        self.receives: list[nv_tileas.Receive] = []
+
+    def known(self, values: list[Value]) -> list[Value]:
+        """This agent's values."""
+        return [self.values.get(v, v) for v in values]
+
+    def block(self, ops: list[Op], b: Builder) -> None:
+        """What is needed of a block."""
+        for op in ops:
+            b.location = op.location
+            if isinstance(op, scf.For) and op in self.boundary.spine:
+                self.loop(op, b)
+            elif isinstance(op, scf.If) and op in self.boundary.spine:
+                self.branch(op, b)
+            elif op in self.last:
+                self.fill(self.last[op], b)
+            else:
+                self.bring(op, b)
+
+    def bring(self, op: Op, b: Builder) -> None:
+        """The needed results of an op, computed again or received."""
+        ways = {r: self.boundary.ways.get(r) for r in op.results}
+        if Way.AGAIN in ways.values():
+            types = [r.type for r in op.results]
+            made = b.add(type(op), *self.known(op.operands), types=types, segments=op.segments, **op.attributes)
+            self.values.update(zip(op.results, made.results, strict=True))
+        for result in (r for r, way in ways.items() if way is Way.HANDED):
+            taken = b.add(nv_tileas.Receive, self.channels[result], self.zero, types=[result.type])
+            self.receives.append(taken)
+            self.values[result] = taken.result
+
+    def loop(self, op: scf.For, b: Builder) -> None:
+        """A loop with the carried values that are needed, and with the stage and parity of its job."""
+        body, job = op.body.block, self.jobs.get(op)
+        kept = [i for i, argument in enumerate(body.args[1:]) if argument in self.boundary.needed]
+        inits = [*self.known([op.init[i] for i in kept]), *([self.zero, self.zero] if job else [])]
+        inner = Block([op.lower.type, *(v.type for v in inits)])
+        self.values.update(zip([body.args[0], *(body.args[1 + i] for i in kept)], inner.args, strict=False))
+        inside = Builder(inner, op.location)
+        if job:
+            stage, phase = inner.args[-2:]
+            self.turns[op] = (stage, phase)
+        self.block(body.ops[:-1], inside)
+        ends = self.known([body.terminator.operands[i] for i in kept])
+        if job:
+            ends += advance(inside, *self.turns[op], job.stages)
+        inside.add(scf.Yield, *ends, types=())
+        b.location = op.location
+        made = b.add(
+            scf.For, *self.known([op.lower, op.upper, op.step]), *inits, types=[v.type for v in inits],
+            segments=(1, 1, 1, len(inits)), regions=[Region([inner])], **op.attributes,
+        )  # fmt: skip
+        self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
+        if job:
+            self.loops.append((made, 3 + len(kept)))
+
+    def branch(self, op: scf.If, b: Builder) -> None:
+        """Both sides of a branch, with the results that are needed."""
+        kept = [r for r in op.results if r in self.boundary.needed]
+        sides: list[Block] = []
+        for region in op.regions:
+            source, inner = region.block, Block()
+            inside = Builder(inner, op.location)
+            self.block(source.ops[:-1], inside)
+            inside.add(scf.Yield, *self.known([source.terminator.operands[r.index] for r in kept]), types=())
+            sides.append(inner)
+        types = [r.type for r in kept]
+        made = b.add(scf.If, *self.known([op.condition]), types=types, regions=[Region([side]) for side in sides])
+        self.values.update(zip(kept, made.results, strict=True))
+
+    def fill(self, job: Job, b: Builder) -> None:
+        """Fill the stage of an iteration."""
+        plan, (stage, phase) = job.plan, self.turns[job.plan.loop]
+        one = b.value(arith.Constant, types=[I32], value=1)
+        before = b.value(arith.XOrI, phase, one)
+        announcement = announced(plan.copies, plan.fills)
+        b.add(nv_tileas.ProducerAcquire, job.pipeline, stage, before, types=(), bytes=announcement)
+        for copy, buffer, fill in zip(plan.copies, job.buffers, plan.fills, strict=True):
+            self.tile(copy, buffer, fill, job.pipeline, stage, b)
+        if any(isinstance(fill, Threaded) for fill in plan.fills):
+            b.add(nv_tileas.ProducerCommit, job.pipeline, stage, types=())
+
+    def tile(
+        self, copy: nv_tileas.TiledCopy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder
+    ) -> None:
+        """One tile of a stage."""
+        operands = self.known(source_operands(copy, fill))
+        b.location = copy.location
+        if isinstance(fill, Boxed):
+            plan = fill.boxes
+            b.add(
+                nv_tileas.TiledTmaLoad, buffer, stage, pipeline, *operands, types=(),
+                segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
+                tensormap=self.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
+            )  # fmt: skip
+        else:
+            b.add(
+                nv_tileas.AsyncTiledCopy, buffer, stage, *operands, types=(), segments=(1, 1, 0, 1, len(operands) - 1),
+                bytes=copy.bytes, threads=fill.layout, asynchronous=True, ragged=copy.ragged,
+            )  # fmt: skip
+
+
+def advance(b: Builder, stage: Value, phase: Value, stages: int) -> tuple[Value, Value]:
+    """The next stage of a ring, and the parity of its round."""
+    one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
+    following = b.value(arith.AddI, stage, one)
+    wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
+    flip = b.value(arith.ExtUI, wrapped, types=[I32])
+    return b.value(arith.Select, wrapped, zero, following), b.value(arith.XOrI, phase, flip)

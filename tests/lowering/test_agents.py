@@ -1,0 +1,224 @@
+"""Agents on whole programs for sm_90a: scalars that cross between them, rings in loops of loops, warps of their own."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from ir.core import Block, Builder, Op, Region, Value, VerifyError, verify
+from ir.dialects import nv_tileas
+from lowering import ptx
+from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.schedule.units import Demand, map_units
+from lowering.targets import target
+from runtime.ptxas import assemble
+from runtime.simulator import SimulatorError
+from tests.programs.agents import AGENTS
+from tests.programs.program import check, simulate
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+ONE_AGENT = ("agents-tile-stored-before", "agents-tile-tells-tile")
+"""Programs in which a producer could not run ahead."""
+
+COPIED = ("agents-expert",)
+"""Programs in which the threads of the producer copy."""
+
+CROSSING = {
+    "agents-known-by-view": (0, 0),
+    "agents-expert": (0, 0),
+    "agents-experts-by-view": (0, 0),
+    "agents-ring-around-ring": (0, 0),
+    "agents-known-before": (0, 1),
+    "agents-known-bound": (0, 1),
+    "agents-table-each-step": (0, 0),
+    "agents-carried-number": (0, 0),
+    "agents-linked-list": (0, 0),
+    "agents-from-the-result": (1, 0),
+    "agents-reduced": (1, 0),
+    "agents-scratch-before": (0, 0),
+    "agents-scratch-in-a-branch": (0, 0),
+    "agents-stored-before": (1, 0),
+    "agents-read-then-overwritten": (0, 1),
+    "agents-persistent": (0, 0),
+    "agents-persistent-table": (0, 0),
+    "agents-persistent-ordered": (1, 0),
+    "agents-in-a-branch": (0, 1),
+    "agents-two-loops": (0, 0),
+}
+"""Scalars handed over through shared memory, and scalars loaded before the agents part."""
+
+
+@cache
+def compiled(name: str) -> Kernel:
+    """Checked against the interpreter and NumPy, with hazards watched."""
+    return check(AGENTS[name], "sm_90a")
+
+
+def scheduled(kernel: Kernel) -> nv_tileas.Func:
+    found = kernel.compiled.modules["nv_tileas"]
+    assert isinstance(found, nv_tileas.Func)
+    return found
+
+
+def all_of(root: Op, kind: type[Op]) -> list[Any]:
+    return [each for each in root.walk() if isinstance(each, kind)]
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_program(name: str) -> None:
+    """Right numbers and no hazard; a producer wherever one can run ahead."""
+    func = scheduled(compiled(name))
+    verify(func)
+    switches = all_of(func, nv_tileas.AgentSwitch)
+    producer = "copy" if name in COPIED else "produce"
+    assert [s.roles for s in switches] == ([] if name in ONE_AGENT else [("consume", producer)])
+
+
+@pytest.mark.parametrize("name", sorted(CROSSING))
+def test_scalars_get_over_in_the_cheapest_way(name: str) -> None:
+    func = scheduled(compiled(name))
+    sends, common = CROSSING[name]
+    assert len(all_of(func, nv_tileas.Send)) == len(all_of(func, nv_tileas.Receive)) == sends
+    assert sum(isinstance(op, nv_tileas.Gather) for op in func.body.block.ops) == common
+
+
+@pytest.mark.parametrize("name", ["agents-persistent-ordered", "agents-two-loops", "agents-linked-list"])
+def test_agents_without_warpgroup_products(name: str) -> None:
+    """The same on a tier whose consumers take mma.sync."""
+    kernel = check(AGENTS[name], "sm_100a")
+    assert "cp.async.bulk" in kernel.ptx
+    assert "mma.sync" in kernel.ptx
+
+
+def test_warps_of_the_agents() -> None:
+    """The producer has one warp behind the consumers' warpgroup, three more are idle."""
+    kernel = compiled("agents-persistent")
+    switch = all_of(scheduled(kernel), nv_tileas.AgentSwitch)[0]
+    assert (switch.num_warps, switch.warp_id, switch.agent_strides) == ((4, 1), (0, 4), (4, 4))
+    assert kernel.manifest["block"] == [256, 1, 1]
+
+
+MUTATIONS = {
+    "sender does not wait until the last scalar is taken": (
+        "agents-persistent-ordered", r"\$W2:\n.*try_wait.*\n.*bra \$W2;", "",
+    ),
+    "receiver does not wait": ("agents-persistent-ordered", r"\$W4:\n.*try_wait.*\n.*bra \$W4;", ""),
+    "sender does not arrive": (
+        "agents-persistent-ordered", r"(st\.shared\.b32 \[\S+\], %r\d+;\n)\s*mbarrier\.arrive\S+ _, \S+;", r"\1",
+    ),
+    "receiver does not arrive": (
+        "agents-persistent-ordered", r"(ld\.shared\.b32 %r\d+, \S+;\n)\s*mbarrier\.arrive\S+ _, \S+;", r"\1",
+    ),
+    "sender arrives at the wrong barrier": (
+        "agents-persistent-ordered",
+        r"(st\.shared\.b32 \[\S+\], %r\d+;\n\s*mbarrier\.arrive\S+ _, \[dynamic_smem\+)49256", r"\g<1>49264",
+    ),
+    "sender stores after its arrival": (
+        "agents-persistent-ordered", r"(st\.shared\.b32 \[\S+\], %r\d+;)\n(\s*mbarrier\.arrive\S+ _, \S+;)", r"\2\n\1",
+    ),
+    "parity of the receiver never flips": ("agents-persistent-ordered", r"xor\.b32 (%r\d+), \1, 1;", ""),
+    "last stage of a run is not released": (
+        "agents-persistent", r"(wait_group\.sync\.aligned 0;(?:\n.*){2,4}?\n).*mbarrier\.arrive.*", r"\1",
+    ),
+    "consumers begin each run at the first stage": (
+        "agents-persistent", r"mov\.b32 (%r\d+), %r\d+;", r"mov.b32 \1, 0;",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutations_are_caught(name: str) -> None:
+    """A wrong number, a hazard or a deadlock."""
+    program, old, new = MUTATIONS[name]
+    kernel = compiled(program)
+    changed, count = re.subn(old, new, kernel.ptx, count=1)
+    assert count == 1
+    with pytest.raises((SimulatorError, AssertionError)):
+        judge(program, kernel, changed)
+
+
+def judge(name: str, kernel: Kernel, text: str) -> None:
+    """The simulator's arrays against NumPy's."""
+    program = AGENTS[name]
+    found = simulate(kernel, program, ptx=text)
+    assert program.expected is not None
+    for position, array in program.expected(*program.arguments()).items():
+        assert largest_error(found[position], np.asarray(array)) <= program.tolerance
+
+
+def split(switch: nv_tileas.AgentSwitch, copy: int) -> Region:
+    """The producer's region with one of its two tensor copies."""
+    source, block = switch.regions[1].block, Block()
+    clone(source.ops, Builder(block), {}, copy)
+    return Region([block])
+
+
+def clone(ops: list[Op], b: Builder, values: dict[Value, Value], copy: int) -> None:
+    copies = [op for op in ops if isinstance(op, nv_tileas.TiledTmaLoad)]
+    for op in ops:
+        if op in copies and op is not copies[copy]:
+            continue
+        regions: list[Region] = []
+        for region in op.regions:
+            inner = Block([a.type for a in region.block.args])
+            values.update(zip(region.block.args, inner.args, strict=True))
+            clone(region.block.ops, Builder(inner), values, copy)
+            regions.append(Region([inner]))
+        attributes = dict(op.attributes)
+        if isinstance(op, nv_tileas.ProducerAcquire):
+            attributes["bytes"] //= 2
+        made = b.add(
+            type(op), *[values.get(v, v) for v in op.operands], types=[r.type for r in op.results],
+            segments=op.segments, regions=regions, **attributes,
+        )  # fmt: skip
+        values.update(zip(op.results, made.results, strict=True))
+
+
+def test_three_agents() -> None:
+    """Two producers in one warpgroup, each bringing one operand of a persistent product: two arrivals fill a stage."""
+    kernel = tilesat.compile(AGENTS["agents-persistent"].source(), "sm_90a")
+    func = scheduled(kernel)
+    switch, pipeline = (all_of(func, kind)[0] for kind in (nv_tileas.AgentSwitch, nv_tileas.CreatePipeline))
+    pipeline.attributes["producers"] = 2
+    regions = [split(switch, 0), switch.regions[0], split(switch, 1)]
+    units = map_units([Demand(1, 1), Demand(4, 4), Demand(1, 1)], target("sm_90a"), switch.location)
+    made = nv_tileas.AgentSwitch(
+        (), (), {
+            "roles": ("produce", "consume", "produce"), "num_warps": units.num_warps, "warp_id": units.warp_id,
+            "agent_strides": units.agent_strides,
+        }, regions,
+    )  # fmt: skip
+    assert (units.warp_id, units.agent_strides) == ((4, 0, 5), (1, 4, 3))
+    block = func.body.block
+    block.ops[block.ops.index(switch)] = made
+    made.parent = block
+    verify(func)
+    text = ptx.emit(nvgpu_to_nvvm.convert(tileas_to_nvgpu.expand(func, target("sm_90a"))))
+    assembled = assemble(text, "sm_90a")
+    assert (assembled.infos, assembled.warnings, assembled.spill_stores) == ((), (), 0)
+    assert text.count("cp.async.bulk.tensor") == 2
+    assert re.findall(r"setp\.eq\.s32 %p\d+, %r\d+, (128|160);", text) == ["128", "160"]
+    judge("agents-persistent", kernel, text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"roles": ("consume",)}, "must say warps and role of each region"),
+        ({"roles": ("consume", "watch")}, "role must be one of ['consume', 'produce', 'copy'], is watch"),
+        ({"warp_id": (4, 3)}, "agents must have warps of their own, side by side"),
+        ({"num_warps": (5, 4)}, "agents must have warps of their own, side by side"),
+        ({"num_warps": (0, 4)}, "agents must have warps of their own, side by side"),
+    ],
+)
+def test_a_switch_gives_each_agent_warps_of_its_own(change: dict[str, Any], message: str) -> None:
+    good = {"roles": ("produce", "consume"), "num_warps": (1, 4), "warp_id": (4, 0), "agent_strides": (4, 4)}
+    verify(nv_tileas.AgentSwitch((), (), good, [Region([Block()]), Region([Block()])]))
+    with pytest.raises(VerifyError, match=re.escape(message)):
+        verify(nv_tileas.AgentSwitch((), (), good | change, [Region([Block()]), Region([Block()])]))
