@@ -19,20 +19,38 @@ SMALL: Final = 1500
 
 
 def auto(
-    graph: Graph, *, start: Answer | None = None, time_limit: float | None = None, listener: Listener | None = None
+    graph: Graph,
+    *,
+    start: Answer | None = None,
+    time_limit: float | None = None,
+    listener: Listener | None = None,
+    branch: int | None = None,
 ) -> Answer:
     """The best answer within time_limit seconds, sooner when it is proved optimal.
 
     Simplification, dynamic programming over small treewidth, greedy with local search, the pruned 0-1 program, the
-    whole one. Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found in time.
+    whole one. branch: a choice group whose alternatives are searched one by one (`extract.branching`), for groups that
+    divide the graph. Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found
+    in time.
     """
+    limit = DEFAULT_TIME_LIMIT if time_limit is None else time_limit
+    if branch is not None and len(graph.groups.get(branch, ())) > 1:
+        from extract.branching import branched
+
+        return branched(graph, branch, limit, start=start, listener=listener)
+    session = Session(graph, limit, start=start, listener=listener)
+    run_greedy(session)
+    run_portfolio(session)
+    return session.answer("auto")
+
+
+def run_portfolio(session: Session) -> None:
+    """All that follows greedy, until the bound meets the cost or the time is up."""
     from extract.exact import solve_exactly
     from extract.neighbourhood import run_neighbourhoods
     from extract.relaxation import run_relaxation
 
-    session = Session(graph, DEFAULT_TIME_LIMIT if time_limit is None else time_limit, start=start, listener=listener)
     try:
-        run_greedy(session)
         run_bounds(session, thorough=True)
         run_narrow(session)
         if session.graph is not None and session.graph.n_nodes > SMALL:
@@ -47,4 +65,3 @@ def auto(
         session.interrupted = True
     if session.chosen is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
-    return session.answer("auto")

@@ -26,11 +26,13 @@ def extract(
     time_limit: float | None = None,
     start: Answer | None = None,
     listener: Listener | None = None,
+    branch: int | None = None,
 ) -> Answer:
     """Extract by a named method and re-verify the answer.
 
     time_limit: seconds for auto (10 by default), pruned and ilp (60). start: an answer to begin from, also one for
-    other costs. listener: called when the best answer or the bound changes. Raises InfeasibleError, and ExtractionError
+    other costs. listener: called when the best answer or the bound changes. branch: a choice group that `auto` searches
+    alternative by alternative. Raises InfeasibleError, and ExtractionError
     for an unknown method.
     """
     if method == "tree":
@@ -42,7 +44,7 @@ def extract(
     elif method == "ilp":
         answer = ilp(graph, time_limit=time_limit, start=start, listener=listener)
     elif method == "auto":
-        answer = auto(graph, time_limit=time_limit, start=start, listener=listener)
+        answer = auto(graph, time_limit=time_limit, start=start, listener=listener, branch=branch)
     else:
         raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
     check(graph, answer)

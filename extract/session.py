@@ -39,7 +39,9 @@ class Session:
         *,
         start: Answer | None = None,
         listener: Listener | None = None,
+        within: Graph | None = None,
     ) -> None:
+        """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers."""
         self.began = perf_counter()
         self.deadline = self.began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
         self.original = graph
@@ -51,7 +53,7 @@ class Session:
         self.cost = INFINITY
         self.bound = -INFINITY
         try:
-            self.simplified = simplify(graph)
+            self.simplified = simplify(graph if within is None else within)
         except InfeasibleError as error:
             raise InfeasibleError(why_infeasible(graph)) from error
         self.seconds_simplifying = perf_counter() - self.began
@@ -131,6 +133,13 @@ class Session:
         taken = self.offer(search.judge(settled.choice, cost, assignment), method)
         choice = improve(search.topology, cost, settled.choice, search.constraints, bound=search.bound)
         return self.offer(search.judge(choice, cost, assignment), method) or taken
+
+    def adopt(self, other: Answer) -> None:
+        """Take a cheaper answer from outside of what is searched: only what is cheaper still is looked for."""
+        if other.cost < self.cost:
+            self.chosen, self.cost = dict(other.chosen), other.cost
+            self.bound = min(self.bound, self.cost)
+            self._note("start")
 
     def raise_bound(self, bound: float, method: str) -> None:
         """Take a lower bound; costs that are all multiples of a unit lift it to the next multiple."""

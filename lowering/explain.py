@@ -178,7 +178,7 @@ class _Explanation:
     def without(self, nodes: list[int]) -> Answer | None:
         """The best program without these nodes: those of one e-node, or of one choice."""
         try:
-            return extract(self.graph.forbid(nodes), "auto", time_limit=TRIAL_SECONDS)
+            return extract(self.graph.forbid(nodes), "auto", time_limit=TRIAL_SECONDS, branch=self.selection.branch)
         except InfeasibleError:
             return None
 
@@ -203,7 +203,7 @@ class _Explanation:
                 return f"{held}: {self.atom(node)} of {literals[3]} bytes"
             case "p.shared_read":
                 return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.children[0]][1])}"
-            case "p.mmaf" | "p.wgmma" | "p.wgmma_rs":
+            case "p.mmaf" | "p.mmai" | "p.wgmma" | "p.wgmma_rs":
                 return f"{held}: {self.oracle.choice(literals[0])}"
             case "p.reduce":
                 return f"{held}: reduced from {self.layout(literals[4])}"
@@ -217,7 +217,7 @@ class _Explanation:
                 return COPIES[Mechanism(node.literals[5])]
             case "p.shared_read":
                 return self.program.interner.attributes[node.literals[1]]
-            case "p.mmaf" | "p.wgmma" | "p.wgmma_rs":
+            case "p.mmaf" | "p.mmai" | "p.wgmma" | "p.wgmma_rs":
                 return self.oracle.choice(node.literals[0]).atom.name
             case _:
                 return node.op.removeprefix("p.")

@@ -13,7 +13,7 @@ from lowering.placement import LayoutOracle
 from lowering.targets import Target
 
 BRANCH = 1 << 32  # beyond every loop id
-PRODUCTS = ("p.mmaf", "p.wgmma", "p.wgmma_rs")
+PRODUCTS = ("p.mmaf", "p.mmai", "p.wgmma", "p.wgmma_rs")
 Place = tuple[int, int]  # (value class, layout)
 
 
@@ -59,6 +59,7 @@ class Selection:
     enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
     choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
     forbid: frozenset[str] = frozenset()
+    branch: int | None = None  # the choice group of `warps`, which divides the graph
 
     def layout(self, id: int) -> Layout | SharedLayout:
         """The layout behind an id; that of uniform values is one of as many warps as were chosen."""

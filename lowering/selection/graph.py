@@ -95,21 +95,26 @@ class _Selector:
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
-            answer = self.extract(graph, method)
+            graph, answer = self.extract(graph, method)
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
         return self.selection(graph, answer)
 
-    def extract(self, graph: Graph, method: str) -> Answer:
-        """The answer within the limits; register limits, which are estimates, give way where nothing else is left."""
+    def extract(self, graph: Graph, method: str) -> tuple[Graph, Answer]:
+        """The answer and the limits that it keeps: those on registers, which are estimates, give way where nothing else
+        is left.
+        """
+        branch = self.groups.get(("warps",))
         for factor in RELAXATIONS[:-1] if self.rows.registers else ():
+            within = graph.with_limit(self.rows.relaxed(factor))
             try:
-                return extract(graph.with_limit(self.rows.relaxed(factor)), cast(Any, method))
+                return within, extract(within, cast(Any, method), branch=branch)
             except InfeasibleError:
                 continue
-        return extract(graph.with_limit(self.rows.relaxed(RELAXATIONS[-1])), cast(Any, method))
+        within = graph.with_limit(self.rows.relaxed(RELAXATIONS[-1]))
+        return within, extract(within, cast(Any, method), branch=branch)
 
     def selection(self, graph: Graph, answer: Answer) -> Selection:
         of_dense = {d: c for c, d in self.dense.items()}
@@ -118,7 +123,7 @@ class _Selector:
         shape = {cls: self.names[cls] for cls in (*of_warps, *self.stage_classes.values())}
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
-            enodes=self.enodes, choices=self.choices, forbid=self.forbid,
+            enodes=self.enodes, choices=self.choices, forbid=self.forbid, branch=self.groups.get(("warps",)),
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)
@@ -156,7 +161,7 @@ class _Selector:
                 site = Site(layout, self.oracle.layout(layout).n_warps, False)
                 legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
         for number, op in self.program.source.items():
-            if isinstance(op, ct.MmaF) and not legal.get(self.frozen.class_of(number), False):
+            if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
                 counts = " or ".join(map(str, self.oracle.warps))
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "

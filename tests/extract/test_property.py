@@ -41,7 +41,14 @@ def agree(graph: Graph, optimum: float | None) -> list[Answer]:
         for method in METHODS:
             with pytest.raises(InfeasibleError):
                 extract(graph, method)
+        for group in graph.groups:
+            with pytest.raises(InfeasibleError):
+                extract(graph, "auto", branch=group)
         return []
+    for group in graph.groups:
+        branched = extract(graph, "auto", branch=group)
+        assert branched.optimal
+        assert branched.cost == pytest.approx(optimum)
     answers = [extract(graph, method) for method in METHODS]
     answers.append(greedy(graph, polish=False))
     for answer in answers:

@@ -1,0 +1,36 @@
+"""A choice group searched alternative by alternative."""
+
+import pytest
+
+from extract import Graph, GraphBuilder, InfeasibleError, extract
+
+
+def divided(costs: tuple[float, ...], uses: tuple[float, ...], limit: float) -> Graph:
+    """Alternatives of one group, each a chain of its own below the root."""
+    builder = GraphBuilder(resource_names=["memory"], limit=[limit])
+    for alternative, (cost, use) in enumerate(zip(costs, uses, strict=True)):
+        first, second = 1 + 2 * alternative, 2 + 2 * alternative
+        builder.add("root", 0, [first], group=0, alternative=alternative)
+        builder.add("outer", first, [second], cost / 2)
+        builder.add("inner", second, [], cost / 2, resource=[use])
+    return builder.build(0)
+
+
+def test_cheapest_alternative_is_found_and_proved() -> None:
+    answer = extract(divided((8.0, 4.0, 6.0), (1.0, 1.0, 1.0), 1.0), "auto", branch=0)
+    assert (answer.cost, answer.bound, answer.alternatives) == (4.0, 4.0, {0: 1})
+
+
+def test_alternative_over_a_limit_is_passed_over() -> None:
+    answer = extract(divided((8.0, 4.0, 6.0), (1.0, 3.0, 1.0), 2.0), "auto", branch=0)
+    assert (answer.cost, answer.bound, answer.alternatives) == (6.0, 6.0, {0: 2})
+
+
+def test_no_alternative_is_left() -> None:
+    with pytest.raises(InfeasibleError, match="memory"):
+        extract(divided((8.0, 4.0), (3.0, 3.0), 2.0), "auto", branch=0)
+
+
+@pytest.mark.parametrize("branch", [None, 7])
+def test_a_group_that_nothing_carries_changes_nothing(branch: int | None) -> None:
+    assert extract(divided((8.0, 4.0), (1.0, 1.0), 1.0), "auto", branch=branch).cost == 4.0
