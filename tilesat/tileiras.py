@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 OK, WRONG_USE, NOT_READ, NOT_COMPILED = 0, 1, 3, 5
 """Exit codes of tileiras 13.4: 1 a bad option or no input, 3 not bytecode of a version it reads, 5 not compiled."""
-DESCRIPTION = "tilesat-tileiras 0.1.0, Tile IR bytecode 13.1 to 13.4"
+DESCRIPTION = "tilesat-tileiras 0.1.0, Tile IR bytecode 13.1 to 13.5"
 """Part of cuTile's disk-cache key: change it where the same bytecode gives another cubin."""
-READ_VERSIONS = ("13.1", "13.2", "13.3", "13.4")
+READ_VERSIONS = ("13.1", "13.2", "13.3", "13.4", "13.5")
 DEFAULT_GPU = "sm_100"
 TARGETS = {
     "sm_80": "sm_80", "sm_86": "sm_86", "sm_87": "sm_86", "sm_88": "sm_86", "sm_89": "sm_89", "sm_90": "sm_90a",

@@ -1,4 +1,4 @@
-"""Reader and writer of Tile IR bytecode 13.1 to 13.4."""
+"""Reader and writer of Tile IR bytecode 13.1 to 13.5."""
 
 from ir.bytecode.cursor import BytecodeError
 from ir.bytecode.reader import read_bytecode

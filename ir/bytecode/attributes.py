@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from ir.dialects.cuda_tile.attributes import (
     Array,
     Bounded,
     DenseElements,
+    Dictionary,
     DivBy,
     HintValue,
     OptimizationHints,
     SameElements,
+    TypedNumber,
     dtype_of,
 )
 from ir.dialects.cuda_tile.numerics import from_bits
@@ -28,6 +31,8 @@ INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTION
 TF32_BYTES = 3
 """A tf32 element is stored in 19 bits, rounded up to bytes; its low mantissa bits of f32 are cut off."""
 TF32_SHIFT = 13
+MAX_NESTING = 16
+"""Arrays and dictionaries within each other; the deepest that cuda-tile 1.7.0 writes is an array of dictionaries."""
 Number = int | float | bool | str
 
 
@@ -108,28 +113,62 @@ class Attributes:
         """An array of tagged numbers, without the array's own tag."""
         return tuple(self.number(cursor) for _ in range(cursor.count("numbers", 2)))
 
+    def kept(self, cursor: Cursor, depth: int = 0) -> Any:
+        """Any tagged attribute, its numbers with their types, for a function that is defined elsewhere."""
+        at = cursor.position
+        tag = cursor.byte("attribute")
+        if depth > MAX_NESTING:
+            raise cursor.error(f"attributes are nested deeper than {MAX_NESTING}", at)
+        if tag == ARRAY:
+            return self.array(cursor, depth)
+        if tag == DICTIONARY:
+            count = cursor.count("attributes", 2)
+            return Dictionary(tuple((self._name(cursor), self.kept(cursor, depth + 1)) for _ in range(count)))
+        if tag == TYPE:
+            return self.types.read(cursor, "type")
+        if tag in (INTEGER, FLOAT):
+            return TypedNumber(*self._typed(cursor, tag))
+        cursor.position = at
+        return self.number(cursor)
+
+    def _name(self, cursor: Cursor) -> str:
+        at = cursor.position
+        name = self.strings.read(cursor, "name of an attribute")
+        if not name:
+            raise cursor.error("an attribute has no name", at)
+        return name
+
+    def array(self, cursor: Cursor, depth: int = 0) -> tuple[Any, ...]:
+        """A counted list of tagged attributes."""
+        return tuple(self.kept(cursor, depth + 1) for _ in range(cursor.count("attributes", 2)))
+
     def number(self, cursor: Cursor) -> Number:
         """A tagged integer, float or bool as a Python number; integers are read as signed."""
         at = cursor.position
         tag = cursor.byte("attribute")
         if tag == BOOL:
             return bool(cursor.byte("bool"))
-        if tag == INTEGER:
-            width = self.types.read_as(IntType, cursor, "type of an integer").width
-            bits = cursor.varint("integer") & ((1 << width) - 1)
-            if width == 1:
-                return bool(bits)
-            return bits - (1 << width) if bits >> (width - 1) else bits
-        if tag == FLOAT:
-            return self._float(cursor)
+        if tag in (INTEGER, FLOAT):
+            return self._typed(cursor, tag)[0]
         if tag == STRING:
             return self.strings.read(cursor, "string")
         if tag in (TYPE, ARRAY, DENSE, DICTIONARY):
             raise UnsupportedError(f"attribute tag {tag} is not supported where a number is meant", cursor.location)
         raise cursor.error(f"unknown attribute tag {tag}", at)
 
-    def _float(self, cursor: Cursor) -> float:
-        type_ = self.types.read_as(FloatType, cursor, "type of a float")
+    def _typed(self, cursor: Cursor, tag: int) -> tuple[int | float, IntType | FloatType]:
+        """An integer or a float, after its tag, and its type."""
+        if tag == INTEGER:
+            type_ = self.types.read_as(IntType, cursor, "type of an integer")
+            bits = cursor.varint("integer") & ((1 << type_.width) - 1)
+            if type_.width == 1:
+                return bool(bits), type_
+            return bits - (1 << type_.width) if bits >> (type_.width - 1) else bits, type_
+        format_ = self.types.read_as(FloatType, cursor, "type of a float")
+        return self._float(cursor, format_), format_
+
+    @staticmethod
+    def _float(cursor: Cursor, type_: FloatType) -> float:
         width = element_bytes(type_)
         bits = cursor.byte("float") if type_.width <= 8 else cursor.zigzag("float")
         data = (bits & ((1 << (8 * width)) - 1)).to_bytes(width, "little")

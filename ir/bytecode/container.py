@@ -15,9 +15,13 @@ from ir.core import Location, UnsupportedError, Version
 from ir.dataclass import dataclass
 
 MAGIC = b"\x7fTileIR\x00"
-OLDEST, NEWEST = (13, 1), (13, 4)
+OLDEST, NEWEST = (13, 1), (13, 5)
+WRITTEN = (13, 4)
+"""The version that is written where none is asked for: the last one that cuda-tile 1.7.0 does not call development."""
 PREVIEW_TAG = 1
-"""Bit 0 of the header's tag: preview features are used; other bits are not defined in 13.1 to 13.4."""
+"""Bit 0 of the header's tag: preview features are used; other bits are not defined in 13.1 to 13.5."""
+FIRST_PREVIEW_OPCODE = 0x4000
+"""Operations from here on need the preview tag (opcode ranges of the public dialect)."""
 MAX_ALIGNMENT = 4096
 """Writers use 4 and 8; a larger power of two only wastes bytes, an absurd one is damage."""
 
@@ -40,6 +44,7 @@ class Container:
     """The version and where each section's payload lies."""
 
     version: Version
+    preview: bool
     sections: dict[Section, Cursor]
     end: int
 
@@ -52,13 +57,13 @@ class Container:
 def read_container(data: bytes, file: str) -> Container:
     """Check the header and index the sections."""
     cursor = Cursor(data, file)
-    version = _read_header(cursor)
+    version, preview = _read_header(cursor)
     sections: dict[Section, Cursor] = {}
     while True:
         at = cursor.position
         head = cursor.byte("section id")
         if head == Section.END:
-            return Container(version, sections, at)
+            return Container(version, preview, sections, at)
         if (head & 0x7F) not in Section.__members__.values():
             raise cursor.error(f"unknown section {head & 0x7F}", at)
         which = Section(head & 0x7F)
@@ -73,7 +78,7 @@ def read_container(data: bytes, file: str) -> Container:
         sections[which] = cursor.slice(length, f"section {which.name.lower()}")
 
 
-def _read_header(cursor: Cursor) -> Version:
+def _read_header(cursor: Cursor) -> tuple[Version, bool]:
     if cursor.data[: len(MAGIC)] != MAGIC:
         raise cursor.error("not Tile IR bytecode: it does not start with 7F 'TileIR' 00", 0)
     cursor.position = len(MAGIC)
@@ -83,9 +88,9 @@ def _read_header(cursor: Cursor) -> Version:
         raise UnsupportedError(
             f"bytecode version {version[0]}.{version[1]} (tag {tag}) is not supported",
             Location(cursor.file, offset=len(MAGIC)),
-            "versions 13.1 to 13.4 are read; export with bytecode_version='13.4'",
+            "versions 13.1 to 13.5 are read; export with bytecode_version='13.4'",
         )
-    return version
+    return version, bool(tag & PREVIEW_TAG)
 
 
 class Table:

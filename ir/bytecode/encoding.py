@@ -158,10 +158,15 @@ def _inbounds(_attributes: Attributes, cursor: Cursor, _results: list[Type]) -> 
     return bits if any(bits) else ()
 
 
+def _kept(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[Any, ...]:
+    return attributes.array(cursor)
+
+
 def _identities(attributes: Attributes, cursor: Cursor, _results: list[Type]) -> tuple[Any, ...]:
     return attributes.numbers(cursor)
 
 
 _TUPLES: dict[str, AttributeReader] = {
-    "permutation": _permutation, "inbounds": _inbounds, "identities": _identities,
+    "permutation": _permutation, "inbounds": _inbounds, "identities": _identities, "const_args": _kept,
+    "arg_attrs": _kept, "res_attrs": _kept,
 }  # fmt: skip

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ir.bytecode.attributes import Attributes
-from ir.bytecode.container import Section, Strings, read_container
+from ir.bytecode.container import FIRST_PREVIEW_OPCODE, Section, Strings, read_container
 from ir.bytecode.cursor import Cursor
 from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.locations import Locations
 from ir.bytecode.types import Types
 from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
 from ir.dataclass import dataclass
-from ir.dialects.cuda_tile import Entry, Global, Module, Visibility
+from ir.dialects.cuda_tile import Dictionary, Entry, Global, Module, Visibility
 from ir.types import TOKEN, FunctionType, TileType
 
 KERNEL, HAS_HINTS = 2, 4
 """Bits of a function's flags; bit 0 marks it private."""
+FIXED_FIELDS = (13, 5)
+"""From here on hints and attributes of parameters are always there, and no flag says so."""
 MAX_DEPTH = 64
 """Nested regions; real kernels stay below ten (deepest of 129 cuTile kernels: 5)."""
 WHAT_TO_DO = "write the kernel without this operation"
@@ -27,6 +29,7 @@ class Tables:
     """What all functions share."""
 
     version: Version
+    preview: bool
     strings: Strings
     types: Types
     attributes: Attributes
@@ -35,7 +38,7 @@ class Tables:
 
 
 def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
-    """Read a module of version 13.1 to 13.4; its functions become entries, debug information their locations.
+    """Read a module of version 13.1 to 13.5; its functions become entries, debug information their locations.
 
     Raises BytecodeError at a byte offset for damaged input, UnsupportedError for what this version cannot read.
     """
@@ -48,7 +51,9 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     types = Types(section(Section.TYPE), container.version)
     attributes = Attributes(strings, types, section(Section.CONSTANT))
     locations = Locations(section(Section.DEBUG), strings)
-    tables = Tables(container.version, strings, types, attributes, locations, encodings(container.version))
+    tables = Tables(
+        container.version, container.preview, strings, types, attributes, locations, encodings(container.version)
+    )
     body = Block()
     for each in _read_globals(section(Section.GLOBAL), tables):
         body.append(each)
@@ -92,15 +97,28 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
     if signature.results:
         raise cursor.error(f"kernel @{name} returns {len(signature.results)} values; kernels return nothing", at)
     ids = tables.locations.of_function(cursor.varint("debug index of a function"))
-    hints = tables.attributes.tagged_hints(cursor) if flags & HAS_HINTS else None
+    later = tables.version >= FIXED_FIELDS
+    hints = tables.attributes.tagged_hints(cursor) if later or flags & HAS_HINTS else None
+    if later:
+        _skip_parameter_attributes(cursor, tables, name)
     code = cursor.slice(cursor.varint("length of a function body"), f"body of @{name}")
     block = Block(signature.params)
     body = _Body(tables, ids, list(block.args))
     while code.remaining:
         block.append(body.operation(code, 0))
     location = tables.locations.locate(ids, 0, at)
-    attributes: dict[str, Any] = {"sym_name": name} | ({"hints": hints} if hints else {})
+    attributes: dict[str, Any] = {"sym_name": name} | ({"hints": hints} if hints and hints.entries else {})
     return Entry((), (), attributes, [Region([block])], location)
+
+
+def _skip_parameter_attributes(cursor: Cursor, tables: Tables, name: str) -> None:
+    """A dictionary for each parameter, or none at all; what they may hold is not public."""
+    at = cursor.position
+    given = tables.attributes.kept(cursor)
+    if not isinstance(given, tuple):
+        raise cursor.error(f"attributes of the parameters of @{name} are no array", at)
+    if any(not isinstance(each, Dictionary) or each.entries for each in cast("tuple[object, ...]", given)):
+        raise UnsupportedError(f"@{name} has attributes of parameters", Location(cursor.file, offset=at))
 
 
 def _unknown(opcode: int, location: Location, at: int) -> UnsupportedError:
@@ -132,6 +150,8 @@ class _Body:
         if encoding.info.since > self.tables.version:
             since = ".".join(map(str, encoding.info.since))
             raise cursor.error(f"{encoding.info.name} exists since {since}, the file is older", at)
+        if opcode >= FIRST_PREVIEW_OPCODE and not self.tables.preview:
+            raise cursor.error(f"{encoding.info.name} is a preview operation, the header does not announce any", at)
         results = self._results(cursor, encoding)
         attributes, mask = self._attributes(cursor, encoding, results)
         operands, segments = self._operands(cursor, encoding, mask, at)

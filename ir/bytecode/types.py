@@ -50,8 +50,10 @@ TOKEN_TAG = 17
 SCALAR_TAGS = frozenset(SIMPLE) - {TOKEN_TAG}
 VALUE_TAGS = frozenset(SIMPLE) | {POINTER, TILE, TENSOR_VIEW, PARTITION_VIEW, GATHER_SCATTER_VIEW, STRIDED_VIEW}
 PADDINGS = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
-POINTER_ATTRS = ("none",)
-"""Pointer attributes of 13.4 by code."""
+POINTER_ATTRS = ("none", "unicast", "multicast")
+"""Pointer attributes by code."""
+POINTER_ATTRS_SINCE: tuple[Version, ...] = ((13, 4), (13, 5), (13, 5))
+"""The version of each pointer attribute (tileirdisasm 13.5)."""
 DYNAMIC = -(1 << 63)
 """A size or stride known only at run time (MLIR's kDynamic)."""
 MAX_ELEMENTS = 1 << 24
@@ -114,6 +116,7 @@ class Types:
         code = item.byte("pointer attribute")
         if code >= len(POINTER_ATTRS):
             raise item.error(f"unknown pointer attribute {code}", at)
+        self._exists(item, POINTER_ATTRS_SINCE[code], f"ptr with attribute {POINTER_ATTRS[code]}", at)
         return POINTER_ATTRS[code]
 
     def _function(self, item: Cursor) -> FunctionType:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ir.bytecode.attributes import (
+    ARRAY,
     BOOL,
     BOUNDED,
     DICTIONARY,
@@ -19,6 +20,7 @@ from ir.bytecode.attributes import (
     STRING,
     TF32_BYTES,
     TF32_SHIFT,
+    TYPE,
     element_bytes,
 )
 from ir.bytecode.output import Output, UniqueTable
@@ -28,9 +30,11 @@ from ir.dialects.cuda_tile.attributes import (
     Array,
     Bounded,
     DenseElements,
+    Dictionary,
     DivBy,
     OptimizationHints,
     SameElements,
+    TypedNumber,
     dtype_of,
 )
 from ir.dialects.cuda_tile.numerics import to_bits
@@ -38,6 +42,8 @@ from ir.types import F8E5M3FNU, F32, I1, I32, I64, TF32, Element, FloatType, Int
 
 INTEGER_WIDTHS = {"permutation": 4, "inbounds": 1}
 """Bytes of each integer of an attribute that is an array of them."""
+KEPT = ("arg_attrs", "const_args", "res_attrs")
+"""Attributes that are arrays of anything."""
 
 
 class AttributeWriter:
@@ -144,10 +150,37 @@ class AttributeWriter:
             else:
                 output.zigzag(bits)
 
+    def kept(self, output: Output, value: Any) -> None:
+        """Any tagged attribute: the inverse of `Attributes.kept`."""
+        if isinstance(value, tuple):
+            output.byte(ARRAY)
+            self._array(output, value)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, Dictionary):
+            output.byte(DICTIONARY)
+            output.varint(len(value.entries))
+            for name, each in value.entries:
+                self.string(output, name)
+                self.kept(output, each)
+        elif isinstance(value, TypedNumber):
+            self.number(output, int(value.value) if isinstance(value.value, bool) else value.value, value.type)
+        elif isinstance(value, Type):
+            output.byte(TYPE)
+            output.varint(self.types.id(value))
+        else:
+            self.number(output, value, I64)
+
+    def _array(self, output: Output, values: tuple[Any, ...]) -> None:
+        output.varint(len(values))
+        for each in values:
+            self.kept(output, each)
+
     def _tuple(self, output: Output, op: Op, name: str, values: tuple[Any, ...]) -> None:
         width = INTEGER_WIDTHS.get(name)
         if width is not None:
             output.integers([int(v) for v in values] or [0] * _rank(op, name), width)
+            return
+        if name in KEPT:
+            self._array(output, values)
             return
         elements = [v.type.element for v in op.operands if isinstance(v.type, TileType)]
         elements += [I64] * (len(values) - len(elements))

@@ -6,11 +6,14 @@ from pathlib import PurePath
 
 from ir.bytecode.locations import LOC
 from ir.bytecode.output import Output, UniqueTable
-from ir.core import Location, Op
+from ir.bytecode.reader import FIXED_FIELDS
+from ir.core import Location, Op, Version
 from ir.dialects.cuda_tile import Entry
 
 COMPILE_UNIT, FILE, SUBPROGRAM = 1, 2, 5
 """Debug tags besides `locations.LOC` (CUDA Tile IR 13.4, debug section)."""
+NO_FLAGS = 0
+"""A subprogram's flags, which it has from 13.5 on; no flag is in use (cuda-tile 1.7.0)."""
 NO_PLACE = b"\x00"
 """What stands in the table where there is no attribute at all, as NVIDIA's writers leave it."""
 
@@ -34,10 +37,11 @@ class Places:
 class LocationWriter:
     """The debug section; ids count from 1, 0 is no place."""
 
-    __slots__ = ("functions", "strings", "table")
+    __slots__ = ("flags", "functions", "strings", "table")
 
-    def __init__(self, strings: UniqueTable):
+    def __init__(self, strings: UniqueTable, version: Version):
         self.strings = strings
+        self.flags = (NO_FLAGS,) if version >= FIXED_FIELDS else ()
         self.table = UniqueTable(first=1)
         self.functions: list[Places] = []
 
@@ -65,7 +69,7 @@ class LocationWriter:
         file = self._id(FILE, self._string(path.name), self._string(parent))
         unit = self._id(COMPILE_UNIT, file)
         name = self._string(entry.sym_name)
-        return self._id(SUBPROGRAM, file, line, name, name, unit, line)
+        return self._id(SUBPROGRAM, file, line, name, name, unit, line, *self.flags)
 
     def place(self, location: Location, scope: int) -> int:
         """The id of a place, 0 where it is unknown or no function holds it."""

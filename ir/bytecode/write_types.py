@@ -13,6 +13,7 @@ from ir.bytecode.types import (
     PARTITION_VIEW,
     POINTER,
     POINTER_ATTRS,
+    POINTER_ATTRS_SINCE,
     SIMPLE,
     SINCE,
     STRIDED_VIEW,
@@ -93,14 +94,14 @@ class TypeWriter:
 
     def _attr_mask(self, attr: str | None, type_: Type, output: Output) -> None:
         if attr is not None:
-            self._needs((13, 4), type_)
+            if attr not in POINTER_ATTRS:
+                raise UnsupportedError(f"pointer attribute {attr!r} has no bytecode form", Location("<bytecode>"))
+            self._needs(POINTER_ATTRS_SINCE[POINTER_ATTRS.index(attr)], type_)
         if self.version >= (13, 4):
             output.varint(int(attr is not None))
 
     def _attr(self, attr: str | None, output: Output) -> None:
         if attr is not None:
-            if attr not in POINTER_ATTRS:
-                raise UnsupportedError(f"pointer attribute {attr!r} has no bytecode form", Location("<bytecode>"))
             output.byte(POINTER_ATTRS.index(attr))
 
     def _tensor_view(self, type_: TensorViewType, output: Output) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.bytecode.container import MAGIC, NEWEST, OLDEST, Section
+from ir.bytecode.container import FIRST_PREVIEW_OPCODE, MAGIC, NEWEST, OLDEST, PREVIEW_TAG, WRITTEN, Section
 from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.output import Output, UniqueTable
-from ir.bytecode.reader import HAS_HINTS, KERNEL
+from ir.bytecode.reader import FIXED_FIELDS, HAS_HINTS, KERNEL
 from ir.bytecode.write_attributes import AttributeWriter
 from ir.bytecode.write_locations import LocationWriter
 from ir.bytecode.write_types import TypeWriter
 from ir.core import UNKNOWN, Attr, Location, Op, Region, UnsupportedError, Value, Version
 from ir.dataclass import dataclass
-from ir.dialects.cuda_tile import Entry, Global, Module, Visibility
+from ir.dialects.cuda_tile import Entry, Global, Module, OptimizationHints, Visibility
 from ir.types import FunctionType
 
 
@@ -30,8 +30,8 @@ class Tables:
     encodings: dict[type[Op], Encoding]
 
 
-def write_bytecode(module: Module, version: Version = NEWEST) -> bytes:
-    """A verified module as bytecode of `version` (13.1 to 13.4), with the places of its operations.
+def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
+    """A verified module as bytecode of `version` (13.1 to 13.5), with the places of its operations.
 
     Raises UnsupportedError, located, for what that version cannot hold. The module's own name is not kept: the
     container has no place for it.
@@ -41,7 +41,7 @@ def write_bytecode(module: Module, version: Version = NEWEST) -> bytes:
     strings, constants, types = UniqueTable(), UniqueTable(), TypeWriter(version)
     attributes = AttributeWriter(strings, types, constants)
     by_class = {encoding.cls: encoding for encoding in encodings(version).values()}
-    tables = Tables(version, strings, types, constants, attributes, LocationWriter(strings), by_class)
+    tables = Tables(version, strings, types, constants, attributes, LocationWriter(strings, version), by_class)
     functions, globals_ = Output(), Output()
     functions.varint(len(module.entries))
     for each in module.body.block.ops:
@@ -50,13 +50,15 @@ def write_bytecode(module: Module, version: Version = NEWEST) -> bytes:
         elif not isinstance(each, Global):
             raise UnsupportedError(f"'{each.name}' has no bytecode form", each.location, "write it as text")
     _write_globals(module.globals, tables, globals_)
-    return _assemble(version, functions, globals_ if module.globals else None, tables)
+    preview = any(op.info.opcode >= FIRST_PREVIEW_OPCODE for entry in module.entries for op in entry.walk())
+    tag = PREVIEW_TAG if preview else 0
+    return _assemble(tag, functions, globals_ if module.globals else None, tables)
 
 
-def _assemble(version: Version, functions: Output, globals_: Output | None, tables: Tables) -> bytes:
+def _assemble(tag: int, functions: Output, globals_: Output | None, tables: Tables) -> bytes:
     """Sections in the order of NVIDIA's writers."""
     output = Output()
-    output.data += MAGIC + bytes([*version, 0, 0])
+    output.data += MAGIC + bytes([*tables.version, tag, 0])
     output.section(Section.FUNCTION, functions, 8)
     if globals_ is not None:
         output.section(Section.GLOBAL, globals_, 1)
@@ -90,11 +92,14 @@ def _write_function(entry: Entry, tables: Tables, output: Output) -> None:
         output.varint(tables.types.id(FunctionType(tuple(a.type for a in arguments), ())))
     except UnsupportedError as error:
         raise _located(error, entry.location) from error
-    output.byte(KERNEL | (HAS_HINTS if hints is not None else 0))
+    later = tables.version >= FIXED_FIELDS
+    output.byte(KERNEL | (HAS_HINTS if hints is not None and not later else 0))
     places = tables.locations.function(entry)
     output.varint(places.number)
-    if hints is not None:
-        tables.attributes.tagged_hints(output, hints)
+    if hints is not None or later:
+        tables.attributes.tagged_hints(output, hints or OptimizationHints(()))
+    if later:
+        tables.attributes.kept(output, ())  # no parameter has attributes
     body = _Body(tables, places.add)
     for value in arguments:
         body.number(value)
@@ -136,7 +141,7 @@ class _Body:
             raise UnsupportedError(f"'{op.name}' has no bytecode form", op.location)
         if encoding.info.since > self.tables.version:
             since = ".".join(map(str, encoding.info.since))
-            hint = f"write version {since} or later" if encoding.info.since <= NEWEST else "keep it as text"
+            hint = f"write version {since} or later"
             raise UnsupportedError(f"'{op.name}' exists since {since}, asked for is {version}", op.location, hint)
         self.add_place(op)
         try:

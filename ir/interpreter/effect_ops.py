@@ -79,6 +79,13 @@ def _alloca(block: TileBlock, op: ct.Alloca) -> Results:
     return [np.asarray(block.memory.add(memory, "the memory of an alloca", op.alignment), np.int64)]
 
 
+def _call(block: TileBlock, op: ct.PreviewCall) -> Results:
+    hint = "interpret the kernel without the call, or write what the function does in Tile IR"
+    raise UnsupportedError(
+        f"@{op.callee} is defined outside of this module, there is nothing to run", op.location, hint
+    )
+
+
 def _print(block: TileBlock, op: ct.Print) -> Results:
     """printf with tiles as nested lists of their elements."""
     values = iter(zip(block.values(op.args), op.args, strict=True))
@@ -124,6 +131,7 @@ HANDLERS.update(
         ct.Alloca: _alloca,
         ct.Extract: _extract,
         ct.Insert: _insert,
+        ct.PreviewCall: _call,
         ct.Print: _print,
         ct.Assert: _assert,
     }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ir.core import Location, Op, Type, Value
 from ir.dialects.cuda_tile import (
     Alloca,
     AtomicMode,
     AtomicRedView,
+    Dictionary,
     GdcLaunchDependents,
     GdcWait,
     MemoryFenceAlias,
+    MemoryOrder,
     MultimemLoadReduceView,
     MultimemReduceView,
     MultimemReduction,
@@ -20,10 +22,11 @@ from ir.dialects.cuda_tile import (
     Print,
 )
 from ir.text.access import Access, print_access
-from ir.text.generic_input import parse_attribute
-from ir.text.generic_names import attribute_text
+from ir.text.generic_input import parse_kept
+from ir.text.generic_names import KEPT, MNEMONICS, attribute_text
 from ir.text.parser import Parser, StructuredParser
-from ir.text.printer import Printer, StructuredPrinter, type_list
+from ir.text.printer import Printer, StructuredPrinter
+from ir.text.syntax import mnemonic
 from ir.text.tokens import escape, symbol_text
 from ir.types import TOKEN
 
@@ -144,46 +147,77 @@ def print_view_update(printer: Printer, op: Op, indent: str) -> str:
 
 
 def parse_multimem(parser: Parser, cls: type[Op], location: Location) -> Op:
-    """`multimem_reduce_view_tko relaxed device %x, %v[%i], add : T, V, I -> token`, the tile and the update by op."""
+    """`multimem_reduce_view_tko relaxed device %v, %x[%i] attributes {reduction = ...} : V, T, I -> R`.
+
+    The tile and the reduction are there where the operation has them; a reduction that is left out is add.
+    """
     access = Access(parser, cls)
     tokens = parser.tokens
-    tile: list[Value] = []
+    values = [parser.value()]
     if cls is not MultimemLoadReduceView:
-        tile = [parser.value()]
-        tokens.expect(",", "after the tile")
-    view, index = access.index()
-    if cls is not MultimemStoreView:
-        tokens.expect(",", "after the index")
-        access.attributes["reduction"] = parser.member("a reduction", MultimemReduction)
+        tokens.expect(",", "after the view")
+        values.append(parser.value())
+    view, tile = values[0], values[1:]
+    tokens.expect("[", "before the index")
+    index = [] if tokens.current == "]" else parser.values()
+    tokens.expect("]", "after the index")
     access.options()
-    typed = [*((t, "tile") for t in tile), (view, "view"), *access.typed(view, index)]
+    if cls is not MultimemStoreView:
+        access.attributes["reduction"] = _reduction(parser) if tokens.accept("attributes") else MultimemReduction.ADD
+    typed = [(view, "view"), *((t, "tile") for t in tile), *access.typed(view, index)]
+    typed += [(token, "token") for token in access.token]
     access.signature(typed, 2 if cls is MultimemLoadReduceView else 1)
     segments = (1, *(1 for _ in tile), len(index), len(access.token))
-    return cls([view, *tile, *index, *access.token], access.types, access.attributes, (), location, segments)
+    return cls([*values, *index, *access.token], access.types, access.attributes, (), location, segments)
+
+
+def _reduction(parser: Parser) -> MultimemReduction:
+    """`{reduction = #cuda_tile.multimem_reduction_kind<max>}`."""
+    tokens = parser.tokens
+    for word in ("{", "reduction", "="):
+        tokens.expect(word, "in the attributes")
+    kind = MNEMONICS[MultimemReduction]
+    at = tokens.at
+    if tokens.take().removeprefix("#").removeprefix("cuda_tile.") != kind:
+        tokens.fail(f"expected #cuda_tile.{kind}<...>", index=at)
+    tokens.expect("<", f"after {kind}")
+    found: MultimemReduction = parser.member("a reduction", MultimemReduction)
+    for word in (">", "}"):
+        tokens.expect(word, "after the reduction")
+    return found
 
 
 def print_multimem(printer: Printer, op: Op, indent: str) -> str:
-    """The form of `parse_multimem`."""
-    tile = [op.operands[1]] if not isinstance(op, MultimemLoadReduceView) else []
-    view = op.operands[0]
-    count = op.segments[-2]
-    index = op.operands[1 + len(tile) : 1 + len(tile) + count]
-    body = "".join(f"{printer.name(t)}, " for t in tile) + f"{printer.name(view)}[{printer.values(index)}]"
-    if "reduction" in op.attributes:
-        body += f", {op.attributes['reduction']}"
-    return print_access(printer, op, body, [*tile, view, *printer.index_types(view, index)], " = ")
+    """The form of `parse_multimem`, with the disassembler's blank where no bounds are promised."""
+    tile = [] if isinstance(op, MultimemLoadReduceView) else [op.operands[1]]
+    view, token = op.operands[0], op.operands[-1:] if op.segments[-1] else []
+    index = op.operands[1 + len(tile) : 1 + len(tile) + op.segments[-2]]
+    order, scope = (op.attributes.get(name) for name in ("order", "scope"))
+    head = " ".join(str(part) for part in (op.info.mnemonic, order or MemoryOrder.WEAK, scope) if part is not None)
+    text = f"{head} {', '.join(printer.name(v) for v in (view, *tile))}[{printer.values(index)}]"
+    text += f" token = {printer.name(token[0])}" if token else ""
+    inbounds: tuple[bool, ...] = op.attributes.get("inbounds", ())
+    text += f" inbounds = [{', '.join(str(b).lower() for b in inbounds)}]" if any(inbounds) else " "
+    reduction = op.attributes.get("reduction", MultimemReduction.ADD)
+    text += f" attributes {{reduction = {attribute_text(reduction)}}}" if reduction != MultimemReduction.ADD else ""
+    types = printer.types([view, *tile, *printer.index_types(view, index), *token])
+    return f"{text} : {types} -> {printer.types(op.results)}"
 
 
 def parse_call(parser: Parser, cls: type[Op], location: Location) -> Op:
-    """`preview_call @f(%a) const_args = [5 : i32] : (T) -> (R)`."""
+    """`preview$call @f(%a) {const_args = [5 : i32]} : (T) -> R`; one result needs no parentheses."""
     tokens = parser.tokens
     attributes: dict[str, Any] = {"callee": tokens.symbol("the function's name")}
     tokens.expect("(", "after the function's name")
     values = [] if tokens.current == ")" else parser.values()
     tokens.expect(")", "after the arguments")
-    if tokens.accept("const_args"):
-        tokens.expect("=", "after const_args")
-        attributes["const_args"] = parse_attribute(parser)
+    at = tokens.at
+    if tokens.current == "{":
+        given = cast("Dictionary", parse_kept(parser))
+        wrong = [name for name, _ in given.entries if name not in KEPT]
+        if wrong:
+            tokens.fail(f"'cuda_tile.preview_call' has no attribute {wrong[0]}", f"one of {', '.join(KEPT)}", at)
+        attributes |= given.entries
     tokens.expect(":", "before the types of 'cuda_tile.preview_call'")
     tokens.expect("(", "before the argument types")
     for index, value in enumerate(values):
@@ -192,20 +226,31 @@ def parse_call(parser: Parser, cls: type[Op], location: Location) -> Op:
         parser.type_of(value, str(index))
     tokens.expect(")", "after the argument types")
     tokens.expect("->", "before the result types")
-    tokens.expect("(", "before the result types")
-    results: list[Type] = [] if tokens.current == ")" else parser.types()
-    tokens.expect(")", "after the result types")
+    if tokens.accept("("):
+        results: list[Type] = [] if tokens.current == ")" else parser.types()
+        tokens.expect(")", "after the result types")
+    else:
+        results = [parser.type()]
     return cls(values, results, attributes, (), location, (len(values),))
 
 
 def print_call(printer: Printer, op: Op, indent: str) -> str:
     """The form of `parse_call`."""
     made = printer.as_a(op, PreviewCall)
-    constants = f" const_args = {attribute_text(made.const_args)}" if made.const_args else ""
-    inputs, outputs = printer.types(op.operands), type_list(r.type for r in op.results)
-    return (
-        f"preview_call {symbol_text(made.callee)}({printer.values(op.operands)}){constants} : ({inputs}) -> ({outputs})"
-    )
+    given = {name: op.attributes.get(name) for name in KEPT}
+    kept = [f"{name} = {attribute_text(value)}" for name, value in given.items() if value or value == ()]
+    kept = [text for text in kept if text != "const_args = []"]
+    braces = f" {{{', '.join(kept)}}}" if kept else ""
+    inputs = ", ".join(map(foreign_type, op.operands))
+    outputs = [foreign_type(value) for value in op.results]
+    result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
+    head = f"{mnemonic(type(op))} {symbol_text(made.callee)}({printer.values(op.operands)})"
+    return f"{head}{braces} : ({inputs}) -> {result}"
+
+
+def foreign_type(value: Value) -> str:
+    """A type as MLIR prints it where no dialect is the default: with the prefix."""
+    return f"!cuda_tile.{value.type}"
 
 
 FORMS: dict[type[Op], tuple[StructuredParser, StructuredPrinter]] = {

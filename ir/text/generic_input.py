@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
 from ir.dataclass import dataclass
-from ir.dialects.cuda_tile import DenseElements, OptimizationHints, TileOp
+from ir.dialects.cuda_tile import DenseElements, Dictionary, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
-from ir.text.generic_names import FUNCTIONS, mlir_name
+from ir.text.generic_names import FUNCTIONS, KEPT, mlir_name
 from ir.text.literals import parse_dense, parse_scalar
 from ir.text.parser import MAX_DEPTH, Parser, check_literal
 from ir.text.syntax import SPELLINGS, enum_members
@@ -176,6 +177,11 @@ def _segments(parser: Parser, cls: type[Op], found: dict[str, Any], count: int, 
 def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -> dict[str, Any]:
     """The written attributes under their declared names, as values of their declared kinds."""
     function = found.pop("function_type", None)
+    if cls.info.name in FUNCTIONS:
+        for name in ("arg_attrs", "res_attrs"):
+            given = found.pop(name, ())
+            if any(not isinstance(each, Dictionary) or each.entries for each in given or ()):
+                parser.tokens.fail(f"'{cls.info.name}': attributes of parameters are not supported", index=at)
     names = {mlir_name(a): a for a in cls.info.attributes} | {a.name: a for a in cls.info.attributes}
     made: dict[str, Any] = {}
     for name, value in found.items():
@@ -238,8 +244,31 @@ def _dictionary(parser: Parser) -> dict[str, Any]:
             tokens.fail("expected the name of an attribute", index=at)
         if name in found:
             tokens.fail(f"attribute {name} is written twice", index=at)
-        found[name] = parse_attribute(parser) if tokens.accept("=") else True
+        read = parse_kept if name in KEPT else parse_attribute
+        found[name] = read(parser) if tokens.accept("=") else True
     return found
+
+
+def parse_kept(parser: Parser, depth: int = 0) -> Any:
+    """An attribute whose numbers keep their types: for a function that is defined elsewhere."""
+    tokens = parser.tokens
+    token = tokens.current
+    if depth > MAX_DEPTH:
+        tokens.fail(f"attributes are nested deeper than {MAX_DEPTH}")
+    if token == "[":
+        return _list(parser, depth, parse_kept)
+    if token == "{":
+        tokens.take()
+        entries: list[tuple[str, Any]] = []
+        while not tokens.accept("}"):
+            if entries:
+                tokens.expect(",", "between the attributes")
+            name = tokens.take()
+            entries.append((name, parse_kept(parser, depth + 1) if tokens.accept("=") else True))
+        return Dictionary(tuple(entries))
+    if token[:1].isdigit() or token[:1] == "-":
+        return TypedNumber(*_typed_number(parser))
+    return parse_attribute(parser, depth)
 
 
 def parse_attribute(parser: Parser, depth: int = 0) -> Any:
@@ -256,7 +285,7 @@ def parse_attribute(parser: Parser, depth: int = 0) -> Any:
     if token.startswith("@"):
         return tokens.symbol("an attribute")
     if token == "[":
-        return _list(parser, depth)
+        return _list(parser, depth, parse_attribute)
     if token == "array":
         return _array(parser)
     if token == "dense":
@@ -270,14 +299,14 @@ def parse_attribute(parser: Parser, depth: int = 0) -> Any:
     return parser.type()
 
 
-def _list(parser: Parser, depth: int) -> tuple[Any, ...]:
+def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tuple[Any, ...]:
     tokens = parser.tokens
     tokens.expect("[")
     found: list[Any] = []
     while not tokens.accept("]"):
         if found:
             tokens.expect(",", "between the elements")
-        found.append(parse_attribute(parser, depth + 1))
+        found.append(read(parser, depth + 1))
     return tuple(found)
 
 
@@ -323,6 +352,10 @@ def _dense(parser: Parser) -> Literal:
 
 
 def _number(parser: Parser) -> int | float | bool:
+    return _typed_number(parser)[0]
+
+
+def _typed_number(parser: Parser) -> tuple[int | float | bool, IntType | FloatType]:
     """`5 : i32`, `1.0 : f32`, `0xFF800000 : f32`; i64 and f64 where no type is written."""
     tokens = parser.tokens
     at = tokens.at
@@ -338,7 +371,7 @@ def _number(parser: Parser) -> int | float | bool:
     tokens.at = at
     value = parse_scalar(tokens, element)
     tokens.at = end
-    return value
+    return value, element
 
 
 def _dialect_attribute(parser: Parser, depth: int) -> Any:

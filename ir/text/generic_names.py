@@ -11,6 +11,7 @@ from ir.core import Attr, Op, Region
 from ir.dialects.cuda_tile.attributes import (
     AtomicMode,
     DenseElements,
+    Dictionary,
     MemoryOrder,
     MultimemReduction,
     OptimizationHints,
@@ -21,6 +22,7 @@ from ir.dialects.cuda_tile.attributes import (
     Scope,
     Signedness,
     TextEnum,
+    TypedNumber,
     Visibility,
 )
 from ir.dialects.cuda_tile.constraints import tile_type
@@ -34,12 +36,15 @@ MLIR_NAMES = {
 }  # fmt: skip
 """Attributes whose Python name is not MLIR's; `predicate` of a comparison is `comparison_predicate` too."""
 MNEMONICS: dict[type[TextEnum], str] = {
-    AtomicMode: "atomic_rmw_mode", MemoryOrder: "memory_ordering_semantics", MultimemReduction: "reduction",
-    Ordering: "comparison_ordering", Overflow: "overflow", Predicate: "comparison_predicate", Rounding: "rounding",
-    Scope: "memory_scope", Signedness: "signedness", Visibility: "symbol_visibility",
+    AtomicMode: "atomic_rmw_mode", MemoryOrder: "memory_ordering_semantics",
+    MultimemReduction: "multimem_reduction_kind", Ordering: "comparison_ordering", Overflow: "overflow",
+    Predicate: "comparison_predicate", Rounding: "rounding", Scope: "memory_scope", Signedness: "signedness",
+    Visibility: "symbol_visibility",
 }  # fmt: skip
 INTEGER_ARRAYS = {"permutation": "i32", "inbounds": "i1"}
 """Attributes that are arrays of plain numbers, with their element type."""
+KEPT = ("arg_attrs", "const_args", "res_attrs")
+"""Attributes for a function that is defined elsewhere, in the order in which they are printed."""
 FUNCTIONS = ("cuda_tile.entry", "cuda_tile.testing$func")
 
 
@@ -100,10 +105,18 @@ def attribute_text(value: Any) -> str:
     """An attribute whose text needs nothing but itself."""
     if value is True:
         return "unit"
+    if value is False:
+        return "false"
     if isinstance(value, TextEnum):
         return f"#cuda_tile.{MNEMONICS[type(value)]}<{value}>"
     if isinstance(value, int | float):
         return _number(value, I64 if isinstance(value, int) else F64)
+    if isinstance(value, TypedNumber):
+        return _number(value.value, value.type)
+    if isinstance(value, Dictionary):
+        return f"{{{', '.join(f'{name} = {attribute_text(each)}' for name, each in value.entries)}}}"
+    if isinstance(value, IntType | FloatType):
+        return str(value)
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, tuple):

@@ -13,8 +13,8 @@ from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import TextEnum
 
 DIALECT = "cuda_tile."
-SPELLINGS = {"pow": "fpowf"}
-"""Mnemonics that the disassembler of 13.4 spells differently from the public dialect; both are read."""
+SPELLINGS = {"pow": "fpowf", "preview_call": "preview$call"}
+"""Mnemonics that NVIDIA's disassembler spells differently from the public dialect; both are read."""
 OLD_SPELLINGS = {"print": "print_tko"}
 """Mnemonics of earlier versions, which are read and not written."""
 

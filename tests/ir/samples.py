@@ -39,6 +39,13 @@ SETUP = """
 """
 VIEW = "tensor_view<8x8xf32, strides=[8,1]>"
 PART = f"partition_view<tile=(4x4), {VIEW}>"
+MANY = "tensor_view<8x8xf32, strides=[8,1], #cuda_tile.ptr_attr<multicast>>"
+CAST = f"partition_view<tile=(4x4), {MANY}>"
+MULTICAST = f"""%mp = ptr_to_ptr %p : tile<ptr<f32>> -> tile<ptr<f32, <multicast>>>
+  %mv = make_tensor_view %mp, shape = [8, 8], strides = [8, 1] : tile<ptr<f32, <multicast>>> -> {MANY}
+  %mw = make_partition_view %mv : {CAST}
+  %y, %z = load_view_tko weak %pv[%one, %zero] : {PART}, tile<i32> -> tile<4x4xf32>, token
+  """
 STRIDED = f"strided_view<tile=(4x4), traversal_strides=[2,2], {VIEW}>"
 GATHER = f"gather_scatter_view<tile=(8x4), padding_value = zero, {VIEW}, sparse_dim=0>"
 F, N, B = "tile<8xf32>", "tile<8xi32>", "tile<8xi1>"
@@ -152,18 +159,18 @@ SAMPLES = [
      f"%x = atomic_red_view_tko relaxed sys %pv[%zero, %one], addf, %acc : tile<8x8xf32>, {PART}, tile<i32> -> token",
      "attribute 'scope' must be"),
     ("multimem_load_reduce_view_tko",
-     f"%x, %y = multimem_load_reduce_view_tko relaxed device %pv[%zero, %one], add : {PART}, tile<i32> -> tile<4x4xf32>, token",
-     f"%x, %y = multimem_load_reduce_view_tko relaxed device %pv[%zero], add : {PART}, tile<i32> -> tile<4x4xf32>, token",
-     "has 1 values"),
-    ("multimem_reduce_view_tko", f"%y, %z = load_view_tko weak %pv[%one, %zero] : {PART}, tile<i32> -> tile<4x4xf32>, token\n"
-     f"  %x = multimem_reduce_view_tko relaxed device %y, %pv[%zero, %one], add : tile<4x4xf32>, {PART}, tile<i32> -> token",
-     f"%x = multimem_reduce_view_tko acquire device %acc, %pv[%zero, %one], add : tile<8x8xf32>, {PART}, tile<i32> -> token",
+     f"{MULTICAST}%x, %u = multimem_load_reduce_view_tko relaxed device %mw[%zero, %one] : {CAST}, tile<i32> -> tile<4x4xf32>, token",
+     f"%x, %y = multimem_load_reduce_view_tko relaxed device %pv[%zero, %one] : {PART}, tile<i32> -> tile<4x4xf32>, token",
+     "must be of a multicast pointer"),
+    ("multimem_reduce_view_tko",
+     f"{MULTICAST}%x = multimem_reduce_view_tko relaxed device %mw, %y[%zero, %one] : {CAST}, tile<4x4xf32>, tile<i32> -> token",
+     f"%x = multimem_reduce_view_tko acquire device %pv, %acc[%zero, %one] : {PART}, tile<8x8xf32>, tile<i32> -> token",
      "attribute 'order' must be"),
-    ("multimem_store_view_tko", f"%y, %z = load_view_tko weak %pv[%one, %zero] : {PART}, tile<i32> -> tile<4x4xf32>, token\n"
-     f"  %x = multimem_store_view_tko weak %y, %pv[%zero, %one] : tile<4x4xf32>, {PART}, tile<i32> -> token",
-     f"%x = multimem_store_view_tko weak device %acc, %pv[%zero, %one] : tile<8x8xf32>, {PART}, tile<i32> -> token",
+    ("multimem_store_view_tko",
+     f"{MULTICAST}%x = multimem_store_view_tko weak %mw, %y[%zero, %one] : {CAST}, tile<4x4xf32>, tile<i32> -> token",
+     f"%x = multimem_store_view_tko weak device %pv, %acc[%zero, %one] : {PART}, tile<8x8xf32>, tile<i32> -> token",
      "attribute 'scope' is device"),
-    ("preview_call", f"%x = preview_call @f(%f, %n) const_args = [5] : ({F}, tile<i32>) -> ({F})",
+    ("preview_call", f"%x = preview$call @f(%f, %n) {{arg_attrs = [{{}}, {{a = 3 : i32, b = [1.5 : f32, true, \"c\", f16]}}]}} : (!cuda_tile.{F}, !cuda_tile.tile<i32>) -> !cuda_tile.{F}",
      f"%x = preview_call @f(%f) : ({N}) -> ({F})", "has type tile<8xf32>"),
     ("mmaf", "%x = mmaf %h, %h, %hacc : tile<16x16xf16>, tile<16x16xf16>, tile<16x16xf32>",
      "%x = mmaf %sq, %h, %acc : tile<8x4xf32>, tile<16x16xf16>, tile<8x8xf32>", "does not fit"),

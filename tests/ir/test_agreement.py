@@ -87,14 +87,14 @@ def change(module, chance):
 def sweep(count, seed, folder):
     chance = random.Random(seed)
     texts = [path.read_text() for path in KERNELS]
-    texts += [program(right) for name, right, *_ in SAMPLES if SINCE.get(name, (13, 1)) <= (13, 4)]
+    texts += [program(right) for name, right, *_ in SAMPLES if SINCE.get(name, (13, 1)) <= (13, 5)]
     tool = find_disassembler()
     judged = {True: 0, False: 0}
     for number in range(count):
         module = parse(chance.choice(texts))
         change(module, chance)
         try:
-            data = write_bytecode(module)
+            data = write_bytecode(module, (13, 5))
         except (TileError, TypeError, ValueError, AttributeError):
             continue  # nothing that bytecode could hold
         ours = ""

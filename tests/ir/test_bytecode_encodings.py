@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cuda.tile._bytecode import encodings as writer
 from cuda.tile._bytecode.attribute import (
+    AttributeArray,
     Bool,
     Bounded,
     Dictionary,
@@ -21,14 +22,16 @@ from cuda.tile._bytecode.attribute import (
 from cuda.tile._bytecode.debug_info import DebugAttrId
 from cuda.tile._bytecode.type import PaddingValue, PtrAttr, SimpleType, TypeId
 from cuda.tile._bytecode.version import BytecodeVersion
-from cuda.tile._bytecode.writer import write_bytecode
+from cuda.tile._bytecode.writer import patch_header_preview_flag, write_bytecode
 
 from ir.bytecode import read_bytecode
+from ir.bytecode.container import FIRST_PREVIEW_OPCODE
 from ir.bytecode.encoding import encodings
 from ir.core import Operand, OptionalOperand
 from ir.dialects.cuda_tile import attributes as tile
+from ir.types import FloatType, IntType
 
-VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]
+VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4), (13, 5)]
 ALIASES = {
     "rounding_mode": "rounding",
     "memory_ordering_semantics": "order",
@@ -166,7 +169,19 @@ class Arguments:
                 Float(1.5, SimpleType.F8E5M2, self.types),
                 Bool(True),
             ]
+        if name in ("const_args", "arg_attrs", "res_attrs"):
+            return self.foreign(name)
         raise AssertionError(f"no random {kind} for {name}")
+
+
+    def foreign(self, name):
+        """Attributes for a function that is defined elsewhere: anything, numbers with their types."""
+        number, text = self.rng.randrange(-9, 9), "".join(self.rng.choices("abcé", k=3))
+        f16 = FloatType("f16", 16)
+        inner = Dictionary([("n", Integer.create_i32(number)), ("s", AttributeArray([Bool(True), Bool(False)]))])
+        mine = tile.Dictionary((("n", tile.TypedNumber(number, IntType(32))), ("s", (True, False))))
+        self.expected[name] = (mine, tile.TypedNumber(1.5, f16), tile.Dictionary(((text, (mine,)),)))
+        return [inner, Float(1.5, SimpleType.F16, self.types), Dictionary([(text, AttributeArray([inner]))])]
 
 
 def write_one(encoding, version, rng):
@@ -190,6 +205,8 @@ def write_one(encoding, version, rng):
             last = PARAMETERS + arguments.result_count
             writer.encode_NegFOp(builder, arguments.f32, writer.Value(last - 1))
             writer.encode_ReturnOp(builder, [writer.Value(last)])
+    if encoding.info.opcode >= FIRST_PREVIEW_OPCODE:
+        patch_header_preview_flag(buffer, number)
     return bytes(buffer), arguments
 
 

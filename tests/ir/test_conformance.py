@@ -95,7 +95,7 @@ def encoded(case):
                         inner.operands = [values.get(value, value) for value in inner.operands]
                     head.append(op)
                 body.ops[index] = ct.Entry((), (), {"sym_name": "f"}, [Region([head])])
-        return write_bytecode(module)
+        return write_bytecode(module, (13, 5))
     except (TileError, TypeError, ValueError, AttributeError, OverflowError, KeyError, IndexError):
         return None
 

@@ -17,7 +17,7 @@ from tests.ir.kernels.cases import CASES
 from tests.ir.kernels.running import export, flattened, near
 
 DATA = Path(__file__).resolve().parent / "kernels"
-VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]
+VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4), (13, 5)]
 PAIRS = [(name, version) for name, each in CASES.items() for version in VERSIONS if version >= each.since]
 IDS = [f"{name}-{version[0]}.{version[1]}" for name, version in PAIRS]
 
@@ -33,7 +33,7 @@ def told_by(tool, data, folder):
     """What the disassembler prints of bytecode, None where it refuses it."""
     file = folder / "k.tileirbc"
     file.write_bytes(data)
-    done = subprocess.run([tool, file], capture_output=True, text=True, check=False)
+    done = subprocess.run([tool, "--preview=simt", file], capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else None
 
 
@@ -67,10 +67,10 @@ def test_printed_as_the_disassembler_prints(name):
 
 @pytest.mark.parametrize(("name", "version"), PAIRS, ids=IDS)
 def test_written_back_it_is_the_same_to_the_disassembler_and_to_us(name, version, tmp_path):
-    data, _ = export(CASES[name], version)
+    data, _ = export(CASES[name], min(version, (13, 4)))  # cuTile itself does not export 13.5 yet
     module = read_bytecode(data, name)
     written = write_bytecode(module, version)
-    assert written[8:10] == data[8:10]
+    assert written[8:10] == bytes(version)
     again = read_bytecode(written, name)
     verify(again)
     assert print_text(again) == print_text(module)

@@ -13,7 +13,7 @@ from tests.ir.samples import SAMPLES, SINCE, program
 from tests.ir.test_kernels import disassembled
 
 NAMES = [name for name, *_ in SAMPLES]
-VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4)]
+VERSIONS = [(13, 1), (13, 2), (13, 3), (13, 4), (13, 5)]
 NEEDED = SINCE | {"print_tko": (13, 2)}
 """The version that a sample needs; tokens of print_tko came with 13.2."""
 
@@ -73,5 +73,32 @@ def test_interpreted_without_complaint(name, right):
 
 def test_a_foreign_function_cannot_be_interpreted():
     (sample,) = [r for n, r, *_ in SAMPLES if n == "preview_call"]
-    with pytest.raises(UnsupportedError, match="preview_call"):
-        run(parse(program(sample)), (1,), [np.ones(64, np.float32), np.ones(64, np.int32)])
+    text = program(sample)
+    with pytest.raises(UnsupportedError, match="@f is defined outside of this module") as caught:
+        run(parse(text, "k.mlir"), (1,), [np.ones(64, np.float32), np.ones(64, np.int32)])
+    assert caught.value.location.line == text.split("\n").index(f"  {sample}") + 1
+    assert "Tile IR" in caught.value.hint
+
+
+def test_a_preview_operation_is_announced_in_the_header():
+    (sample,) = [r for n, r, *_ in SAMPLES if n == "preview_call"]
+    data = bytearray(write_bytecode(parse(program(sample)), (13, 5)))
+    assert data[10] == 1
+    data[10] = 0
+    with pytest.raises(TileError, match="preview_call is a preview operation, the header does not announce any"):
+        read_bytecode(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ("{arg_attrs = [{}]}", "attribute 'arg_attrs' must be 2 dictionaries, or none"),
+        ("{res_attrs = [1 : i32]}", "attribute 'res_attrs' must be 1 dictionaries, or none"),
+        ("{speed = 1}", "'cuda_tile.preview_call' has no attribute speed"),
+    ],
+)
+def test_attributes_of_a_call_that_do_not_fit(attributes, message):
+    wrong = f"%x = preview_call @f(%f, %n) {attributes} : (tile<8xf32>, tile<i32>) -> (tile<8xf32>)"
+    with pytest.raises(TileError) as caught:
+        verify(parse(program(wrong)))
+    assert message in caught.value.message

@@ -48,11 +48,10 @@ def test_the_version_probe_of_cutile(tmp_path, target):
             pass
         file = tmp_path / "probe.bytecode"
         file.write_bytes(bytes(buffer))
-        code = main([str(file), "-o", str(target), "--gpu-name", "sm_120"])
-        if version <= BytecodeVersion.V_13_4:
-            assembled(code, target)
-        else:
-            assert code == 3
+        assembled(main([str(file), "-o", str(target), "--gpu-name", "sm_120"]), target)
+    buffer[9] = 6
+    file.write_bytes(bytes(buffer))
+    assert main([str(file), "-o", str(target), "--gpu-name", "sm_120"]) == 3
 
 
 def test_remarks_are_accepted_and_empty(tmp_path, target):
@@ -88,5 +87,5 @@ def test_questions_are_answered(capsys):
     assert main(["--version"]) == 0
     assert "13.4" in capsys.readouterr().out
     assert main(["--list-versions"]) == 0
-    assert capsys.readouterr().out.split() == ["13.1", "13.2", "13.3", "13.4"]
+    assert capsys.readouterr().out.split() == ["13.1", "13.2", "13.3", "13.4", "13.5"]
     assert main(["--help"]) == 0

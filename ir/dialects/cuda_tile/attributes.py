@@ -26,6 +26,7 @@ from ir.types import (
     F32,
     F64,
     TF32,
+    FloatType,
     IntType,
     PointerType,
 )
@@ -136,7 +137,7 @@ class AtomicMode(TextEnum):
 
 
 class MultimemReduction(TextEnum):
-    """The update of a multicast reduction."""
+    """The update of a multicast reduction; MIN and MAX read integers as signed."""
 
     ADD = 0
     MIN = 1
@@ -211,6 +212,22 @@ class Bounded(Attribute):
 
 
 AssumePredicate = DivBy | SameElements | Bounded
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNumber(Attribute):
+    """A number that keeps its type, where nothing else says it: an argument of a call to the outside."""
+
+    value: int | float
+    type: IntType | FloatType
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary(Attribute):
+    """Names and values: strings, truth values, types, typed numbers, tuples and dictionaries of them."""
+
+    entries: tuple[tuple[str, Any], ...]
+
 
 HintValue = int | bool | str
 """A string is what no hint takes, yet may be written."""

@@ -76,11 +76,21 @@ def verify_order(op: TileOp, order: MemoryOrder, scope: Scope | None, allowed: t
         op.expect(scope is not None, "attribute 'scope' is missing, {} needs one", order)
 
 
+MULTICAST = "multicast"
+"""The attribute of pointers that stand for the same place of several devices' memories."""
+
+
+def verify_unicast(op: TileOp, what: str, attr: str | None) -> None:
+    """A multicast address is of use to the multimem operations only."""
+    op.expect(attr != MULTICAST, "{} is multicast, which only the multimem operations take", what)
+
+
 def verify_pointees(op: TileOp, name: str, pointers: Value, other: str, value: Value) -> None:
     """`value` is a tile of what `pointers` point to."""
     type_ = tile_type(pointers)
     if not isinstance(type_.element, PointerType):
         op.fail("operand '{}' must be pointers, is {}", name, type_)
+    verify_unicast(op, f"operand '{name}'", type_.element.attr)
     wanted = TileType(type_.shape, type_.element.pointee)
     op.expect(value.type == wanted, "'{}' has type {}, '{}' {} asks for {}", other, value.type, name, type_, wanted)
 
@@ -119,6 +129,12 @@ def verify_view_access(
     op.expect(tile.type == wanted, "'{}' has type {}, the view's tiles are {}", name, tile.type, wanted)
     fits = len(inbounds) in (0, rank)
     op.expect(fits, "attribute 'inbounds' has {} entries, the view {} dimensions", len(inbounds), rank)
+
+
+def verify_unicast_view(op: TileOp, view: Value) -> None:
+    """The view is none of multicast memory."""
+    type_ = view.type
+    verify_unicast(op, "operand 'view'", type_.view.attr if isinstance(type_, TileViewType) else None)
 
 
 def verify_mode(op: TileOp, mode: AtomicMode, name: str, value: Value) -> None:
@@ -332,6 +348,7 @@ class LoadView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the result is the view's tile."""
         verify_order(self, self.order, self.scope, LOAD_ORDERS)
+        verify_unicast_view(self, self.view)
         verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
 
 
@@ -355,6 +372,7 @@ class StoreView(TileOp):
     def verify(self) -> None:
         """One index a dimension of the view; the operand is the view's tile."""
         verify_order(self, self.order, self.scope, STORE_ORDERS)
+        verify_unicast_view(self, self.view)
         verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any, cast
 
 from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Variadic, VariadicResult, op, optional
-from ir.dialects.cuda_tile.attributes import SKELETON
+from ir.dialects.cuda_tile.attributes import SKELETON, Dictionary
 from ir.dialects.cuda_tile.constraints import NUMBER, TOKEN_TYPE, TileOp
 
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?([diuoxXeEfFgGaA])|(.?))")
@@ -67,7 +67,10 @@ class Print(Ordered):
 
 @op("cuda_tile.preview_call", since=(13, 5), opcode=16386)
 class PreviewCall(Ordered):
-    """A call of a function that is defined elsewhere; a preview feature, in bytecode of 13.5 only."""
+    """A call of a function that is defined elsewhere; a preview feature, in bytecode of 13.5 only.
+
+    `const_args` are constants for it; `arg_attrs` and `res_attrs` a dictionary for each operand and each result.
+    """
 
     operands_ = Variadic()
     callee = Attr(str)
@@ -75,3 +78,11 @@ class PreviewCall(Ordered):
     arg_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
     res_attrs = cast("Attr[tuple[Any, ...] | None]", optional(tuple))
     outs = VariadicResult()
+
+    def verify(self) -> None:
+        """One dictionary an operand and a result, where they are given."""
+        counts = {"arg_attrs": len(self.operands), "res_attrs": len(self.results)}
+        for name, count in counts.items():
+            given: tuple[Any, ...] = self.attributes.get(name) or ()
+            fits = len(given) in (0, count) and all(isinstance(each, Dictionary) for each in given)
+            self.expect(fits, "attribute '{}' must be {} dictionaries, or none", name, count)

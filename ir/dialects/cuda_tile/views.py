@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Variadic, op, optional
+from collections.abc import Sequence
+from math import prod
+
+from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Value, Variadic, op, optional
 from ir.dialects.cuda_tile.attributes import NOT_LOWERED, SKELETON, AtomicMode, MemoryOrder, MultimemReduction, Scope
 from ir.dialects.cuda_tile.constraints import (
     ANY_TILE,
@@ -13,9 +16,30 @@ from ir.dialects.cuda_tile.constraints import (
     TILE_VIEW,
     TOKEN_TYPE,
     TileOp,
+    tile_type,
 )
-from ir.dialects.cuda_tile.memory import LOAD_ORDERS, STORE_ORDERS, verify_mode, verify_order, verify_view_access
-from ir.types import GatherScatterViewType, StridedViewType, TileViewType
+from ir.dialects.cuda_tile.memory import (
+    LOAD_ORDERS,
+    MULTICAST,
+    STORE_ORDERS,
+    verify_mode,
+    verify_order,
+    verify_unicast_view,
+    verify_view_access,
+)
+from ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    FloatType,
+    GatherScatterViewType,
+    PartitionViewType,
+    StridedViewType,
+    TileViewType,
+)
 
 
 class MakeView(TileOp):
@@ -82,6 +106,7 @@ class AtomicRedView(ViewUpdate):
     def verify(self) -> None:
         """One index a dimension; the value is the view's tile; there is no exchange, and the view has no padding."""
         verify_relaxed(self, self.order, self.scope)
+        verify_unicast_view(self, self.view)
         regular = not isinstance(self.view.type, GatherScatterViewType)
         self.expect(regular, "operand 'view' must be a partition or strided view, is {}", self.view.type)
         verify_view_access(self, self.view, self.index, "value", self.value, self.inbounds)
@@ -90,6 +115,42 @@ class AtomicRedView(ViewUpdate):
         view = self.view.type
         plain = not isinstance(view, TileViewType) or view.padding is None
         self.expect(plain, "operand 'view' {} has a padding value, an update has no use for it", view)
+
+
+MULTIMEM_ELEMENTS = (I32, I64, F16, BF16, F32, F64)
+"""Elements of multicast arrays (tileirdisasm 13.5)."""
+MULTIMEM_BYTES = 4
+"""The least that a multicast access moves: a tile of floats is a multiple of it (tileirdisasm 13.5)."""
+EXTREMA = (MultimemReduction.MIN, MultimemReduction.MAX)
+
+
+def verify_multimem(op: TileOp, view: Value) -> None:
+    """A partition of a multicast array whose elements multicast accesses can move."""
+    type_ = view.type
+    if not isinstance(type_, PartitionViewType):
+        op.fail("operand 'view' must be a partition view, is {}", type_)
+    array, element = type_.view, type_.view.element
+    message = "operand 'view' must be of a multicast pointer, ptr<{}, <multicast>>, is {}"
+    op.expect(array.attr == MULTICAST, message, element, type_)
+    names = ", ".join(map(str, MULTIMEM_ELEMENTS))
+    op.expect(element in MULTIMEM_ELEMENTS, "multicast elements are {}, operand 'view' is {}", names, type_)
+    if isinstance(element, FloatType):
+        size = prod(type_.tile) * element.width // 8
+        op.expect(size % MULTIMEM_BYTES == 0, "a multicast tile of floats takes a multiple of 4 bytes, not {}", size)
+        dense = sum(stride == 1 for stride in array.strides)
+        message = "16-bit multicast elements need one dimension whose static stride is 1, {} has {} of them"
+        op.expect(element.width > 16 or dense == 1, message, array, dense)
+
+
+def verify_reduction(
+    op: TileOp, reduction: MultimemReduction, value: Value, others: Sequence[MultimemReduction]
+) -> None:
+    """Floats are added; `others` exist for 16-bit ones too, the rest for integers only."""
+    element = tile_type(value).element
+    if isinstance(element, FloatType) and reduction != MultimemReduction.ADD:
+        half = element.width == 16 and reduction in others
+        needs = "integers or 16-bit floats" if reduction in others else "integers"
+        op.expect(half, "reduction {} needs {}, the tile is {}", reduction, needs, value.type)
 
 
 @op("cuda_tile.multimem_load_reduce_view_tko", since=(13, 5), opcode=123)
@@ -109,9 +170,11 @@ class MultimemLoadReduceView(ViewUpdate):
     result_token = Result(TOKEN_TYPE)
 
     def verify(self) -> None:
-        """One index a dimension of the view; the result is the view's tile."""
+        """One index a dimension of the multicast view; the result is the view's tile."""
         verify_order(self, self.order, self.scope, LOAD_ORDERS)
         verify_view_access(self, self.view, self.index, "reduced_values", self.reduced_values, self.inbounds)
+        verify_multimem(self, self.view)
+        verify_reduction(self, self.reduction, self.reduced_values, EXTREMA)
 
 
 @op("cuda_tile.multimem_reduce_view_tko", since=(13, 5), opcode=124)
@@ -129,9 +192,11 @@ class MultimemReduceView(ViewUpdate):
     result_token = Result(TOKEN_TYPE)
 
     def verify(self) -> None:
-        """One index a dimension of the view; the operand is the view's tile."""
-        verify_order(self, self.order, self.scope, STORE_ORDERS)
+        """One index a dimension of the multicast view; the operand is the view's tile."""
+        verify_order(self, self.order, self.scope, (MemoryOrder.RELAXED, MemoryOrder.RELEASE))
         verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
+        verify_multimem(self, self.view)
+        verify_reduction(self, self.reduction, self.tile, ())
 
 
 @op("cuda_tile.multimem_store_view_tko", since=(13, 5), opcode=125)
@@ -148,6 +213,7 @@ class MultimemStoreView(ViewUpdate):
     result_token = Result(TOKEN_TYPE)
 
     def verify(self) -> None:
-        """One index a dimension of the view; the operand is the view's tile."""
+        """One index a dimension of the multicast view; the operand is the view's tile."""
         verify_order(self, self.order, self.scope, STORE_ORDERS)
         verify_view_access(self, self.view, self.index, "tile", self.tile, self.inbounds)
+        verify_multimem(self, self.view)

@@ -236,6 +236,69 @@ def updates() -> list[Case]:
     ]  # fmt: skip
 
 
+def multicast_array(element: str, strides: str = "8,1", attr: str = ", #cuda_tile.ptr_attr<multicast>") -> str:
+    """A tensor view of 8 x 8 elements of multicast memory."""
+    return f"tensor_view<8x8x{element}, strides=[{strides}]{attr}>"
+
+
+def multicast(
+    name: str,
+    condition: str,
+    element: str,
+    says: str,
+    head: str = "weak",
+    reduction: str = "add",
+    array: str = "",
+    tile: str = "4x4",
+    view: str = "",
+) -> Case:
+    """A multimem operation, bytecode of 13.5: the public suite has none."""
+    view = view or f"partition_view<tile=({tile}), {array or multicast_array(element)}>"
+    value = f"tile<{tile}x{element}>"
+    kind = f" attributes {{reduction = #cuda_tile.multimem_reduction_kind<{reduction}>}}" if reduction != "add" else ""
+    load = name == "multimem_load_reduce_view_tko"
+    operands, types = ("%v", view) if load else ("%v, %a", f"{view}, {value}")
+    results, names = (f"{value}, token", "%x, %t") if load else ("token", "%t")
+    body = f"{names} = {name} {head} {operands}[%i, %i]{kind} : {types}, tile<i32> -> {results}"
+    return case(name, condition, f"%v: {view}, %a: {value}, %i: tile<i32>", body, says, 0)
+
+
+def multimem() -> list[Case]:
+    """Multicast arrays: what takes them, and what the multimem operations take."""
+    only = "is multicast, which only the multimem operations take"
+    floats, pointers = multicast_array("f32"), "tile<ptr<f32, <multicast>>>"
+    tiles, value = f"partition_view<tile=(4x4), {floats}>", "tile<4x4xf32>"
+    load, reduce, store = "multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko"
+    parameters = f"%v: {tiles}, %a: {value}, %i: tile<i32>"
+    found = [
+        case("load_ptr_tko", "a multicast pointer", f"%p: {pointers}", f"%x, %t = load_ptr_tko weak %p : {pointers} -> tile<f32>, token", f"operand 'source' {only}", 0),
+        case("store_ptr_tko", "a multicast pointer", f"%p: {pointers}, %a: tile<f32>", f"%t = store_ptr_tko weak %p, %a : {pointers}, tile<f32> -> token", f"operand 'destination' {only}", 0),
+        case("atomic_rmw_tko", "a multicast pointer", f"%p: {pointers}, %a: tile<f32>", f"%x, %t = atomic_rmw_tko relaxed device %p, addf, %a : {pointers}, tile<f32> -> tile<f32>, token", f"operand 'pointers' {only}", 0),
+        case("atomic_cas_tko", "a multicast pointer", f"%p: {pointers}, %a: tile<f32>", f"%x, %t = atomic_cas_tko relaxed device %p, %a, %a : {pointers}, tile<f32> -> tile<f32>, token", f"operand 'pointers' {only}", 0),
+        case("load_view_tko", "a multicast view", parameters, f"%x, %t = load_view_tko weak %v[%i, %i] : {tiles}, tile<i32> -> {value}, token", f"operand 'view' {only}", 0),
+        case("store_view_tko", "a multicast view", parameters, f"%t = store_view_tko weak %a, %v[%i, %i] : {value}, {tiles}, tile<i32> -> token", f"operand 'view' {only}", 0),
+        case("atomic_red_view_tko", "a multicast view", parameters, f"%t = atomic_red_view_tko relaxed device %v[%i, %i], addf, %a : {value}, {tiles}, tile<i32> -> token", f"operand 'view' {only}", 0),
+        multicast(load, "release", "f32", "attribute 'order' must be weak or relaxed or acquire", "release device"),
+        multicast(store, "acquire", "f32", "attribute 'order' must be weak or relaxed or release", "acquire device"),
+        multicast(reduce, "acq_rel", "f32", "attribute 'order' must be relaxed or release, is acq_rel", "acq_rel device"),
+        multicast(load, "max of f32", "f32", f"reduction max needs integers or 16-bit floats, the tile is {value}", reduction="max"),
+        multicast(load, "xor of f16", "f16", "reduction xor needs integers, the tile is tile<4x4xf16>", reduction="xor"),
+        multicast(reduce, "min of f16", "f16", "reduction min needs integers, the tile is tile<4x4xf16>", "relaxed device", reduction="min"),
+        multicast(load, "two bytes in all", "f16", "a multicast tile of floats takes a multiple of 4 bytes, not 2", tile="1x1"),
+    ]  # fmt: skip
+    for name, head in ((load, "weak"), (reduce, "relaxed device"), (store, "weak")):
+        plain, packed = multicast_array("f32", attr=""), multicast_array("f16", strides="16,2")
+        steps = f"strided_view<tile=(4x4), traversal_strides=[4,4], {floats}>"
+        found += [
+            multicast(name, "a view that is not multicast", "f32", f"must be of a multicast pointer, ptr<f32, <multicast>>, is partition_view<tile=(4x4), {plain}>", head, array=plain),
+            multicast(name, "a strided view", "f32", f"operand 'view' must be a partition view, is {steps}", head, view=steps),
+            multicast(name, "elements of i16", "i16", "multicast elements are i32, i64, f16, bf16, f32, f64, operand 'view' is", head),
+            multicast(name, "elements of tf32", "tf32", "multicast elements are i32, i64, f16, bf16, f32, f64, operand 'view' is", head),
+            multicast(name, "elements of f16 without a unit stride", "f16", f"16-bit multicast elements need one dimension whose static stride is 1, {packed} has 0 of them", head, array=packed),
+        ]  # fmt: skip
+    return found
+
+
 def cases() -> list[Case]:
     """The cases of this page."""
-    return [*tensor_views(), *tile_views(), *queries(), *accesses(), *updates()]
+    return [*tensor_views(), *tile_views(), *queries(), *accesses(), *updates(), *multimem()]
