@@ -10,7 +10,7 @@ from ir.dataclass import dataclass, field
 SORTS = ("V", "P")
 """The sorts that have e-classes; every other column is an i64."""
 
-_MAPS = ("at", "nat")
+_MAPS = ("at", "nat", "out")
 _NUMBERS = "N"
 
 
@@ -28,7 +28,7 @@ class Node:
 @dataclass
 class Frozen:
     """Nodes without subsumed rows and bookkeeping; `analysis[f]` maps a class (or a tuple, for functions of several
-    columns) to its fact, `relations[r]` lists rows, `at` and `nat` map (value class, layout) to a placed class.
+    columns) to its fact, `relations[r]` lists rows, `at`, `nat` and `out` map (value class, layout) to a placed class.
     """
 
     nodes: list[Node] = field(default_factory=list[Node])
@@ -38,6 +38,7 @@ class Frozen:
     relations: dict[str, list[tuple[int, ...]]] = field(default_factory=dict[str, list[tuple[int, ...]]])
     at: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     nat: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    out: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     _by_class: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]], repr=False)
 
     def class_of(self, number: int) -> int:
@@ -109,7 +110,7 @@ class _Export:
             if name == _NUMBERS:
                 result.numbers[args[0]] = cls
             elif name in _MAPS:
-                (result.at if name == "at" else result.nat)[args[0], args[1]] = cls
+                getattr(result, name)[args[0], args[1]] = cls
             elif not row.subsumed:
                 children = tuple([a for a, c in zip(args, is_class, strict=True) if c])
                 literals = tuple([a for a, c in zip(args, is_class, strict=True) if not c])

@@ -144,12 +144,26 @@ class _Explanation:
             if isinstance(choice, StoreChoice):
                 yield f"{ops[choice.item].name}, {ops[choice.item].location}"
                 yield f"    {self.store(choice, ops[choice.item])}, {self.cost(node)}"
-                trial = self.without([node])
+                trial = self.without(self.same_way(node, choice))
                 other = None if trial is None else self.selection.choices.get(trial.chosen[self.class_of(node)])
                 if isinstance(other, StoreChoice) and trial is not None:
                     yield f"        else {self.store(other, ops[other.item])}; {self.difference(trial)}"
 
+    def same_way(self, node: int, choice: StoreChoice) -> list[int]:
+        """The nodes that make a store by the same instructions, whatever the layout; those of one layout if all do."""
+        known = self.selection.choices
+        ways = {
+            n: c
+            for n in np.flatnonzero(self.graph.node_class == self.class_of(node)).tolist()
+            if isinstance(c := known.get(n), StoreChoice)
+        }
+        same = [n for n, other in ways.items() if other.atom == choice.atom]
+        return same if len(same) < len(ways) else [node]
+
     def store(self, choice: StoreChoice, op: Op) -> str:
+        if choice.atom:
+            buffer = self.layout(choice.shared)
+            return f"TMA store of {buffer}, written by {choice.atom} from {self.layout(choice.layout)}"
         unit = "bytes" if isinstance(op, StoreView) else "elements"
         return f"from {self.layout(choice.layout)}, st.global of {choice.width} {unit}"
 

@@ -200,8 +200,9 @@ class TiledStore(Op):
 class StagedStore(Op):
     """A tile to one tile of a partition by way of shared memory in layout `shared`; before scheduling.
 
-    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can be
-    told on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global memory.
+    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
+    be told on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
+    memory.
     """
 
     value = Operand()

@@ -21,8 +21,8 @@ from ir.dialects import nv_tileas, scf
 from ir.types import TensorType, TileType, TokenType
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
-from lowering.selection import BRANCH, Selection
-from lowering.tokens import LOADS, Accesses, Order
+from lowering.selection import BRANCH, Selection, StoreChoice
+from lowering.tokens import LOADS, STORE, Accesses, Order
 
 
 @dataclass
@@ -63,6 +63,7 @@ class Decoder:
         self.arithmetic = {"p." + s.name: s for s in signatures().values()}
         self.order = Order(selection)
         self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
+        self.staged = frozenset(STORE + item for item, choice in selection.stores.items() if choice.atom)
         self.sources: dict[int, Op] = {}
         self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
         for op in self.program.source.values():
@@ -104,11 +105,7 @@ class Decoder:
         op, choice = item.op, self.selection.stores[item.item]
         self.before(item)
         if isinstance(op, ct.StoreView):
-            value = self.value_at(item.operands[0], choice.layout)
-            last = -1 if op.token is not None else None
-            rest = [self.uniform(k) for k in item.operands[1:last]]
-            self.builder.location = op.location
-            self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
+            self.store_view(item, op, choice)
         else:
             store = cast(ct.StorePtr, op)
             numbers = item.operands[: 2 + (store.mask is not None)]
@@ -116,6 +113,20 @@ class Decoder:
             self.builder.location = op.location
             self.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width)
         self.opened(self.order.store_id(item), len(self.scopes) - 1)
+
+    def store_view(self, item: Store, op: ct.StoreView, choice: StoreChoice) -> None:
+        """From registers, or by way of shared memory."""
+        table = self.frozen.nat if choice.atom else self.frozen.at
+        value = self.placed(table[self.frozen.class_of(item.operands[0]), choice.layout])
+        rest = [self.uniform(k) for k in item.operands[1 : -1 if op.token is not None else None]]
+        self.builder.location = op.location
+        if choice.atom:
+            self.builder.add(
+                nv_tileas.StagedStore, value, *rest, types=(), shared=self.selection.oracle.shared(choice.shared),
+                atom=choice.atom, bytes=choice.width, ordered=bool(self.order.of_store(item)),
+            )  # fmt: skip
+        else:
+            self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
 
     def value_at(self, number: int, layout: int) -> Value:
         """A source value in a layout."""
@@ -134,6 +145,8 @@ class Decoder:
         """A barrier at the end of a scope if one of these accesses is open there."""
         scope = self.scopes[depth]
         if accesses & scope.open:
+            if accesses & scope.open & self.staged:
+                scope.builder.add(nv_tileas.StoreWait, types=())
             scope.builder.add(nv_tileas.Barrier, types=())
             scope.open.clear()
 

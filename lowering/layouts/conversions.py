@@ -127,16 +127,22 @@ def shared_plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM
 def _cycles(layout: Layout, shared: SharedLayout, feature: Feature, target: Target) -> float:
     """SM cycles of one warp that moves `layout`, by matrix instructions (those of `feature`) or plain ones."""
     plain = _plain_cycles(layout, shared, target)
-    matrix = ldmatrix(layout, shared) if target.has(feature) else None
+    matrix = _legal_matrix(layout, shared, feature, target)
     return plain if matrix is None else min(plain, _matrix_cycles(matrix, target))
 
 
 def _matrix(layout: Layout, shared: SharedLayout, feature: Feature, target: Target) -> LdMatrix | None:
     """The matrix form where the target has it and it is no dearer than plain accesses."""
-    matrix = ldmatrix(layout, shared) if target.has(feature) else None
+    matrix = _legal_matrix(layout, shared, feature, target)
     if matrix is None or _matrix_cycles(matrix, target) > _plain_cycles(layout, shared, target):
         return None
     return matrix
+
+
+def _legal_matrix(layout: Layout, shared: SharedLayout, feature: Feature, target: Target) -> LdMatrix | None:
+    """The matrix form where the target has it; stmatrix has no predicate that keeps warps from writing replicas."""
+    matrix = ldmatrix(layout, shared) if target.has(feature) else None
+    return None if matrix is not None and feature is Feature.STMATRIX and matrix.free.warp else matrix
 
 
 def _matrix_cycles(matrix: LdMatrix, target: Target) -> float:

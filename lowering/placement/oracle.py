@@ -21,7 +21,7 @@ from lowering.atoms.mma import MMA_ATOMS, MmaAtom
 from lowering.atoms.wgmma import WGMMA_ATOMS, WgmmaAtom
 from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
-from lowering.layouts.boxes import SWIZZLES, memory_order, swizzle_row
+from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
@@ -119,6 +119,7 @@ class LayoutOracle:
             "ask_view": self._view,
             "ask_run": self._run,
             "ask_shared": self._shared,
+            "ask_write": self._write,
             "ask_gather_run": self._gather_run,
         }
 
@@ -333,19 +334,18 @@ class LayoutOracle:
         size = element_bytes(kind.element)
         unit = [d for d, stride in enumerate(kind.strides) if stride == 1]
         if not unit:
-            yield "view_form", (row[0], size, -1, size)
+            yield "view_form", (row[0], size, size, -1, size)
             return
         contiguous = unit[-1]
-        known = MAX_BYTES
+        rows = MAX_BYTES
         for d, stride in enumerate(kind.strides):
             if d != contiguous and stride is not None:
-                known = min(known, power_of_two_divisor(stride * size))
+                rows = min(rows, power_of_two_divisor(stride * size))
         extent = kind.shape[contiguous]
         if extent is not None:
-            known = min(known, power_of_two_divisor(extent * size))
-            yield "view_form", (row[0], known, -1, size)
+            yield "view_form", (row[0], min(rows, power_of_two_divisor(extent * size)), rows, -1, size)
         else:
-            yield "view_form", (row[0], known, sum(d is None for d in kind.shape[:contiguous]), size)
+            yield "view_form", (row[0], rows, rows, sum(d is None for d in kind.shape[:contiguous]), size)
 
     def _run(self, row: Row) -> Iterator[tuple[str, Row]]:
         ty, vty, id = row
@@ -388,6 +388,32 @@ class LayoutOracle:
         access_plan(layout, shared)
         yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
 
+    def _write(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """For each instruction that writes the buffer of a store, the shared layout that it writes in the fewest passes
+        over the banks and, among those, the accelerator copies out in the fewest boxes.
+        """
+        ty, vty, id = row
+        view: PartitionViewType = self.interner.types[vty]
+        kind, contiguous = self.tile(ty), contiguous_dim(view)
+        size = element_bytes(kind.element)
+        if contiguous is None or kind.size * size < 1024 or kind.element == I1 or not self._is_distributed(id):
+            return  # 1 KiB is one swizzle atom: smaller tiles are stored as they are
+        layout, ways = self.layout(id), dict[str, dict[SharedLayout, tuple[int, int]]]()
+        for span in (*SWIZZLES, 0):
+            if span > swizzle_row(kind.shape, contiguous, size):
+                continue
+            shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, span)
+            plan, matrices = boxes(view.tile, contiguous, shared), ldmatrix(layout, shared)
+            if plan is None:
+                continue
+            passes = access_plan(layout, shared, "store").wavefronts
+            ways.setdefault("st.shared", {})[shared] = (passes, len(plan.places))
+            if matrices is not None and not matrices.free.warp:  # which no predicate keeps from writing replicas
+                ways.setdefault("stmatrix", {})[shared] = (matrices.wavefronts, len(plan.places))
+        for name, found in ways.items():
+            best = min(found, key=lambda shared: found[shared])
+            yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
+
 
 def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
@@ -427,6 +453,8 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
         contiguous = contiguous_dim(view)
         anchors = oracle.anchors(tile, len(view.tile) - 1 if contiguous is None else contiguous)
         rows["r.want"] += [(k, 0) for k in uniform if not is_token(op, item, k)]
+        if Feature.TMA in oracle.features:
+            rows.setdefault("r.stored", []).append((value, uniform[0]))
     else:
         pointers, value = item.operands[:2]
         tile = op.value.type

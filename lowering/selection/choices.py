@@ -19,11 +19,16 @@ Place = tuple[int, int]  # (value class, layout)
 
 @dataclass(frozen=True)
 class StoreChoice:
-    """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access."""
+    """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
+
+    With an `atom` (stmatrix or st.shared) it goes by way of a buffer in layout `shared`.
+    """
 
     item: int
     layout: int
     width: int
+    shared: int = 0
+    atom: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,16 @@ from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, In
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType, TokenType
+from lowering.atoms.tma import GRAIN
 from lowering.cost import FREE, Cost
-from lowering.layouts.access import global_access
+from lowering.layouts.access import GlobalPlan, global_access
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
+from lowering.selection.hints import allows_tma
+from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
 from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, RELAXATIONS, SHARED, Peak, Rows
 from lowering.selection.trips import Pace, trip_counts
@@ -70,6 +73,7 @@ class _Selector:
         self.paths = paths(saturated.program.skeleton)
         self.loops = Loops(saturated)
         self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
+        self.host = Host(self.frozen)
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rows = Rows(self.paths, target, oracle.warps)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
@@ -300,7 +304,7 @@ class _Selector:
         found: list[Alternative] = []
         number = item.operands[0] if isinstance(op, ct.StoreView) else item.operands[1]
         value = self.frozen.class_of(number)
-        for wanted, layout in list(self.frozen.at):
+        for wanted, layout in [] if self.pricer.forbidden("st.global") else list(self.frozen.at):
             if wanted == value:
                 way = (
                     self.store_view(item, op, layout) if isinstance(op, ct.StoreView) else self.store_ptr(item, layout)
@@ -310,23 +314,47 @@ class _Selector:
                     way.children.insert(0, stored)
                     way.trips = trips
                     found.append(way)
-        return found
+        return [*found, *self.store_staged(item, trips)]
 
     def store_view(self, item: Store, op: ct.StoreView, layout: int) -> Alternative:
         """From registers to global memory."""
+        plan, size = self.access(item, op, layout)
+        machine = self.pricer.machines[self.warps_of(layout)]
+        cost = machine.global_access(plan.thread, plan.contiguous_dim, len(plan.accesses), size)
+        choice = StoreChoice(item.item, layout, plan.vector * size)
+        return Alternative(self.all_at(self.place(item, op)), cost, choice=choice)
+
+    def access(self, item: Store, op: ct.StoreView, layout: int) -> tuple[GlobalPlan, int]:
+        """The accesses of a store from registers, and the bytes of an element."""
         view = cast(PartitionViewType, op.view.type)
         size = element_bytes(view.view.element)
         contiguous = contiguous_dim(view)
-        proven = self.frozen.analysis.get("view_bytes", {}).get(self.frozen.class_of(item.operands[1]), size)
-        width = proven // size if contiguous is not None else 1
-        placed = self.oracle.layout(layout)
-        plan = global_access(placed, view.tile, contiguous or 0, max(1, width))
-        machine = self.pricer.machines[self.warps_of(layout)]
-        cost = machine.global_access(plan.thread, contiguous or 0, len(plan.accesses), size)
-        uniform = list(item.operands[1:])
-        if op.token is not None:
-            uniform.pop()
-        return Alternative(self.all_at(uniform), cost, choice=StoreChoice(item.item, layout, plan.vector * size))
+        width = self.analysis("view_bytes", item.operands[1], size) // size if contiguous is not None else 1
+        return global_access(self.oracle.layout(layout), view.tile, contiguous or 0, max(1, width)), size
+
+    def place(self, item: Store, op: ct.StoreView) -> list[int]:
+        """The numbers of a store's view and index."""
+        return list(item.operands[1:] if op.token is None else item.operands[1:-1])
+
+    def store_staged(self, item: Store, trips: float) -> Iterator[Alternative]:
+        """By way of shared memory: one for each layout and instruction that writes the accelerator's buffer."""
+        op, (number, array, *_) = item.op, item.operands
+        aligned = self.analysis("aligned_bytes", array, 0) >= GRAIN and self.host.computes(self.frozen.class_of(array))
+        if not isinstance(op, ct.StoreView) or not aligned or not allows_tma(op, self.target):
+            return
+        view, value = cast(PartitionViewType, op.view.type), self.frozen.class_of(number)
+        loop = max((each for each in self.paths if self.analysis("deps", item.results[0], 0) >> each & 1), default=-1)
+        for shared, out in [(id, cls) for (stored, id), cls in self.frozen.out.items() if stored == value]:
+            for node in self.frozen.by_class[out]:
+                held, atom = node.children[0], self.program.interner.attributes[node.literals[1]]
+                layout = self.owner[held][1]
+                price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
+                if price is not None and held in self.buildable:
+                    plan, size = self.access(item, op, layout)
+                    children = [self.cls(held), *self.all_at(self.place(item, op))]
+                    children += self.peak(self.scratch_row(value, loop), price.scratch)
+                    choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom)
+                    yield Alternative(children, price.cost, trips, choice)
 
     def store_ptr(self, item: Store, layout: int) -> Alternative | None:
         """Through pointers; None where they or the mask do not come in this layout."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from egraph.frozen import Frozen, Node
@@ -12,7 +13,8 @@ from egraph.terms import signatures
 from ir.core import Type
 from ir.types import I1, PartitionViewType, PointerType, TileType
 from lowering.atoms.mma import MmaAtom
-from lowering.cost import FREE, RAGGED, WARP, Cost, Machine
+from lowering.atoms.tma import TMA_STORES
+from lowering.cost import FREE, RAGGED, SECTOR, WARP, Cost, Machine
 from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -238,6 +240,39 @@ class Pricer:
         cost = machine.shared_access(plain.wavefronts, len(plain.accesses))
         packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
         return Price(cost + Cost(alu=machine.instructions("int_add", packing)))
+
+    # --- stores
+
+    def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> Price | None:
+        """Registers to scratch memory, by tensor copies from there to the array.
+
+        Waiting is that of a round trip through shared memory: what was written must be seen, what is read must have
+        been read. Boxes with rows shorter than a sector move the whole sector.
+        """
+        contiguous = contiguous_dim(view)
+        plan = None if contiguous is None else boxes(view.tile, contiguous, shared)
+        legal = self.target.has(Feature.TMA) and not self.forbidden("tma.store") and not self.forbidden(atom)
+        if not legal or plan is None or shared.size_bytes > self.target.smem_bytes:
+            return None
+        written = self.written(layout, shared, atom)
+        if written is None:
+            return None
+        waits = 2 * float(self.target.latency.shared + self.target.latency.barrier)
+        row = plan.box[0] * shared.element_bytes
+        moved = prod(plan.box) * shared.element_bytes * max(1, SECTOR // row)
+        copied = len(plan.places) * TMA_STORES[len(plan.dims)].cycles(self.target, moved)
+        return Price(written + Cost(memory=copied, latency=waits), scratch=shared.size_bytes)
+
+    def written(self, layout: Layout, shared: SharedLayout, atom: str) -> Cost | None:
+        """A tile to shared memory, by stmatrix or plain stores; None where the target lacks the instruction."""
+        machine = self.machines[layout.n_warps]
+        if atom == "stmatrix":
+            matrices = ldmatrix(layout, shared)
+            if matrices is None or not self.target.has(Feature.STMATRIX):
+                return None
+            return machine.shared_access(matrices.wavefronts, len(matrices.instructions))
+        plain = access_plan(layout, shared, "store")
+        return machine.shared_access(plain.wavefronts, len(plain.accesses))
 
     # --- matrix products
 

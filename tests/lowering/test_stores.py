@@ -20,6 +20,7 @@ from ir.types import (
     F32,
     GLOBAL_PTR,
     I8,
+    I16,
     I32,
     TF32,
     PartitionViewType,
@@ -45,7 +46,7 @@ from tilesat.execution import launch_arguments
 WARPS = 4
 DTYPES: dict[Type, Any] = {
     F16: np.float16, BF16: ml_dtypes.bfloat16, F32: np.float32, F8E4M3FN: ml_dtypes.float8_e4m3fn, I8: np.int8,
-    I32: np.int32,
+    I16: np.int16, I32: np.int32,
 }  # fmt: skip
 OPERAND: dict[Type, Type] = {F8E4M3FN: F8E4M3FN, F32: TF32}
 
@@ -55,6 +56,7 @@ class Copy:
     """A kernel that loads a tile into `layout` and stores it by way of `shared`, block by block of a grid.
 
     `times`: the block's tile and the next ones along dimension 0, in a loop; `twice`: also to a second array.
+    `converted`: stored from registers in a coalesced layout.
     """
 
     tile: tuple[int, ...] = (32, 64)
@@ -67,6 +69,7 @@ class Copy:
     times: int = 1
     twice: bool = False
     ordered: bool = False
+    converted: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -126,6 +129,11 @@ class Copy:
         kind = TensorType(self.tile, self.element, self.layout)
         size = storage_bytes(self.element)
         value = b.value(nv_tileas.TiledLoad, source, *index, types=[kind], bytes=size)
+        if self.converted:
+            whole = TensorType(self.tile, self.element, coalesced(self.tile, self.dim, size, WARPS))
+            value = b.value(nv_tileas.ConvertLayout, value, types=[whole])
+            b.add(nv_tileas.TiledStore, value, targets[0], *index, types=(), bytes=size)
+            return
         for view in targets:
             b.add(
                 nv_tileas.StagedStore, value, view, *index, types=(), shared=self.shared, atom=self.atom, bytes=size,
@@ -198,6 +206,7 @@ CASES = {
     "stmatrix of bf16": Copy(atom="stmatrix", fragment="accumulator", element=BF16, tile=(64, 128), size=(70, 136)),
     "stmatrix transposed": Copy(atom="stmatrix", fragment="accumulator", contiguous=0, size=(96, 70)),
     "stmatrix of f8": Copy(atom="stmatrix", fragment="operand", element=F8E4M3FN, tile=(64, 128), size=(70, 208)),
+    "stmatrix of i16": Copy(atom="stmatrix", fragment="accumulator", element=I16, tile=(64, 64), size=(70, 80)),
     "stmatrix of f32": Copy(atom="stmatrix", fragment="operand", element=F32, tile=(64, 32), size=(70, 40)),
     "rank 1": Copy(tile=(2048,), size=(5000,)),
     "rank 1 without swizzle": Copy(tile=(1024,), size=(2500,), swizzle=0, element=F32),
@@ -278,3 +287,11 @@ def test_array_that_the_host_cannot_describe_is_stored_from_registers() -> None:
 def test_layout_that_stmatrix_does_not_take_is_refused() -> None:
     with pytest.raises(LayoutError, match="stmatrix cannot write"):
         Copy(atom="stmatrix").compile()
+
+
+def test_conversion_writes_its_scratch_by_stmatrix() -> None:
+    case = Copy(tile=(32, 16), size=(40, 24), fragment="accumulator", converted=True)
+    text, manifest = case.compile()
+    assert "stmatrix" in text
+    case.run(text, manifest)
+    assert "stmatrix" not in case.compile("sm_80")[0]

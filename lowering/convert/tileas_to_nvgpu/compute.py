@@ -10,7 +10,13 @@ from ir.types import F32, GLOBAL_PTR, I1, I32, TF32, PointerType, TensorType
 from lowering.atoms.mma import MmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
-from lowering.convert.tileas_to_nvgpu.views import SharedMatrices, SharedVectors, storage_bytes, store_shared
+from lowering.convert.tileas_to_nvgpu.views import (
+    SharedMatrices,
+    SharedVectors,
+    storage_bytes,
+    store_matrices,
+    store_shared,
+)
 from lowering.layouts.access import LdMatrix, global_access
 from lowering.layouts.conversions import Conversion, Identity, RegisterPermute, SharedRoundTrip, Shuffle
 from lowering.layouts.layout import Layout
@@ -180,14 +186,15 @@ def across_warps(emitter: Emitter, partial: Registers, warp_bits: Sequence[int],
 
 
 def through_shared(
-    emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout, matrices: bool = False
-) -> Registers:
-    """Another layout of a tile by a round trip through scratch memory, read back by ldmatrix where `matrices`."""
+    emitter: Emitter, source: Registers, layout: Layout, shared: SharedLayout,
+    stmatrix: bool = False, ldmatrix: bool = False,
+) -> Registers:  # fmt: skip
+    """Another layout of a tile by a round trip through scratch memory, by matrix instructions where they are named."""
     scratch = emitter.scratch()
     element = source.element
-    store_shared(emitter, source, scratch, shared)
+    (store_matrices if stmatrix else store_shared)(emitter, source, scratch, shared)
     emitter.scratch_written()
-    reader = SharedMatrices if matrices else SharedVectors
+    reader = SharedMatrices if ldmatrix else SharedVectors
     read = reader(emitter, layout, element, scratch, shared)
     emitter.pending.append(read)  # read when asked for, at the latest before the scratch is used again
     return read
@@ -205,7 +212,8 @@ def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Con
         case Shuffle():
             return shuffle(emitter, source, layout, conversion.steps)
         case SharedRoundTrip():
-            return through_shared(emitter, source, layout, conversion.shared, isinstance(conversion.load, LdMatrix))
+            ways = [isinstance(way, LdMatrix) for way in (conversion.store, conversion.load)]
+            return through_shared(emitter, source, layout, conversion.shared, *ways)
 
 
 def shuffle(emitter: Emitter, source: Registers, layout: Layout, steps: ShuffleSteps) -> Registers:

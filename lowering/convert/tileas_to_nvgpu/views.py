@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ir.core import Type, Value
 from ir.dataclass import dataclass
-from ir.dialects import arith, nvgpu, vector
-from ir.types import GLOBAL_PTR, I32, I64, FloatType, IntType, PartitionViewType, VectorType
+from ir.dialects import arith, nvgpu, nvgpu_hopper, vector
+from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
 from lowering.layouts.access import (
@@ -29,6 +29,7 @@ from lowering.layouts.access import (
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
+REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
 
@@ -377,6 +378,27 @@ def store_shared(
     condition = emitter.both(enable, owner(emitter, plan.free))
     for access in plan.accesses:
         store(emitter, vector_of(emitter, source, access.registers), window.pointer(access), condition)
+
+
+def store_matrices(emitter: Emitter, source: Registers, target: Value, layout: SharedLayout) -> None:
+    """Write a placed tile to a buffer by stmatrix. Raises LayoutError where the fragments do not fit it."""
+    plan = ldmatrix(source.layout, layout)
+    if plan is None or plan.free.warp:
+        raise LayoutError(f"stmatrix cannot write {source.layout} to {layout}")
+    window = SharedWindow(emitter, target, plan.address, layout.element_bytes)
+    for instruction in plan.instructions:
+        value = matrices(emitter, source, instruction.registers)
+        emitter.effect(nvgpu_hopper.StMatrix, value, window.pointer(instruction), transpose=plan.trans)
+
+
+def matrices(emitter: Emitter, source: Registers, rows: Sequence[Sequence[int]]) -> Value:
+    """The given registers as the operand of stmatrix, a row (32 bits) for each matrix."""
+    words = REGISTER_BITS // source.scalar_type.width
+    kind = VectorType((len(rows), words), F32 if source.scalar_type == TF32 else source.scalar_type)
+    if source.packed:
+        return emitter.emit(nvgpu.Fragment, *(source.pair(row[0] // 2) for row in rows), types=[kind])
+    cls = nvgpu.Fragment if words == 1 else vector.FromElements
+    return emitter.emit(cls, *(source.scalar(r) for row in rows for r in row), types=[kind])
 
 
 class SharedVectors(Vectors):

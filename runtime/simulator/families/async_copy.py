@@ -11,6 +11,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families import bulk, mbarrier
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.hazards import Tracker
 from runtime.simulator.program import Immediate, Register
 from runtime.simulator.types import TYPES, Array
 
@@ -86,10 +87,9 @@ def _copy(d: Decode) -> Step:
         source = from_global() if lanes is None else from_global()[lanes]
         index = site.shared_index(target, size, lanes)
         if source_bytes is None and ignored is None:
-            cells = machine.global_space.cells[size]
-            data = cells.take(site.global_index(source, size, lanes))
+            data = _taken(site, source, size, lanes, tracker)
         else:
-            data = _partial(site, source, size, lanes, source_bytes, ignored)
+            data = _partial(site, source, size, lanes, source_bytes, ignored, tracker)
         if tracker is None:
             machine.shared.cells[size][index] = data
         else:
@@ -114,8 +114,9 @@ def _source_size(d: Decode, size: int, has_policy: bool) -> tuple[Array | None, 
 
 
 def _partial(
-    site: Site, source: Array, size: int, lanes: Array | None, source_bytes: Array | None, ignored: Array | None
-) -> Array:
+    site: Site, source: Array, size: int, lanes: Array | None, source_bytes: Array | None, ignored: Array | None,
+    tracker: Tracker | None,
+) -> Array:  # fmt: skip
     """Data for copies of fewer source bytes than destination bytes: the rest is zero, and is not read."""
     machine = site.machine
     if ignored is not None:
@@ -128,32 +129,42 @@ def _partial(
         raise site.error(OperandError, f"a source size of {worst} bytes is more than the {size} bytes copied")
     lengths = np.flatnonzero(np.bincount(wanted, minlength=size + 1))
     if lengths.size == 1 and worst == size:
-        return machine.global_space.cells[size].take(site.global_index(source, size, lanes))
+        return _taken(site, source, size, lanes, tracker)
     data = np.zeros((source.size, size), np.uint8)
     numbers = np.arange(machine.lanes) if lanes is None else np.flatnonzero(lanes)
     for length in lengths[lengths > 0]:
         chosen = wanted == length
         active = np.zeros(machine.lanes, np.bool_)
         active[numbers[chosen]] = True
-        data[chosen, : int(length)] = _read_bytes(site, source[chosen], size, int(length), active)
+        data[chosen, : int(length)] = _read_bytes(site, source[chosen], size, int(length), active, tracker)
     return data.view(machine.shared.cells[size].dtype).reshape(-1)
 
 
-def _read_bytes(site: Site, source: Array, size: int, length: int, active: Array) -> Array:
+def _read_bytes(
+    site: Site, source: Array, size: int, length: int, active: Array, tracker: Tracker | None
+) -> Array:  # fmt: skip
     """The first `length` bytes at addresses that must be aligned to `size`; nothing beyond them is touched."""
-    cells = site.machine.global_space.cells
     if length == size:
-        return cells[size].take(site.global_index(source, size, active)).view(np.uint8).reshape(-1, size)
+        return _taken(site, source, size, active, tracker).view(np.uint8).reshape(-1, size)
     misaligned = source % np.uint64(size) != 0
     if misaligned.any():
         lane = int(np.flatnonzero(active)[int(np.argmax(misaligned))])
         raise site.misaligned(lane, f"address {int(source[misaligned][0]):#x} is not a multiple of {size}")
     unit = length & -length
     parts = [
-        cells[unit].take(site.global_index(source + np.uint64(start), unit, active)).view(np.uint8).reshape(-1, unit)
+        _taken(site, source + np.uint64(start), unit, active, tracker).view(np.uint8).reshape(-1, unit)
         for start in range(0, length, unit)
     ]
     return np.concatenate(parts, axis=1)
+
+
+def _taken(site: Site, source: Array, size: int, lanes: Array | None, tracker: Tracker | None) -> Array:
+    """What lanes read at global addresses. Raises HazardError where a copy of the async proxy is writing it."""
+    cells = site.machine.global_space.cells[size]
+    index = site.global_index(source, size, lanes)
+    if tracker is not None:
+        tracker.loads(cells, site, size, lanes, index, False)
+    return cells.take(index)
 
 
 OPCODES = {"cp": decode_cp}
