@@ -16,7 +16,7 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
     ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
     ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.MmaF,
+    ct.Reduce, ct.MmaF, ct.MmaI,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
@@ -29,7 +29,6 @@ INSTEAD: dict[str, str] = {
     "break": "use for with a bound; mask what comes after the last step with select",
     "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
-    "mmai": "convert the operands to f16 and use mmaf; sums stay exact below 2^24",
     "mmaf_scaled": "multiply by the scales and use mmaf",
     "atomic_rmw_tko": "let one tile block own each result",
     "atomic_cas_tko": "let one tile block own each result",

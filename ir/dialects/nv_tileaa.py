@@ -395,12 +395,16 @@ class Permute(Op):
 
 @op("nv_tileaa.dot")
 class Dot(Op):
-    """a @ b + c. Shapes: a [B,] M x K, b [B,] K x N, c and result [B,] M x N."""
+    """a @ b + c. Shapes: a [B,] M x K, b [B,] K x N, c and result [B,] M x N.
+
+    `signed` says how integers of a and b are read.
+    """
 
     a = Operand()
     b = Operand()
     c = Operand()
     fast_acc = flag()
+    signed: Attr[tuple[bool, bool]] = Attr(tuple, (True, True))
     result = same_type_as("c")
 
     def verify(self) -> None:

@@ -15,6 +15,7 @@ from ir.types import (
     F8E5M2,
     F16,
     F32,
+    F64,
     GLOBAL_PTR,
     I1,
     I8,
@@ -28,8 +29,8 @@ from ir.types import (
 
 MMA_SHAPES = {F16: ((16, 8, 16), (16, 8, 8)), BF16: ((16, 8, 16), (16, 8, 8)), TF32: ((16, 8, 8), (16, 8, 4)),
               F32: ((16, 8, 8), (16, 8, 4)), I8: ((16, 8, 32), (16, 8, 16)),
-              F8E4M3FN: ((16, 8, 32),), F8E5M2: ((16, 8, 32),)}  # fmt: skip
-"""Legal (m, n, k) by operand element. Source: PTX ISA 8.8, mma.sync, dense .f16 .bf16 .tf32 .s8 .e4m3 .e5m2."""
+              F8E4M3FN: ((16, 8, 32),), F8E5M2: ((16, 8, 32),), F64: ((8, 8, 4),)}  # fmt: skip
+"""Legal (m, n, k) by operand element. Source: PTX ISA 8.8, mma.sync, dense .f16 .bf16 .tf32 .s8 .e4m3 .e5m2 .f64."""
 
 CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
 
@@ -50,7 +51,9 @@ class MmaSync(Op):
     """Warp-wide D = A * B + C, A row-major, B column-major.
 
     f16, bf16: a vector<4x2xT>, b vector<2x2xT>, c vector<2x2xf32> (or f16) for (16, 8, 16). tf32: a vector<4x1xf32>,
-    b vector<2x1xf32> for (16, 8, 8) with `tf32Enabled`. Source: MLIR nvgpu.mma.sync; fragments PTX ISA, mma.sync.
+    b vector<2x1xf32> for (16, 8, 8) with `tf32Enabled`. i8: a vector<4x4xi8>, b vector<2x4xi8>, c vector<2x2xi32>,
+    which wraps; `signed` says how a and b are read (ours, upstream has signed only). f64: a, b vector<1x1xf64>,
+    c vector<1x2xf64> for (8, 8, 4). Source: MLIR nvgpu.mma.sync; fragments PTX ISA, mma.sync.
     """
 
     a = Operand()
@@ -58,6 +61,7 @@ class MmaSync(Op):
     c = Operand()
     mmaShape: Attr[tuple[int, ...]] = Attr(tuple)
     tf32Enabled = flag()
+    signed: Attr[tuple[bool, bool]] = Attr(tuple, (True, True))
     result = same_type_as("c")
     effect = WRITE  # convergent: all lanes must reach it together
 
@@ -73,6 +77,7 @@ class MmaSync(Op):
         for name, kind, size in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
             self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements a lane", name, size // 32)
         self.expect(a.element != F32 or self.tf32Enabled, "f32 operands need tf32Enabled")
+        self.expect(all(self.signed) or a.element == I8, "unsigned operands must be i8, are {}", a.element)
 
 
 @op("nvgpu.ldmatrix")

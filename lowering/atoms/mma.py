@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ir.dataclass import dataclass
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, TF32, FloatType
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, TF32, FloatType, IntType, Type
 from lowering.targets.target import Feature, Target
 
+Numeric = FloatType | IntType
 Pairs = tuple[tuple[int, int], ...]
 WARP = 32
 
@@ -25,12 +26,12 @@ class MmaAtom:
 
     Fragments map to (row, col) of the M x K, K x N and M x N operands and count elements, not b32 registers; elements
     narrower than 32 bits are packed in one register from the low register bits. `dtypes` are of A, B and C. `ptx` is
-    the mnemonic; `negates` names the operands whose sign costs nothing.
+    the mnemonic; `negates` names the operands whose sign costs nothing; `signed` says how integers of A and B are read.
     """
 
     name: str
     shape: tuple[int, int, int]
-    dtypes: tuple[FloatType, FloatType, FloatType]
+    dtypes: tuple[Numeric, Numeric, Numeric]
     features: frozenset[Feature]
     a: Fragment
     b: Fragment
@@ -39,6 +40,7 @@ class MmaAtom:
     source: str
     threads: int = WARP
     negates: frozenset[str] = frozenset()
+    signed: tuple[bool, bool] = (True, True)
 
     def __post_init__(self) -> None:
         m, n, k = self.shape
@@ -58,10 +60,25 @@ class MmaAtom:
         return a, b, c
 
     @property
+    def c_form(self) -> tuple[int, int]:
+        """Rows and columns of the accumulator of one thread: pairs of neighbouring columns."""
+        return 2 ** len(self.c.reg) // 2, 2
+
+    @property
     def flops(self) -> int:
         """Floating-point operations of one instruction over all its threads, a multiply-add counting as two."""
         m, n, k = self.shape
         return 2 * m * n * k * (1 if self.threads == WARP else WARP)
+
+    def scalar_rate(self, target: Target) -> float:
+        """Multiply-adds of an SM in one cycle, of an atom of one thread."""
+        rates = target.throughput
+        return {F64: rates.fma_f64, I32: rates.int_mul}.get(self.dtypes[2], rates.fma_f32)
+
+    def computes(self, a: Type, c: Type, signed: tuple[bool, bool]) -> bool:
+        """Does this scalar atom take operands of type `a`, widened to its own, into `c`?"""
+        alike = isinstance(a, IntType) == isinstance(self.dtypes[0], IntType)
+        return alike and c == self.dtypes[2] and signed == self.signed
 
     def legal(self, target: Target) -> bool:
         """Does the target accept it?"""
@@ -70,8 +87,8 @@ class MmaAtom:
     def cycles(self, target: Target) -> float:
         """SM cycles that one warp-wide instruction keeps its pipe busy."""
         if self.threads == 1:
-            return WARP / target.throughput.fma_f32
-        return self.flops / target.throughput.tensor[self.dtypes[0].name]
+            return WARP / self.scalar_rate(target)
+        return self.flops / target.throughput.tensor[str(self.dtypes[0])]
 
 
 def _warp_fragments(element_bits: int, k: int) -> tuple[Fragment, Fragment, Fragment]:
@@ -90,39 +107,71 @@ def _warp_fragments(element_bits: int, k: int) -> tuple[Fragment, Fragment, Frag
     return Fragment(a_lane, a_reg), Fragment(b_lane, b_reg), Fragment(c_lane, ((0, 1), (8, 0)))
 
 
-def _mma_sync(k: int, a: FloatType, b: FloatType, ptx_types: str, feature: Feature) -> MmaAtom:
-    fragments = _warp_fragments(a.width, k)
+def _mma_sync(k: int, a: FloatType, ptx_type: str, feature: Feature, c: FloatType = F32) -> MmaAtom:
+    """An atom of m16n8 with operands of one type; the accumulator is named where it is not f32."""
+    kinds, out = f"{ptx_type}.{ptx_type}", "f16" if c == F16 else "f32"
     return MmaAtom(
-        f"mma.sync.m16n8k{k}.{ptx_types}",
+        f"mma.sync.m16n8k{k}.{kinds}" + (".f16" if c == F16 else ""),
         (16, 8, k),
-        (a, b, F32),
+        (a, a, c),
         frozenset({feature}),
-        *fragments,
-        ptx=f"mma.sync.aligned.m16n8k{k}.row.col.f32.{ptx_types}.f32",
+        *_warp_fragments(a.width, k),
+        ptx=f"mma.sync.aligned.m16n8k{k}.row.col.{out}.{kinds}.{out}",
         source="PTX ISA, matrix fragments for mma; ptx.md section 3 (compared at 142 272 points)",
     )
 
 
-MMA_M16N8K16_F16 = _mma_sync(16, F16, F16, "f16.f16", Feature.MMA_SYNC)
-MMA_M16N8K16_BF16 = _mma_sync(16, BF16, BF16, "bf16.bf16", Feature.MMA_SYNC)
-MMA_M16N8K8_TF32 = _mma_sync(8, TF32, TF32, "tf32.tf32", Feature.MMA_SYNC)
-MMA_M16N8K32_E4M3 = _mma_sync(32, F8E4M3FN, F8E4M3FN, "e4m3.e4m3", Feature.MMA_FP8)
-MMA_M16N8K32_E5M2 = _mma_sync(32, F8E5M2, F8E5M2, "e5m2.e5m2", Feature.MMA_FP8)
+_SIGNS = {"s8.s8": (True, True), "s8.u8": (True, False), "u8.s8": (False, True), "u8.u8": (False, False)}
 
-_ONE = Fragment(((0, 0),) * 5, ())
-FMA_F32 = MmaAtom(
-    name="fma.rn.f32",
-    shape=(1, 1, 1),
-    dtypes=(F32, F32, F32),
-    features=frozenset(),
-    a=_ONE,
-    b=_ONE,
-    c=_ONE,
-    ptx="fma.rn.f32",
-    source="PTX ISA, fma; SASS FFMA negates any operand, so ptxas folds a neg.f32 into it",
-    threads=1,
-    negates=frozenset({"a", "b", "c"}),
+
+def _mma_integer(kinds: str, signed: tuple[bool, bool]) -> MmaAtom:
+    """An atom on bytes; sums wrap, as without .satfinite."""
+    return MmaAtom(
+        f"mma.sync.m16n8k32.{kinds}",
+        (16, 8, 32),
+        (I8, I8, I32),
+        frozenset({Feature.MMA_SYNC}),
+        *_warp_fragments(I8.width, 32),
+        ptx=f"mma.sync.aligned.m16n8k32.row.col.s32.{kinds}.s32",
+        source="PTX ISA, matrix fragments for mma.m16n8k32 .u8/.s8; ptx.md section 3",
+        signed=signed,
+    )
+
+
+def _scalar(name: str, a: Numeric, c: Numeric, ptx: str, source: str, **more: Any) -> MmaAtom:
+    """A multiply-add of one thread, for products that no tensor core takes; narrower operands are widened."""
+    one = Fragment(((0, 0),) * 5, ())
+    return MmaAtom(name, (1, 1, 1), (a, a, c), frozenset(), one, one, one, ptx, source, threads=1, **more)
+
+
+MMA_M16N8K16_F16 = _mma_sync(16, F16, "f16", Feature.MMA_SYNC)
+MMA_M16N8K16_BF16 = _mma_sync(16, BF16, "bf16", Feature.MMA_SYNC)
+MMA_M16N8K8_TF32 = _mma_sync(8, TF32, "tf32", Feature.MMA_SYNC)
+MMA_M16N8K32_E4M3 = _mma_sync(32, F8E4M3FN, "e4m3", Feature.MMA_FP8)
+MMA_M16N8K32_E5M2 = _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8)
+MMA_M8N8K4_F64 = MmaAtom(
+    name="mma.sync.m8n8k4.f64.f64",
+    shape=(8, 8, 4),
+    dtypes=(F64, F64, F64),
+    features=frozenset({Feature.MMA_SYNC}),
+    # A[lane/4][lane%4], B[lane%4][lane/4], C[lane/4][2 (lane%4) + register]
+    a=Fragment(((0, 1), (0, 2), (1, 0), (2, 0), (4, 0)), ()),
+    b=Fragment(((1, 0), (2, 0), (0, 1), (0, 2), (0, 4)), ()),
+    c=Fragment(((0, 2), (0, 4), (1, 0), (2, 0), (4, 0)), ((0, 1),)),
+    ptx="mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    source="PTX ISA, matrix fragments for mma.m8n8k4 with .f64; ptx.md section 3",
 )
+FMA_F32 = _scalar(
+    "fma.rn.f32", F32, F32, "fma.rn.f32",
+    "PTX ISA, fma; SASS FFMA negates any operand, so ptxas folds a neg.f32 into it",
+    negates=frozenset({"a", "b", "c"}),
+)  # fmt: skip
+FMA_F16 = _scalar("fma.rn.f32.f16", F16, F16, "fma.rn.f32", "as FMA_F32; the sum is rounded to f16 once, at the end")
+FMA_F64 = _scalar("fma.rn.f64", F64, F64, "fma.rn.f64", "PTX ISA, fma")
+MAD_I32 = tuple(
+    _scalar(f"mad.lo.s32.{kinds}", I8, I32, "mad.lo.s32", "PTX ISA, mad; operands extended first", signed=signed)
+    for kinds, signed in _SIGNS.items()
+)  # fmt: skip
 
 MMA_ATOMS: tuple[MmaAtom, ...] = (
     MMA_M16N8K16_F16,
@@ -130,10 +179,18 @@ MMA_ATOMS: tuple[MmaAtom, ...] = (
     MMA_M16N8K8_TF32,
     MMA_M16N8K32_E4M3,
     MMA_M16N8K32_E5M2,
+    _mma_sync(16, F16, "f16", Feature.MMA_SYNC, F16),
+    _mma_sync(32, F8E4M3FN, "e4m3", Feature.MMA_FP8, F16),
+    _mma_sync(32, F8E5M2, "e5m2", Feature.MMA_FP8, F16),
+    *(_mma_integer(kinds, signed) for kinds, signed in _SIGNS.items()),
+    MMA_M8N8K4_F64,
     FMA_F32,
+    FMA_F16,
+    FMA_F64,
+    *MAD_I32,
 )
 
 
-def atoms_for(target: Target, a: FloatType, b: FloatType, c: FloatType) -> list[MmaAtom]:
+def atoms_for(target: Target, a: Numeric, b: Numeric, c: Numeric) -> list[MmaAtom]:
     """The matrix instructions of a target for these operand and accumulator types."""
     return [atom for atom in MMA_ATOMS if atom.dtypes == (a, b, c) and atom.legal(target)]

@@ -215,6 +215,10 @@ class _Converter:
     def product(self, op: ct.MmaF, b: Builder) -> list[Value]:
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), fast_acc=op.fast_acc)]
 
+    def integer_product(self, op: ct.MmaI, b: Builder) -> list[Value]:
+        signed = (bool(op.signedness_lhs), bool(op.signedness_rhs))
+        return [b.value(nv_tileaa.Dot, *self.of(op.operands), **({} if all(signed) else {"signed": signed}))]
+
     def reduce(self, op: ct.Reduce, b: Builder) -> list[Value]:
         if len(op.operands) != 1:
             message = f"'{op.name}' of {len(op.operands)} operands is not supported yet"
@@ -266,5 +270,6 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.LoadPtr: _Converter.load_ptr,
     ct.StorePtr: _Converter.store_ptr,
     ct.MmaF: _Converter.product,
+    ct.MmaI: _Converter.integer_product,
     ct.Reduce: _Converter.reduce,
 }

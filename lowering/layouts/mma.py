@@ -117,39 +117,48 @@ def warp_grids(atom: MmaAtom, m: int, n: int, warps: int) -> tuple[tuple[int, in
 class FmaTile(NamedTuple):
     """A scalar-fma matmul: c is blocked; a (m x k) and b (k x n) are c's layout sliced, with all of k in registers.
 
-    Register order: a: k, then m bits of c. b: k, then n bits of c. c: n bits, then m bits.
+    Register order: a: k, then m bits of c. b: k, then n bits of c. c: n bits, then m bits. A batch comes last in each,
+    `held` products of it in one thread.
     """
 
     a: Layout
     b: Layout
     c: Layout
+    held: int
 
     def steps(self, k: int) -> list[tuple[int, int, int]]:
         """(a, b, c) element registers of every fma, k outermost."""
-        rows, cols = self.a.n_regs // k, self.b.n_regs // k
-        return [(i * k + x, j * k + x, i * cols + j) for x in range(k) for i in range(rows) for j in range(cols)]
+        rows, cols = self.a.n_regs // k // self.held, self.b.n_regs // k // self.held
+        return [
+            ((s * rows + i) * k + x, (s * cols + j) * k + x, (s * rows + i) * cols + j)
+            for x in range(k) for s in range(self.held) for i in range(rows) for j in range(cols)
+        ]  # fmt: skip
 
 
 @cache
-def fma_tile(m: int, n: int, k: int, warps: int) -> FmaTile:
+def fma_tile(m: int, n: int, k: int, warps: int, batch: int = 1) -> FmaTile:
     """Blocked layouts for an m x n x k product on scalar fma: near-square register tiles, lanes first along n."""
-    m_bits, n_bits, k_bits = log2(m), log2(n), log2(k)
-    held = max(0, m_bits + n_bits - LANE_BITS - log2(warps))
+    m_bits, n_bits, k_bits, s_bits = log2(m), log2(n), log2(k), log2(batch)
+    held = max(0, m_bits + n_bits + s_bits - LANE_BITS - log2(warps))
     n_held = min(n_bits, (held + 1) // 2)
     m_held = min(m_bits, held - n_held)
     n_held = min(n_bits, held - m_held)
-    n_reg, m_reg = _powers(1, 1 << n_held), _powers(1, 1 << m_held)
+    s_held = held - n_held - m_held
+    n_reg, m_reg, s_reg = (_powers(1, 1 << x) for x in (n_held, m_held, s_held))
     n_thread = [1 << x for x in range(n_held, n_bits)]
     m_thread = [1 << x for x in range(m_held, m_bits)]
-    threads: list[Pair] = [(0, x) for x in n_thread[:3]] + [(x, 0) for x in m_thread[:2]]
-    threads += [(0, x) for x in n_thread[3:]] + [(x, 0) for x in m_thread[2:]]
-    threads += [(0, 0)] * (LANE_BITS + log2(warps) - len(threads))
+    threads = [(0, 0, x) for x in n_thread[:3]] + [(0, x, 0) for x in m_thread[:2]]
+    threads += [(0, 0, x) for x in n_thread[3:]] + [(0, x, 0) for x in m_thread[2:]]
+    threads += [(1 << x, 0, 0) for x in range(s_held, s_bits)]
+    threads += [(0, 0, 0)] * (LANE_BITS + log2(warps) - len(threads))
 
-    def build(reg: list[int], bases: list[int], bits: int) -> Layout:
-        return Layout(tuple(reg), tuple(bases[:LANE_BITS]), tuple(bases[LANE_BITS:]), bits)
+    def build(reg: list[int], row: int, col: int, bits: int) -> Layout:
+        """`row` and `col`: elements from one row (column) of c to the next in this operand."""
+        bases = [s << bits | i * row | j * col for s, i, j in threads]
+        held = (*reg, *(s << bits for s in s_reg))
+        return Layout(held, tuple(bases[:LANE_BITS]), tuple(bases[LANE_BITS:]), bits + s_bits)
 
-    c_reg = n_reg + [x * n for x in m_reg]
-    c = build(c_reg, [row * n + col for row, col in threads], m_bits + n_bits)
-    a = build(_powers(1, k) + [x * k for x in m_reg], [row * k for row, _ in threads], m_bits + k_bits)
-    b = build(_powers(n, k) + n_reg, [col for _, col in threads], k_bits + n_bits)
-    return FmaTile(a, b, c)
+    c = build(n_reg + [x * n for x in m_reg], n, 1, m_bits + n_bits)
+    a = build(_powers(1, k) + [x * k for x in m_reg], k, 0, m_bits + k_bits)
+    b = build(_powers(n, k) + n_reg, 0, 1, k_bits + n_bits)
+    return FmaTile(a, b, c, 1 << s_held)

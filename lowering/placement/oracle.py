@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 
 from egraph.encode import Program
 from egraph.interner import Interner, Table
@@ -102,7 +103,7 @@ class LayoutOracle:
         self.features = features
         self.interner: Interner = program.interner
         self.warps = tuple(warps)
-        products = [op for op in program.source.values() if isinstance(op, ct.MmaF)]
+        products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
         folded = any(isinstance(op, ct.Reduce) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.layouts = Layouts()
@@ -111,6 +112,7 @@ class LayoutOracle:
             "ask_load": self._load,
             "ask_gather": self._gather,
             "ask_mma": self._mma,
+            "ask_mmai": self._mma_integer,
             "ask_permute_forward": self._permute_forward,
             "ask_permute": self._permute,
             "ask_permute_shared": self._permute_shared,
@@ -210,29 +212,41 @@ class LayoutOracle:
         for layout in self.anchors(kind, len(kind.shape) - 1):
             yield "gather_layout", (row[0], layout)
 
+    def _mma_integer(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """Products of bytes, whose signs are the last two columns of the question."""
+        a, b, c = (self.tile(ty) for ty in row[:3])
+        signed = (bool(row[3]), bool(row[4]))
+        for choice, *layouts in self._choices(a, b, c, signed):
+            yield "mmai_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
+
     def _mma(self, row: Row) -> Iterator[tuple[str, Row]]:
         a, b, c = (self.tile(ty) for ty in row)
+        for choice, *layouts in self._choices(a, b, c):
+            yield "mma_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
+        if Feature.WGMMA in self.features and prod(a.shape[:-2]) == 1:
+            for warps in self.warps:
+                if warps % WARPS_OF_GROUP == 0:
+                    yield from self._wgmma(row, a, b, c, warps // WARPS_OF_GROUP)
+
+    def _choices(
+        self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)
+    ) -> Iterator[tuple[MmaChoice, Layout, Layout, Layout]]:
+        """Instructions of a warp or a thread for operands of these types, with the layouts of A, B and C."""
         *batch, m, k = a.shape
-        n = b.shape[-1]
-        count = batch[0] if batch else 1
-        elements = (a.element, b.element, c.element)
+        n, count = b.shape[-1], prod(batch)
         for atom in MMA_ATOMS:
             if atom.threads == 1:
-                if count == 1 and isinstance(a.element, FloatType) and c.element == atom.dtypes[2]:
+                if atom.computes(a.element, c.element, signed):
                     for warps in self.warps:
-                        tile = fma_tile(m, n, k, warps)
-                        yield self._mma_row(row, MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c)
-            elif atom.dtypes == elements:
+                        tile = fma_tile(m, n, k, warps, count)
+                        yield MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c
+            elif atom.dtypes == (a.element, b.element, c.element) and atom.signed == signed:
                 for grid in self._grids(atom, m, n):
                     try:
                         tile = mma_tile(atom, m, n, k, *grid, count)
                     except LayoutError:
                         continue  # the atom does not fill the tile evenly: another one will
-                    yield self._mma_row(row, MmaChoice(atom, grid), tile.a, tile.b, tile.c)
-        if Feature.WGMMA in self.features and count == 1:
-            for warps in self.warps:
-                if warps % WARPS_OF_GROUP == 0:
-                    yield from self._wgmma(row, a, b, c, warps // WARPS_OF_GROUP)
+                    yield MmaChoice(atom, grid), tile.a, tile.b, tile.c
 
     def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[int, int]]:
         """Warp grids to try; where products feed products or rows are reduced, also the one that keeps rows in a warp:
@@ -290,10 +304,6 @@ class LayoutOracle:
                 except LayoutError:
                     continue  # no canonical layout: the other major is
                 yield self.layout_id(layout)
-
-    def _mma_row(self, row: Row, choice: MmaChoice, a: Layout, b: Layout, c: Layout) -> tuple[str, Row]:
-        ids = (self.layout_id(a), self.layout_id(b), self.layout_id(c))
-        return "mma_choice", (*row, self.interner.attributes.id(choice), *ids)
 
     # --- what operations do to layouts
 

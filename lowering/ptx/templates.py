@@ -515,8 +515,7 @@ def mma_sync(s: Selector, op: nvvm.MmaSync) -> None:
     for value in op.operands:
         s.register(value, uses)
     groups = ", ".join("{" + ", ".join(["%s"] * count) + "}" for count in (op.segments[2], *op.segments))
-    saturate = ".satfinite" if acc == "s32" else ""
-    s.emit(f"mma.sync.aligned.m{m}n{n}k{k}.row.col{saturate}.{kinds} {groups};", list(op.results), uses)
+    s.emit(f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{kinds} {groups};", list(op.results), uses)
 
 
 # Control and coordinates

@@ -170,7 +170,7 @@ class _Selector:
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "
                     f"{op.lhs.type} x {op.rhs.type} -> {op.acc.type} with {counts} warps",
-                    op.location, "use a tile of at least 16x8x16 with f16, bf16, tf32 or f32 operands and f32 acc",
+                    op.location, "convert the operands to f16, bf16 or f32",
                 )  # fmt: skip
 
     # --- classes

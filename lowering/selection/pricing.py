@@ -11,7 +11,7 @@ from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from egraph.terms import signatures
 from ir.core import Type
-from ir.types import I1, PartitionViewType, PointerType, TileType
+from ir.types import I1, FloatType, PartitionViewType, PointerType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, WARP, Cost, Machine
@@ -286,11 +286,12 @@ class Pricer:
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
         m, n, k = atom.shape
-        if isinstance(a, Layout) and isinstance(b, Layout) and atom.threads == 1:
-            if self.bits(self.owner[node.children[0]][0]) < 16:
+        if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
+            kind = cast(TileType, self.value_type(self.owner[node.children[0]][0])).element
+            if isinstance(kind, FloatType) and kind.width < 16:
                 return None  # no target widens f8 one element at a time
             operands = a.n_regs + b.n_regs
-            cost = work / self.target.throughput.fma_f32 + machine.instructions("convert", operands)
+            cost = work / atom.scalar_rate(self.target) + machine.instructions("convert", operands)
             return Price(Cost(alu=cost))
         count = work / (m * n * k)
         cycles = count * atom.cycles(self.target)
@@ -305,7 +306,9 @@ class Pricer:
         a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], layout))
         steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.literals[0]).atom.shape[2])
         fragments = self.registers(*first) + self.registers(*second)
-        if node.op == "p.mmaf":  # a warpgroup product has all of a register operand complete before it starts
+        if not node.op.startswith(
+            "p.wgmma"
+        ):  # a warpgroup product has all of a register operand complete before it starts
             fragments = min(fragments, -(-FRAGMENTS * fragments // steps))
         carried = any(each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ()))
         return fragments + (0 if carried else self.registers(accumulator[0], layout))
@@ -319,6 +322,7 @@ _PRICES: dict[str, Pricing] = {
     "p.copy": Pricer.copy,
     "p.shared_read": Pricer.shared_read,
     "p.mmaf": Pricer.product,
+    "p.mmai": Pricer.product,
     "p.wgmma": Pricer.product,
     "p.wgmma_rs": Pricer.product,
     "p.reduce": Pricer.reduce,

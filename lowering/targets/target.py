@@ -74,6 +74,7 @@ class Throughput:
     global_bytes: Rate
     fma_f32: Rate
     fma_f16: Rate
+    fma_f64: Rate
     int_add: Rate
     int_mul: Rate
     mufu: Rate

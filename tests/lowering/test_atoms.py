@@ -1,6 +1,8 @@
+from itertools import product
+
 import pytest
 
-from ir.types import BF16, F8E4M3FN, F16, F32, TF32
+from ir.types import BF16, F8E4M3FN, F16, F32, I8, I32, TF32
 from lowering.atoms import copy, mma
 from lowering.atoms.mma import FMA_F32, MMA_ATOMS, MMA_M16N8K16_F16, Fragment, MmaAtom, atoms_for
 from lowering.targets import ALL_TARGETS, Feature, target
@@ -34,6 +36,23 @@ def test_atoms_are_chosen_by_type_and_target():
     assert atoms_for(target("sm_80"), F8E4M3FN, F8E4M3FN, F32) == []
     assert len(atoms_for(target("sm_89"), F8E4M3FN, F8E4M3FN, F32)) == 1
     assert atoms_for(target("sm_86"), F32, F32, F32) == [FMA_F32]
+    assert [a.name for a in atoms_for(target("sm_80"), F16, F16, F16)] == [
+        "mma.sync.m16n8k16.f16.f16.f16",
+        "fma.rn.f32.f16",
+    ]
+    assert {a.signed for a in atoms_for(target("sm_80"), I8, I8, I32) if a.threads > 1} == set(
+        product((True, False), repeat=2)
+    )
+
+
+def test_scalar_atoms_widen_their_operands_and_keep_the_sum():
+    assert FMA_F32.computes(BF16, F32, (True, True))
+    assert not FMA_F32.computes(F16, F16, (True, True))
+    unsigned = next(a for a in MMA_ATOMS if a.name == "mad.lo.s32.u8.s8")
+    assert unsigned.computes(I8, I32, (False, True))
+    assert not unsigned.computes(I8, I32, (True, True))
+    assert not FMA_F32.computes(I8, F32, (True, True))
+    assert unsigned.cycles(target("sm_80")) == 32 / 64
 
 
 def test_a_fragment_that_does_not_fill_the_operand_is_refused():

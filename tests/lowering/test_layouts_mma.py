@@ -5,6 +5,8 @@ import pytest
 
 from lowering.atoms.mma import (
     FMA_F32,
+    MMA_ATOMS,
+    MMA_M8N8K4_F64,
     MMA_M16N8K8_TF32,
     MMA_M16N8K16_BF16,
     MMA_M16N8K16_F16,
@@ -12,7 +14,7 @@ from lowering.atoms.mma import (
 )
 from lowering.layouts import LayoutError, fma_tile, ldmatrix, mma_tile, swizzled, warp_grids
 
-SYNC = [MMA_M16N8K16_F16, MMA_M16N8K16_BF16, MMA_M16N8K8_TF32, MMA_M16N8K32_E4M3]
+SYNC = [atom for atom in MMA_ATOMS if atom.shape[:2] == (16, 8)]
 
 
 def fragment_element(fragment, cols, lane, reg):
@@ -42,7 +44,17 @@ def test_fragments_equal_their_closed_forms(atom):
             assert fragment_element(atom.c, 8, lane, i) == (g + 8 * (i >> 1), 2 * t + (i & 1))
 
 
-@pytest.mark.parametrize("atom", SYNC, ids=str)
+def test_the_double_fragment_equals_its_closed_form():
+    """ptx.md section 3: A[g][t], B[t][g], C[g][2t + i]."""
+    atom = MMA_M8N8K4_F64
+    for lane in range(32):
+        g, t = lane >> 2, lane & 3
+        assert fragment_element(atom.a, 4, lane, 0) == (g, t)
+        assert fragment_element(atom.b, 8, lane, 0) == (t, g)
+        assert [fragment_element(atom.c, 8, lane, i) for i in (0, 1)] == [(g, 2 * t), (g, 2 * t + 1)]
+
+
+@pytest.mark.parametrize("atom", [*SYNC, MMA_M8N8K4_F64], ids=str)
 def test_one_atom_tile_is_the_fragment(atom):
     m, n, k = atom.shape
     tile = mma_tile(atom, m, n, k, 1, 1)
@@ -114,11 +126,15 @@ def test_most_square_warp_tile_comes_first():
     assert warp_grids(MMA_M16N8K16_F16, 128, 32, 4)[0] == (4, 1)
 
 
-@pytest.mark.parametrize(("m", "n", "k", "warps"), [(32, 32, 4, 4), (8, 8, 8, 4), (64, 16, 2, 1), (1, 128, 4, 2)])
-def test_scalar_fma_tile_computes_the_product(m, n, k, warps):
+@pytest.mark.parametrize(
+    ("m", "n", "k", "warps", "batch"),
+    [(32, 32, 4, 4, 1), (8, 8, 8, 4, 1), (64, 16, 2, 1, 1), (1, 128, 4, 2, 1), (4, 8, 4, 4, 2), (2, 4, 8, 1, 64),
+     (32, 16, 2, 4, 8), (1, 1, 4, 4, 1024)],
+)  # fmt: skip
+def test_scalar_fma_tile_computes_the_product(m, n, k, warps, batch):
     rng = np.random.default_rng(7)
-    tile = fma_tile(m, n, k, warps)
-    a, b = rng.integers(-9, 9, (m, k)), rng.integers(-9, 9, (k, n))
+    tile = fma_tile(m, n, k, warps, batch)
+    a, b = rng.integers(-9, 9, (batch, m, k)), rng.integers(-9, 9, (batch, k, n))
     held_a, held_b = a.ravel()[tile.a.element_map()], b.ravel()[tile.b.element_map()]
     held_c = np.zeros(tile.c.element_map().shape, dtype=np.int64)
     for x, y, z in tile.steps(k):

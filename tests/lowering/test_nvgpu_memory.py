@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir.core import VerifyError, verify
+from ir.core import Block, VerifyError, verify
 from ir.dialects import arith, gpu, llvm, nvgpu, vector
 from tests.lowering.nvgpu_harness import (
     BF16,
@@ -317,3 +317,10 @@ def test_bfloat_constants_round_to_nearest_even() -> None:
         k.store(k.const(number, BF16), k.element(k.params[0], k.const(i), BF16))
     (got,) = run(k.ptx(), 1, 32, [np.ones(len(numbers), ml_dtypes.bfloat16)])
     assert (got.view(np.uint16) == np.array(numbers).astype(ml_dtypes.bfloat16).view(np.uint16)).all()
+
+
+def test_only_bytes_have_no_sign() -> None:
+    x, y, z = (Block([V((n, 2), F16)]).args[0] for n in (4, 2, 2))
+    made = nvgpu.MmaSync([x, y, z], [z.type], {"mmaShape": (16, 8, 16), "signed": (False, True)})
+    with pytest.raises(VerifyError, match="unsigned operands must be i8, are f16"):
+        made.verify()

@@ -11,7 +11,7 @@ from tests.programs.program import Program, add, random
 from tests.programs.writer import Tile, Writer
 
 Epilogue = Callable[[Tile], Tile]
-PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16}
+PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16, "f64": 2}
 """Elements of 16 bytes: pitches are promised to be multiples."""
 
 
@@ -31,6 +31,7 @@ def matmul(
     tolerance: float | None = None,
     padding: str | None = "zero",
     static: bool = False,
+    signed: tuple[bool, bool] = (True, True),
 ) -> None:
     """D[m, n] = epilogue(sum_k prologue(A) B): operands stored in the given order, the last index contiguous."""
     (tm, tn, tk), (m, n, k) = tile, size
@@ -69,13 +70,13 @@ def matmul(
         d = w.view(w.d, [sizes["m"], sizes["n"]], [w.ldd, 1], [tm, tn])
         bm, bn = w.ids[:2]
         steps = w.tiles(a)[a_order.index("k")]
-        with w.loop(0, steps, carried=[w.const(0.0, accumulator, tm, tn)]) as loop:
+        with w.loop(0, steps, carried=[w.const(0, accumulator, tm, tn)]) as loop:
             at = {"m": bm, "n": bn, "k": loop.counter}
             left = prologue(w.load(a, *[at[i] for i in a_order]))
             right = w.load(b, *[at[i] for i in b_order])
             left = left.T if a_order == "km" else left
             right = right.T if b_order == "nk" else right
-            loop.values = [w.dot(left, right, loop.values[0])]
+            loop.values = [w.dot(left, right, loop.values[0], signed=signed)]
         result = epilogue(loop.values[0])
         w.store(result if out == accumulator else result.to(out), d, bm, bn)
         return w.text()
@@ -86,12 +87,15 @@ def matmul(
         return [a, b, random((m + 1, ldd), out, 3), m, n, k, lda, ldb, ldd]
 
     def numpy_says(a: Any, b: Any, d: Any, *rest: Any) -> dict[int, Any]:
+        a, b = (x if each else x.view(np.uint8) for x, each in zip((a, b), signed, strict=True))
         a, b = (x[:-1, : extents[order[1]]].astype(np.float64) for x, order in ((a, a_order), (b, b_order)))
         left, right = a if a_order == "mk" else a.T, b.T if b_order == "nk" else b
         d[:m, :n] = (expected or np.matmul)(left, right)
         return {2: d}
 
-    allowed = {"f32": 2e-3, "f16": 2e-3, "bf16": 1.6e-2}[out] if tolerance is None else tolerance
+    allowed = (
+        {"f32": 2e-3, "f16": 2e-3, "bf16": 1.6e-2, "i32": 0.0, "f64": 1e-12}[out] if tolerance is None else tolerance
+    )
     known = padding == "zero" and (expected is not None or (epilogue(MARK) is MARK and prologue(MARK) is MARK))
     add(Program(name, source, arguments, (-(-m // tm), -(-n // tn)), numpy_says if known else None, allowed))
 
@@ -100,8 +104,8 @@ MARK: Any = object()
 
 
 def padded(data: Any, pitch: int) -> Any:
-    """Rows `pitch` apart and one more row, NaN in between: whoever reads beyond the array shows it."""
-    held = np.full((data.shape[0] + 1, pitch), np.nan, data.dtype)
+    """Rows `pitch` apart and one more row, NaN (17) in between: whoever reads beyond the array shows it."""
+    held = np.full((data.shape[0] + 1, pitch), 17 if data.dtype.kind == "i" else np.nan, data.dtype)
     held[: data.shape[0], : data.shape[1]] = data
     return held
 
@@ -139,6 +143,25 @@ matmul("matmul-f32-by-fma", (32, 32, 16), (40, 40, 24), "f32", tolerance=1e-5)
 matmul("matmul-f32-by-fma-straight", (64, 32, 16), (72, 40, 20), "f32", b_order="kn", tolerance=1e-5)
 matmul("matmul-f16-out", (64, 64, 32), (72, 72, 48), "f16", out="f16", tolerance=2e-3)
 matmul("matmul-bf16-out", (64, 64, 32), (72, 72, 48), "bf16", out="bf16")
+for shape in ((64, 64, 32), (128, 64, 64), (16, 32, 16)):
+    size = (shape[0] + 8, shape[1] + 8, 48)
+    matmul(f"matmul-f16-sum-{shape[0]}", shape, size, accumulator="f16", out="f16", tolerance=1e-2)
+matmul("matmul-f16-sum-straight", (64, 64, 32), (72, 72, 64), b_order="kn", accumulator="f16", tolerance=2e-2)
+matmul("matmul-f16-sum-by-fma", (8, 8, 8), (12, 12, 24), accumulator="f16", out="f16", tolerance=5e-3)
+for signed in ((True, True), (True, False), (False, True), (False, False)):
+    kinds = "".join("s" if each else "u" for each in signed)
+    integers: Any = {"kind": "i8", "out": "i32", "accumulator": "i32", "signed": signed}
+    matmul(f"matmul-i8-{kinds}", (64, 64, 64), (72, 72, 144), **integers)
+    matmul(f"matmul-i8-{kinds}-by-mad", (8, 16, 8), (12, 20, 24), **integers)
+integers = {"kind": "i8", "out": "i32", "accumulator": "i32"}
+matmul("matmul-i8-straight", (32, 64, 32), (40, 72, 80), b_order="kn", **integers)
+matmul("matmul-i8-both", (32, 32, 32), (40, 40, 48), a_order="km", b_order="kn", **integers)
+matmul("matmul-i8-wide", (128, 128, 64), (130, 136, 144), **integers)
+matmul("matmul-i8-odd-sizes", (64, 64, 32), (70, 67, 45), **integers)
+doubles: Any = {"kind": "f64", "out": "f64", "accumulator": "f64"}
+matmul("matmul-f64", (32, 32, 16), (40, 40, 48), **doubles)
+matmul("matmul-f64-straight", (32, 64, 8), (40, 72, 20), b_order="kn", **doubles)
+matmul("matmul-f64-by-fma", (4, 8, 2), (7, 9, 5), **doubles)
 matmul("matmul-narrow", (8, 8, 8), (12, 12, 8), "f32", tolerance=1e-5)
 matmul(
     "matmul-relu",
@@ -184,13 +207,14 @@ def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[i
     (tb, tm, tn, tk), (count, m, n, k) = tile, size
 
     def source() -> str:
-        w = Writer("batched", a=f"ptr<{kind}>", b=f"ptr<{kind}>", d="ptr<f32>")
+        w = Writer("batched", a=f"ptr<{kind}>", b=f"ptr<{kind}>", d="ptr<i32>" if kind == "i8" else "ptr<f32>")
         w.promise(a=16, b=16, d=16)
+        out = "i32" if kind == "i8" else "f32"
         a = w.view(w.a, [count, m, k], [m * k, k, 1], [tb, tm, tk])
         b = w.view(w.b, [count, k, n], [k * n, n, 1], [tb, tk, tn])
         d = w.view(w.d, [count, m, n], [m * n, n, 1], [tb, tm, tn])
         bm, bn, bb = w.ids
-        with w.loop(0, w.tiles(a)[2], carried=[w.const(0.0, "f32", tb, tm, tn)]) as loop:
+        with w.loop(0, w.tiles(a)[2], carried=[w.const(0, out, tb, tm, tn)]) as loop:
             left, right = w.load(a, bb, bm, loop.counter), w.load(b, bb, loop.counter, bn)
             loop.values = [w.dot(left, right, loop.values[0])]
         w.store(loop.values[0], d, bb, bm, bn)
@@ -200,7 +224,7 @@ def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[i
         return [
             random((count, m, k), kind, 1),
             random((count, k, n), kind, 2),
-            random((count, m, n), "f32", 3),
+            random((count, m, n), "i32" if kind == "i8" else "f32", 3),
         ]
 
     def expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
@@ -214,6 +238,10 @@ batched("batched-one", (1, 64, 64, 32), "f16", (3, 72, 72, 48))
 batched("batched-one-bf16", (1, 32, 64, 32), "bf16", (2, 40, 72, 40))
 batched("batched-two", (2, 32, 32, 16), "f16", (3, 40, 40, 24))
 batched("batched-one-f32", (1, 32, 32, 16), "f32", (2, 40, 40, 24))
+batched("batched-small", (4, 8, 8, 4), "f32", (7, 12, 12, 12))
+batched("batched-many", (64, 4, 2, 8), "f16", (70, 6, 4, 16))
+batched("batched-two-i8", (2, 32, 32, 32), "i8", (3, 40, 40, 48))
+batched("batched-small-i8", (16, 2, 4, 8), "i8", (20, 6, 8, 16))
 batched("batched-two-tf32", (2, 32, 32, 16), "tf32", (3, 40, 40, 24))
 
 

@@ -20,6 +20,7 @@ LONG_TAIL = re.compile(
     r"|^reduce-1d-i(8|16|64)|^reduce-(i1|2d-(bf16|i16|i8|i64))|^reduce-.*-(mul|min)|^reduce-1d-(2|64|128|4096)$"
     r"|^padding-.*-(f16|bf16)|^padding-(neg_zero|pos_inf)|^copy-(bf16|i8|i64)|-(bf16|tf32)-(both|a-trans|b-straight$)"
     r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
+    r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""
@@ -41,6 +42,12 @@ def test_program_of_the_long_tail(name: str) -> None:
 @pytest.mark.parametrize("target", ["sm_86", "sm_89"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
+    check(PROGRAMS[name], target)
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", ["matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64"])
+def test_products_for_other_targets(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 

@@ -11,14 +11,9 @@ from ir.types import F32, TileType
 from tests.programs.writer import Writer
 
 
-def f16_accumulator(w: Writer) -> None:
-    x = w.load(w.view(w.h, [64, 64], [64, 1], [64, 64]), 0, 0)
-    w.store(w.dot(x, x, accumulator="f16"), w.view(w.h, [64, 64], [64, 1], [64, 64]), 0, 0)
-
-
-def small_batch(w: Writer) -> None:
-    x = w.load(w.view(w.h, [4, 16, 16], [256, 16, 1], [4, 16, 16]), 0, 0, 0)
-    w.store(w.dot(x, x), w.view(w.f, [4, 16, 16], [256, 16, 1], [4, 16, 16]), 0, 0, 0)
+def f8_product(w: Writer) -> None:
+    x = w.load(w.view(w.q, [64, 64], [64, 1], [64, 64]), 0, 0)
+    w.store(w.dot(x, x), w.view(w.f, [64, 64], [64, 1], [64, 64]), 0, 0)
 
 
 def large_accumulator(w: Writer) -> None:
@@ -57,8 +52,7 @@ def two_tile_reduction(w: Writer) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
-    "f16 accumulator": (f16_accumulator, "mmaf", "no matrix instruction of sm_80 fits"),
-    "batch smaller than the warps": (small_batch, "mmaf", "no matrix instruction of sm_80 fits"),
+    "operands that the target has not": (f8_product, "mmaf", "no matrix instruction of sm_80 fits"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
@@ -71,8 +65,8 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_where_it_stands(name: str) -> None:
     write, op, message = REFUSED[name]
-    w = Writer("refused", h="ptr<f16>", f="ptr<f32>")
-    w.promise(h=16, f=16)
+    w = Writer("refused", h="ptr<f16>", f="ptr<f32>", q="ptr<f8E4M3FN>")
+    w.promise(h=16, f=16, q=16)
     write(w)
     text = w.text()
     with pytest.raises(UnsupportedError) as caught:

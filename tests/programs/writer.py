@@ -330,10 +330,20 @@ class Writer:
 
     # --- products, reductions, control
 
-    def dot(self, a: Tile, b: Tile, c: Tile | None = None, accumulator: str = "f32") -> Tile:
+    def dot(
+        self,
+        a: Tile,
+        b: Tile,
+        c: Tile | None = None,
+        accumulator: str = "f32",
+        signed: tuple[bool, bool] = (True, True),
+    ) -> Tile:
         shape = (*a.shape[:-1], b.shape[-1])
-        c = self.const(0.0, accumulator, *shape) if c is None else c
-        return self.op(ct.MmaF, a, b, c, types=[c.type])
+        c = self.const(0, accumulator, *shape) if c is None else c
+        if a.floating:
+            return self.op(ct.MmaF, a, b, c, types=[c.type])
+        lhs, rhs = map(ct.Signedness, signed)
+        return self.op(ct.MmaI, a, b, c, types=[c.type], signedness_lhs=lhs, signedness_rhs=rhs)
 
     def reduce(self, x: Tile, dim: int, kind: str) -> Tile:
         scalar = TileType((), x.type.element)

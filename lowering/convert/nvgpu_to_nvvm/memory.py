@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Protocol
+from typing import Protocol, cast
 
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
-from ir.types import I1, I8, I16, I32, I64, FloatType, VectorType
+from ir.types import I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
@@ -20,7 +20,7 @@ MMA_TYPES = {
     "bf16": "bf16",
     "f32": "tf32",
     "tf32": "tf32",
-    "i8": "s8",
+    "f64": "f64",
     "f8E4M3FN": "e4m3",
     "f8E5M2": "e5m2",
 }
@@ -135,13 +135,14 @@ def _source_size(e: Emitter, pred: Value, size: Value) -> Value:
 def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     """nvgpu.mma.sync -> nvvm.mma.sync."""
     a, b, acc = (c.registers(v) for v in op.operands)
-    kinds = [v.type for v in op.operands]
-    names = [k.element.name if isinstance(k, VectorType) and isinstance(k.element, FloatType) else "i8" for k in kinds]
-    accumulator = names[2] if names[2] in ("f16", "f32") else "s32"
+    names = [str(cast(VectorType, v.type).element) for v in op.operands]
+    first, second = (
+        MMA_TYPES.get(name, "s8" if signed else "u8") for name, signed in zip(names[:2], op.signed, strict=True)
+    )
     made = c.e.effect(
         nvvm.MmaSync, [*a, *b, *acc], [r.type for r in acc], (len(a), len(b), len(acc)), shape=op.mmaShape,
-        multiplicandAPtxType=MMA_TYPES[names[0]], multiplicandBPtxType=MMA_TYPES[names[1]],
-        accumulatorPtxType=accumulator,
+        multiplicandAPtxType=first, multiplicandBPtxType=second,
+        accumulatorPtxType="s32" if names[2] == "i32" else names[2],
     )  # fmt: skip
     c.define(op.results[0], made.results)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ir.core import Op, Region, Type, Value
 from ir.dialects import arith, gpu, math, nvgpu
-from ir.types import F32, GLOBAL_PTR, I1, I32, TF32, PointerType, TensorType
+from ir.types import F16, F32, GLOBAL_PTR, I1, I32, TF32, FloatType, PointerType, TensorType
 from lowering.atoms.mma import MmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
@@ -82,10 +82,11 @@ def product(
     batch, m, n, k = shape
     steps = mma_tile(atom, m, n, k, *grid, batch).steps()
     tf32 = a.element in (TF32, F32)
-    columns = 1 if tf32 else 32 // a.scalar_type.width
+    columns = 1 if tf32 else max(1, 32 // a.scalar_type.width)
     a_shape = (2 ** len(atom.a.reg) // columns, columns)
     b_shape = (2 ** len(atom.b.reg) // columns, columns)
-    c_shape = (2, 2)
+    c_shape = atom.c_form
+    more = {"tf32Enabled": True} if tf32 else {} if all(atom.signed) else {"signed": atom.signed}
     accumulators: dict[int, Value] = {s.c.start: c.group(s.c.start, c_shape) for s in steps}
     by_k = [[s for s in steps if s.k == j] for j in range(1 + max(s.k for s in steps))]
 
@@ -101,31 +102,46 @@ def product(
         for s in now:
             accumulators[s.c.start] = emitter.emit(
                 nvgpu.MmaSync, a.group(s.a.start, a_shape), b.group(s.b.start, b_shape), accumulators[s.c.start],
-                types=[accumulators[s.c.start].type], mmaShape=atom.shape, **({"tf32Enabled": True} if tf32 else {}),
+                types=[accumulators[s.c.start].type], mmaShape=atom.shape, **more,
             )  # fmt: skip
     return Grouped(emitter, layout, c.element, [accumulators[i] for i in sorted(accumulators)], c_shape)
 
 
 def scalar_product(
-    emitter: Emitter, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers, layout: Layout
-) -> Registers:
-    """a @ b + c by fma, k outermost; operands are widened to the accumulator's type as they are used."""
-    _, m, n, k = shape
-    element = c.scalar_type
-    sums = [c.scalar(i) for i in range(c.count)]
-    wide: dict[tuple[bool, int], Value] = {}
+    emitter: Emitter, atom: MmaAtom, shape: tuple[int, int, int, int], a: Registers, b: Registers, c: Registers,
+    layout: Layout,
+) -> Registers:  # fmt: skip
+    """a @ b + c by multiply-adds, k outermost; operands are widened as they are used, f16 sums are kept in f32."""
+    batch, m, n, k = shape
+    sum_type = F32 if c.element == F16 else c.scalar_type
+    wide: dict[tuple[int, int], Value] = {}
 
-    def widened(left: bool, i: int) -> Value:
-        source = a if left else b
-        if (left, i) not in wide:
-            value = source.scalar(i)
-            narrow = source.element not in (element, TF32)
-            wide[left, i] = emitter.emit(arith.ExtF, value, types=[element]) if narrow else value
-        return wide[left, i]
+    def widened(which: int, i: int) -> Value:
+        """Register i of a (0), b (1) or c (2) in the type of the sums."""
+        if (which, i) not in wide:
+            wide[which, i] = widen(emitter, (a, b, c)[which].scalar(i), sum_type, (*atom.signed, True)[which])
+        return wide[which, i]
 
-    for left, right, into in fma_tile(m, n, k, emitter.warps).steps(k):
-        sums[into] = emitter.emit(math.Fma, widened(True, left), widened(False, right), sums[into], types=[element])
-    return Held(emitter, layout, element, sums)
+    def add(x: Value, y: Value, into: Value) -> Value:
+        if isinstance(sum_type, FloatType):
+            return emitter.emit(math.Fma, x, y, into, types=[sum_type])
+        product = emitter.emit(arith.MulI, x, y, types=[sum_type])
+        return emitter.emit(arith.AddI, product, into, types=[sum_type])
+
+    sums = [widened(2, i) for i in range(c.count)]
+    for left, right, into in fma_tile(m, n, k, emitter.warps, batch).steps(k):
+        sums[into] = add(widened(0, left), widened(1, right), sums[into])
+    if c.element != sum_type:
+        sums = [emitter.emit(arith.TruncF, x, types=[c.element]) for x in sums]
+    return Held(emitter, layout, c.element, sums)
+
+
+def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
+    """A number in a wider type; tf32 is an f32 already."""
+    if value.type in (to, TF32):
+        return value
+    return emitter.emit(arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI,
+                        value, types=[to])  # fmt: skip
 
 
 def combiner(emitter: Emitter, region: Region) -> Combine:

@@ -22,7 +22,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.targets.target import Target
 
 Environment = dict[Value, Any]
-ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, mma.sync m16n8
+ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, wgmma.mma_async
 ATOMS = {atom.name: atom for atom in MMA_ATOMS}
 THREADS = {atom.name: atom.threads for atom in (*MMA_ATOMS, *WGMMA_ATOMS.values())}
 T = TypeVar("T")
@@ -329,7 +329,7 @@ class Expander:
         shape = (batch[0] if batch else 1, m, n, k)
         atom, layout = ATOMS[op.atom], layout_of(op.result)
         if atom.threads == 1:
-            result = compute.scalar_product(self.emitter, shape, a, b, c, layout)
+            result = compute.scalar_product(self.emitter, atom, shape, a, b, c, layout)
         else:
             result = compute.product(self.emitter, atom, shape, op.grid, a, b, c, layout)
         self.values[op.result] = result
@@ -484,7 +484,7 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
     made = loop.body.block.terminator.operands[argument.index - 1].op
     for op in loop.body.block.ops:
         if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made) and THREADS[op.atom] > 1:
-            return ACCUMULATOR
+            return ATOMS[op.atom].c_form if op.atom in ATOMS else ACCUMULATOR
     return None
 
 
