@@ -251,7 +251,7 @@ class TiledCopy(Op):
 
     The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
     array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
-    `after_store`: it comes after some store of this kernel, so only the agent that stores may make it. `tma`: the
+    `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the
     tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
     `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
     """
@@ -499,7 +499,7 @@ class CreateChannel(Op):
     """
 
     offset = Attr(int)
-    receivers = Attr(int)
+    receivers = Attr(int, 1)
     result = Result()
 
     effect = WRITE
@@ -529,7 +529,12 @@ class Receive(Op):
 
 @op("nv_tileas.async.fence")
 class AsyncFence(Op):
-    """What threads have written to shared memory becomes visible to instructions that read it asynchronously."""
+    """What threads have written to shared memory becomes visible to instructions that read it asynchronously.
+
+    `everywhere`: what they have written to global memory too.
+    """
+
+    everywhere = flag()
 
     effect = WRITE
 

@@ -10,9 +10,10 @@ Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised ma
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Block, Builder, Op, Region, Value
+from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dataclass import dataclass, field
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
@@ -39,18 +40,20 @@ class Agents:
     arguments: dict[Value, int]
     by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
+    channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
+    sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     loops: list[tuple[scf.For, int]] = field(default_factory=list[tuple[scf.For, int]])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> Plan | None:
+    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy], stages: int) -> Plan | None:
         """How the producer fills each tile of a loop's stage, None where it cannot make all of them."""
         fills: list[Fill] = []
         for copy in copies:
             fill = boxed(copy, self.arguments) or (threaded(copy) if self.by_threads else None)
-            if fill is None or copy.after_store:
+            if fill is None:
                 return None
             fills.append(fill)
-        plan = Plan(op, copies, fills)
+        plan = Plan(op, copies, fills, stages)
         return plan if Boundary(self.ops, [*(job.plan for job in self.jobs), plan]).legal else None
 
     def map_number(self, record: dict[str, Any]) -> int:
@@ -63,18 +66,19 @@ class Agents:
         """End the common part with the agents."""
         plans = [job.plan for job in self.jobs]
         boundary = Boundary(self.ops, plans)
-        zero, one = (self.common.value(arith.Constant, types=[I32], value=n) for n in (0, 1))
         values = self.share(boundary, consumer, rewriter.values)
-        by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
-        channels = self.hand_over(boundary, rewriter, WARPGROUP if by_threads else 1, zero, one)
-        producer = Producer(boundary, self.jobs, values, channels, zero, self.map_number)
+        channels = self.hand_over(boundary, rewriter)
+        producer = Producer(boundary, self.jobs, values, channels, self.zero, self.map_number)
         block = Block()
         producer.block(self.ops, Builder(block, self.common.location))
         for loop, slot in (*producer.loops, *self.loops):
-            outs = loop.results[slot - 3 : slot - 1]
-            thread(loop, [slot, slot + 1], outs)
-        for each in producer.receives:
-            alternate(each, 1, one)
+            thread(loop, [slot, slot + 1], loop.results[slot - 3 : slot - 1])
+        one = self.common.value(arith.Constant, types=[I32], value=1)
+        for each in (*self.sends, *producer.receives):
+            alternate(each, each.operands.index(self.zero), one)
+        by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
+        for channel in self.channels:
+            channel.attributes["receivers"] = WARPGROUP if by_threads else 1
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         units = map_units([demand(each) for each in agents], target, self.common.location)
         self.common.add(
@@ -98,45 +102,53 @@ class Agents:
             shared.update((r, values[r]) for r in op.results)
         return shared
 
-    def hand_over(
-        self, boundary: Boundary, rewriter: Rewriter, receivers: int, zero: Value, one: Value
-    ) -> dict[Value, Value]:
+    def hand_over(self, boundary: Boundary, rewriter: Rewriter) -> dict[Value, Value]:
         """A channel for each value that the consumers tell the producer; they send it where they have made it."""
         channels: dict[Value, Value] = {}
         for source in (v for v, way in boundary.ways.items() if way is Way.HANDED):
-            offset = align(rewriter.free, BARRIER_BYTES)
-            rewriter.free = offset + SCALAR_BYTES + 2 * BARRIER_BYTES
-            kind = nv_tileas.ChannelType(source.type)
-            channels[source] = channel = self.common.value(
-                nv_tileas.CreateChannel, types=[kind], offset=offset, receivers=receivers
-            )
             value = rewriter.values[source]
             made = value.op
             if made is None or made.parent is None:
                 raise TypeError(f"{source} is not made by an op of the consumers")
-            send = nv_tileas.Send((channel, value, zero), (), location=made.location)
+            channels[source] = channel = self.channel(source.type, rewriter)
+            send = nv_tileas.Send((channel, value, self.zero), (), location=made.location)
             block = send.parent = made.parent
             block.ops.insert(block.ops.index(made) + 1, send)
-            alternate(send, 2, one)
+            self.sends.append(send)
         return channels
+
+    def channel(self, kind: Type, rewriter: Rewriter) -> Value:
+        """A place for a scalar in shared memory."""
+        offset = align(rewriter.free, BARRIER_BYTES)
+        rewriter.free = offset + SCALAR_BYTES + 2 * BARRIER_BYTES
+        self.channels.append(
+            self.common.add(nv_tileas.CreateChannel, types=[nv_tileas.ChannelType(kind)], offset=offset)
+        )
+        return self.channels[-1].result
+
+    @cached_property
+    def zero(self) -> Value:
+        """What states begin with."""
+        return self.common.value(arith.Constant, types=[I32], value=0)
 
 
 class Consumer:
     """A consumer's loop over a ring that the producer fills."""
 
-    def __init__(self, scheduler: Scheduler, agents: Agents, op: scf.For, copies: list[nv_tileas.TiledCopy]):
+    def __init__(self, scheduler: Scheduler, agents: Agents, plan: Plan):
         self.scheduler = scheduler
         self.agents = agents
-        self.op = op
-        self.copies = copies
+        self.plan = plan
+        self.copies = plan.copies
 
-    def build(self, plan: Plan, stages: int, b: Builder) -> None:
+    def build(self, b: Builder) -> None:
         """The loop here, and its job for the producer."""
-        op, body, scheduler, fills = self.op, self.op.body.block, self.scheduler, plan.fills
+        scheduler, plan = self.scheduler, self.plan
+        op, body, fills, stages = plan.loop, plan.loop.body.block, plan.fills, plan.stages
         rewriter = scheduler.rewriter
         buffers = scheduler.ring(self.copies, stages, self.agents.common)
         pipeline = self.pipeline(fills, stages)
-        self.agents.jobs.append(Job(plan, buffers, pipeline, stages))
+        self.agents.jobs.append(Job(plan, buffers, pipeline, self.stored(b) if plan.after_store else None))
         flying = in_flight(body, self.copies)
         if flying is not None:
             flying[0].attributes["pending"] = 1
@@ -146,6 +158,8 @@ class Consumer:
         rewriter.values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
         first = body.ops.index(self.copies[0])
+        if any(isinstance(each, nv_tileas.TiledCopy) and each not in self.copies for each in body.ops):
+            inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
         scheduler.inner(body.ops[:first], inside)
         inside.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
         if read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in fills):
@@ -162,7 +176,7 @@ class Consumer:
             inside.add(nv_tileas.ConsumerRelease, pipeline, previous, later, types=(), segments=(1, 1, 1))
         ends = scheduler.values(body.terminator.operands)
         inside.add(scf.Yield, *ends, *advance(inside, stage, phase, stages), stage, types=())
-        zero = self.agents.common.value(arith.Constant, types=[I32], value=0)
+        zero = self.agents.zero
         inits = [*scheduler.values(op.init), zero, zero, zero]
         made = b.add(
             scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
@@ -179,10 +193,19 @@ class Consumer:
                 last = made.results[-1]
                 b.add(nv_tileas.ConsumerRelease, pipeline, last, ran, types=(), segments=(1, 1, 1))
 
+    def stored(self, b: Builder) -> Value:
+        """Tell the producer that what its copies come after has been stored: a barrier stands behind it already."""
+        zero, channel = self.agents.zero, self.agents.channel(I32, self.scheduler.rewriter)
+        b.location = self.plan.loop.location
+        b.add(nv_tileas.AsyncFence, types=(), everywhere=True)
+        news = b.value(arith.Constant, types=[I32], value=1)
+        self.agents.sends.append(b.add(nv_tileas.Send, channel, news, zero, types=()))
+        return channel
+
     def pipeline(self, fills: list[Fill], stages: int) -> Value:
         """The barriers of the ring."""
         rewriter = self.scheduler.rewriter
-        ops = self.op.body.block.ops
+        ops = nested(self.plan.loop.body.block)
         plain = any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops)
         warps = rewriter.func.warps
         offset = rewriter.free
@@ -193,9 +216,14 @@ class Consumer:
         )  # fmt: skip
 
 
+def nested(body: Block) -> list[Op]:
+    """All ops of a loop's body, those of loops and branches in it included."""
+    return [each for op in body.ops for each in op.walk()]
+
+
 def read_asynchronously(body: Block) -> bool:
     """Does a warpgroup product of this body read shared memory?"""
-    return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in body.ops)
+    return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in nested(body))
 
 
 def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.Dot, int] | None:
@@ -204,19 +232,16 @@ def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.D
     Its operands must come from shared memory alone, all of them from the ring: a buffer that the consumers fill
     themselves is written again at once. Nothing else in the body may touch the accumulator.
     """
-    products = [each for each in body.ops if isinstance(each, nv_tileas.Dot)]
-    if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in body.ops):
+    ops = nested(body)
+    products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
+    if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in ops):
         return None
-    if any(isinstance(each, nv_tileas.TiledCopy) and each not in ring for each in body.ops):
+    if any(isinstance(each, nv_tileas.TiledCopy) and each not in ring for each in ops):
         return None
-    dot = products[0]
-    users = [each for each in body.ops[:-1] if dot.c in each.operands or dot.result in each.operands]
-    carried = body.args[1:]
+    dot, end, carried = products[0], body.terminator, body.args[1:]
+    users = [each for each in ops if each is not end and (dot.c in each.operands or dot.result in each.operands)]
     if not dot.atom.startswith("wgmma") or not dot.atom.endswith(".ss") or users != [dot] or dot.c not in carried:
         return None
     place = carried.index(dot.c)
-    return (
-        (dot, place)
-        if body.terminator.operands.count(dot.result) == 1 and (body.terminator.operands[place] is dot.result)
-        else None
-    )
+    alone = end.operands.count(dot.result) == 1 and end.operands[place] is dot.result
+    return (dot, place) if alone else None

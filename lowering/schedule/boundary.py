@@ -2,7 +2,8 @@
 
     computed again   counters, tile indices, views; loads that no store of the kernel comes before or after
     in common        a scalar loaded before anything is written: loaded before the agents part, seen by both
-    handed over      any other scalar: a consumer sends it through shared memory where it is made
+    handed over      any other scalar: a consumer sends it through shared memory where it is made; so is, without a
+                     value, the news that what a ring's copies come after has been stored
 The producer keeps the loops and branches around its copies (the spine) and what of them it needs: a slice of the
 program. Both agents come by their waits in the order of the source, so none waits for what stands behind its own wait.
 Source: the seeds' ResolveAgentBoundary and MaterializeSchedule; program slicing after Weiser (1981).
@@ -23,11 +24,17 @@ from lowering.schedule.states import enclosing
 
 @dataclass
 class Plan:
-    """A loop whose copies a producer makes, and how it makes each."""
+    """A loop whose copies a producer makes into a ring of `stages`, and how it makes each."""
 
     loop: scf.For
     copies: list[nv_tileas.TiledCopy]
     fills: list[Fill]
+    stages: int
+
+    @property
+    def after_store(self) -> bool:
+        """Does it read what the consumers have stored before the loop?"""
+        return any(copy.after_store for copy in self.copies)
 
     def inputs(self) -> list[Value]:
         """What its copies are told: their tile's coordinates, and the view where threads copy."""

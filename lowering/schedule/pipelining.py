@@ -19,6 +19,7 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
+from lowering.schedule.boundary import Plan
 from lowering.schedule.rings import align, slice_of, tile_of
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
@@ -188,14 +189,18 @@ class Scheduler:
         copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous and not c.ordered]
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = min((c.stages for c in ahead), default=0)
-        depth = min((c.stages for c in copies), default=0)
-        plan = self.agents.plan(op, copies) if depth >= MIN_STAGES else None
+        plan = self.plan(op, copies) or self.plan(op, ahead)
         if plan is not None:
-            Consumer(self, self.agents, op, copies).build(plan, depth, b)
+            Consumer(self, self.agents, plan).build(b)
         elif not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:
             _Pipeline(self, op, ahead, stages).build(b)
+
+    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> Plan | None:
+        """A producer for these copies of a loop, None where there is none."""
+        stages = min((c.stages for c in copies), default=0)
+        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES else None
 
     def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
         """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""

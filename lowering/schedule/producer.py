@@ -25,7 +25,7 @@ class Job:
     plan: Plan
     buffers: list[Value]
     pipeline: Value
-    stages: int
+    stored: Value | None  # the channel that tells when what the copies read has been stored
 
 
 class Producer:
@@ -81,6 +81,8 @@ class Producer:
     def loop(self, op: scf.For, b: Builder) -> None:
         """A loop with the carried values that are needed, and with the stage and parity of its job."""
         body, job = op.body.block, self.jobs.get(op)
+        if job and job.stored:
+            self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
         kept = [i for i, argument in enumerate(body.args[1:]) if argument in self.boundary.needed]
         inits = [*self.known([op.init[i] for i in kept]), *([self.zero, self.zero] if job else [])]
         inner = Block([op.lower.type, *(v.type for v in inits)])
@@ -92,7 +94,7 @@ class Producer:
         self.block(body.ops[:-1], inside)
         ends = self.known([body.terminator.operands[i] for i in kept])
         if job:
-            ends += advance(inside, *self.turns[op], job.stages)
+            ends += advance(inside, *self.turns[op], job.plan.stages)
         inside.add(scf.Yield, *ends, types=())
         b.location = op.location
         made = b.add(

@@ -23,9 +23,6 @@ from tests.programs.program import check, simulate
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
-ONE_AGENT = ("agents-tile-stored-before", "agents-tile-tells-tile")
-"""Programs in which a producer could not run ahead."""
-
 COPIED = ("agents-expert",)
 """Programs in which the threads of the producer copy."""
 
@@ -44,6 +41,11 @@ CROSSING = {
     "agents-scratch-before": (0, 0),
     "agents-scratch-in-a-branch": (0, 0),
     "agents-stored-before": (1, 0),
+    "agents-tile-stored-before": (1, 0),
+    "agents-stored-each-round": (1, 0),
+    "agents-tile-tells-tile": (0, 0),
+    "agents-filled-by-consumers": (0, 0),
+    "agents-seen-in-a-branch": (0, 0),
     "agents-read-then-overwritten": (0, 1),
     "agents-persistent": (0, 0),
     "agents-persistent-table": (0, 0),
@@ -51,7 +53,7 @@ CROSSING = {
     "agents-in-a-branch": (0, 1),
     "agents-two-loops": (0, 0),
 }
-"""Scalars handed over through shared memory, and scalars loaded before the agents part."""
+"""Scalars (or the news of a store) handed over through shared memory, and scalars loaded before the agents part."""
 
 
 @cache
@@ -72,12 +74,12 @@ def all_of(root: Op, kind: type[Op]) -> list[Any]:
 
 @pytest.mark.parametrize("name", sorted(AGENTS))
 def test_program(name: str) -> None:
-    """Right numbers and no hazard; a producer wherever one can run ahead."""
+    """Right numbers and no hazard; all have a producer."""
     func = scheduled(compiled(name))
     verify(func)
     switches = all_of(func, nv_tileas.AgentSwitch)
     producer = "copy" if name in COPIED else "produce"
-    assert [s.roles for s in switches] == ([] if name in ONE_AGENT else [("consume", producer)])
+    assert [s.roles for s in switches] == [("consume", producer)]
 
 
 @pytest.mark.parametrize("name", sorted(CROSSING))
@@ -123,6 +125,10 @@ MUTATIONS = {
         "agents-persistent-ordered", r"(st\.shared\.b32 \[\S+\], %r\d+;)\n(\s*mbarrier\.arrive\S+ _, \S+;)", r"\2\n\1",
     ),
     "parity of the receiver never flips": ("agents-persistent-ordered", r"xor\.b32 (%r\d+), \1, 1;", ""),
+    "producer does not wait for what it reads to be stored": (
+        "agents-tile-stored-before", r"\$W\d+:\n.*try_wait.*\n.*bra \$W\d+;(?=\n\s*ld\.shared\.b32)", "",
+    ),
+    "stores are not fenced for tensor copies": ("agents-tile-stored-before", r"fence\.proxy\.async;", ""),
     "last stage of a run is not released": (
         "agents-persistent", r"(wait_group\.sync\.aligned 0;(?:\n.*){2,4}?\n).*mbarrier\.arrive.*", r"\1",
     ),

@@ -150,6 +150,30 @@ def from_the_result(p: Product) -> None:
     p.w.store(loop.values[0], p.d, p.w.ids[0], 0)
 
 
+def filled_by_consumers(p: Product) -> None:
+    """Tiles of B overhang and are padded with -0, which only the consumers' own threads can write."""
+    rows = p.w.view(p.w.b, [DEEP - 7, N], [N, 1], [K, N], "neg_zero")
+    with p.w.loop(0, DEEP // K, carried=[p.zeros()]) as loop:
+        right = p.w.load(rows, loop.counter, 0)
+        loop.values = [p.w.dot(p.w.load(p.a, p.w.ids[0], loop.counter), right, loop.values[0])]
+    p.w.store(loop.values[0], p.d, p.w.ids[0], 0)
+
+
+def seen_in_a_branch(p: Product) -> None:
+    """One round stores the sum so far: the products may not be in flight then."""
+    below = p.w.view(p.w.d, [p.w.rows, N], [N, 1], [M, N])
+    with p.w.loop(0, DEEP // K, carried=[p.zeros()]) as loop:
+        c = p.step(p.w.ids[0], loop.counter, loop.values[0])
+
+        def keep() -> list[Tile]:
+            p.w.store(c, below, p.w.ids[0] + 2, 0)
+            return []
+
+        p.w.branch(loop.counter.eq(2), keep, list)
+        loop.values = [c]
+    p.w.store(loop.values[0], p.d, p.w.ids[0], 0)
+
+
 def tile_tells_tile(p: Product) -> None:
     """Which tile of B is next depends on the tile of A: a producer of both could not bring the first alone."""
     with p.w.loop(0, DEEP // K, carried=[p.zeros()]) as loop:
@@ -209,6 +233,20 @@ def tile_stored_before(p: Product) -> None:
         left = p.w.load(p.a, p.w.ids[0], loop.counter, token=done)
         loop.values = [p.w.dot(left, p.w.load(p.b, loop.counter, 0), loop.values[0])]
     p.w.store(loop.values[0], p.d, p.w.ids[0], 0)
+
+
+def stored_each_round(p: Product) -> None:
+    """Each round halves a tile of A and then reads A again: store, loop and next store in the order of their tokens."""
+    row = p.w.ids[0]
+    with p.w.loop(0, 3, carried=[p.zeros(), p.w.token]) as rounds:
+        a, read = p.w.load_token(p.a, row, 0, token=rounds.values[1])
+        stored = p.w.store(a * 0.5, p.a, row, 0, token=read)
+        with p.w.loop(0, DEEP // K, carried=[rounds.values[0], stored]) as loop:
+            left, seen = p.w.load_token(p.a, row, loop.counter, token=stored)
+            c = p.w.dot(left, p.w.load(p.b, loop.counter, 0), loop.values[0])
+            loop.values = [c, p.w.join(loop.values[1], seen)]
+        rounds.values = loop.values
+    p.w.store(rounds.values[0], p.d, row, 0)
 
 
 def persistent(p: Product) -> None:
@@ -294,6 +332,14 @@ def rings(a: Any, b: Any) -> Any:
     return c
 
 
+def halved(a: Any, b: Any) -> Any:
+    c = np.zeros((M, N))
+    for _ in range(3):
+        a[:, :K] /= 2
+        c = c + a @ b
+    return c
+
+
 def rounds(a: Any, b: Any, d: Any, table: Any) -> dict[str, Any]:
     for block in range(1):
         for _ in range(6):
@@ -335,6 +381,16 @@ agents(
 agents(
     "agents-from-the-result", from_the_result, lambda a, b, d, t, s: fill(d, TWO, [by_sign(a[i], b, i) for i in TWO])
 )
+agents(
+    "agents-filled-by-consumers", filled_by_consumers,
+    lambda a, b, d, t, s: fill(d, TWO, [a[i][:, :-7] @ b[:-7] for i in TWO]),
+)  # fmt: skip
+agents(
+    "agents-seen-in-a-branch", seen_in_a_branch,
+    lambda a, b, d, t, s: fill(
+        d, range(4), [a[i] @ b for i in TWO] + [a[i][:, : 3 * K] @ b[: 3 * K] for i in TWO]
+    ),
+)  # fmt: skip
 agents(
     "agents-tile-tells-tile", tile_tells_tile,
     lambda a, b, d, t, s: fill(d, TWO, [sum(told(a[i], b, k) for k in range(DEEP // K)) for i in TWO]),
@@ -384,3 +440,6 @@ agents(
     ),
 )  # fmt: skip
 agents("agents-ring-around-ring", ring_around_ring, lambda a, b, d, t, s: fill(d, TWO, [rings(a[i], b) for i in TWO]))
+agents(
+    "agents-stored-each-round", stored_each_round, lambda a, b, d, t, s: fill(d, TWO, [halved(a[i], b) for i in TWO])
+)

@@ -137,7 +137,7 @@ def consumer_release(x: Expander, op: nv_tileas.ConsumerRelease) -> None:
 
 def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
     """fence.proxy.async."""
-    x.emitter.effect(nvgpu_hopper.FenceProxyAsync)
+    x.emitter.effect(nvgpu_hopper.FenceProxyAsync, everywhere=op.everywhere)
 
 
 def product(
