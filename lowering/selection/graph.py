@@ -86,6 +86,7 @@ class _Selector:
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
+        self.held_classes: dict[tuple[int, int], int] = {}
         self.peaks: dict[str, Peak] = {}
         self.buildable = buildable(self.frozen, self.stands)
 
@@ -162,7 +163,7 @@ class _Selector:
         for node in self.frozen.nodes:
             if node.op in PRODUCTS:
                 place, layout = self.owner[node.cls]
-                site = Site(layout, self.oracle.layout(layout).n_warps, False)
+                site = Site(layout, self.oracle.layout(layout).n_warps, -1)
                 legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
@@ -234,6 +235,17 @@ class _Selector:
         if found is None:
             found = peak.levels[amount] = self.new_class(f"{amount} of {row}")
         return [found]
+
+    def held(self, row: int, placed: int) -> int:
+        """What a node takes as a child that keeps a tile from before its loop in registers: once for all such nodes."""
+        found = self.held_classes.get((row, placed))
+        if found is None:
+            found = self.held_classes[row, placed] = self.new_class(
+                f"value {self.owner[placed][0]} held through a loop"
+            )
+            use = {row: float(self.pricer.registers(*self.owner[placed]))}
+            self.builder.add("held", found, resource=self.rows.use(use))
+        return found
 
     # --- effects
 
@@ -404,7 +416,7 @@ class _Selector:
             below = [c for c in node.children if self.frozen.sort[c] == "P"]
             if self.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
-                    price = self.pricer.price(node, value, Site(layout, warps, bool(deps)))
+                    price = self.pricer.price(node, value, Site(layout, warps, loop))
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, loop, self.trip_product(deps))
 
@@ -433,6 +445,7 @@ class _Selector:
             children = [*children, *self.peak(self.scratch_row(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):
                 children += self.peak(self.rows.names[row], price.registers)
+                children += [self.held(row, placed) for placed in price.held]
             if price.buffer and not ring:
                 use = {0: price.buffer, 1: price.buffer}
         for stages in STAGES if ring and price is not None else (1,):

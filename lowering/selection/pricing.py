@@ -9,6 +9,7 @@ from typing import cast
 
 from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
+from egraph.skeleton import For
 from egraph.terms import signatures
 from ir.core import Type
 from ir.types import I1, FloatType, PartitionViewType, PointerType, TileType
@@ -24,32 +25,42 @@ from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
-from lowering.selection.choices import Place
+from lowering.selection.choices import PRODUCTS, Place
 from lowering.selection.hints import loads_without_tma
 from lowering.targets import Feature, Target
 
 SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
+READS = frozenset(("p.shared_read", "p.load_view", "p.load_ptr", "p.constant", "p.splat", "p.iota"))
+WHOLE = frozenset((*PRODUCTS, "p.reduce", "p.carry", "p.res", "p.branch", "cvt"))  # made as a whole tile
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops."""
+    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops;
+    placed classes made before the loop that stay in registers all through it.
+    """
 
     cost: Cost
     buffer: int = 0
     scratch: int = 0
     registers: int = 0
+    held: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a node stands: layout of its class, warps of the CTA, whether in a loop."""
+    """Where a node stands: layout of its class, warps of the CTA, the innermost loop or -1."""
 
     layout: int
     warps: int
-    looped: bool
+    loop: int
+
+    @property
+    def looped(self) -> bool:
+        """Does it stand in a loop?"""
+        return self.loop >= 0
 
 
 class Pricer:
@@ -69,6 +80,9 @@ class Pricer:
         self.target = target
         self.forbid = forbid
         self.owner = owner
+        loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
+        self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
+        self._streams: dict[int, bool] = {}
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         self.without_tma = loads_without_tma(saturated, target)
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
@@ -298,20 +312,48 @@ class Pricer:
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        return Price(Cost(tensor=cycles, alu=issued), registers=self.live(node, site.layout))
+        registers, held = self.live(node, site)
+        return Price(Cost(tensor=cycles, alu=issued), registers=registers, held=held)
 
-    def live(self, node: Node, layout: int) -> int:
-        """Registers of a product beside what loops carry: fragments, and the accumulator unless a loop carries it."""
+    def live(self, node: Node, site: Site) -> tuple[int, tuple[int, ...]]:
+        """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
+
+        The result takes the place of what its loop carries where it is carried on. An operand read from shared memory
+        comes and goes in steps of k; a computed one is there as a whole, and so is a register operand of a warpgroup
+        product, which must be complete before it starts.
+        """
         first, second, accumulator = (self.owner[c] for c in node.children)
-        a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], layout))
+        a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], site.layout))
         steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.literals[0]).atom.shape[2])
-        fragments = self.registers(*first) + self.registers(*second)
-        if not node.op.startswith(
-            "p.wgmma"
-        ):  # a warpgroup product has all of a register operand complete before it starts
-            fragments = min(fragments, -(-FRAGMENTS * fragments // steps))
-        carried = any(each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ()))
-        return fragments + (0 if carried else self.registers(accumulator[0], layout))
+        fragments, held = 0, list[int]()
+        for child, (value, layout) in zip(node.children, (first, second), strict=False):
+            registers = self.registers(value, layout)
+            if registers and site.loop >= 0 and not self.frozen.analysis.get("deps", {}).get(value, 0) >> site.loop & 1:
+                held.append(child)
+            elif not node.op.startswith("p.wgmma") and self.streams(child):
+                fragments += min(registers, -(-FRAGMENTS * registers // steps))
+            else:
+                fragments += registers
+        carried = self.owner[node.cls][0] in self.yields or any(
+            each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ())
+        )
+        return fragments + (0 if carried else self.registers(accumulator[0], site.layout)), tuple(held)
+
+    def streams(self, placed: int) -> bool:
+        """May this operand be made piece by piece, from memory? Not what products, reductions and loops leave."""
+        found = self._streams.get(placed)
+        if found is None:
+            self._streams[placed] = False  # while it is asked for: a cycle adds nothing
+            nodes = self.frozen.by_class.get(placed, ())
+            found = self._streams[placed] = any(map(self.makes_pieces, nodes))
+        return found
+
+    def makes_pieces(self, node: Node) -> bool:
+        """Does a node make its tile piece by piece?"""
+        if node.op in READS:
+            return True
+        below = [c for c in node.children if self.frozen.sort[c] == "P" and self.owner.get(c, (0, 0))[1]]
+        return node.op not in WHOLE and all(map(self.streams, below))
 
 
 Pricing = Callable[[Pricer, Node, Site], Price | None]
