@@ -2,23 +2,25 @@
 
 cuTile looks for a program called `tileiras` (see docs/command-line.md); it reads the exit code and lines of standard
 error that look like `loc("file":line:column): error: message`. Source of options and codes: cuda-tile 1.7.0 and
-nvidia-cuda-tileiras 13.4.
+nvidia-cuda-tileiras 13.4 and 13.5.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from ir.dataclass import dataclass
-from tilesat.short_lived import short_lived
+from ir.dataclass import dataclass, field
+from tilesat.remarks import CATEGORIES, FORMATS, KINDS, Wanted
 
 if TYPE_CHECKING:
     from ir.core import TileError
     from ir.dialects.cuda_tile import Module
+    from runtime.ptxas import Cubin
+    from tilesat.kernel import Kernel
 
 OK, WRONG_USE, NOT_READ, NOT_COMPILED = 0, 1, 3, 5
 """Exit codes of tileiras 13.4: 1 a bad option or no input, 3 not bytecode of a version it reads, 5 not compiled."""
@@ -28,15 +30,35 @@ READ_VERSIONS = ("13.1", "13.2", "13.3", "13.4", "13.5")
 DEFAULT_GPU = "sm_100"
 TARGETS = {
     "sm_80": "sm_80", "sm_86": "sm_86", "sm_87": "sm_86", "sm_88": "sm_86", "sm_89": "sm_89", "sm_90": "sm_90a",
-    "sm_100": "sm_100a", "sm_103": "sm_103a", "sm_120": "sm_120a",
+    "sm_100": "sm_100a", "sm_103": "sm_103a", "sm_110": "sm_100a", "sm_120": "sm_120a", "sm_121": "sm_120a",
 }  # fmt: skip
 """Which target compiles for a GPU: its own features (`a`) from Hopper on, as tileiras does; a cubin of 8.6 runs on 8.7
-and 8.8. Of the GPUs that tileiras knows, sm_110 and sm_121 have no target here."""
+and 8.8."""
+RENAMED = {"sm_110": ("sm_110a", "9.0"), "sm_121": ("sm_121a", "8.8")}
+"""GPUs with the instructions of another target but a cubin of their own: what ptxas calls them, and the first PTX
+version that knows the name (PTX ISA, release notes)."""
+NO_TARGET = ("sm_107",)
+"""GPUs that tileiras knows and this compiler has no target for."""
+FEATURES = ("simt",)
+"""Preview features of tileiras 13.5."""
 _EMPTY = ".version 8.8\n.target {}\n.address_size 64\n"
-_FLAGS = ("--lineinfo", "--device-debug")
-_IGNORED = re.compile(r"-O[0-3]|--opt-level=[0-3]|--preview=.+|--remark-format=\w+|--remarks=.+")
-"""Accepted, without effect: there is one level of optimisation, and no remarks are made."""
+_TARGET_LINES = re.compile(r"^\.version .*\n\.target .*\n", re.MULTILINE)
 _PTX_HEADER = re.compile(r"^\.(version|target|address_size)\b.*\n", re.MULTILINE)
+HELP = """usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [options]
+
+  -o, --output-file OUT       where the cubin goes (default elf.o)
+  --gpu-name, --arch GPU      {gpus} (default {default})
+  -O, --opt-level N           0 to 3 (default 3), handed to ptxas
+  --lineinfo                  handed to ptxas
+  --device-debug, -g          no optimisation by ptxas
+  --preview FEATURE[,...]     read bytecode with preview content; features: simt
+  --remarks CATEGORY          none, all, memory or tensorcore; also --remarks-passed, -missed, -failed, -analysis
+  --remark-format FORMAT      command-line (the default) or yaml
+  --remarks-output-file FILE  where yaml goes (default tileir_remarks.yaml)
+  --host-arch, --host-os X    accepted: a cubin is the same for every host
+  --version, --list-versions, --help
+Refused, since there is nothing here that does it: -l (tile libraries), --sanitize, --apply-controls.
+"""
 
 
 class UsageError(Exception):
@@ -50,21 +72,24 @@ class Arguments:
     source: Path | None = None
     output: Path = Path("elf.o")
     gpu: str = DEFAULT_GPU
+    level: str = "3"
     lineinfo: bool = False
-    remarks: Path | None = None
+    debug: bool = False
+    preview: bool = False
+    libraries: list[str] = field(default_factory=list[str])
+    remarks: Wanted = field(default_factory=Wanted)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if "--version" in given:
-        print(DESCRIPTION)
-        return OK
-    if "--list-versions" in given:
-        print("\n".join(READ_VERSIONS))
-        return OK
-    if "--help" in given or "-h" in given:
-        print("usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [-O0..3] [--lineinfo | --device-debug]")
+    answers = {
+        "--version": DESCRIPTION, "--list-versions": "\n".join(READ_VERSIONS),
+        "--help": HELP.format(gpus=", ".join(TARGETS), default=DEFAULT_GPU),
+    }  # fmt: skip
+    asked = next((word for word in given if word in answers), "--help" if "-h" in given else "")
+    if asked:
+        print(answers[asked])
         return OK
     try:
         arguments = parse_arguments(given)
@@ -77,51 +102,116 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return WRONG_USE
-    with short_lived():
-        return _assemble(data, arguments)
+    return _assemble(data, arguments)
 
 
 def parse_arguments(given: Sequence[str]) -> Arguments:
-    """Read the options. Raises UsageError."""
+    """Read the options, `--name value` or `--name=value`, with one dash or two. Raises UsageError."""
     found = Arguments()
     rest = iter(given)
     for word in rest:
         name, equals, value = word.partition("=")
-        if name in ("-o", "--gpu-name", "-l", "--remarks-output-file"):
+        name = f"-{name}" if name.startswith("-") and not name.startswith("--") and len(name) > 2 else name
+        if re.fullmatch(r"--O[0-3]", name) and not equals:
+            found.level = name[-1]
+        elif name in _FLAGS:
+            if equals:
+                raise UsageError(f"{name} takes no value")
+            setattr(found, _FLAGS[name], True)
+        elif name in _VALUED:
             text = value if equals else next(rest, None)
             if text is None:
                 raise UsageError(f"{name} needs a value")
-            _take(found, name, text)
-        elif word in _FLAGS:
-            found.lineinfo |= word == "--lineinfo"
-        elif not _IGNORED.fullmatch(word):
-            if word.startswith("-"):
-                raise UsageError(f"unknown option '{word}'")
-            if found.source is not None:
-                raise UsageError(f"more than one input file: '{word}'")
+            _VALUED[name](found, name, text)
+        elif word.startswith("-") and word != "-":
+            raise UsageError(f"unknown option '{word}'; --help lists them")
+        elif found.source is not None:
+            raise UsageError(f"more than one input file: '{word}'")
+        else:
             found.source = Path(word)
+    if found.libraries:
+        _refuse_libraries(found)
     return found
 
 
-def _take(found: Arguments, name: str, text: str) -> None:
-    if name == "-o":
-        found.output = Path(text)
-    elif name == "--remarks-output-file":
-        found.remarks = Path(text)
-    elif name == "-l":
-        raise UsageError(f"linking '{text}' is not supported: write the kernel without foreign functions")
-    elif text not in TARGETS:
+def _refuse_libraries(found: Arguments) -> NoReturn:
+    if not found.preview:
+        raise UsageError("-l needs the SIMT preview: give --preview=simt")
+    raise UsageError(f"linking '{found.libraries[0]}' is not supported: write the kernel without foreign functions")
+
+
+def _one_of(name: str, text: str, allowed: Sequence[str]) -> str:
+    if text not in allowed:
+        raise UsageError(f"{name} cannot be '{text}', it is one of {', '.join(allowed)}")
+    return text
+
+
+def _output(found: Arguments, name: str, text: str) -> None:
+    found.output = Path(text)
+
+
+def _gpu(found: Arguments, name: str, text: str) -> None:
+    if text in NO_TARGET:
+        raise UsageError(f"there is no target for '{text}' yet; known: {', '.join(TARGETS)}")
+    if text not in TARGETS:
         raise UsageError(f"unknown GPU '{text}'; known: {', '.join(TARGETS)}")
-    else:
-        found.gpu = text
+    found.gpu = text
+
+
+def _level(found: Arguments, name: str, text: str) -> None:
+    found.level = _one_of(name, text, ("0", "1", "2", "3"))
+
+
+def _preview(found: Arguments, name: str, text: str) -> None:
+    for feature in text.split(","):
+        _one_of(name, feature, FEATURES)
+    found.preview = True
+
+
+def _library(found: Arguments, name: str, text: str) -> None:
+    found.libraries.append(text)
+
+
+def _category(found: Arguments, name: str, text: str) -> None:
+    kind = name.removeprefix("--remarks").removeprefix("-")
+    found.remarks.choose((kind,) if kind else KINDS, _one_of(name, text, CATEGORIES))
+
+
+def _format(found: Arguments, name: str, text: str) -> None:
+    found.remarks.format = _one_of(name, text, FORMATS)
+
+
+def _remarks_file(found: Arguments, name: str, text: str) -> None:
+    found.remarks.output = Path(text)
+
+
+def _host(found: Arguments, name: str, text: str) -> None:
+    _one_of(name, text, ("x86_64", "aarch64") if name == "--host-arch" else ("linux", "windows"))
+
+
+def _refused(found: Arguments, name: str, text: str) -> None:
+    raise UsageError(f"{name} is not supported: this compiler has nothing that does it")
+
+
+_FLAGS = {"--lineinfo": "lineinfo", "--device-debug": "debug", "-g": "debug"}
+_VALUED: dict[str, Callable[[Arguments, str, str], None]] = {
+    "-o": _output, "--output-file": _output, "--gpu-name": _gpu, "--arch": _gpu, "-O": _level, "--opt-level": _level,
+    "-l": _library, "--preview": _preview, "--remarks": _category, "--remark-format": _format,
+    "--remarks-output-file": _remarks_file, "--host-arch": _host, "--host-os": _host, "--sanitize": _refused,
+    "--apply-controls": _refused, **{f"--remarks-{kind}": _category for kind in KINDS},
+}  # fmt: skip
 
 
 def _assemble(data: bytes, arguments: Arguments) -> int:
     """Read, compile, write; each failure is told as tileiras tells it."""
     from ir.bytecode import BytecodeError, read_bytecode
+    from ir.bytecode.container import announces_preview
     from ir.core import TileError, UnsupportedError, verify
     from tilesat.failures import describe, user_errors
 
+    if announces_preview(data) and not arguments.preview:
+        print("error: the bytecode has preview content, which --preview=simt allows", file=sys.stderr)
+        return NOT_READ
     try:
         module = read_bytecode(data, str(arguments.source))
         verify(module)
@@ -130,16 +220,15 @@ def _assemble(data: bytes, arguments: Arguments) -> int:
     except TileError as error:
         return _failed(error, NOT_COMPILED)
     try:
-        cubin = _cubin(module, arguments)
+        kernels, cubin = _cubin(module, arguments)
     except TileError as error:
         return _failed(error, NOT_COMPILED)
     except user_errors() as error:
         print(f"error: {describe(error)}\nerror: failed to compile Tile IR program", file=sys.stderr)
         return NOT_COMPILED
     try:
-        arguments.output.write_bytes(cubin)
-        if arguments.remarks is not None:
-            arguments.remarks.write_text("")
+        arguments.output.write_bytes(cubin.binary)
+        arguments.remarks.tell(kernels, cubin)
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return WRONG_USE
@@ -156,7 +245,7 @@ def _failed(error: TileError, code: int) -> int:
     return code
 
 
-def _cubin(module: Module, arguments: Arguments) -> bytes:
+def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     """Every entry in one cubin; parameters are the entry's own, so no tensor maps are made."""
     from lowering.pipeline import Options
     from runtime.ptxas import assemble
@@ -164,9 +253,14 @@ def _cubin(module: Module, arguments: Arguments) -> bytes:
 
     target = TARGETS[arguments.gpu]
     options = Options(forbid=frozenset(("tma",)))
-    texts = [compile_module(module, entry, [target], options, {})[0].ptx for entry in module.entries]
+    kernels = [compile_module(module, entry, [target], options, {})[0] for entry in module.entries]
+    texts = [kernel.ptx for kernel in kernels]
     ptx = texts[0] + "".join(_PTX_HEADER.sub("", text) for text in texts[1:]) if texts else _EMPTY.format(target)
-    return assemble(ptx, target, ("-lineinfo",) if arguments.lineinfo else ()).binary
+    if arguments.gpu in RENAMED:
+        target, version = RENAMED[arguments.gpu]
+        ptx = _TARGET_LINES.sub(f".version {version}\n.target {target}\n", ptx, count=1)
+    flags = [f"-O{0 if arguments.debug else arguments.level}", *(["-lineinfo"] if arguments.lineinfo else [])]
+    return kernels, assemble(ptx, target, flags)
 
 
 if __name__ == "__main__":

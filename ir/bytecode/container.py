@@ -78,6 +78,12 @@ def read_container(data: bytes, file: str) -> Container:
         sections[which] = cursor.slice(length, f"section {which.name.lower()}")
 
 
+def announces_preview(data: bytes) -> bool:
+    """Whether the header says that preview features are used; damaged headers say nothing."""
+    at = len(MAGIC) + 2
+    return data[: len(MAGIC)] == MAGIC and len(data) > at and bool(data[at] & PREVIEW_TAG)
+
+
 def _read_header(cursor: Cursor) -> tuple[Version, bool]:
     if cursor.data[: len(MAGIC)] != MAGIC:
         raise cursor.error("not Tile IR bytecode: it does not start with 7F 'TileIR' 00", 0)

@@ -1,15 +1,28 @@
 """The drop-in for tileiras: options, exit codes, version probe, messages."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cuda.tile._bytecode.version import BytecodeVersion
 from cuda.tile._bytecode.writer import write_bytecode
 
-from runtime.ptxas import PtxasNotFoundError, find
-from tilesat.tileiras import main
+from ir.bytecode import write_bytecode as bytecode_of
+from ir.bytecode.container import MAGIC, PREVIEW_TAG
+from ir.text import parse
+from runtime.ptxas import Cubin, PtxasNotFoundError, Usage, find
+from tilesat.remarks import remarks
+from tilesat.tileiras import main, parse_arguments
 
 DATA = Path(__file__).resolve().parents[1] / "data/bytecode"
+GEMM = DATA / "gemm.13.4.tileirbc"
+PRODUCT = """cuda_tile.module @m {
+  entry @product() {
+    %a = constant <f32: 1.5> : tile<16x16xf32>
+    %c = mmaf %a, %a, %a : tile<16x16xf32>, tile<16x16xf32>, tile<16x16xf32>
+  }
+}
+"""
 SOFTMAX = DATA / "softmax.13.4.tileirbc"
 
 
@@ -34,7 +47,7 @@ def assembled(code, target):
         assert code == 5
 
 
-@pytest.mark.parametrize("gpu", ["sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_87", "sm_90", "sm_110", "sm_120", "sm_121"])
 def test_a_cubin_comes_out(gpu, target):
     options = ["-o", str(target), "--gpu-name", gpu, "-O3", "--lineinfo"]
     assembled(main([str(SOFTMAX), *options]), target)
@@ -54,22 +67,109 @@ def test_the_version_probe_of_cutile(tmp_path, target):
     assert main([str(file), "-o", str(target), "--gpu-name", "sm_120"]) == 3
 
 
-def test_remarks_are_accepted_and_empty(tmp_path, target):
-    remarks = tmp_path / "remarks.yaml"
-    options = ["--remark-format=yaml", "--remarks=all", f"--remarks-output-file={remarks}"]
-    assembled(main([str(SOFTMAX), "-o", str(target), "--gpu-name=sm_80", *options]), target)
-    assert remarks.exists() == has_ptxas()
+def test_every_option_has_its_spellings(target):
+    found = parse_arguments([
+        "a.bytecode", f"--output-file={target}", "-arch", "sm_121", "--opt-level", "1", "-lineinfo", "-g",
+        "--preview=simt", "--host-arch=aarch64", "--host-os", "windows",
+    ])  # fmt: skip
+    assert (found.source, found.output, found.gpu, found.level) == (Path("a.bytecode"), target, "sm_121", "1")
+    assert found.lineinfo
+    assert found.debug
+    assert found.preview
+    assert parse_arguments(["a", "-O2"]).level == parse_arguments(["a", "-O", "2"]).level == "2"
+
+
+def test_debug_turns_ptxas_optimisation_off(tmp_path, target):
+    slow, fast = tmp_path / "slow", tmp_path / "fast"
+    for options, file in ((["-g"], slow), (["-O3"], fast)):
+        assembled(main([str(SOFTMAX), "-o", str(file), "--gpu-name=sm_80", *options]), file)
+    assert not has_ptxas() or slow.read_bytes() != fast.read_bytes()
+
+
+def test_remarks_as_yaml(tmp_path, target):
+    file = tmp_path / "remarks.yaml"
+    options = ["--remark-format=yaml", "--remarks=all", f"--remarks-output-file={file}"]
+    assembled(main([str(GEMM), "-o", str(target), "--gpu-name=sm_80", *options]), target)
+    if has_ptxas():
+        text = file.read_text()
+        documents = list(yaml_documents(text))
+        assert {tag for tag, _ in documents} == {"Passed", "Analysis"}
+        assert all(fields["Function"].strip() == "'gemm'" for _, fields in documents)
+        assert all("File: 'examples/cutile/gemm.py'" in fields["DebugLoc"] for _, fields in documents)
+        assert "mma.sync.aligned.m16n8k16" in text
+        assert "cp.async" in text
+
+
+def yaml_documents(text):
+    for document in text.split("...\n")[:-1]:
+        tag, *lines = document.splitlines()
+        yield (
+            tag.removeprefix("--- !"),
+            dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith(" ")),
+        )
+
+
+def test_remarks_on_the_command_line(target, capsys):
+    chosen = ["--remarks-passed=tensorcore", "--remarks-missed", "all", "--remarks-analysis=none"]
+    assembled(main([str(GEMM), "-o", str(target), "--gpu-name=sm_80", *chosen]), target)
+    if has_ptxas():
+        place = 'loc("examples/cutile/gemm.py":17:0): remark: [TensorCore] '
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(place)
+        assert line.endswith("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+
+
+def test_no_remarks_unless_asked(target, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assembled(main([str(SOFTMAX), "-o", str(target), "--gpu-name=sm_80", "--remark-format=yaml"]), target)
+    assert not has_ptxas() or capsys.readouterr().err == ""
+    assert not (tmp_path / "tileir_remarks.yaml").exists()
+
+
+def test_a_product_without_tensor_cores_and_spills_are_missed():
+    module = parse(PRODUCT, "product.mlir")
+    kernel = SimpleNamespace(entry=module.entries[0], ptx="", manifest={})
+    told = list(
+        remarks(kernel, Cubin(b"", "sm_80", {"product": Usage(registers=255, spill_stores=24, smem=64)}, (), ()))
+    )
+    assert [(each.kind, each.category, each.text) for each in told] == [
+        ("analysis", "memory", "255 registers a thread, 64 bytes of shared memory a block"),
+        ("missed", "memory", "24 bytes of registers are spilled to local memory"),
+        ("missed", "tensorcore", "cuda_tile.mmaf is computed without tensor cores"),
+    ]
+    assert told[2].line().startswith('loc("product.mlir":4:')
+
+
+def test_preview_content_is_read_on_demand_only(tmp_path, target, capsys):
+    data = bytearray(bytecode_of(parse("cuda_tile.module @m {}", "m.mlir"), (13, 5)))
+    data[len(MAGIC) + 2] |= PREVIEW_TAG
+    file = tmp_path / "preview.bytecode"
+    file.write_bytes(bytes(data))
+    assert main([str(file), "-o", str(target)]) == 3
+    assert capsys.readouterr().err == "error: the bytecode has preview content, which --preview=simt allows\n"
+    assembled(main([str(file), "-o", str(target), "--preview=simt"]), target)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         ([], 1, "error: no input file"),
-        (["--frob"], 1, "error: unknown option '--frob'"),
+        (["--frob"], 1, "error: unknown option '--frob'; --help lists them"),
+        (["-O9"], 1, "error: unknown option '-O9'; --help lists them"),
+        (["--lineinfo=1"], 1, "error: --lineinfo takes no value"),
+        (["-O", "7"], 1, "error: -O cannot be '7', it is one of 0, 1, 2, 3"),
+        (["--preview=tomorrow"], 1, "error: --preview cannot be 'tomorrow', it is one of simt"),
+        (["--remarks=speed"], 1, "error: --remarks cannot be 'speed', it is one of none, all, memory, tensorcore"),
+        (["--remark-format=json"], 1, "error: --remark-format cannot be 'json', it is one of command-line, yaml"),
+        (["--host-arch=vax"], 1, "error: --host-arch cannot be 'vax', it is one of x86_64, aarch64"),
+        (["--sanitize=memcheck"], 1, "error: --sanitize is not supported: this compiler has nothing that does it"),
         (["a", "b"], 1, "error: more than one input file: 'b'"),
         ([str(SOFTMAX), "-o"], 1, "error: -o needs a value"),
         ([str(SOFTMAX), "--gpu-name", "sm_70"], 1, "error: unknown GPU 'sm_70'"),
-        ([str(SOFTMAX), "-l", "x.tilelib"], 1, "error: linking 'x.tilelib' is not supported"),
+        ([str(SOFTMAX), "--gpu-name", "sm_107"], 1, "error: there is no target for 'sm_107' yet; known: sm_80"),
+        ([str(SOFTMAX), "-l", "x.tilelib"], 1, "error: -l needs the SIMT preview: give --preview=simt"),
+        ([str(SOFTMAX), "-l", "x.tilelib", "--preview=simt"], 1,
+         "error: linking 'x.tilelib' is not supported: write the kernel without foreign functions"),
         (["nothing.bytecode"], 1, "error: nothing.bytecode: No such file"),
         ([__file__], 3, "error: not Tile IR bytecode"),
         ([str(DATA / "control.13.4.tileirbc"), "--gpu-name", "sm_80"], 5,
@@ -85,7 +185,7 @@ def test_failures_have_the_codes_of_tileiras(arguments, code, message, capsys):
 
 def test_questions_are_answered(capsys):
     assert main(["--version"]) == 0
-    assert "13.4" in capsys.readouterr().out
+    assert "13.1 to 13.5" in capsys.readouterr().out
     assert main(["--list-versions"]) == 0
     assert capsys.readouterr().out.split() == ["13.1", "13.2", "13.3", "13.4", "13.5"]
     assert main(["--help"]) == 0
