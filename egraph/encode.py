@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, cast
 
-from egraph import combiners, facts, skeleton
+from egraph import accesses, combiners, facts, skeleton
 from egraph.combiners import Body
 from egraph.interner import Interner
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
@@ -139,6 +139,13 @@ class _Encoder:
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
             into.items.append(skeleton.Return(op))
+        elif accesses.needs_pointers(op):
+            ops, results = accesses.by_pointers(op)
+            for each in ops:
+                self.operation(each, into)
+            self.numbers.update({old: self.numbers[new] for old, new in zip(op.results, results, strict=True)})
+        elif isinstance(op, ct.MakeStridedView | ct.MakeGatherScatterView):
+            pass  # all accesses to such views go by pointers
         elif isinstance(op, ct.Reduce):
             self.reduction(op)
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
@@ -249,7 +256,7 @@ class _Encoder:
         item = self.items
         self.items += 1
         operands = tuple([self.numbers[v] for v in op.operands])
-        results = [self.leaf("effect", r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
+        results = [self.leaf(leaf_of(r.type), r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
         return skeleton.Store(op, item, operands, tuple(results))
 
     def loop(self, op: ct.For) -> skeleton.For:
@@ -298,12 +305,12 @@ class _Encoder:
         (then, then_items, then_yields), (other, other_items, other_yields) = sides
         results: list[int] = []
         for index, kind in enumerate(types):
-            tile = isinstance(kind, TileType) and kind.size > 1
+            leaf = leaf_of(kind)
             number = self.number(None if rest else op.results[index])
-            self.rows["r.branch" if tile else "r.effect"].append((number, item, index, self.type_id(kind)))
+            self.rows[f"r.{leaf}"].append((number, item, index, self.type_id(kind)))
             self.rows["r.deps"].append((number, outside))
             results.append(number)
-            if tile:
+            if leaf == "branch":
                 self.rows["r.branch_yield"] += [(item, index, y[index]) for y in (then_yields, other_yields)]
         return skeleton.If(
             op,
@@ -324,6 +331,11 @@ class _Encoder:
             self.rows[relation] += rows
         self.program.facts = dict(self.rows)
         return self.program
+
+
+def leaf_of(kind: Type) -> str:
+    """The leaf of a skeleton item's result: tiles have a layout that is chosen, all else every thread holds."""
+    return "branch" if isinstance(kind, TileType) and kind.size > 1 else "effect"
 
 
 def leaving(region: Region) -> bool:

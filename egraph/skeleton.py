@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ir.core import Op, Type
 from ir.dataclass import dataclass, field
+from ir.types import TokenType
 
 
 @dataclass
@@ -35,6 +36,12 @@ class Store:
     item: int
     operands: tuple[int, ...]
     results: tuple[int, ...]
+
+    @property
+    def placed(self) -> tuple[int, ...]:
+        """Operands that are tiles or scalars: all but tokens."""
+        pairs = zip(self.operands, self.op.operands, strict=True)
+        return tuple([k for k, value in pairs if not isinstance(value.type, TokenType)])
 
 
 @dataclass

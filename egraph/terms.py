@@ -81,8 +81,8 @@ LEAVES: tuple[Signature, ...] = (
     Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
 )
 """Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
-yields a tile, whose layout is chosen), integer splat constants `(splat value type)` (so that rules can compute new
-ones), and reductions with an interned combiner."""
+or an access that stays in order yields a tile, whose layout is chosen), integer splat constants `(splat value type)`
+(so that rules can compute new ones), and reductions with an interned combiner."""
 
 
 def integer_of(value: Any) -> int | None:

@@ -16,7 +16,8 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
     ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
     ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.MmaF, ct.MmaI,
+    ct.Reduce, ct.MmaF, ct.MmaI, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView,
+    ct.MakeStridedView, ct.MakeGatherScatterView,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
@@ -30,9 +31,6 @@ INSTEAD: dict[str, str] = {
     "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
     "mmaf_scaled": "multiply by the scales and use mmaf",
-    "atomic_rmw_tko": "let one tile block own each result",
-    "atomic_cas_tko": "let one tile block own each result",
-    "atomic_red_view_tko": "let one tile block own each result",
     "absi": "use maxi of the value and its negation",
     "mulhii": "extend to i64, multiply and shift",
     "tan": "divide sin by cos",
@@ -43,8 +41,6 @@ INSTEAD: dict[str, str] = {
     "remf": "subtract the quotient's floor times the divisor",
     "get_global": "pass the array as a parameter",
     "alloca": "pass an array as a parameter",
-    "make_strided_view": "use a partition view, or pointers with a mask",
-    "make_gather_scatter_view": "use pointers with a mask",
     "pack": "use elements of 8 bits or more",
     "unpack": "use elements of 8 bits or more",
 }

@@ -220,7 +220,8 @@ class StagedStore(Op):
 class Gather(Op):
     """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`.
 
-    `ordered` as in tiled_load.
+    `ordered` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak load may be
+    made later than it stands.
     """
 
     ptr = Operand()
@@ -228,6 +229,8 @@ class Gather(Op):
     other = OptionalOperand()
     width = Attr(int)
     ordered = flag()
+    order = Attr(str, "")
+    scope = Attr(str, "")
     result = Result()
 
     effect = READ
@@ -235,12 +238,35 @@ class Gather(Op):
 
 @op("nv_tileas.scatter")
 class Scatter(Op):
-    """Store through a tile of pointers, `width` consecutive elements an access."""
+    """Store through a tile of pointers, `width` consecutive elements an access; `order` and `scope` as in gather."""
 
     ptr = Operand()
     value = Operand()
     mask = OptionalOperand()
     width = Attr(int)
+    order = Attr(str, "")
+    scope = Attr(str, "")
+
+    effect = WRITE
+
+
+@op("nv_tileas.atomic")
+class Atomic(Op):
+    """Each element behind a tile of pointers updated in one step by `kind` of nvgpu.atomic, `width` elements at once.
+
+    One thread makes each update. The result, which may be left out, is the old elements; threads that hold replicas
+    get them by way of shared memory at `scratch`.
+    """
+
+    ptr = Operand()
+    values = Variadic()
+    mask = OptionalOperand()
+    kind = Attr(str)
+    order = Attr(str)
+    scope = Attr(str)
+    width = Attr(int, 1)
+    scratch = Attr(int, 0)
+    out = VariadicResult()
 
     effect = WRITE
 

@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from math import prod
 
-from ir.core import CONTROL, READ, WRITE, Attr, Op, Operand, OptionalOperand, Result, Variadic, flag, op, same_type_as
+from ir.core import (
+    CONTROL,
+    READ,
+    WRITE,
+    Attr,
+    Op,
+    Operand,
+    OptionalOperand,
+    Result,
+    Variadic,
+    VariadicResult,
+    flag,
+    op,
+    same_type_as,
+)
 from ir.types import (
     BF16,
     F8E4M3FN,
@@ -152,13 +166,16 @@ class DeviceAsyncWait(Op):
 class Load(Op):
     """A scalar or vector from global or shared memory, 1 to 16 bytes; address aligned to its size (ours).
 
-    Where `pred` is false nothing is read and the result is `passthrough` (zero if absent). `cache` is PTX's operator.
+    Where `pred` is false nothing is read and the result is `passthrough` (zero if absent). `cache` is PTX's operator,
+    `order` (relaxed, acquire; empty: weak) and `scope` (cta, gpu, sys) its qualifiers.
     """
 
     ptr = Operand(_is_pointer)
     pred = OptionalOperand(lambda t: t == I1)
     passthrough = OptionalOperand()
     cache = Attr(str, "")
+    order = Attr(str, "")
+    scope = Attr(str, "")
     result = Result()
     effect = READ
 
@@ -169,17 +186,45 @@ class Load(Op):
 
 @op("nvgpu.store")
 class Store(Op):
-    """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours)."""
+    """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours). `order`: relaxed or release."""
 
     value = Operand()
     ptr = Operand(_is_pointer)
     pred = OptionalOperand(lambda t: t == I1)
     cache = Attr(str, "")
+    order = Attr(str, "")
+    scope = Attr(str, "")
     effect = WRITE
 
     def verify(self) -> None:
         """A legal size and cache operator."""
         _verify_access(self, self.value.type, self.cache)
+
+
+@op("nvgpu.atomic")
+class Atomic(Op):
+    """Update in one step of what `ptr` points to (ours); nothing happens where `pred` is false.
+
+    `kind` is add, fadd, and, or, xor, smax, smin, umax, umin or exch of one value, or cas of the value to compare with
+    and the new one.
+
+    The result, which may be left out, is the old value; zero where `pred` is false. `order` and `scope` are PTX's.
+    """
+
+    ptr = Operand(_is_pointer)
+    pred = OptionalOperand(lambda t: t == I1)
+    values = Variadic()
+    kind = Attr(str)
+    order = Attr(str)
+    scope = Attr(str)
+    out = VariadicResult()
+    effect = WRITE
+
+    def verify(self) -> None:
+        """One value, two for cas, all of one type; at most one result of it."""
+        kinds = [v.type for v in (*self.values, *self.results)]
+        self.expect(len(self.values) == 1 + (self.kind == "cas"), "{} values for {}", len(self.values), self.kind)
+        self.expect(len(set(kinds)) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
 
 
 def _verify_access(access: Op, type: Type, cache: str) -> None:

@@ -110,6 +110,8 @@ class Ld(Op):
     pred = OptionalOperand(lambda t: t == I1)
     passthrough = Variadic()
     cache = Attr(str, "")
+    order = Attr(str, "")
+    scope = Attr(str, "")
     out = VariadicResult()
     effect = READ
 
@@ -122,6 +124,26 @@ class St(Op):
     pred = OptionalOperand(lambda t: t == I1)
     values = Variadic()
     cache = Attr(str, "")
+    order = Attr(str, "")
+    scope = Attr(str, "")
+    effect = WRITE
+
+
+@op("nvvm.atom")
+class Atom(Op):
+    """atom.global of one register (ours; llvm.atomicrmw and cmpxchg upstream), only where `pred` holds.
+
+    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false.
+    """
+
+    ptr = Operand()
+    pred = OptionalOperand(lambda t: t == I1)
+    values = Variadic()
+    kind = Attr(str)
+    type = Attr(str)
+    order = Attr(str)
+    scope = Attr(str)
+    out = VariadicResult()
     effect = WRITE
 
 

@@ -19,6 +19,7 @@ from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType, TileType, TokenType
+from lowering.decode import accesses
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
 from lowering.selection import BRANCH, Selection, StoreChoice
@@ -64,6 +65,8 @@ class Decoder:
         self.order = Order(selection)
         self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
         self.staged = frozenset(STORE + item for item, choice in selection.stores.items() if choice.atom)
+        leaves = (n for n in selection.node.values() if n.op in ("p.effect", "p.branch"))
+        self.leaves = {(n.literals[0], n.literals[1]) for n in leaves}
         self.sources: dict[int, Op] = {}
         self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
         for op in self.program.source.values():
@@ -104,14 +107,17 @@ class Decoder:
         """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
         self.before(item)
-        if isinstance(op, ct.StoreView):
+        if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
+            accesses.access(self, item, choice)
+        elif isinstance(op, ct.StoreView):
             self.store_view(item, op, choice)
         else:
             store = cast(ct.StorePtr, op)
             numbers = item.operands[: 2 + (store.mask is not None)]
             operands = [self.value_at(k, choice.layout) for k in numbers]
             self.builder.location = op.location
-            self.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width)
+            order = accesses.ordering(store.order, store.scope)
+            self.builder.add(nv_tileas.Scatter, *operands, types=(), width=choice.width, **order)
         self.opened(self.order.store_id(item), len(self.scopes) - 1)
 
     def store_view(self, item: Store, op: ct.StoreView, choice: StoreChoice) -> None:
@@ -127,6 +133,10 @@ class Decoder:
             )  # fmt: skip
         else:
             self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
+
+    def used(self, item: int, index: int) -> bool:
+        """Does the chosen program use this result of a skeleton item?"""
+        return (item, index) in self.leaves
 
     def value_at(self, number: int, layout: int) -> Value:
         """A source value in a layout."""

@@ -430,7 +430,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 
     Raises UnsupportedError, located, for effects that have no lowering yet.
     """
-    rows: dict[str, list[Row]] = {"r.want": [], "r.tied": [], "uniform_type": []}
+    rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
     for id, kind in oracle.interner.types.items():
         if not isinstance(kind, TileType) or kind.size == 1:
             rows["uniform_type"].append((id,))
@@ -448,12 +448,11 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 
 def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
+    if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
+        _seed_access(item, oracle, rows)
+        return
     if not isinstance(op, ct.StoreView | ct.StorePtr):
         raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
-    if op.order != ct.MemoryOrder.WEAK:
-        raise UnsupportedError(
-            f"'{op.name}': memory order {op.order.text} is not supported yet", op.location, "use a weak store"
-        )
     if isinstance(op, ct.StoreView):
         value, *uniform = item.operands
         view = op.view.type
@@ -475,6 +474,18 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
         if op.mask is not None:
             rows["r.tied"].append((value, item.operands[2]))
     rows["r.want"] += [(value, layout) for layout in anchors]
+
+
+def _seed_access(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
+    """An access in order that gives a tile: operands and result in one layout."""
+    result = item.op.results[0].type
+    if not isinstance(result, TileType):
+        item.op.fail("needs a tile")
+    pointers, *others = item.placed
+    rows["r.tied"] += [(pointers, k) for k in others]
+    for layout in oracle.anchors(result, len(result.shape) - 1):
+        rows["r.want"].append((pointers, layout))
+        rows["r.offer"].append((item.results[0], layout))
 
 
 def is_token(op: ct.StoreView, item: Store, number: int) -> bool:

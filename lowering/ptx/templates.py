@@ -451,7 +451,7 @@ def load(s: Selector, op: nvvm.Ld) -> None:
     """ld; under a predicate the passthrough is moved in first."""
     pointer, results = op.operands[0], op.results
     cache = op.attributes.get("cache", "") if space(pointer) == "global" else ""
-    opcode = f"ld.{space(pointer)}{'.' + cache if cache else ''}{access_type(results)}"
+    opcode = f"ld{ordering(op)}.{space(pointer)}{'.' + cache if cache else ''}{access_type(results)}"
     uses: list[Value] = []
     target = group(["%s"] * len(results))
     if not op.segments[1]:
@@ -472,7 +472,7 @@ def store(s: Selector, op: nvvm.St) -> None:
     """st."""
     pointer, values = op.operands[0], op.operands[1 + op.segments[1] :]
     cache = op.attributes.get("cache", "")
-    opcode = f"st.{space(pointer)}{'.' + cache if cache else ''}{access_type(values)}"
+    opcode = f"st{ordering(op)}.{space(pointer)}{'.' + cache if cache else ''}{access_type(values)}"
     uses: list[Value] = []
     guard = f"@{s.predicate(op.operands[1], uses)} " if op.segments[1] else ""
     address = s.address(pointer, uses)
@@ -482,6 +482,31 @@ def store(s: Selector, op: nvvm.St) -> None:
     else:
         text = group([s.register(v, uses) for v in values])
     s.emit(f"{guard}{opcode} {address}, {text};", [], uses)
+
+
+@template(nvvm.Atom)
+def atomic(s: Selector, op: nvvm.Atom) -> None:
+    """atom, into the sink where nobody asks for the old value; under a predicate zero is moved in first."""
+    uses: list[Value] = []
+    guard = f"@{s.predicate(op.operands[1], uses)} " if op.segments[1] else ""
+    address = s.address(op.operands[0], uses)
+    values = ", ".join([s.register(v, uses) for v in op.operands[1 + op.segments[1] :]])
+    opcode = f"atom{ordering(op)}.{space(op.operands[0])}.{op.kind}.{op.type}"
+    results = [r for r in op.results if r in s.needed]
+    if not results:
+        s.emit(f"{guard}{opcode} _, {address}, {values};", [], uses)
+        return
+    if not guard:
+        s.emit(f"{opcode} %s, {address}, {values};", results, uses)
+        return
+    s.emit(f"{guard}{opcode} %s, {address}, {values};", results, [*uses, *results], [uses[0], *results, *uses[1:]])
+    s.emit(f"mov.{move_type(results[0].type)} %s, {immediate(results[0].type, 0)};", results, [])
+
+
+def ordering(op: Op) -> str:
+    """The qualifiers of an access that is not weak."""
+    order = op.attributes.get("order", "")
+    return f".{order}.{op.attributes['scope']}" if order else ""
 
 
 @template(nvvm.CpAsyncSharedGlobal)

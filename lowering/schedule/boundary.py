@@ -149,8 +149,9 @@ def computes(op: Op) -> bool:
 
 
 def loads_scalar(op: Op) -> bool:
-    """A load of one element."""
-    return isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad) and single(op.result.type)
+    """A weak load of one element."""
+    weak = isinstance(op, nv_tileas.TiledLoad) or (isinstance(op, nv_tileas.Gather) and not op.order)
+    return weak and single(op.results[0].type)
 
 
 def single(kind: Type) -> bool:

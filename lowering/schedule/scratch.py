@@ -68,9 +68,20 @@ def scratch_of(op: Op, target: Target) -> int:
             if plan.warp_bits:
                 size = max(8, getattr(kind.element, "width", 32)) // 8
                 return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+    if isinstance(op, nv_tileas.Atomic):
+        return atomic_scratch(op)
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
         return cast(SharedLayout, op.shared).size_bytes
     return 0
+
+
+def atomic_scratch(op: nv_tileas.Atomic) -> int:
+    """Where threads hold replicas the one that makes an update leaves the old value for the others."""
+    kind = op.values[0].type
+    tensor = isinstance(kind, TensorType)
+    if not op.results or (tensor and not layout_of(kind).free().thread):
+        return 0
+    return (layout_of(kind).size if tensor else 1) * element_bits(kind) // 8
 
 
 def layout_of(kind: Type) -> Layout:

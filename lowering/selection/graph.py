@@ -18,7 +18,7 @@ from egraph.skeleton import For, If, Store
 from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import PartitionViewType, TileType, TokenType
+from ir.types import BF16, PartitionViewType, TileType, TokenType
 from lowering.atoms.tma import GRAIN
 from lowering.cost import FREE, Cost
 from lowering.layouts.access import GlobalPlan, global_access
@@ -36,17 +36,22 @@ from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
+PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
 LEAVES = ("p.carry", "p.res", "p.branch")
 
 
 @dataclass
 class Alternative:
-    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses."""
+    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses.
+
+    `decision` is the choice group of the layout where other nodes follow it.
+    """
 
     children: list[int]
     cost: Cost = FREE
     trips: float = 1.0
     choice: StoreChoice | CarryChoice | None = None
+    decision: tuple[Hashable, ...] = ()
     use: dict[int, float] = field(default_factory=dict[int, float])
 
 
@@ -260,8 +265,8 @@ class _Selector:
                 placed = self.oracle.layouts[choice.layout]
                 if choice.layout and isinstance(placed, Layout):
                     children = [*children, *self.warps(placed.n_warps)]
-            if isinstance(choice, CarryChoice):
-                group, alternative = self.group("carried", choice.loop, choice.index), choice.layout
+            if choice is not None and way.decision:
+                group, alternative = self.group(*way.decision), choice.layout
             node = self.builder.add(
                 name, cls, children, way.trips * way.cost.scalar(), group=group, alternative=alternative,
                 resource=self.rows.use(way.use),
@@ -306,13 +311,16 @@ class _Selector:
                     there = [c for c in children if c is not None]
                     registers = self.pricer.registers(leaf, layout)
                     use = dict.fromkeys(self.rows.of_loop(group), float(registers))
-                    found.append(Alternative(there, choice=CarryChoice(group, index, layout), use=use))
+                    choice = CarryChoice(group, index, layout)
+                    found.append(Alternative(there, choice=choice, decision=("carried", group, index), use=use))
         return found
 
     def store(self, item: Store) -> list[Alternative]:
         """A way for each layout that the stored value is wanted in."""
         op = item.op
         trips = self.trip_product(self.analysis("deps", item.results[0], 0))
+        if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
+            return self.in_order(item, trips)
         found: list[Alternative] = []
         number = item.operands[0] if isinstance(op, ct.StoreView) else item.operands[1]
         value = self.frozen.class_of(number)
@@ -387,6 +395,42 @@ class _Selector:
         cost = machine.global_access(plan.thread, dim, len(plan.accesses), size)
         there = [c for c in children if c is not None]
         return Alternative(there, cost, choice=StoreChoice(item.item, layout, plan.vector))
+
+    def in_order(self, item: Store, trips: float) -> list[Alternative]:
+        """A strong load or an atomic update through pointers: operands and result in one layout."""
+        pointers = self.frozen.class_of(item.operands[0])
+        kind = cast(TileType, item.op.results[0].type)
+        if isinstance(item.op, ct.AtomicRMW) and kind.element == BF16 and not self.target.has(Feature.ATOMIC_BF16):
+            raise UnsupportedError(
+                f"'{item.op.name}': {self.target.name} has no atomic sum of bf16", item.op.location,
+                "sum in f32, or compile for sm_90a or later",
+            )  # fmt: skip
+        size, dim = element_bytes(kind.element), max(0, len(kind.shape) - 1)
+        found: list[Alternative] = []
+        for layout in [layout for wanted, layout in self.frozen.at if wanted == pointers]:
+            children = [self.at(k, layout) for k in item.placed]
+            if None not in children:
+                width = self.access_width(item, size)
+                plan = global_access(self.oracle.layout(layout), kind.shape, dim, width)
+                machine = self.pricer.machines[self.warps_of(layout)]
+                cost = machine.global_access(plan.thread, dim, len(plan.accesses), size) + self.pricer.exposed(True)
+                there = [c for c in children if c is not None]
+                found.append(Alternative(
+                    there, cost, trips, StoreChoice(item.item, layout, plan.vector),
+                    ("carried", BRANCH + item.item, 0),
+                ))  # fmt: skip
+        return found
+
+    def access_width(self, item: Store, size: int) -> int:
+        """Elements that one access takes: vectors in loads, pairs in sums of 16-bit floats."""
+        op = item.op
+        runs = [self.analysis("pointer_run", item.operands[0], 1)]
+        if isinstance(op, ct.AtomicCAS) or (isinstance(op, ct.AtomicRMW) and size != PAIRED):
+            return 1
+        mask = cast("ct.LoadPtr | ct.AtomicRMW", op).mask
+        if mask is not None:
+            runs.append(self.analysis("mask_run", item.operands[1 + isinstance(op, ct.AtomicRMW)], 1))
+        return max(1, min(*runs, (16 if isinstance(op, ct.LoadPtr) else 4) // size))
 
     def analysis(self, name: str, number: int, default: int) -> int:
         """A fact about a source value."""

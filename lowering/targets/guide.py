@@ -39,6 +39,7 @@ SM_90_FEATURES = SM_89_FEATURES | {
     Feature.TMA,
     Feature.CLUSTER,
     Feature.SETMAXNREG,
+    Feature.ATOMIC_BF16,  # PTX ISA, atom: .bf16 and .bf16x2 need sm_90
 }
 BLACKWELL_FEATURES = SM_90_FEATURES | {Feature.F32X2, Feature.WIDE_GLOBAL, Feature.MINMAX3}
 """Feature sets follow the acceptance table of ptx.md section 2."""

@@ -55,6 +55,7 @@ class Feature(enum.Enum):
     WGMMA = "wgmma.mma_async"
     TCGEN05 = "tcgen05"
     TCGEN05_LD_RED = "tcgen05.ld.red"
+    ATOMIC_BF16 = "atom.add.noftz.bf16"
     REDUX = "redux.sync on integers"
     REDUX_F32 = "redux.sync on f32"
     F32X2 = "packed f32x2 arithmetic"

@@ -50,6 +50,7 @@ def test_features_follow_the_acceptance_table():
     assert having[Feature.CP_ASYNC] == having[Feature.LDMATRIX] == having[Feature.MMA_SYNC] == everywhere
     assert having[Feature.MMA_FP8] == everywhere - {"sm_80", "sm_86"}
     assert having[Feature.STMATRIX] == having[Feature.TMA] == everywhere - {"sm_80", "sm_86", "sm_89"}
+    assert having[Feature.ATOMIC_BF16] == having[Feature.TMA]
     assert having[Feature.WGMMA] == {"sm_90a"}
     assert having[Feature.TCGEN05] == having[Feature.REDUX_F32] == {"sm_100a", "sm_103a"}
     assert having[Feature.TCGEN05_LD_RED] == {"sm_103a"}

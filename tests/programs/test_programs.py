@@ -6,7 +6,17 @@ import pytest
 
 from ir.load import load
 from ir.text import print_text
-from tests.programs import control, cutile, cutile_cases, cutile_others, elementwise, memory, products, reductions  # noqa: F401
+from tests.programs import (  # noqa: F401
+    atomics,
+    control,
+    cutile,
+    cutile_cases,
+    cutile_others,
+    elementwise,
+    memory,
+    products,
+    reductions,
+)
 from tests.programs.program import PROGRAMS, check
 
 ELSEWHERE = (
@@ -48,6 +58,12 @@ def test_program_for_other_targets(name: str, target: str) -> None:
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64"])
 def test_products_for_other_targets(name: str, target: str) -> None:
+    check(PROGRAMS[name], target)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
+@pytest.mark.parametrize("name", ["atomic-pairs-masked", "atomic-ticket", "strong-views-acquire", "gather-view-f16"])
+def test_accesses_in_order_for_other_targets(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 

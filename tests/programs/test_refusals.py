@@ -51,8 +51,14 @@ def two_tile_reduction(w: Writer) -> None:
     w.builder.add(ct.Reduce, x.value, x.value, types=kinds, regions=[Region([block])], dim=0, identities=(0.0, 0.0))
 
 
+def bf16_update(w: Writer) -> None:
+    i = w.iota(64)
+    w.update(w.b[i], w.gather(w.b[i + 64])[0], mode="addf")
+
+
 REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "operands that the target has not": (f8_product, "mmaf", "no matrix instruction of sm_80 fits"),
+    "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
@@ -65,7 +71,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_where_it_stands(name: str) -> None:
     write, op, message = REFUSED[name]
-    w = Writer("refused", h="ptr<f16>", f="ptr<f32>", q="ptr<f8E4M3FN>")
+    w = Writer("refused", b="ptr<bf16>", h="ptr<f16>", f="ptr<f32>", q="ptr<f8E4M3FN>")
     w.promise(h=16, f=16, q=16)
     write(w)
     text = w.text()

@@ -279,30 +279,31 @@ class Writer:
         kinds = [TileType((), element(name))] * len(view.type.tile)
         return [Tile(self, r) for r in self.builder.add(ct.GetIndexSpaceShape, view.value, types=kinds).results]
 
-    def load(self, view: Tile, *index: int | Tile, token: Tile | None = None) -> Tile:
-        return self.load_token(view, *index, token=token)[0]
+    def load(self, view: Tile, *index: int | Tile, token: Tile | None = None, **more: Any) -> Tile:
+        return self.load_token(view, *index, token=token, **more)[0]
 
-    def load_token(self, view: Tile, *index: int | Tile, token: Tile | None = None) -> tuple[Tile, Tile]:
+    def load_token(self, view: Tile, *index: int | Tile, token: Tile | None = None, **more: Any) -> tuple[Tile, Tile]:
         """A tile and the token that comes after reading it."""
         kind = TileType(view.type.tile, view.type.view.element)
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
-            ct.LoadView, view.value, *at, (token or self.token).value, types=[kind, TOKEN], segments=(1, len(at), 1)
-        )
+            ct.LoadView, view.value, *at, (token or self.token).value, types=[kind, TOKEN], segments=(1, len(at), 1),
+            **more,
+        )  # fmt: skip
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
-    def store(self, tile: Tile, view: Tile, *index: int | Tile, token: Tile | None = None) -> Tile:
+    def store(self, tile: Tile, view: Tile, *index: int | Tile, token: Tile | None = None, **more: Any) -> Tile:
         at = [self.i32(i).value for i in index]
         made = self.builder.add(
             ct.StoreView, tile.value, view.value, *at, (token or self.token).value,
-            types=[TOKEN], segments=(1, 1, len(at), 1),
+            types=[TOKEN], segments=(1, 1, len(at), 1), **more,
         )  # fmt: skip
         return Tile(self, made.results[0])
 
     # --- pointers
 
     def gather(
-        self, pointers: Tile, mask: Tile | None = None, padding: Any = None, token: Tile | None = None
+        self, pointers: Tile, mask: Tile | None = None, padding: Any = None, token: Tile | None = None, **more: Any
     ) -> tuple[Tile, Tile]:
         kind = TileType(pointers.shape, pointers.type.element.pointee)
         operands = [pointers]
@@ -314,16 +315,32 @@ class Writer:
         operands.append(token or self.token)
         made = self.builder.add(
             ct.LoadPtr, *[o.value for o in operands], types=[kind, TOKEN],
-            segments=(1, int(mask is not None), int(padding is not None), 1),
+            segments=(1, int(mask is not None), int(padding is not None), 1), **more,
         )  # fmt: skip
         return Tile(self, made.results[0]), Tile(self, made.results[1])
 
-    def scatter(self, pointers: Tile, value: Tile, mask: Tile | None = None, token: Tile | None = None) -> Tile:
+    def scatter(
+        self, pointers: Tile, value: Tile, mask: Tile | None = None, token: Tile | None = None, **more: Any
+    ) -> Tile:
         operands = [pointers, value, *([mask] if mask is not None else []), token or self.token]
         made = self.builder.add(
-            ct.StorePtr, *[o.value for o in operands], types=[TOKEN], segments=(1, 1, int(mask is not None), 1)
+            ct.StorePtr, *[o.value for o in operands], types=[TOKEN], segments=(1, 1, int(mask is not None), 1), **more
         )
         return Tile(self, made.results[0])
+
+    def update(
+        self, pointers: Tile, *values: Tile, mode: str = "", mask: Tile | None = None, token: Tile | None = None,
+        order: str = "relaxed", scope: str = "device",
+    ) -> tuple[Tile, Tile]:  # fmt: skip
+        """An atomic update by `mode`, or compare-and-swap of two values: the old value and the token behind it."""
+        operands = [pointers, *values, *([mask] if mask is not None else []), token or self.token]
+        cls, more = (ct.AtomicRMW, {"mode": ct.AtomicMode[mode.upper()]}) if mode else (ct.AtomicCAS, {})
+        made = self.builder.add(
+            cls, *[o.value for o in operands], types=[values[0].type, TOKEN],
+            segments=(1, *[1] * len(values), int(mask is not None), 1), order=ct.MemoryOrder[order.upper()],
+            scope=ct.Scope[scope.upper()], **more,
+        )  # fmt: skip
+        return Tile(self, made.results[0]), Tile(self, made.results[1])
 
     def join(self, *tokens: Tile) -> Tile:
         return self.op(ct.JoinTokens, *tokens, types=[TOKEN])

@@ -22,6 +22,7 @@ __all__ = ["convert", "functions"]
 PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Load: memory.load,
     nvgpu.Store: memory.store,
+    nvgpu.Atomic: memory.atomic,
     nvgpu.DeviceAsyncCopy: memory.async_copy,
     nvgpu.DeviceAsyncCreateGroup: memory.create_group,
     nvgpu.DeviceAsyncWait: memory.wait_group,

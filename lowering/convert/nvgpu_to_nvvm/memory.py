@@ -24,6 +24,12 @@ MMA_TYPES = {
     "f8E4M3FN": "e4m3",
     "f8E5M2": "e5m2",
 }
+ATOMIC_KINDS = {
+    "add": ("add", "u"), "fadd": ("add", "f"), "and": ("and", "b"), "or": ("or", "b"), "xor": ("xor", "b"),
+    "smax": ("max", "s"), "smin": ("min", "s"), "umax": ("max", "u"), "umin": ("min", "u"), "exch": ("exch", "b"),
+    "cas": ("cas", "b"),
+}  # fmt: skip
+"""PTX's operation and the letter of its type. Source: PTX ISA, atom; two's complement sums need no sign."""
 FULL_WARP_CLAMP = {"xor": 31, "down": 31, "idx": 31, "up": 0}  # PTX ISA, shfl.sync operand c: segment of 32 lanes
 SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 
@@ -69,7 +75,10 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
         return
     kept = as_bytes(e, kept, kinds)
     guard = [] if pred is True else [pred]
-    made = e.effect(nvvm.Ld, [c.register(op.ptr), *guard, *kept], kinds, (1, len(guard), len(kept)), cache=cache)
+    made = e.effect(
+        nvvm.Ld, [c.register(op.ptr), *guard, *kept], kinds, (1, len(guard), len(kept)), cache=cache, order=op.order,
+        scope=op.scope,
+    )  # fmt: skip
     c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 
 
@@ -80,7 +89,37 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
         return
     values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
     guard = [] if pred is True else [pred]
-    e.effect(nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache)
+    e.effect(
+        nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
+        order=op.order, scope=op.scope,
+    )  # fmt: skip
+
+
+def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
+    """nvgpu.atomic -> nvvm.atom."""
+    e, pred = c.e, predicate_of(c, op.pred)
+    kinds = [kind for r in op.results for kind in register_types(r.type)]
+    if pred is False:
+        for result in op.results:
+            c.define(result, [e.constant(kind, 0) for kind in kinds])
+        return
+    values = [c.register(v) for v in op.values]
+    guard = [] if pred is True else [pred]
+    made = e.effect(
+        nvvm.Atom, [c.register(op.ptr), *guard, *values], kinds, (1, len(guard), len(values)),
+        kind=ATOMIC_KINDS[op.kind][0], type=atomic_type(op.kind, values[0].type), order=op.order, scope=op.scope,
+    )  # fmt: skip
+    for result in op.results:
+        c.define(result, made.results)
+
+
+def atomic_type(kind: str, type: Type) -> str:
+    """The type that PTX names in an atomic operation: floats with a rounding of their own, integers by their sign."""
+    letter = ATOMIC_KINDS[kind][1]
+    if letter == "f":
+        name = f"{type.element}x2" if isinstance(type, VectorType) else str(type)
+        return name if name in ("f32", "f64") else f"noftz.{name}"
+    return f"{letter}{bits_of(type)}"
 
 
 def memory_type(kind: Type) -> Type:

@@ -10,7 +10,7 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import agents, channels, compute, stores, switch, views
+from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, stores, switch, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -249,8 +249,12 @@ class Expander:
         element = op.result.type.element if isinstance(op.result.type, TensorType) else op.result.type
         mask = None if op.mask is None else self.tile(op.mask)
         other = None if op.other is None else self.tile(op.other)
-        loaded = views.GatherLoad(self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width)
-        if shape or isinstance(op.result.type, TensorType):
+        loaded = views.GatherLoad(
+            self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width, order=op.order, scope=op.scope
+        )
+        if op.order:
+            loaded.force()
+        if isinstance(op.result.type, TensorType):
             self._lazily(op.result, loaded)
         else:
             self.values[op.result] = loaded.scalar(0)
@@ -259,7 +263,9 @@ class Expander:
         """Stores through pointers."""
         shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
         mask = None if op.mask is None else self.tile(op.mask)
-        views.scatter(self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width)
+        views.scatter(
+            self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width, order=op.order, scope=op.scope
+        )
 
     def alloc(self, op: nv_tileas.AllocTensor) -> None:
         """A place in shared memory."""
@@ -492,6 +498,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **agents.HANDLERS,
     **switch.HANDLERS,
     **channels.HANDLERS,
+    **atomics.HANDLERS,
     **stores.HANDLERS,
     arith.Constant: Expander.number,
     nv_tileas.Constant: Expander.constant,

@@ -7,6 +7,7 @@ once, plus a constant or stride multiple for each access; bounds predicates spli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ir.core import Type, Value
 from ir.dataclass import dataclass
@@ -259,8 +260,9 @@ def place_in(kind: Scalar | VectorType, i: int) -> tuple[int, ...]:
 
 
 def load(
-    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value
-) -> Value:
+    emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value,
+    **ordering: Any,
+) -> Value:  # fmt: skip
     """One global load of `width` elements; where `inside` is false the result is the padding."""
     if not isinstance(element, IntType | FloatType):
         return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0))
@@ -271,14 +273,14 @@ def load(
         fill = padding if isinstance(padding, Value) else emitter.splat(padding, kind)
         operands.append(fill)
     segments = (1, int(inside is not None), int(len(operands) == 3))
-    made = emitter.builder.add(nvgpu.Load, *operands, types=[kind], segments=segments)
+    made = emitter.builder.add(nvgpu.Load, *operands, types=[kind], segments=segments, **ordering)
     return made.results[0]
 
 
-def store(emitter: Emitter, value: Value, pointer: Value, inside: Value | None) -> None:
+def store(emitter: Emitter, value: Value, pointer: Value, inside: Value | None, **ordering: Any) -> None:
     """One store; nothing where `inside` is false."""
     operands = [value, pointer] if inside is None else [value, pointer, inside]
-    emitter.builder.add(nvgpu.Store, *operands, types=(), segments=(1, 1, len(operands) - 2))
+    emitter.builder.add(nvgpu.Store, *operands, types=(), segments=(1, 1, len(operands) - 2), **ordering)
 
 
 def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> Value:
@@ -489,7 +491,9 @@ class GatherLoad(Vectors):
         other: Registers | None,
         shape: tuple[int, ...],
         width: int,
+        **ordering: Any,
     ):
+        self.ordering = ordering
         self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
         super().__init__(emitter, pointers.layout, element, self.plan)
         self.pointers, self.mask, self.other = pointers, mask, other
@@ -501,16 +505,18 @@ class GatherLoad(Vectors):
         padding: float | Value = 0.0
         if self.other is not None and inside is not None:
             padding = vector_of(self.emitter, self.other, registers)
-        return load(self.emitter, self.pointers.scalar(registers[0]), self.element, self.width, inside, padding)
+        pointer = self.pointers.scalar(registers[0])
+        return load(self.emitter, pointer, self.element, self.width, inside, padding, **self.ordering)
 
 
 def scatter(
-    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...], width: int
-) -> None:
+    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
+    width: int, **ordering: Any,
+) -> None:  # fmt: skip
     """Store through a tile of pointers; of threads that hold replicas only one writes."""
     plan = global_access(value.layout, shape, len(shape) - 1, width)
     condition = owner(emitter, plan.free)
     for access in plan.accesses:
         first = access.registers[0]
         inside = emitter.both(None if mask is None else mask.scalar(first), condition)
-        store(emitter, vector_of(emitter, value, access.registers), pointers.scalar(first), inside)
+        store(emitter, vector_of(emitter, value, access.registers), pointers.scalar(first), inside, **ordering)

@@ -1,0 +1,68 @@
+"""Atomic updates: of the threads that hold replicas of an element one makes the update and hands the old value on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Value
+from ir.dialects import nv_tileas, nvgpu
+from ir.types import TensorType
+from lowering.convert.tileas_to_nvgpu.compute import through_shared
+from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
+from lowering.convert.tileas_to_nvgpu.views import access_type, owner, place_in, storage_bytes, vector_of
+from lowering.layouts.access import global_access
+from lowering.layouts.layout import Layout
+from lowering.layouts.shared import SharedLayout
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+
+def atomic(x: Expander, op: nv_tileas.Atomic) -> None:
+    """One update an access; the old values, where they are wanted, in every thread."""
+    emitter, pointers, values = x.emitter, x.tile(op.ptr), [x.tile(v) for v in op.values]
+    mask = None if op.mask is None else x.tile(op.mask)
+    shape = op.values[0].type.shape if isinstance(op.values[0].type, TensorType) else ()
+    plan = global_access(pointers.layout, shape, max(0, len(shape) - 1), op.width)
+    condition = owner(emitter, plan.free)
+    old: dict[int, Value] = {}
+    for access in plan.accesses:
+        inside = emitter.both(None if mask is None else mask.scalar(access.registers[0]), condition)
+        old |= update(emitter, op, pointers, values, access.registers, inside)
+    if not op.results:
+        return
+    old |= {copy: old[original] for copy, original in plan.copies}
+    result = Held(emitter, pointers.layout, values[0].element, [old[i] for i in range(pointers.count)])
+    found = through_shared(emitter, result, result.layout, replicated(result.layout, values[0].element)) if (
+        plan.free.thread
+    ) else result  # fmt: skip
+    x.values[op.results[0]] = found if shape else found.scalar(0)
+
+
+def update(
+    emitter: Emitter, op: nv_tileas.Atomic, pointers: Registers, values: Sequence[Registers],
+    registers: Sequence[int], inside: Value | None,
+) -> dict[int, Value]:  # fmt: skip
+    """One update of consecutive elements; the old value of each register where they are wanted."""
+    kind = access_type(values[0].scalar_type, len(registers))
+    given = [vector_of(emitter, v, registers) for v in values]
+    guard = [] if inside is None else [inside]
+    made = emitter.builder.add(
+        nvgpu.Atomic, pointers.scalar(registers[0]), *guard, *given, types=[kind] * len(op.results),
+        segments=(1, len(guard), len(given)), kind=op.kind, order=op.order, scope=op.scope,
+    )  # fmt: skip
+    if not made.results:
+        return {}
+    if len(registers) == 1:
+        return {registers[0]: made.results[0]}
+    return {r: emitter.extract(made.results[0], place_in(kind, i)) for i, r in enumerate(registers)}
+
+
+def replicated(layout: Layout, element: object) -> SharedLayout:
+    """Scratch memory that holds a tile in the order of its elements."""
+    return SharedLayout(tuple(1 << i for i in range(layout.bits)), layout.bits, storage_bytes(element))
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Atomic: atomic}
