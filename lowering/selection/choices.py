@@ -30,6 +30,11 @@ class StoreChoice:
     shared: int = 0
     atom: str = ""
 
+    @property
+    def way(self) -> str:
+        """The instructions that make it, by the names under which they can be forbidden."""
+        return f"{self.atom}, tma.store" if self.atom else "st.global"
+
 
 @dataclass(frozen=True)
 class CarryChoice:

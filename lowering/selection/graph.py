@@ -268,8 +268,8 @@ class _Selector:
             if choice is not None and way.decision:
                 group, alternative = self.group(*way.decision), choice.layout
             node = self.builder.add(
-                name, cls, children, way.trips * way.cost.scalar(), group=group, alternative=alternative,
-                resource=self.rows.use(way.use),
+                choice.way if isinstance(choice, StoreChoice) else name, cls, children,
+                way.trips * way.cost.scalar(), group=group, alternative=alternative, resource=self.rows.use(way.use),
             )  # fmt: skip
             if choice is not None:
                 self.choices[node] = choice

@@ -216,6 +216,67 @@ def test_wide_sums_leave_from_registers() -> None:
     assert kernel.cost < tilesat.compile(product("f32").source(), "sm_90a", forbid=FROM_REGISTERS).cost
 
 
+def persistent(rows: int) -> Program:
+    """A block makes `rows` tiles of D = A B^T in f16, one after the other: the buffer is used again beside the ring."""
+
+    def source() -> str:
+        w = Writer("persistent", a="ptr<f16>", b="ptr<f16>", d="ptr<f16>")
+        w.promise(a=16, b=16, d=16)
+        size = 64 * rows - 8
+        a = w.view(w.a, [size, 192], [192, 1], [64, 64])
+        b = w.view(w.b, [64, 192], [192, 1], [64, 64])
+        d = w.view(w.d, [size, 64], [64, 1], [64, 64])
+        with w.loop(0, rows) as tiles:
+            with w.loop(0, 3, carried=[w.const(0.0, "f32", 64, 64)]) as loop:
+                left, right = w.load(a, tiles.counter, loop.counter), w.load(b, 0, loop.counter)
+                loop.values = [w.dot(left, right.T, loop.values[0])]
+            w.store(loop.values[0].to("f16"), d, tiles.counter, 0)
+        return w.text()
+
+    shapes = [(64 * rows - 8, 192), (64, 192), (64 * rows, 64)]
+    arguments = lambda: [random(shape, "f16", seed) for seed, shape in enumerate(shapes)]  # noqa: E731
+    return Program("persistent", source, arguments, (1,), tolerance=TOLERANCE["f16"])
+
+
+def test_tiles_of_a_persistent_block_leave_while_the_next_ones_come() -> None:
+    """Beside two tensor copies that load, one that stores; the loads run on over it."""
+    kernel = check(persistent(3), "sm_90a")
+    assert len(re.findall(r"tensor\.2d\.shared::cluster", kernel.ptx)) == 2
+    assert len(re.findall(r"tensor\.2d\.global\.shared::cta", kernel.ptx)) == 1
+    with pytest.raises(SimulatorError):
+        simulate(kernel, persistent(3), ptx=kernel.ptx.replace("cp.async.bulk.wait_group.read 0;", ""))
+
+
+def two_warpgroups() -> Program:
+    """128 x 256 tiles of D = A B^T in f16: accumulators of 256 threads, which all write one buffer."""
+
+    def source() -> str:
+        w = Writer("wide", a="ptr<f16>", b="ptr<f16>", d="ptr<f16>")
+        w.promise(a=16, b=16, d=16)
+        a = w.view(w.a, [120, 128], [128, 1], [128, 64])
+        b = w.view(w.b, [250, 128], [128, 1], [256, 64])
+        d = w.view(w.d, [120, 250], [264, 1], [128, 256])
+        with w.loop(0, 2, carried=[w.const(0.0, "f32", 128, 256)]) as loop:
+            left, right = w.load(a, 0, loop.counter), w.load(b, 0, loop.counter)
+            loop.values = [w.dot(left, right.T, loop.values[0])]
+        w.store(loop.values[0].to("f16"), d, 0, 0)
+        return w.text()
+
+    shapes = [(120, 128), (250, 128), (121, 264)]
+    arguments = lambda: [random(shape, "f16", seed) for seed, shape in enumerate(shapes)]  # noqa: E731
+    return Program("wide", source, arguments, (1,), tolerance=TOLERANCE["f16"])
+
+
+def test_all_warpgroups_write_one_buffer() -> None:
+    kernel = check(two_warpgroups(), "sm_90a")
+    assert kernel.manifest["block"] == [384, 1, 1]
+    assert len(re.findall(r"tensor\.2d\.global\.shared::cta", kernel.ptx)) == 4  # panels of 64 columns
+    barrier = re.search(r"fence\.proxy\.async\S*;\s*(bar\.sync 1, 256;)", kernel.ptx)
+    assert barrier is not None
+    with pytest.raises(SimulatorError):
+        simulate(kernel, two_warpgroups(), ptx=kernel.ptx.replace(barrier[1], ""))
+
+
 @pytest.mark.parametrize("forbid", ["tma.store", "tma", "stmatrix"])
 def test_forbidden_ways_are_not_taken(forbid: str) -> None:
     ptx = check(product("f16"), "sm_90a", forbid=(forbid,)).ptx
@@ -245,3 +306,32 @@ def test_explanation_names_the_way_and_its_runner_up() -> None:
     assert re.search(r"else TMA store of L\d+, written by st\.shared from L\d+; the program then costs", text)
     text = tilesat.compile(product("f32").source(), "sm_90a").report
     assert re.search(r"else TMA store of L\d+, written by st\.shared from L\d+; the program then costs", text)
+
+
+def stored_then_multiplied() -> Program:
+    """X = 2 A leaves by tensor copies; a ring of tensor copies then brings it for D = X B^T."""
+
+    def source() -> str:
+        w = Writer("both", a="ptr<f16>", x="ptr<f16>", b="ptr<f16>", d="ptr<f32>")
+        w.promise(a=16, x=16, b=16, d=16)
+        value = w.load(w.view(w.a, [64, 256], [256, 1], [64, 256]), 0, 0)
+        token = w.store(value + value, w.view(w.x, [64, 256], [256, 1], [64, 256]), 0, 0)
+        x, b = (w.view(base, [64, 256], [256, 1], [64, 64]) for base in (w.x, w.b))
+        with w.loop(0, 4, carried=[w.const(0.0, "f32", 64, 64)]) as loop:
+            left, _ = w.load_token(x, 0, loop.counter, token=token)
+            loop.values = [w.dot(left, w.load(b, 0, loop.counter).T, loop.values[0])]
+        w.store(loop.values[0], w.view(w.d, [64, 64], [64, 1], [64, 64]), 0, 0)
+        return w.text()
+
+    shapes = [((64, 256), "f16"), ((64, 256), "f16"), ((64, 256), "f16"), ((64, 64), "f32")]
+    arguments = lambda: [random(shape, kind, seed) for seed, (shape, kind) in enumerate(shapes)]  # noqa: E731
+    return Program("both", source, arguments, (1,), tolerance=TOLERANCE["f16"])
+
+
+def test_producer_waits_for_what_tensor_copies_store() -> None:
+    kernel = check(stored_then_multiplied(), "sm_90a", forbid=FROM_REGISTERS)
+    assert len(re.findall(r"tensor\.2d\.shared::cluster", kernel.ptx)) == 2
+    changed = kernel.ptx.replace("cp.async.bulk.wait_group 0;", "")
+    assert changed != kernel.ptx
+    with pytest.raises(SimulatorError):
+        simulate(kernel, stored_then_multiplied(), ptx=changed)
