@@ -12,11 +12,13 @@ from time import perf_counter
 
 from extract.answer import Answer
 from extract.auto import run_portfolio
+from extract.constrained import ConstrainedSearch
 from extract.errors import InfeasibleError
 from extract.graph import Graph
-from extract.heuristics import run_greedy
+from extract.heuristics import run_bounds, run_greedy
 from extract.infeasible import why_infeasible
 from extract.session import Listener, Session
+from extract.settle import INFINITY
 
 
 def branched(
@@ -27,21 +29,22 @@ def branched(
     Raises InfeasibleError when no alternative has an answer.
     """
     began = perf_counter()
-    sessions: list[Session] = []
+    sessions: list[tuple[float, int, Session]] = []
     for alternative in graph.groups[group]:
         within = graph.forbid(others(graph, group, alternative))
         try:
             session = Session(graph, time_limit, start=start, listener=listener, within=within)
-            run_greedy(session)
         except InfeasibleError:
             continue
-        sessions.append(session)
+        sessions.append((first_cost(session), alternative, session))
     best: Answer | None = None
-    bound = float("inf")
-    for session in sorted(sessions, key=lambda each: each.cost):
-        if best is not None:
-            session.adopt(best)
+    bound = INFINITY
+    for _, _, session in sorted(sessions, key=lambda each: each[:2]):
         try:
+            if best is not None:
+                session.adopt(best)
+                run_bounds(session, thorough=True)  # often enough to see that nothing here is cheaper
+            run_greedy(session)
             run_portfolio(session)
         except InfeasibleError:
             continue
@@ -50,6 +53,14 @@ def branched(
     if best is None:
         raise InfeasibleError(why_infeasible(graph))
     return replace(best, bound=bound, seconds=perf_counter() - began)
+
+
+def first_cost(session: Session) -> float:
+    """What one bottom-up pass finds, to begin where the best answer is likely."""
+    if session.graph is None or session.cost < INFINITY:
+        return session.cost
+    found = ConstrainedSearch(session.graph, polish=False).run()
+    return INFINITY if found is None else session.simplified.base + found.cost
 
 
 def others(graph: Graph, group: int, alternative: int) -> list[int]:
