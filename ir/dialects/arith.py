@@ -185,6 +185,11 @@ class MinUI(IntBinary):
     """Unsigned minimum."""
 
 
+@op("arith.mulhui")
+class MulHUI(IntBinary):
+    """The high half of the unsigned double-width product (arith.mului_extended's second result upstream)."""
+
+
 class WideMultiply(Op):
     """Shape shared by the widening products."""
 
@@ -266,6 +271,11 @@ class MulF(FloatBinary):
 @op("arith.divf")
 class DivF(FloatBinary):
     """Quotient; rounding `full` (2 ulp) and `approx` (2 ulp, limited range) are PTX's faster forms."""
+
+
+@op("arith.remf")
+class RemF(FloatBinary):
+    """Remainder of truncated division, exact; the sign of the dividend."""
 
 
 @op("arith.negf")

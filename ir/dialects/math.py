@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ir.core import Attr, Op, Operand, flag, op, same_type_as
-from ir.dialects.arith import is_float
+from ir.dialects.arith import is_float, is_integer
 
 
 class FloatUnary(Op):
@@ -72,6 +72,56 @@ class AbsF(FloatUnary):
 @op("math.tanh")
 class Tanh(FloatUnary):
     """Hyperbolic tangent."""
+
+
+@op("math.tan")
+class Tan(FloatUnary):
+    """Tangent of radians."""
+
+
+@op("math.sinh")
+class Sinh(FloatUnary):
+    """Hyperbolic sine."""
+
+
+@op("math.cosh")
+class Cosh(FloatUnary):
+    """Hyperbolic cosine."""
+
+
+@op("math.atan2")
+class Atan2(Op):
+    """The angle of the point whose ordinate comes first, then its abscissa."""
+
+    y = Operand(is_float)
+    x = Operand(is_float)
+    result = same_type_as("y")
+
+
+@op("math.powf")
+class PowF(Op):
+    """base ^ exponent by IEEE 754's pow."""
+
+    base = Operand(is_float)
+    exponent = Operand(is_float)
+    result = same_type_as("base")
+
+
+@op("math.fpowi")
+class FPowI(Op):
+    """base ^ exponent, a signed integer."""
+
+    base = Operand(is_float)
+    exponent = Operand(is_integer)
+    result = same_type_as("base")
+
+
+@op("math.absi")
+class AbsI(Op):
+    """Magnitude; the least integer stays itself."""
+
+    operand = Operand(is_integer)
+    result = same_type_as("operand")
 
 
 @op("math.sin")

@@ -173,6 +173,15 @@ class ConvertF32x2(Op):
     result = Result()
 
 
+@op("nvvm.mul.hi")
+class MulHigh(Op):
+    """The high half of an unsigned product of i32 or i64 (ours; llvm.nvvm.mulhi.ui upstream)."""
+
+    lhs = Operand()
+    rhs = Operand()
+    result = like("lhs")
+
+
 @op("nvvm.ex2")
 class Ex2(FloatUnary):
     """ex2.approx."""

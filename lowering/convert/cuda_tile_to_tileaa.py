@@ -217,7 +217,7 @@ class _Converter:
 
     def integer_product(self, op: ct.MmaI, b: Builder) -> list[Value]:
         signed = (bool(op.signedness_lhs), bool(op.signedness_rhs))
-        return [b.value(nv_tileaa.Dot, *self.of(op.operands), **({} if all(signed) else {"signed": signed}))]
+        return [b.value(nv_tileaa.Dot, *self.of(op.operands), signed=signed)]
 
     def reduce(self, op: ct.Reduce, b: Builder) -> list[Value]:
         if len(op.operands) != 1:

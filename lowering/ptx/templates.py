@@ -336,6 +336,12 @@ def sign(s: Selector, op: Op) -> None:
     simple(s, op, f"{'neg' if isinstance(op, llvm.FNeg) else 'abs'}{flags(op)}.{suffix(op.results[0].type)}")
 
 
+@template(nvvm.MulHigh)
+def high_product(s: Selector, op: Op) -> None:
+    """mul.hi."""
+    simple(s, op, f"mul.hi.u{bits(op.results[0])}")
+
+
 @template(llvm.Floor, llvm.Ceil)
 def to_integral(s: Selector, op: Op) -> None:
     """cvt.rmi, cvt.rpi."""

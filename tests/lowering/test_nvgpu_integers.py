@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ir.dialects import arith
+from ir.dialects import arith, math
 from tests.lowering.nvgpu_harness import (
     DTYPES,
     GLOBAL_PTR,
@@ -53,6 +53,7 @@ BINARY = {
     arith.MaxUI: unsigned(lambda a, b, w: max(a, b)),
     arith.MinSI: lambda a, b, w: min(a, b),
     arith.MinUI: unsigned(lambda a, b, w: min(a, b)),
+    arith.MulHUI: unsigned(lambda a, b, w: a * b >> w),
 }
 SHIFTS = {
     arith.ShLI: lambda a, b, w: a << b,
@@ -91,6 +92,7 @@ def test_binary_ops_agree_with_python(kind) -> None:
     y[y == 0] = 3
     x[(x == np.iinfo(x.dtype).min) & (y == -1)] = 5  # the quotient would overflow
     cases = {cls.__name__: (one(cls), expected) for cls, expected in BINARY.items()}
+    cases["AbsI"] = (lambda k, x, y: k.value(math.AbsI, x), lambda a, b, w: abs(a))
     cases |= {p: (one(arith.CmpI, I1, predicate=p), compare(p)) for p in arith.INT_PREDICATES}
     check(kind, cases, x, y)
 

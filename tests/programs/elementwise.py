@@ -46,8 +46,7 @@ def chain(
     def numpy_says(*given: Any) -> dict[int, Any]:
         assert expected is not None
         with np.errstate(all="ignore"):
-            result = expected(*given[: len(kinds)])
-        return {len(kinds): np.asarray(result).astype(DTYPES[out])}
+            return {len(kinds): np.asarray(expected(*given[: len(kinds)])).astype(DTYPES[out])}
 
     allowed = TOLERANCE.get(out, 0.0) if tolerance is None else tolerance
     add(Program(name, source, arguments, (-(-size // tile),), numpy_says if expected else None, allowed))
@@ -245,6 +244,36 @@ for integer in ("i1", "i8", "i16", "i32", "i64"):
 for floating in ("f32", "f16", "bf16"):
     for integer in ("i8", "i16", "i32", "i64"):
         chain(f"{floating}-to-{integer}", [floating], integer, lambda a, t=integer: (a * 10.0).to(t))
+
+UNARY = {"tan": (ct.Tan, np.tan), "sinh": (ct.Sinh, np.sinh), "cosh": (ct.Cosh, np.cosh)}
+BINARY = {"atan2": (ct.Atan2, np.arctan2), "remf": (ct.RemF, np.fmod)}
+for kind in ("f32", "f16", "bf16"):
+    for name, (cls, function) in UNARY.items():
+        chain(
+            f"{kind}-{name}", [kind], kind, lambda a, c=cls: a.writer.op(c, a), lambda a, f=function: f(wide(a)),
+            tolerance=3e-7 if kind == "f32" else None,
+        )  # fmt: skip
+    for name, (cls, function) in BINARY.items():
+        chain(
+            f"{kind}-{name}", [kind] * 2, kind, lambda a, b, c=cls: a.writer.op(c, a, b),
+            lambda a, b, f=function: f(wide(a), wide(b)), tolerance=3e-7 if kind == "f32" else None,
+        )  # fmt: skip
+    chain(
+        f"{kind}-pow", [kind] * 2, kind, lambda a, b: a.writer.op(ct.Pow, a.absf(), b),
+        lambda a, b: np.power(np.abs(wide(a)), wide(b)), tolerance=3e-7 if kind == "f32" else None,
+    )  # fmt: skip
+    for integer in ("i8", "i32", "i64"):
+        chain(
+            f"{kind}-fpowi-{integer}", [kind, integer], kind,
+            lambda a, n: a.writer.op(ct.FPowI, a, n.rem(5)), lambda a, n: np.power(wide(a), np.fmod(wide(n), 5)),
+            tolerance=3e-7 if kind == "f32" else None,
+        )  # fmt: skip
+for kind in ("i8", "i16", "i32", "i64"):
+    chain(
+        f"{kind}-magnitude", [kind] * 2, kind,
+        lambda a, b: a.writer.op(ct.AbsI, a) + a.writer.op(ct.MulHiI, a, b ^ a.writer.op(ct.AbsI, b)),
+    )  # fmt: skip
+chain("i32-absolute", ["i32"], "i32", lambda a: a.writer.op(ct.AbsI, a), np.abs)
 
 chain(
     "mixed-types",

@@ -31,6 +31,7 @@ LONG_TAIL = re.compile(
     r"|^padding-.*-(f16|bf16)|^padding-(neg_zero|pos_inf)|^copy-(bf16|i8|i64)|-(bf16|tf32)-(both|a-trans|b-straight$)"
     r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
     r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
+    r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""

@@ -7,7 +7,7 @@ import pytest
 import tilesat
 from ir.core import Block, Region, UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import F32, TileType
+from ir.types import F32, TOKEN, TileType
 from tests.programs.writer import Writer
 
 
@@ -36,9 +36,9 @@ def concatenation(w: Writer) -> None:
     w.store(both, w.view(w.f, [64], [1], [64]), 0)
 
 
-def tangent(w: Writer) -> None:
+def wait_for_grids(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
-    w.store(w.op(ct.Tan, w.load(view, 0)), view, 0)
+    w.store(w.load(view, 0) + 1.0, view, 0, token=w.op(ct.GdcWait, w.token, types=[TOKEN], segments=(1,)))
 
 
 def two_tile_reduction(w: Writer) -> None:
@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
-    "operation without a lowering": (tangent, "tan", "not supported"),
+    "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
     "reduction of two tiles": (two_tile_reduction, "reduce", "2 operands"),
     "literal with different elements": (literal, "constant <f32: [", "different elements"),
 }

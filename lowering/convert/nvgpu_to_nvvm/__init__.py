@@ -11,13 +11,13 @@ from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
-from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory
+from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.values import register_types
 
-__all__ = ["convert", "functions"]
+__all__ = ["convert", "functions", "powers"]
 
 PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Load: memory.load,

@@ -31,6 +31,9 @@ SIN = (-0.16666655242443085, 0.008332154713571072, -0.00019514450104907155)
 """sin x = x + x^3 P(x^2) for |x| <= pi/4; relative error 9e-9."""
 COS = (0.04166664555668831, -0.0013887308305129409, 2.443220182613004e-05)
 """cos x = 1 - x^2/2 + x^4 P(x^2) for |x| <= pi/4; relative error 2e-10."""
+ATAN = (-0.33333298563957214, 0.1999853551387787, -0.14264124631881714, 0.10951638221740723, -0.08401985466480255,
+        0.057934246957302094, -0.031155923381447792, 0.010903410613536835, -0.0017912235343828797)  # fmt: skip
+"""atan t = t + t^3 P(t^2) for 0 <= t <= 1; relative error 3e-9."""
 HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
 """pi/2 as a sum of three f32, each rounded down: with one sign they keep the sign of a zero."""
 REDUCIBLE = (
@@ -105,15 +108,17 @@ def tanh(e: Emitter, x: Value) -> Value:
     inverse = e.value(nvvm.Rcp, F32, e.value(llvm.FAdd, F32, power, f32(e, 1.0)), ftz=True)
     large = fma(e, inverse, f32(e, -2.0), f32(e, 1.0))
     value = ints.select(e, _compare(e, "olt", magnitude, TANH_SMALL), small, large)
-    sign = ints.bit_and(e, bitcast(e, x, I32), e.i32(-(1 << 31)))
+    return with_sign(e, value, x)
+
+
+def with_sign(e: Emitter, value: Value, of: Value) -> Value:
+    """A value that is not negative with the sign of another."""
+    sign = ints.bit_and(e, bitcast(e, of, I32), e.i32(-(1 << 31)))
     return bitcast(e, ints.bit_or(e, bitcast(e, value, I32), sign), F32)
 
 
-def _trigonometric(e: Emitter, x: Value, quarter: int, approximation: Value) -> Value:
-    """sin(x + quarter * pi/2): x = n pi/2 + r, then sin r or cos r with the sign of the quadrant.
-
-    Beyond REDUCIBLE the hardware's approximation, whose absolute error grows with |x|.
-    """
+def _reduced(e: Emitter, x: Value) -> tuple[Value, Value, Value]:
+    """n in the low bits of an i32, sin r and cos r with x = n pi/2 + r."""
     shifted = fma(e, x, f32(e, 2 / numbers.pi), f32(e, MAGIC))
     n = e.value(llvm.FAdd, F32, shifted, f32(e, -MAGIC))
     minus_n = e.value(llvm.FNeg, F32, n)
@@ -123,8 +128,16 @@ def _trigonometric(e: Emitter, x: Value, quarter: int, approximation: Value) -> 
     square = mul(e, r, r)
     sine = mul(e, fma(e, polynomial(e, SIN, square), square, f32(e, 1.0)), r)  # a product keeps -0
     tail = fma(e, polynomial(e, COS, square), square, f32(e, -0.5))
-    cosine = fma(e, tail, square, f32(e, 1.0))
-    quadrant = ints.add(e, bitcast(e, shifted, I32), e.i32(quarter))
+    return bitcast(e, shifted, I32), sine, fma(e, tail, square, f32(e, 1.0))
+
+
+def _trigonometric(e: Emitter, x: Value, quarter: int, approximation: Value) -> Value:
+    """sin(x + quarter * pi/2): x = n pi/2 + r, then sin r or cos r with the sign of the quadrant.
+
+    Beyond REDUCIBLE the hardware's approximation, whose absolute error grows with |x|.
+    """
+    n, sine, cosine = _reduced(e, x)
+    quadrant = ints.add(e, n, e.i32(quarter))
     odd = ints.truncate(e, quadrant, I1)
     value = bitcast(e, ints.select(e, odd, cosine, sine), I32)
     sign = ints.shl(e, ints.bit_and(e, quadrant, e.i32(2)), e.i32(30))
@@ -141,3 +154,29 @@ def sin(e: Emitter, x: Value) -> Value:
 def cos(e: Emitter, x: Value) -> Value:
     """Cosine of radians."""
     return _trigonometric(e, x, 1, e.value(nvvm.Cos, F32, x))
+
+
+def tan(e: Emitter, x: Value) -> Value:
+    """Tangent of radians: sin r / cos r, or -cos r / sin r in odd quadrants."""
+    n, sine, cosine = _reduced(e, x)
+    odd = ints.truncate(e, n, I1)
+    over = ints.select(e, odd, e.value(llvm.FNeg, F32, cosine), sine)
+    value = e.value(llvm.FDiv, F32, over, ints.select(e, odd, sine, cosine), rounding="full")
+    far = e.value(llvm.FDiv, F32, e.value(nvvm.Sin, F32, x), e.value(nvvm.Cos, F32, x), rounding="full")
+    return ints.select(e, _compare(e, "olt", e.value(llvm.FAbs, F32, x), REDUCIBLE), value, far)
+
+
+def atan2(e: Emitter, y: Value, x: Value) -> Value:
+    """The angle of (x, y): atan of the smaller by the larger magnitude, then mirrored at pi/4, pi/2 and the x axis."""
+    across, up = e.value(llvm.FAbs, F32, x), e.value(llvm.FAbs, F32, y)
+    low, high = e.value(llvm.Minimum, F32, across, up), e.value(llvm.Maximum, F32, across, up)
+    t = e.value(llvm.FDiv, F32, low, high)
+    t = ints.select(e, e.value(llvm.FCmp, I1, across, up, predicate="oeq"), f32(e, 1.0), t)  # inf by inf
+    t = ints.select(e, _compare(e, "oeq", high, 0.0), f32(e, 0.0), t)
+    square = mul(e, t, t)
+    angle = fma(e, mul(e, polynomial(e, ATAN, square), square), t, t)
+    steep = e.value(llvm.FCmp, I1, up, across, predicate="ogt")
+    angle = ints.select(e, steep, e.value(llvm.FSub, F32, f32(e, numbers.pi / 2), angle), angle)
+    left = ints.icmp(e, "slt", bitcast(e, x, I32), e.i32(0))
+    angle = ints.select(e, left, e.value(llvm.FSub, F32, f32(e, numbers.pi), angle), angle)
+    return with_sign(e, angle, y)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ir.core import Op, Type, UnsupportedError, Value
-from ir.dialects import arith, llvm
+from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
@@ -84,6 +84,29 @@ _integer(arith.MinSI, lambda e, x, y: ints.extremum(e, llvm.SMin, x, y), True)
 _integer(arith.MinUI, lambda e, x, y: ints.extremum(e, llvm.UMin, x, y), False)
 _integer(arith.MulSIWide, lambda e, x, y: ints.wide_product(e, x, y, True))
 _integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
+
+
+def _high_product(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+    """mul.hi; narrow integers by a product that holds all their bits."""
+    kind, width = x.type, width_of(x)
+    if kind == I1:
+        return e.constant(I1, 0)
+    if width >= 32:
+        return e.value(nvvm.MulHigh, kind, x, y)
+    product = ints.mul(e, ints.extend(e, x, I32, False), ints.extend(e, y, I32, False))
+    return ints.truncate(e, ints.shift_right(e, llvm.LShr, product, e.i32(width)), kind)
+
+
+ELEMENTWISE[arith.MulHUI] = _high_product
+
+
+@lowers(math.AbsI)
+def magnitude(e: Emitter, op: Op, x: Value) -> Value:
+    """max(x, -x); of a bit, itself."""
+    if x.type == I1:
+        return x
+    wide = _widened(e, x, True)
+    return ints.truncate(e, ints.extremum(e, llvm.SMax, wide, ints.sub(e, e.constant(wide.type, 0), wide)), x.type)
 
 
 def _wrapping(cls: type[Op], make: Callable[[Emitter, Value, Value, bool], Value]) -> None:

@@ -6,16 +6,18 @@ from collections.abc import Callable
 
 from ir.core import Op, UnsupportedError, Value
 from ir.dialects import llvm, math, nvvm
-from ir.types import BF16, F16, F32, F64, I32, TF32
+from ir.types import BF16, F16, F32, F64, I1, I32, TF32
 from lowering.convert.nvgpu_to_nvvm import accurate
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul
+from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul, polynomial, with_sign
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, mode, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
 LOG2_E_HIGH = 1.44269502162933349609375  # log2 e rounded to f32
 LOG2_E_LOW = LOG2_E - LOG2_E_HIGH
+SINH = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800)
+"""sinh x = x + x^3 P(x^2) by Taylor; |x| < 1, relative error 2e-10."""
 
 
 def _function(
@@ -40,8 +42,8 @@ def _instruction(cls: type[Op], **attributes: object) -> Callable[[Emitter, Valu
     return lambda e, x: e.value(cls, F32, x, **attributes)
 
 
-def exp(e: Emitter, x: Value) -> Value:
-    """e^x = 2^n * 2^f with n near x log2 e and f from two fused steps (Cody and Waite's reduction).
+def _powers(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """2^f and 2^n of e^x = 2^n * 2^f with n near x log2 e and f from two fused steps (Cody and Waite's reduction).
 
     n is found in a saturated fma, which clamps it to [-126, 126]; 252 * sat + bias then holds n + 127 in its low bits,
     so that a shift makes 2^n. Past the clamp f takes the rest, so overflow, underflow and infinities come out right.
@@ -54,7 +56,39 @@ def exp(e: Emitter, x: Value) -> Value:
     rest = fma(e, x, f32(e, LOG2_E_HIGH), minus_n)
     rest = fma(e, x, f32(e, LOG2_E_LOW), rest)
     scale = bitcast(e, ints.shl(e, bitcast(e, shifted, I32), e.i32(23)), F32)
-    return mul(e, e.value(nvvm.Ex2, F32, rest, ftz=True), scale)
+    return e.value(nvvm.Ex2, F32, rest, ftz=True), scale
+
+
+def exp(e: Emitter, x: Value) -> Value:
+    """e^x."""
+    return mul(e, *_powers(e, x))
+
+
+def _half_exp(e: Emitter, x: Value) -> Value:
+    """e^|x| / 2, which overflows only where the hyperbolic functions do."""
+    power, scale = _powers(e, e.value(llvm.FAbs, F32, x))
+    return mul(e, mul(e, power, f32(e, 0.5)), scale)
+
+
+def _quarter_inverse(e: Emitter, x: Value) -> Value:
+    """1 / 4x."""
+    return mul(e, e.value(nvvm.Rcp, F32, x, ftz=True), f32(e, 0.25))
+
+
+def cosh(e: Emitter, x: Value) -> Value:
+    """e^|x| / 2 + e^-|x| / 2."""
+    half = _half_exp(e, x)
+    return e.value(llvm.FAdd, F32, half, _quarter_inverse(e, half))
+
+
+def sinh(e: Emitter, x: Value) -> Value:
+    """e^|x| / 2 - e^-|x| / 2 with the sign of x, an odd polynomial near 0."""
+    magnitude, square = e.value(llvm.FAbs, F32, x), mul(e, x, x)
+    half = _half_exp(e, x)
+    large = e.value(llvm.FSub, F32, half, _quarter_inverse(e, half))
+    small = fma(e, mul(e, polynomial(e, SINH, square), square), magnitude, magnitude)
+    near = e.value(llvm.FCmp, I1, magnitude, f32(e, 1.0), predicate="olt")
+    return with_sign(e, ints.select(e, near, small, large), x)
 
 
 def exp_approximate(e: Emitter, x: Value) -> Value:
@@ -74,6 +108,21 @@ _function(math.Log2, accurate.log2, _instruction(nvvm.Lg2))
 _function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh))
 _function(math.Sin, accurate.sin, _instruction(nvvm.Sin))
 _function(math.Cos, accurate.cos, _instruction(nvvm.Cos))
+_function(math.Tan, accurate.tan, accurate.tan)  # 16-bit floats too: the approximations fail near the poles
+_function(math.Sinh, sinh, sinh)
+_function(math.Cosh, cosh, cosh)
+
+
+def _angle(e: Emitter, op: math.Atan2, y: Value, x: Value) -> Value:
+    kind = scalar_type(y.type)
+    if kind in (F16, BF16):
+        return through_f32(e, accurate.atan2, y, x)
+    if kind != F32:
+        raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
+    return accurate.atan2(e, y, x)
+
+
+ELEMENTWISE[math.Atan2] = _angle
 
 
 def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:

@@ -1,0 +1,170 @@
+"""Powers and remainders: f32 functions that need more bits than f32 on the way.
+
+The logarithm is kept as a sum of two f32 (about 45 bits), because its error is multiplied by the exponent; remainders
+are exact, in f64. Source of the method of powers: the double-float logarithm of CUDA's powf; constants derived here.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+
+from ir.core import Op, UnsupportedError, Value
+from ir.dialects import arith, llvm, math, nvvm
+from ir.types import BF16, F16, F32, F64, I1, I32, FloatType
+from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.accurate import LEAST_NORMAL, SQRT_HALF_BITS, f32, fma, mul, polynomial, with_sign
+from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.functions import exp
+from lowering.convert.nvgpu_to_nvvm.values import bitcast, pack, unpack
+
+LN_2_HIGH = 0.693147182464599609375  # ln 2 rounded to f32
+LN_2_LOW = numbers.log(2.0) - LN_2_HIGH
+ATANH = (1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11)
+"""atanh q = q + q^3 P(q^2) by Taylor; |q| <= 3 - sqrt(8), relative error 5e-11."""
+LARGEST = (2.0 - 2.0**-23) * 2.0**127  # of the finite f32
+SATURATED = 200.0  # e^x is 0 or infinite in f32 beyond
+STEPS = (250, 200, 150, 100, 50, 0)
+"""Powers of two that scale the divisor, 50 bits of the quotient each: f32 quotients are below 2^277."""
+
+
+def add(e: Emitter, x: Value, y: Value) -> Value:
+    """x + y in their type."""
+    return e.value(llvm.FAdd, x.type, x, y)
+
+
+def sub(e: Emitter, x: Value, y: Value) -> Value:
+    """x - y in their type."""
+    return e.value(llvm.FSub, x.type, x, y)
+
+
+def compare(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
+    """fcmp."""
+    return e.value(llvm.FCmp, I1, x, y, predicate=predicate)
+
+
+def logarithm(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """ln x of 0 < x < inf as high + low: 2 atanh q + n ln 2 with q = (m - 1) / (m + 1) as high + low too."""
+    tiny = compare(e, "olt", x, f32(e, LEAST_NORMAL))
+    scaled = ints.select(e, tiny, mul(e, x, f32(e, 2.0**23)), x)
+    bits = bitcast(e, scaled, I32)
+    exponent = ints.shift_right(e, llvm.AShr, ints.add(e, bits, e.i32(-SQRT_HALF_BITS)), e.i32(23))
+    mantissa = bitcast(e, ints.sub(e, bits, ints.shl(e, exponent, e.i32(23))), F32)
+    n = add(e, e.value(llvm.SIToFP, F32, exponent), ints.select(e, tiny, f32(e, -23.0), f32(e, 0.0)))
+    f = add(e, mantissa, f32(e, -1.0))
+    inverse = e.value(nvvm.Rcp, F32, add(e, mantissa, f32(e, 1.0)))
+    q = mul(e, f, inverse)
+    rest = fma(e, q, e.value(llvm.FNeg, F32, f), fma(e, q, f32(e, -2.0), f))
+    q_low = mul(e, rest, inverse)
+    square = mul(e, q, q)
+    cube = mul(e, square, q)
+    minus = e.value(llvm.FNeg, F32, square)
+    square_low = fma(e, q, add(e, q_low, q_low), fma(e, q, q, minus))
+    cube_low = fma(e, square, q_low, fma(e, square_low, q, fma(e, square, q, e.value(llvm.FNeg, F32, cube))))
+    p = polynomial(e, ATANH, square)
+    tail = fma(e, p, cube, fma(e, p, cube_low, q_low))
+    twice = add(e, q, q)
+    high = fma(e, n, f32(e, LN_2_HIGH), twice)
+    lost = sub(e, twice, fma(e, n, f32(e, -LN_2_HIGH), high))
+    low = fma(e, n, f32(e, LN_2_LOW), fma(e, tail, f32(e, 2.0), lost))
+    total = add(e, high, low)
+    return total, add(e, sub(e, high, total), low)
+
+
+def positive_power(e: Emitter, x: Value, y: Value) -> Value:
+    """x^y = e^(y ln x) of 0 < x < inf and any y but NaN."""
+    high, low = logarithm(e, x)
+    y = e.value(llvm.MinNum, F32, e.value(llvm.MaxNum, F32, y, f32(e, -LARGEST)), f32(e, LARGEST))
+    product = mul(e, high, y)
+    rest = fma(e, low, y, fma(e, high, y, e.value(llvm.FNeg, F32, product)))
+    total = add(e, product, rest)
+    below = add(e, sub(e, product, total), rest)
+    inside = compare(e, "olt", e.value(llvm.FAbs, F32, product), f32(e, SATURATED))
+    power = exp(e, ints.select(e, inside, total, product))
+    finite = ints.bit_and(e, inside, compare(e, "olt", power, f32(e, numbers.inf)))
+    return ints.select(e, finite, fma(e, power, below, power), power)
+
+
+def signed_power(e: Emitter, x: Value, y: Value, odd: Value, integral: Value) -> Value:
+    """x^y by IEEE 754-2019, 9.2.1 (pow), given whether y is an odd integer and an integer at all."""
+    magnitude = e.value(llvm.FAbs, F32, x)
+    zero, infinity = f32(e, 0.0), f32(e, numbers.inf)
+    is_zero = compare(e, "oeq", x, zero)
+    falls = compare(e, "olt", y, zero)
+    extreme = ints.bit_or(e, is_zero, compare(e, "oeq", magnitude, infinity))
+    limit = ints.select(e, ints.xor(e, is_zero, falls), zero, infinity)
+    value = ints.select(e, extreme, limit, positive_power(e, magnitude, y))
+    value = ints.select(e, odd, with_sign(e, value, x), value)
+    undefined = ints.bit_and(e, compare(e, "olt", x, zero), compare(e, "une", magnitude, infinity))
+    undefined = ints.bit_and(e, undefined, ints.xor(e, integral, e.boolean(True)))
+    value = ints.select(e, undefined, f32(e, numbers.nan), value)
+    value = ints.select(e, compare(e, "uno", x, y), add(e, x, y), value)
+    one = ints.bit_or(e, compare(e, "oeq", x, f32(e, 1.0)), compare(e, "oeq", y, zero))
+    return ints.select(e, one, f32(e, 1.0), value)
+
+
+def _float_power(e: Emitter, x: Value, y: Value) -> Value:
+    half = mul(e, y, f32(e, 0.5))
+    integral = compare(e, "oeq", e.value(llvm.Floor, F32, y), y)
+    even = compare(e, "oeq", e.value(llvm.Floor, F32, half), half)
+    return signed_power(e, x, y, ints.bit_and(e, integral, ints.xor(e, even, e.boolean(True))), integral)
+
+
+def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
+    if scalar_type(x.type) in (F16, BF16):
+        return through_f32(e, _float_power, x, y)
+    return _float_power(e, as_single(e, op, x), as_single(e, op, y))
+
+
+def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
+    """The exponent is rounded to f32, which moves the result by less than an ulp; its parity is kept."""
+    kind = x.type
+    wide = ints.extend(e, n, I32, True) if ints.width_of_type(n.type) < 32 else n
+    odd = ints.truncate(e, n, I1)
+    y = e.value(llvm.SIToFP, F32, wide)
+    return convert(e, signed_power(e, as_single(e, op, x), y, odd, e.boolean(True)), kind)
+
+
+def as_single(e: Emitter, op: Op, x: Value) -> Value:
+    """A narrower float as f32. Raises UnsupportedError, located, for f64."""
+    if x.type == F64:
+        raise UnsupportedError(f"{op.name} on {x.type} has no lowering", op.location, "compute it in f32")
+    return convert(e, x, F32)
+
+
+def remainder(e: Emitter, x: Value, y: Value, steps: tuple[int, ...]) -> Value:
+    """x mod y of numbers that f64 holds, with the sign of x: long division, `steps` as in STEPS."""
+    double = lambda number: e.constant(F64, number)  # noqa: E731
+    divisor, dividend = e.value(llvm.FAbs, F64, y), e.value(llvm.FAbs, F64, x)
+    rest = dividend
+    inverse = e.value(llvm.FDiv, F64, double(1.0), divisor)
+    for step in steps:
+        by = e.value(llvm.FMul, F64, divisor, double(2.0**step))
+        quotient = e.value(llvm.FMul, F64, e.value(llvm.FMul, F64, rest, inverse), double(2.0**-step))
+        whole = e.value(llvm.Floor, F64, quotient)
+        rest = fma(e, e.value(llvm.FNeg, F64, whole), by, rest)
+        # the quotient may be rounded across an integer, either way
+        rest = ints.select(e, compare(e, "olt", rest, double(0.0)), add(e, rest, by), rest)
+        rest = ints.select(e, compare(e, "oge", rest, by), sub(e, rest, by), rest)
+    return ints.select(e, compare(e, "olt", dividend, divisor), dividend, rest)  # of an infinite divisor too
+
+
+def _remainder(e: Emitter, op: arith.RemF, x: Value, y: Value) -> Value:
+    """One element after the other; infinite dividends and zero divisors make NaN in the arithmetic itself."""
+    kind = x.type
+    element = scalar_type(kind)
+    if element not in (F16, BF16, F32) or not isinstance(element, FloatType):
+        raise UnsupportedError(f"{op.name} on {element} has no lowering", op.location, "compute it in f32")
+    steps = (0,) if element == F16 else STEPS  # f16 quotients are below 2^41
+
+    def one(x: Value, y: Value) -> Value:
+        single = convert(e, x, F32)
+        rest = remainder(e, convert(e, single, F64), convert(e, convert(e, y, F32), F64), steps)
+        return convert(e, with_sign(e, convert(e, rest, F32), single), element)
+
+    return pack(e, [one(*pair) for pair in zip(unpack(e, x), unpack(e, y), strict=True)], kind)
+
+
+ELEMENTWISE[math.PowF] = _power
+ELEMENTWISE[math.FPowI] = _integer_power
+ELEMENTWISE[arith.RemF] = _remainder
