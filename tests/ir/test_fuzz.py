@@ -3,6 +3,7 @@
 import random
 import resource
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from tests.ir.samples import SAMPLES, SINCE, program
 
 KERNELS = sorted((Path(__file__).resolve().parent / "kernels").glob("*.mlir"))
 NEWEST = (13, 5)
-SECONDS, KIBIBYTES = 2.0, 500_000
-"""What one program may take."""
+SECONDS, BYTES = 2.0, 500_000_000
+"""What one program may take: processor time, and address space beyond what the process holds before it."""
+PAGE = resource.getpagesize()
 PATCHES = (
     "", "<", ">", "%", "{", "}", "(", ")", "[", "]", '"', ":", " = ", ",", "->", "#", "!", "@", "\x00", "//", "\n",
     "tile<4xf32>", "token", "-1", "99999999999999999999", "0x", "1.0", "loc(", "#loc0 = loc(", "!t = tile<2xi8>\n",
@@ -78,18 +80,30 @@ def damaged_bytes(data, chance):
     return bytes(data) or b"\x00"
 
 
-def judged(work):
-    """True where the program is refused; anything but one located error, or too slow, fails."""
+@contextmanager
+def limited():
+    """Fail on whatever needs more than the time, or the memory, of one program."""
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (held + BYTES, hard))
     start = time.process_time()
-    error = None
     try:
-        modules = work()
-        for module in modules:
-            verify(module)
-            print_text(module)
-    except TileError as caught:
-        error = caught
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert time.process_time() - start < SECONDS
+
+
+def judged(work):
+    """True where the program is refused; anything but one located error fails, and so does too much time or memory."""
+    error = None
+    with limited():
+        try:
+            for module in work():
+                verify(module)
+                print_text(module)
+        except TileError as caught:
+            error = caught
     assert error is None or error.location.file != "<unknown>", error
     assert error is None or error.message
     return error is not None
@@ -98,7 +112,6 @@ def judged(work):
 def sweep(count, seed):
     """`count` damaged texts and as many files; most must be refused, some must not."""
     chance = random.Random(seed)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sources, files = texts(), binaries()
     refused = 0
     for _ in range(count):
@@ -107,7 +120,19 @@ def sweep(count, seed):
         data = damaged_bytes(chance.choice(files), chance)
         refused += judged(lambda data=data: [read_bytecode(data, "k.tileirbc")])
     assert 0.5 * count < refused < 2 * count
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < KIBIBYTES
+
+
+def busy(seconds):
+    begun = time.process_time()
+    while time.process_time() - begun < seconds:
+        pass
+
+
+def test_the_limits_hold():
+    with pytest.raises(MemoryError), limited():
+        bytearray(BYTES + BYTES // 10)
+    with pytest.raises(AssertionError), limited():
+        busy(SECONDS)
 
 
 def test_damaged_programs_are_read_or_refused():
