@@ -22,6 +22,8 @@ PREVIEW_TAG = 1
 """Bit 0 of the header's tag: preview features are used; other bits are not defined in 13.1 to 13.5."""
 FIRST_PREVIEW_OPCODE = 0x4000
 """Operations from here on need the preview tag (opcode ranges of the public dialect)."""
+PRODUCER_SINCE = (13, 3)
+"""The first version with a producer section (public dialect, version of the module's attribute)."""
 MAX_ALIGNMENT = 4096
 """Writers use 4 and 8; a larger power of two only wastes bytes, an absurd one is damage."""
 

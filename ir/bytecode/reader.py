@@ -62,7 +62,18 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
         body.append(_read_function(functions, tables))
     if functions.remaining:
         raise functions.error(f"{functions.remaining} bytes are left after the last function")
-    return Module(regions=[Region([body])], location=Location(filename, offset=0))
+    attributes = _read_producer(section(Section.PRODUCER), strings)
+    return Module((), (), attributes, [Region([body])], Location(filename, offset=0))
+
+
+def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, Any]:
+    """The producer section: one string, which says what made the file."""
+    if not cursor.remaining:
+        return {}
+    found = strings.read(cursor, "producer")
+    if cursor.remaining:
+        raise cursor.error(f"{cursor.remaining} bytes are left after the producer")
+    return {"producer": found}
 
 
 def _read_globals(cursor: Cursor, tables: Tables) -> list[Global]:

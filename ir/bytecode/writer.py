@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.bytecode.container import FIRST_PREVIEW_OPCODE, MAGIC, NEWEST, OLDEST, PREVIEW_TAG, WRITTEN, Section
+from ir.bytecode.container import (
+    FIRST_PREVIEW_OPCODE,
+    MAGIC,
+    NEWEST,
+    OLDEST,
+    PREVIEW_TAG,
+    PRODUCER_SINCE,
+    WRITTEN,
+    Section,
+)
 from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.output import Output, UniqueTable
 from ir.bytecode.reader import FIXED_FIELDS, HAS_HINTS, KERNEL
@@ -33,8 +42,8 @@ class Tables:
 def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
     """A verified module as bytecode of `version` (13.1 to 13.5), with the places of its operations.
 
-    Raises UnsupportedError, located, for what that version cannot hold. The module's own name is not kept: the
-    container has no place for it.
+    Raises UnsupportedError, located, for what that version cannot hold. The module's own name is not kept, since the
+    container has no place for it, nor before 13.3 its producer, which means nothing to a compiler.
     """
     if not OLDEST <= version <= NEWEST:
         raise UnsupportedError(f"bytecode version {version[0]}.{version[1]} cannot be written", module.location)
@@ -52,10 +61,13 @@ def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
     _write_globals(module.globals, tables, globals_)
     preview = any(op.info.opcode >= FIRST_PREVIEW_OPCODE for entry in module.entries for op in entry.walk())
     tag = PREVIEW_TAG if preview else 0
-    return _assemble(tag, functions, globals_ if module.globals else None, tables)
+    producer = Output()
+    if module.producer and version >= PRODUCER_SINCE:
+        tables.attributes.string(producer, module.producer)
+    return _assemble(tag, functions, globals_ if module.globals else None, producer, tables)
 
 
-def _assemble(tag: int, functions: Output, globals_: Output | None, tables: Tables) -> bytes:
+def _assemble(tag: int, functions: Output, globals_: Output | None, producer: Output, tables: Tables) -> bytes:
     """Sections in the order of NVIDIA's writers."""
     output = Output()
     output.data += MAGIC + bytes([*tables.version, tag, 0])
@@ -65,6 +77,8 @@ def _assemble(tag: int, functions: Output, globals_: Output | None, tables: Tabl
     output.section(Section.CONSTANT, tables.constants.written(8), 8)
     output.section(Section.DEBUG, tables.locations.written(), 8)
     output.section(Section.TYPE, tables.types.table.written(4), 4)
+    if producer.data:
+        output.section(Section.PRODUCER, producer, 1)
     output.section(Section.STRING, tables.strings.written(4), 4)
     output.byte(Section.END)
     return bytes(output.data)

@@ -9,7 +9,7 @@ from ir.core import Block, Location, Op, Region, Type
 from ir.dialects.cuda_tile import Entry, Global, Module, Return, TestingFunc, Visibility
 from ir.text.parser import Parser, is_terminator, parse_literal
 from ir.text.syntax import DIALECT, classes
-from ir.text.tokens import END
+from ir.text.tokens import END, Tokens
 
 TOP_LEVEL = ("entry", "global", "testing$func", "module")
 SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
@@ -66,7 +66,7 @@ def _module(parser: Parser, start: Location) -> Module:
     if tokens.current.startswith("@"):
         attributes["sym_name"] = tokens.symbol("the module's name")
     if tokens.accept("attributes"):
-        tokens.skip_balanced()
+        attributes |= _producer(tokens)
     tokens.expect("{", "after the module's name")
     body = _contents(parser, "}")
     tokens.take()
@@ -74,6 +74,22 @@ def _module(parser: Parser, start: Location) -> Module:
     if tokens.current == "loc":
         parser.aliases.location()
     return made
+
+
+def _producer(tokens: Tokens) -> dict[str, str]:
+    """The one attribute of `{producer = "text", ...}` that a module knows."""
+    if tokens.current != "{":
+        tokens.fail(f"expected {{ after 'attributes', found {tokens.describe()}")
+    start = tokens.at
+    tokens.skip_balanced()
+    end = tokens.at
+    if "producer" not in tokens.tokens[start:end]:
+        return {}
+    tokens.at = tokens.tokens.index("producer", start, end) + 1
+    tokens.expect("=", "after 'producer'")
+    found = {"producer": tokens.string("the module's producer")}
+    tokens.at = end
+    return found
 
 
 def _quoted_module(parser: Parser) -> Module:

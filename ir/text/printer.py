@@ -55,12 +55,14 @@ class Printer:
         return op
 
     def module(self, module: Module) -> str:
-        """Bare entries, or a named module around them."""
+        """Bare entries after a comment that names the producer, or a named module around them."""
         indent = "  " if module.sym_name else ""
         entries = [f"{indent}{self.operation(op, indent)}\n" for op in module.body.block.ops]
         if not module.sym_name:
-            return "".join(entries)
-        return f"cuda_tile.module {symbol_text(module.sym_name)} {{\n{''.join(entries)}}}\n"
+            comment = "\n// ".join(f"Producer: {module.producer}".splitlines())
+            return (f"// {comment}\n" if module.producer else "") + "".join(entries)
+        producer = f" attributes {{producer = {escape(module.producer)}}}" if module.producer else ""
+        return f"cuda_tile.module {symbol_text(module.sym_name)}{producer} {{\n{''.join(entries)}}}\n"
 
     def global_(self, op: Global) -> str:
         """`global private constant @g alignment = 256 <i32: 7> : tile<4xi32>`, blanks as the disassembler's."""

@@ -89,6 +89,9 @@ def section(identity, payload):
     return bytes([identity, *varint(len(payload))]) + payload
 
 
+ONE_STRING = b"\x81\x09\x04\xcb" + b"\x01\xcb\xcb\xcb" + bytes(4) + b"a"
+
+
 def varint(number):
     encoded = []
     while number > 0x7F:
@@ -111,6 +114,8 @@ def varint(number):
         (HEADER + section(2, bytes(varint(1 << 60))) + b"\x00", "functions do not fit", 14),
         (HEADER + section(2, b"\xff" * 12) + b"\x00", "has more than 64 bits", 14),
         (HEADER + section(5, bytes(varint(1 << 40)) + b"\x00" * 8) + b"\x00", "types do not fit", 14),
+        (HEADER + ONE_STRING + section(7, b"\x00\x00") + b"\x00", "1 bytes are left after the producer", 28),
+        (HEADER + section(7, b"\x03") + b"\x00", "producer: string 3 does not exist, there are 0", 14),
         (HEADER + section(2, b"\x01\x00\x00\x02\x00") + b"\x00", "string 0 does not exist, there are 0", 15),
     ],
 )
