@@ -28,6 +28,7 @@ from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
 from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.placement.ahead import ahead
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -122,6 +123,7 @@ class LayoutOracle:
             "ask_run": self._run,
             "ask_shared": self._shared,
             "ask_write": self._write,
+            "ask_boxed": self._boxed,
             "ask_gather_run": self._gather_run,
         }
 
@@ -424,6 +426,19 @@ class LayoutOracle:
             best = min(found, key=lambda shared: found[shared])
             yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
 
+    def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """The tile as it lies in global memory, where full vectors serve the layout from there too."""
+        ty, vty, id = row
+        view: PartitionViewType = self.interner.types[vty]
+        kind, contiguous, size = self.tile(ty), contiguous_dim(view), element_bytes(view.view.element)
+        if Feature.TMA not in self.features or contiguous is None or kind.size * size < 1024 or kind.element == I1:
+            return
+        layout = self.layout(id)
+        shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, 0)
+        full = global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
+        if full and boxes(kind.shape, contiguous, shared) is not None:
+            yield "boxed_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+
 
 def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
@@ -431,6 +446,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     Raises UnsupportedError, located, for effects that have no lowering yet.
     """
     rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
+    rows["r.ahead"] = [(number,) for number in ahead(program)]
     for id, kind in oracle.interner.types.items():
         if not isinstance(kind, TileType) or kind.size == 1:
             rows["uniform_type"].append((id,))

@@ -24,6 +24,7 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
+from lowering.placement.ahead import ahead
 from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
 from lowering.selection.choices import PRODUCTS, Place
 from lowering.selection.hints import loads_without_tma
@@ -84,6 +85,7 @@ class Pricer:
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
+        self.ahead = {self.frozen.class_of(number) for number in ahead(saturated.program)}
         self.without_tma = loads_without_tma(saturated, target)
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
 
@@ -197,10 +199,13 @@ class Pricer:
             return None  # asynchronous copies fill in zeros out of bounds
         elif mechanism == Mechanism.TMA:
             # one box by itself has nothing to hide it
-            usable = site.looped and self.owner[node.cls][0] not in self.without_tma
+            value = self.owner[node.cls][0]
+            usable = value in self.ahead and value not in self.without_tma
             cost = self.box_copy(view, shared) if usable else None
         else:
             cost = self.async_copy(view, shared, nbytes, inside, site.warps)
+            if cost is not None and self.owner[node.cls][0] not in self.ahead:
+                cost += self.exposed(site.looped)
         return None if cost is None else Price(cost, buffer=shared.size_bytes)
 
     def register_copy(self, view: PartitionViewType, shared: SharedLayout, nbytes: int, warps: int) -> Cost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
@@ -107,15 +107,16 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
 
 def boxes(
     emitter: Emitter, op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore, index: list[Value]
-) -> list[tuple[int, list[Value]]]:
-    """Byte offset in the buffer and first coordinates (i32, innermost first) of each box of a tile."""
+) -> Iterator[tuple[int, list[Value]]]:
+    """Byte offset in the buffer and first coordinates (i32, innermost first) of each box of a tile.
+
+    Computed when the box is asked for: tens of coordinates at once would not fit a producer's registers.
+    """
     dims: tuple[int, ...] = op.dims
     corner = [emitter.multiply(index[d], extent) for d, extent in zip(dims, op.tile, strict=True)]
     corner = [c if c.type == I32 else emitter.emit(arith.TruncI, c, types=[I32]) for c in corner]
-    return [
-        (place, [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)])
-        for offsets, place in op.boxes
-    ]
+    for offsets, place in op.boxes:
+        yield place, [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
 
 
 def consumer_wait(x: Expander, op: nv_tileas.ConsumerWait) -> None:
