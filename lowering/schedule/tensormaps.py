@@ -25,10 +25,17 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
     name = {arith.MulI: "mul", arith.AddI: "add", arith.CeilDivUI: "ceildiv", arith.CeilDivSI: "ceildiv"}.get(
         cast(Any, type(op))
     )
-    if op is None or name is None:
+    if op is None or (name is None and not isinstance(op, arith.SubI | arith.ShLI)):
         return None
     parts = [expression(v, arguments) for v in op.operands]
-    return None if None in parts else {name: parts}
+    left, right = parts
+    if left is None or right is None:
+        return None
+    if isinstance(op, arith.SubI):
+        return {"add": [left, {"mul": [right, {"const": -1}]}]}
+    if isinstance(op, arith.ShLI):
+        return {"mul": [left, {"const": 1 << right["const"]}]} if "const" in right else None
+    return {str(name): parts}
 
 
 def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[str, Any] | None:

@@ -189,3 +189,32 @@ def test_without_asynchronous_copies_registers_load_full_vectors() -> None:
     assert "cp.async" not in kernel.ptx
     assert "ld.global.v4" in kernel.ptx
     assert kernel.manifest["block"] == [128, 1, 1]
+
+
+def test_host_evaluates_what_strides_became() -> None:
+    """The e-graph writes 2 (m k) as a shift, and a size as a difference where the source does."""
+
+    def source() -> str:
+        w = Writer("shifted", x="ptr<f32>", y="ptr<f32>", m="i32", n="i32")
+        w.promise(x=16, y=16, m=1, n=4)
+        x = w.view(w.x, [8, w.m - 1, w.n], [w.m * w.n * 2, w.n, 1], (1, 16, 64))
+        with w.loop(0, 8, carried=[w.const(0.0, "f32", 1, 16, 64)]) as loop:
+            loop.values = [loop.values[0] + w.load(x, loop.counter, 0, 0)]
+        w.store(loop.values[0], w.view(w.y, [1, 16, 64], [1024, 64, 1], (1, 16, 64)), 0, 0, 0)
+        return w.text()
+
+    def expected(x: Any, y: Any, *rest: Any) -> dict[int, Any]:
+        found = np.zeros_like(y)
+        for step in x[:, 0, :12, :60]:
+            found[0, :12, :60] = found[0, :12, :60] + step
+        return {1: found}
+
+    def arguments() -> list[Any]:
+        return [random((8, 2, 13, 60), "f32", 1), random((1, 16, 64), "f32", 2), 13, 60]
+
+    kernel = check(Program("shifted", source, arguments, (1,), expected, 0.0), "sm_90a")
+    (record,) = (p for p in kernel.manifest["params"] if p["kind"] == "tensormap")
+    assert {"mul": [{"mul": [{"arg": 2}, {"arg": 3}]}, {"const": 2}]} in [
+        stride["mul"][0] for stride in record["global_strides"]
+    ]
+    assert "add" in str(record["global_dim"])
