@@ -5,10 +5,11 @@ from __future__ import annotations
 from egraph.frozen import Frozen
 
 TERMS = frozenset((
-    "arg", "constant", "splat", "assume", "exti", "trunci", "addi", "muli", "nil", "cons", "make_tensor_view",
-    "make_partition_view",
+    "arg", "constant", "splat", "assume", "exti", "trunci", "addi", "subi", "negi", "muli", "shli", "nil", "cons",
+    "make_tensor_view", "make_partition_view",
 ))  # fmt: skip
-"""Terms that lowering/schedule/tensormaps.py says as expressions of the launch manifest."""
+"""Terms that lowering/schedule/tensormaps.py says as expressions of the launch manifest. It has the last word: where it
+cannot after all, the store is made from registers."""
 
 
 class Host:

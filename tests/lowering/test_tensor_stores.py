@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -42,6 +43,22 @@ def scaled(tile: Sizes, size: Sizes, kind: str = "f32") -> Program:
 
     grid = tuple(-(-n // t) for n, t in zip(size, tile, strict=True))[:3]
     return Program("scaled", source, lambda: [random(held, kind, 1), random(held, kind, 2)], grid)
+
+
+def copied() -> Program:
+    """y = x, of bytes that no arithmetic takes."""
+
+    def source() -> str:
+        w = Writer("copied", x="ptr<f8E4M3FN>", y="ptr<f8E4M3FN>")
+        w.promise(x=16, y=16)
+        x, y = (w.view(base, (40, 100), (128, 1), (32, 128)) for base in (w.x, w.y))
+        w.store(w.load(x, w.ids[0], 0), y, w.ids[0], 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [random((40 + seed, 128), "f32", seed).astype(ml_dtypes.float8_e4m3fn) for seed in (0, 1)]
+
+    return Program("copied", source, arguments, (2,), tolerance=0.0)
 
 
 def pairs(body: Callable[[Writer, Any], None], rows: int = 64, kind: str = "f16", padding: str = "zero") -> Program:
@@ -116,6 +133,7 @@ PROGRAMS = {
     "rank 2 of f16": scaled((32, 64), (70, 72), "f16"),
     "rank 2 of bf16": scaled((32, 128), (40, 200), "bf16"),
     "rank 2 of i8": scaled((32, 128), (40, 208), "i8"),
+    "rank 2 of f8": copied(),
     "rank 3": scaled((2, 16, 64), (3, 40, 72), "f16"),
     "rank 4": scaled((2, 2, 8, 64), (3, 5, 20, 60), "f16"),
     "rank 5": scaled((1, 2, 2, 8, 64), (2, 3, 5, 8, 60), "f16"),
