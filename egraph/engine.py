@@ -7,6 +7,7 @@ Push and Pop keep the compiled rules between programs. A Rust panic arrives as P
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
@@ -27,6 +28,10 @@ Row = tuple[int, ...]
 Facts = Mapping[str, Sequence[Row]]
 
 _POSITION = re.compile(r"In (\d+):(\d+)-\S+ of (.*?): ?", re.S)
+
+_MEMORY = "/dev/shm"
+"""Where Linux keeps files in memory: rows pass through some 30 files a program, each 0.05 ms there and, on a busy disk,
+1.5 ms (measured: opening one for writing)."""
 
 _REPORT_TIME_FACTOR = 1000
 """The binding hands milliseconds over as microseconds (measured on 13.2.0: wall 0.282 s, report 0.282 ms)."""
@@ -55,28 +60,36 @@ class Engine:
     """
 
     def __init__(self, commands: Iterable[Command]):
-        self._facts = tempfile.TemporaryDirectory(prefix="tilesat-facts-")  # removed with the engine or at exit
+        memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        self._facts = tempfile.TemporaryDirectory(prefix="tilesat-facts-", dir=memory)  # removed with the engine
         self._egraph = bindings.EGraph(fact_directory=self._facts.name)
         self._parsed: dict[str, list[Any]] = {}
+        self._filled = False
         self.rows = 0
         self.broken = False
-        first: dict[str, Command] = {}
-        for command in commands:
-            if command.name in first:
-                other = first[command.name]
-                message = f"rule '{command.name}' is already defined at {other.file}:{other.line}"
-                raise RuleError(message, Location(command.file, command.line, 1), "give it another :name")
-            if command.name:
-                first[command.name] = command
-            self._declare(command)
+        self._declare(list(commands))
 
-    def _declare(self, command: Command) -> None:
+    def _declare(self, commands: Sequence[Command]) -> None:
+        """Load all commands at once, a sixth faster than one by one; after an error one by one, to tell which it is."""
+        _refuse_doubles(commands)
         try:
-            self._egraph.run_program(*self._egraph.parse_program(command.located_text, command.file))
+            self._load(commands)
+            return
         except BaseException as error:
             if not _from_egglog(error):
                 raise
-            raise self._error(error, command) from error
+        self._egraph = bindings.EGraph(fact_directory=self._facts.name)
+        for command in commands:
+            try:
+                self._load([command])
+            except BaseException as error:
+                if not _from_egglog(error):
+                    raise
+                raise self._error(error, command) from error
+
+    def _load(self, commands: Iterable[Command]) -> None:
+        parse = self._egraph.parse_program
+        self._egraph.run_program(*[part for each in commands for part in parse(each.located_text, each.file)])
 
     def _error(self, error: BaseException, command: Command | None = None) -> RuleError:
         """An error of egglog as a located RuleError; the state behind it is not to be trusted any more."""
@@ -105,14 +118,13 @@ class Engine:
 
     @contextmanager
     def program(self) -> Generator[Engine]:
-        """A scope in which rows can be loaded and rules run; all of them are gone after it, the rules stay."""
+        """A scope in which rows can be loaded and rules run. The next one begins without them; the rules stay."""
+        if self._filled:  # not at the end of the scope: most processes compile one program
+            self._run("(pop)")
         self._run("(push)")
+        self._filled = True
         self.rows = self.size()
-        try:
-            yield self
-        finally:
-            if not self.broken:
-                self._run("(pop)")
+        yield self
 
     def close(self) -> None:
         """Remove the files that rows passed through; the engine is of no use after it."""
@@ -151,6 +163,15 @@ class Engine:
     def freeze(self) -> Frozen:
         """An immutable copy of the e-graph on dense class ids."""
         return Frozen.of(self._egraph)
+
+
+def _refuse_doubles(commands: Iterable[Command]) -> None:
+    first: dict[str, Command] = {}
+    for command in commands:
+        other = first.setdefault(command.name, command)
+        if command.name and other is not command:
+            message = f"rule '{command.name}' is already defined at {other.file}:{other.line}"
+            raise RuleError(message, Location(command.file, command.line, 1), "give it another :name")
 
 
 def _from_egglog(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ir.dataclass import dataclass, field
@@ -75,7 +75,7 @@ class _Export:
     def __init__(self, egraph: Any, only: tuple[str, ...] = ()):
         self.result = Frozen()
         self._integer = egraph.value_to_i64
-        self._classes: dict[tuple[str, Any], int] = {}
+        self._readers: dict[str, Callable[[Any], int]] = {"i64": self._integer} | {s: self._classes(s) for s in SORTS}
         for name, function in egraph.freeze().functions.items():
             if function.is_let_binding or not function.rows:
                 continue
@@ -88,39 +88,44 @@ class _Export:
             elif output == "i64":
                 self._analysis(name, sorts, function.rows)
             elif name != "row" and not name.startswith("r."):
-                rows = [tuple(map(self._value, sorts, row.inputs)) for row in function.rows]
-                self.result.relations[name] = rows
+                self.result.relations[name] = [arguments for arguments, _ in self._columns(sorts, function.rows)]
 
-    def _value(self, sort: str, value: Any) -> int:
-        if sort == "i64":
-            return self._integer(value)
-        key = (sort, value)
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = len(self.result.sort)
-            self.result.sort.append(sort)
-        return found
+    def _classes(self, sort: str) -> Callable[[Any], int]:
+        """The number of a class of one sort, given out in the order in which classes are met."""
+        known: dict[Any, int] = {}
+        sorts = self.result.sort
+
+        def number(value: Any) -> int:
+            found = known.get(value)
+            if found is None:
+                found = known[value] = len(sorts)
+                sorts.append(sort)
+            return found
+
+        return number
+
+    def _columns(self, sorts: list[str], rows: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """The arguments of each row, beside the row."""
+        readers = [self._readers[sort] for sort in sorts]
+        for row in rows:
+            yield tuple([read(value) for read, value in zip(readers, row.inputs, strict=True)]), row
 
     def _terms(self, name: str, sorts: list[str], output: str, rows: Any) -> None:
-        result = self.result
-        is_class = [s in SORTS for s in sorts]
-        for row in rows:
-            args = tuple(map(self._value, sorts, row.inputs))
-            cls = self._value(output, row.output)
+        result, number = self.result, self._readers[output]
+        classes = [place for place, sort in enumerate(sorts) if sort in SORTS]
+        others = [place for place, sort in enumerate(sorts) if sort not in SORTS]
+        for args, row in self._columns(sorts, rows):
+            cls = number(row.output)
             if name == _NUMBERS:
                 result.numbers[args[0]] = cls
             elif name in _MAPS:
                 getattr(result, name)[args[0], args[1]] = cls
             elif not row.subsumed:
-                children = tuple([a for a, c in zip(args, is_class, strict=True) if c])
-                literals = tuple([a for a, c in zip(args, is_class, strict=True) if not c])
+                children, literals = tuple([args[i] for i in classes]), tuple([args[i] for i in others])
                 result.nodes.append(Node(name, args, cls, children, literals))
 
     def _analysis(self, name: str, sorts: list[str], rows: Any) -> None:
-        table = self.result.analysis.setdefault(name, {})
-        if len(sorts) == 1:
-            for row in rows:
-                table[self._value(sorts[0], row.inputs[0])] = self._integer(row.output)
-        else:
-            for row in rows:
-                table[tuple(map(self._value, sorts, row.inputs))] = self._integer(row.output)
+        single = len(sorts) == 1
+        self.result.analysis[name] = {
+            args[0] if single else args: self._integer(row.output) for args, row in self._columns(sorts, rows)
+        }

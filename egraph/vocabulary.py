@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from egraph.rulefile import Command
+from egraph.sexpr import end_of_list
 from egraph.terms import LEAVES, signatures
 
 _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
-_BRACKETS = re.compile(r'"[^"]*"|;[^\n]*|[()]')
 
 ALWAYS = frozenset(s.name for s in LEAVES)
 """Terms that any program may have: parameters, loop values, constants, operand lists."""
@@ -47,22 +47,11 @@ def needs_and_makes(command: Command) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset((name,)) & _restricted(), frozenset()
     if not command.is_rule:
         return frozenset(), frozenset()
-    cut = _end_of_list(text, text.index("(", 1))
+    cut = end_of_list(text, text.index("(", 1))
     if command.ruleset == "load":  # makes the program's own terms from rows: needs what it makes
         return frozenset(_HEADS.findall(text)) & _restricted(), frozenset()
     left, right = (frozenset(_HEADS.findall(part)) & _restricted() for part in (text[1:cut], text[cut:]))
     return left, right | left if command.head == "birewrite" else right
-
-
-def _end_of_list(text: str, start: int) -> int:
-    """The offset behind the list that opens at `start`."""
-    depth = 0
-    for match in _BRACKETS.finditer(text, start):
-        token = match.group()
-        depth += (token == "(") - (token == ")")
-        if not depth and token == ")":
-            return match.end()
-    return len(text)
 
 
 def reachable(commands: Sequence[Command], operations: frozenset[str]) -> frozenset[str]:

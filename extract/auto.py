@@ -46,22 +46,28 @@ def auto(
 
 def run_portfolio(session: Session) -> None:
     """All that follows greedy, until the bound meets the cost or the time is up."""
-    from extract.exact import solve_exactly
-    from extract.neighbourhood import run_neighbourhoods
-    from extract.relaxation import run_relaxation
-
     try:
         run_bounds(session, thorough=True)
         run_narrow(session)
         if session.graph is not None and session.graph.n_nodes > SMALL:
             run_pruned(session)
             run_bounds(session, thorough=True)
-        run_relaxation(session)
-        run_neighbourhoods(session)
-        solve_exactly(session, "ilp", session.deadline)
+        if not session.optimal:
+            _run_programs(session)
     except KeyboardInterrupt:
         if session.chosen is None:
             raise
         session.interrupted = True
     if session.chosen is None:
         raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+
+
+def _run_programs(session: Session) -> None:
+    """What solves 0-1 programs; many kernels are proved optimal before it and never load the solver."""
+    from extract.exact import solve_exactly
+    from extract.neighbourhood import run_neighbourhoods
+    from extract.relaxation import run_relaxation
+
+    run_relaxation(session)
+    run_neighbourhoods(session)
+    solve_exactly(session, "ilp", session.deadline)

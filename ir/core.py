@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
 
 from ir.dataclass import dataclass
@@ -317,10 +318,15 @@ class OpInfo:
         """The name without its dialect."""
         return self.name.partition(".")[2]
 
-    @property
+    @cached_property
     def fixed_segments(self) -> tuple[int, ...] | None:
         """Operand group sizes where every group has exactly one operand, else None."""
         return (1,) * len(self.operands) if all(isinstance(g, Operand) for g in self.operands) else None
+
+    @cached_property
+    def flexible(self) -> tuple[int, ...]:
+        """The groups that may hold another number of operands than one."""
+        return tuple(i for i, g in enumerate(self.operands) if not isinstance(g, Operand))
 
 
 class Op:
@@ -397,7 +403,7 @@ class Op:
 
 def _guess_segments(info: OpInfo, count: int) -> tuple[int, ...]:
     """Sizes when they are unambiguous: one flexible group takes what the fixed ones leave."""
-    flexible = [i for i, g in enumerate(info.operands) if not isinstance(g, Operand)]
+    flexible = info.flexible
     sizes = [1] * len(info.operands)
     rest = count - (len(sizes) - len(flexible))
     for i in flexible:

@@ -67,14 +67,12 @@ class MachineBlock:
 
 
 def register_bits(type: Type) -> int:
-    """Size of the register that holds a value of `type`; bytes live in 16 bits."""
+    """Size of the register that holds a value of `type`; 1 is a predicate, bytes live in 16 bits."""
+    if isinstance(type, (IntType, FloatType)):
+        return 1 if type.width == 1 else max(type.width, 16)
     if isinstance(type, LLVMPointerType):
         return 32 if type.space == 3 else 64
-    if isinstance(type, VectorType):
-        return max(type.shape[0] * type.element.width, 16)
-    if type == I1:
-        return 1
-    return max(type.width, 16) if isinstance(type, (IntType, FloatType)) else 64
+    return max(type.shape[0] * type.element.width, 16) if isinstance(type, VectorType) else 64
 
 
 def prefix_of(type: Type) -> str:

@@ -7,7 +7,6 @@ other is defined. Without clash the move on the edge disappears.
 from __future__ import annotations
 
 from ir.core import Block, Value
-from ir.types import I1
 from lowering.ptx.machine import MachineBlock, prefix_of, register_bits
 
 
@@ -105,7 +104,8 @@ class Liveness:
 
 def _words(value: Value) -> int:
     """32-bit registers of a value."""
-    return 0 if value.type == I1 else -(-register_bits(value.type) // 32)
+    bits = register_bits(value.type)
+    return 0 if bits == 1 else -(-bits // 32)
 
 
 def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:

@@ -204,13 +204,18 @@ class Selector:
                 else:
                     work.extend(op.operands)
         alive: set[Value] = set()
+        reached: set[Op] = set()  # an op of many results, such as a wgmma, hands on its operands once
         while work:
             value = work.pop()
             if value in alive:
                 continue
             alive.add(value)
             owner = value.owner
-            work.extend(incoming.get(value, ()) if isinstance(owner, Block) else owner.operands)
+            if isinstance(owner, Block):
+                work.extend(incoming.get(value, ()))
+            elif owner not in reached:
+                reached.add(owner)
+                work.extend(owner.operands)
         return alive
 
 

@@ -11,10 +11,10 @@ mainloop has the same shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, TileError, Value
+from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
 from lowering.schedule import scratch, stores

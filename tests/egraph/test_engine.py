@@ -123,11 +123,22 @@ def test_panicking_rule_is_an_error():
         run_twice(e, (1, 13))
 
 
-def test_fact_files_go_away_with_the_engine(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.mark.parametrize("memory", [True, False], ids=["in memory", "on disk"])
+def test_fact_files_go_away_with_the_engine(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("egraph.engine._MEMORY", str(tmp_path) if memory else "/nowhere")
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere" if memory else str(tmp_path))
     e = engine()
     with e.program():
         e.load({"r": [(5, 40)]})
     assert glob.glob(os.path.join(tmp_path, "*", "r.tsv"))
     e.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_begins_without_the_rows_of_the_last_one():
+    e = engine('(rule ((r k v)) ((r (+ k 1) v)) :ruleset grow :name "t/next")')
+    for first in (5, 60):
+        with e.program():
+            e.load({"r": [(first, 40)]})
+            e.run("grow")
+            assert sorted(e.freeze().relations["r"]) == [(first, 40), (first + 1, 40)]
