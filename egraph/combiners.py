@@ -58,8 +58,8 @@ class Bodies:
         self.entries: list[Body] = []
         self._ids: dict[Hashable, int] = {}
 
-    def id(self, reduce: ct.Reduce) -> int:
-        """The id of a reduction's combiner."""
+    def id(self, reduce: ct.Reduce | ct.Scan) -> int:
+        """The id of a combiner."""
         region = reduce.body
         key = structure(region)
         found = self._ids.get(key)

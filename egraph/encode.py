@@ -146,7 +146,7 @@ class _Encoder:
             self.numbers.update({old: self.numbers[new] for old, new in zip(op.results, results, strict=True)})
         elif isinstance(op, ct.MakeStridedView | ct.MakeGatherScatterView):
             pass  # all accesses to such views go by pointers
-        elif isinstance(op, ct.Reduce):
+        elif isinstance(op, ct.Reduce | ct.Scan):
             self.reduction(op)
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
             into.items.append(self.store(op))
@@ -239,16 +239,24 @@ class _Encoder:
         integer = integer_of(value)
         return self.interner.attributes.id(value) if integer is None else integer
 
-    def reduction(self, op: ct.Reduce) -> None:
-        if len(op.operands) != 1:
-            message = f"'{op.name}' of {len(op.operands)} operands is not supported yet"
-            raise UnsupportedError(message, op.location, "reduce one tile at a time")
-        body = self.bodies.id(op)
-        result = op.results[0]
+    def reduction(self, op: ct.Reduce | ct.Scan) -> None:
+        """One row; of a scan or of several tiles the results are projections."""
         identities = self.interner.attributes.id(tuple(op.identities))
-        operands = self.list([self.numbers[op.operands[0]]])
-        number = self.number(result)
-        self.rows["r.reduce"].append((number, operands, op.dim, body, identities, self.type_id(result.type)))
+        operands = self.list([self.numbers[v] for v in op.operands])
+        body = self.bodies.id(op)
+        if isinstance(op, ct.Reduce) and len(op.operands) == 1:
+            number = self.number(op.results[0])
+            kind = self.type_id(op.results[0].type)
+            self.rows["r.reduce"].append((number, operands, op.dim, body, identities, kind))
+        else:
+            number = self.number()
+            types = self.interner.attributes.id(tuple([r.type for r in op.results]))
+            if isinstance(op, ct.Scan):
+                self.rows["r.scan"].append((number, operands, op.dim, int(op.reverse), body, identities, types))
+            else:
+                self.rows["r.fold"].append((number, operands, op.dim, body, identities, types))
+            for index, result in enumerate(op.results):
+                self.rows["r.proj"].append((self.number(result), number, index))
         self.program.source[number] = op
 
     def store(self, op: Op) -> skeleton.Store:

@@ -79,10 +79,12 @@ LEAVES: tuple[Signature, ...] = (
     Signature("branch", (), ("item", "index", "ty"), ANCHOR),
     Signature("splat", (), ("number", "ty"), SHAPE),
     Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
+    Signature("fold", ("list",), ("dim", "body", "identities", "types"), ANCHOR, -2, -1),
+    Signature("scan", ("list",), ("dim", "reverse", "body", "identities", "types"), ANCHOR, -2, -1),
 )
 """Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
 or an access that stays in order yields a tile, whose layout is chosen), integer splat constants `(splat value type)`
-(so that rules can compute new ones), and reductions with an interned combiner."""
+(so that rules can compute new ones), and reductions (`fold`: of several tiles) and scans with an interned combiner."""
 
 
 def integer_of(value: Any) -> int | None:

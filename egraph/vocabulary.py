@@ -16,7 +16,7 @@ from egraph.terms import LEAVES, signatures
 
 _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
 
-ALWAYS = frozenset(s.name for s in LEAVES)
+ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan"}
 """Terms that any program may have: parameters, loop values, constants, operand lists."""
 
 

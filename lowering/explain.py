@@ -219,7 +219,7 @@ class _Explanation:
                 return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.children[0]][1])}"
             case "p.mmaf" | "p.mmai" | "p.wgmma" | "p.wgmma_rs":
                 return f"{held}: {self.oracle.choice(literals[0])}"
-            case "p.reduce":
+            case "p.reduce" | "p.fold":
                 return f"{held}: reduced from {self.layout(literals[4])}"
             case _:
                 return f"{held}: {node.op.removeprefix('p.')}"

@@ -163,7 +163,7 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
                     op.location, "use a smaller tile",
                 )  # fmt: skip
             products = max(products, each)
-        elif isinstance(op, ct.Reduce):
+        elif isinstance(op, ct.Reduce | ct.Scan):
             reduced = max(reduced, *(registers_of(value) for value in op.operands))
     if products:
         return (WARPS, 2 * WARPS) if products <= HELD else (2 * WARPS,)

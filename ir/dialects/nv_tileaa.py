@@ -416,16 +416,31 @@ class Dot(Op):
 
 @op("nv_tileaa.reduce")
 class Reduce(Op):
-    """One dimension folded by the combiner region (two scalars in, one out), which starts from `identity`."""
+    """One dimension of tensors of one shape folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
+    out), which starts from `identities`.
+    """
 
-    source = Operand()
+    sources = Variadic()
     dim = Attr(int)
-    identity = Attr[Any](object)
-    result = Result()
+    identities = Attr[Any](object)
+    outs = VariadicResult()
     combiner = RegionField()
 
     def verify(self) -> None:
-        """The result lacks dimension `dim`."""
-        shape = shape_of(self.source.type)
+        """Each result lacks dimension `dim`."""
+        shape = shape_of(self.sources[0].type)
         wanted = (*shape[: self.dim], *shape[self.dim + 1 :])
-        self.expect(shape_of(self.result.type) == wanted, "result is {}, wanted shape {}", self.result.type, wanted)
+        for result in self.results:
+            self.expect(shape_of(result.type) == wanted, "result is {}, wanted shape {}", result.type, wanted)
+
+
+@op("nv_tileaa.scan")
+class Scan(Op):
+    """Inclusive prefixes along one dimension by the combiner region, as of reduce; from the far end where `reverse`."""
+
+    sources = Variadic()
+    dim = Attr(int)
+    reverse = flag()
+    identities = Attr[Any](object)
+    outs = VariadicResult()
+    combiner = RegionField()

@@ -622,13 +622,28 @@ class Dot(Op):
 
 @op("nv_tileas.reduce")
 class Reduce(Op):
-    """One dimension folded by the combiner region (two scalars in, one out): registers, then lanes, then warps, these
-    by way of shared memory at `scratch`.
+    """One dimension of tiles in one layout folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
+    out): registers, then lanes, then warps, these by way of shared memory at `scratch`.
     """
 
-    source = Operand()
+    sources = Variadic()
     dim = Attr(int)
     scratch = Attr(int, 0)
-    identity = Attr[Any](object)
-    result = Result()
+    identities = Attr[Any](object)
+    outs = VariadicResult()
+    combiner = RegionField()
+
+
+@op("nv_tileas.scan")
+class Scan(Op):
+    """Inclusive prefixes along one dimension by the combiner region, from the far end where `reverse`; parts as of
+    reduce.
+    """
+
+    sources = Variadic()
+    dim = Attr(int)
+    reverse = flag()
+    scratch = Attr(int, 0)
+    identities = Attr[Any](object)
+    outs = VariadicResult()
     combiner = RegionField()

@@ -219,15 +219,13 @@ class _Converter:
         signed = (bool(op.signedness_lhs), bool(op.signedness_rhs))
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), signed=signed)]
 
-    def reduce(self, op: ct.Reduce, b: Builder) -> list[Value]:
-        if len(op.operands) != 1:
-            message = f"'{op.name}' of {len(op.operands)} operands is not supported yet"
-            raise UnsupportedError(message, op.location, "reduce one tile at a time")
+    def reduce(self, op: ct.Reduce | ct.Scan, b: Builder) -> list[Value]:
         combiner = self.block(op.body.block.args)
         self.ops(op.body.block, Builder(combiner, op.location))
+        cls, more = (nv_tileaa.Scan, {"reverse": op.reverse}) if isinstance(op, ct.Scan) else (nv_tileaa.Reduce, {})
         made = b.add(
-            nv_tileaa.Reduce, *self.of(op.operands), types=self.types(op), regions=[Region([combiner])],
-            dim=op.dim, identity=op.identities[0],
+            cls, *self.of(op.operands), types=self.types(op), segments=(len(op.operands),),
+            regions=[Region([combiner])], dim=op.dim, identities=tuple(op.identities), **more,
         )  # fmt: skip
         return made.results
 
@@ -272,4 +270,5 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
     ct.Reduce: _Converter.reduce,
+    ct.Scan: _Converter.reduce,
 }

@@ -69,7 +69,8 @@ class Decoder:
         self.leaves = {(n.literals[0], n.literals[1]) for n in leaves}
         self.sources: dict[int, Op] = {}
         self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
-        for op in self.program.source.values():
+        for number, op in self.program.source.items():
+            self.sources.setdefault(self.frozen.class_of(number), op)
             for result in op.results:
                 value = self.frozen.class_of(self.program.number_of(result))
                 self.sources.setdefault(value, op)

@@ -4,7 +4,7 @@ builder of the block it stands in, its class, itself and its operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from egraph.frozen import Node
@@ -15,6 +15,8 @@ from ir.types import I32, PointerType, TensorType, TileType
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
+from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import reduce_dim
 from lowering.placement.oracle import Mechanism
 
 if TYPE_CHECKING:
@@ -268,12 +270,42 @@ def product(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -
 def reduce(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """One dimension folded."""
     dim, body, identities, _, _ = node.literals
-    region = d.program.bodies[body].region
-    kind = d.type_of(cls)
-    identity = d.interner.attributes[identities][0]
-    return b.add(
-        nv_tileas.Reduce, operands[0], types=[kind], regions=[combiner(region)], dim=dim, identity=identity
-    ).result
+    kinds = [d.type_of(cls)]
+    return combined(
+        d, b, nv_tileas.Reduce, operands, kinds, body, dim=dim, identities=d.interner.attributes[identities]
+    )[0]
+
+
+def fold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+    """One dimension of several tiles folded together."""
+    dim, body, identities, types, layout = node.literals
+    kinds: tuple[TileType, ...] = d.interner.attributes[types]
+    source = d.selection.layout(layout)
+    shape = operands[0][0].type.shape
+    assert isinstance(source, Layout)
+    reduced = reduce_dim(shape, dim, source).layout
+    placed = [TensorType(k.shape, k.element, reduced) if k.shape else uniform_type(k) for k in kinds]
+    return combined(
+        d, b, nv_tileas.Reduce, operands[0], placed, body, dim=dim, identities=d.interner.attributes[identities]
+    )
+
+
+def scan(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+    """Prefixes of one or more tiles."""
+    dim, reverse, body, identities, types, layout = node.literals
+    kinds = [d.placed_type(kind, layout) for kind in d.interner.attributes[types]]
+    more = {"reverse": True} if reverse else {}
+    return combined(
+        d, b, nv_tileas.Scan, operands[0], kinds, body, dim=dim, identities=d.interner.attributes[identities], **more
+    )
+
+
+def combined(
+    d: Decoder, b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], body: int, **attributes: Any
+) -> list[Value]:
+    """A reduction or scan with its combiner."""
+    regions = [combiner(d.program.bodies[body].region)]
+    return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=regions, **attributes).results
 
 
 Maker = Callable[[Any, Builder, int, Node, list[Any]], Any]
@@ -290,4 +322,7 @@ VALUES: dict[str, Maker] = {
     "p.copy": copy, "p.shared_read": shared_read, "p.load_ptr": load_ptr,
     "p.mmaf": product, "p.mmai": product, "p.wgmma": product, "p.wgmma_rs": product,
     "p.permute_shared": rename_shared, "p.reshape_shared": rename_shared, "p.reduce": reduce,
+    "p.list": cons,
+    "p.fold": fold,
+    "p.scan": scan,
 }  # fmt: skip

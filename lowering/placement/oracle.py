@@ -25,6 +25,7 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
+from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
 from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
@@ -105,7 +106,7 @@ class LayoutOracle:
         self.interner: Interner = program.interner
         self.warps = tuple(warps)
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
-        folded = any(isinstance(op, ct.Reduce) for op in program.source.values())
+        folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.layouts = Layouts()
         self.layouts.id(Layout.trivial(self.warps[0]))  # id 0 by contract with the rules; uniform whatever the warps
@@ -119,6 +120,7 @@ class LayoutOracle:
             "ask_permute_shared": self._permute_shared,
             "ask_broadcast": self._broadcast,
             "ask_reduce": self._reduce,
+            "ask_scan": self._scan,
             "ask_view": self._view,
             "ask_run": self._run,
             "ask_shared": self._shared,
@@ -338,6 +340,11 @@ class LayoutOracle:
         tx, dim, layout = row
         reduced = reduce_dim(self.tile(tx).shape, dim, self.layout(layout)).layout
         yield "reduce_layout", (tx, dim, layout, self.layout_id(reduced))
+
+    def _scan(self, row: Row) -> Iterator[tuple[str, Row]]:
+        tx, dim, layout = row
+        if scan_dim(self.tile(tx).shape, dim, self.layout(layout)) is not None:
+            yield "scan_layout", row
 
     # --- memory
 

@@ -16,8 +16,10 @@ from ir.types import I1, TensorType
 from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.layout import Layout
+from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
+from lowering.placement.oracle import element_bytes
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
@@ -62,12 +64,18 @@ def scratch_of(op: Op, target: Target) -> int:
         plan = plan_conversion(source, result, element_bits(op.source.type), target)
         return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
     if isinstance(op, nv_tileas.Reduce):
-        kind = op.source.type
-        if isinstance(kind, TensorType):
-            plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
-            if plan.warp_bits:
-                size = max(8, getattr(kind.element, "width", 32)) // 8
-                return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+        kind = cast(TensorType, op.sources[0].type)
+        plan = reduce_dim(kind.shape, op.dim, layout_of(kind))
+        if plan.warp_bits:  # one operand after the other
+            size = max(element_bytes(cast(TensorType, v.type).element) for v in op.sources)
+            return (1 << plan.layout.bits + len(plan.warp_bits)) * size
+    if isinstance(op, nv_tileas.Scan):
+        kind = cast(TensorType, op.sources[0].type)
+        layout = layout_of(kind)
+        plan = scan_dim(kind.shape, op.dim, layout)
+        slots = plan.slots if plan else 0
+        sizes = (element_bytes(cast(TensorType, v.type).element) for v in op.sources)
+        return slots * (1 << len(layout.thread)) * sum(sizes)
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):

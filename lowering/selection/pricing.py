@@ -21,6 +21,7 @@ from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
 from lowering.layouts.layout import Layout
+from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
@@ -77,6 +78,7 @@ class Pricer:
     ):
         self.frozen: Frozen = saturated.frozen
         self.interner = saturated.program.interner
+        self.bodies = saturated.program.bodies
         self.oracle = oracle
         self.target = target
         self.forbid = forbid
@@ -140,23 +142,63 @@ class Pricer:
         scratch = kind.size * bits // 8 if cost else 0
         return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost), scratch=scratch)
 
+    def operands(self, node: Node) -> list[TileType]:
+        """The types of the tiles that a fold or scan takes."""
+        value, _ = self.owner[node.children[0]]
+        found: list[TileType] = []
+        while (kind := self.value_type(value)) is None:  # a list, or its end
+            cell = next((n for n in self.frozen.by_class[value] if n.op == "cons"), None)
+            if cell is None:
+                return found
+            found.append(cast(TileType, self.value_type(cell.children[0])))
+            value = cell.children[1]
+        return [cast(TileType, kind)]
+
+    def combining(self, node: Node) -> float:
+        """Instructions of a combiner."""
+        body = node.literals[2 if node.op == "p.scan" else 1]
+        return float(len(self.bodies[body].region.block.ops) - 1)
+
     def reduce(self, node: Node, site: Site) -> Price | None:
         """Registers, then lanes by shuffles, then warps through scratch."""
-        dim, _, _, _, source = node.literals
-        value, _ = self.owner[node.children[0]]
-        kind = cast(TileType, self.value_type(value))
+        dim, source = node.literals[0], node.literals[-1]
+        kinds, each = self.operands(node), self.combining(node)
         layout = self.oracle.layout(source)
-        plan = reduce_dim(kind.shape, dim, layout)
+        plan = reduce_dim(kinds[0].shape, dim, layout)
         machine = self.machines[site.warps]
         registers, results = layout.n_regs, len(plan.groups)
         steps = len(plan.lane_bits) * results
-        alu = machine.instructions("fma_f32", registers + steps) + machine.instructions("shuffle", steps)
+        alu = machine.instructions("fma_f32", each * (registers + steps))
+        alu += machine.instructions("shuffle", len(kinds) * steps)
         latency = len(plan.lane_bits) * float(self.target.latency.shuffle)
         scratch = 0
         if plan.warp_bits:
-            latency += 2 * float(self.target.latency.barrier + self.target.latency.shared)
-            alu += machine.instructions("fma_f32", results << len(plan.warp_bits))
-            scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * element_bytes(kind.element)
+            latency += 2 * len(kinds) * float(self.target.latency.barrier + self.target.latency.shared)
+            alu += machine.instructions("fma_f32", each * (results << len(plan.warp_bits)))
+            scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
+        return Price(Cost(alu=alu, latency=latency), scratch=scratch)
+
+    def scan(self, node: Node, site: Site) -> Price | None:
+        """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
+        dim, layout = node.literals[0], self.oracle.layout(node.literals[-1])
+        kinds, each = self.operands(node), self.combining(node)
+        plan = scan_dim(kinds[0].shape, dim, layout)
+        if plan is None:
+            return None
+        machine, totals = self.machines[site.warps], layout.n_regs
+        alu = latency = 0.0
+        for step in plan.steps:
+            if step.part is Part.REGISTER:
+                totals //= 2
+            elif step.part is Part.LANE:
+                alu += machine.instructions("shuffle", len(kinds) * totals)
+                latency += float(self.target.latency.shuffle)
+            else:
+                latency += 2 * float(self.target.latency.barrier + self.target.latency.shared)
+            chosen = 0 if step.part is Part.REGISTER else len(kinds)
+            alu += machine.instructions("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
+        threads = 1 << len(layout.thread)
+        scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
         return Price(Cost(alu=alu, latency=latency), scratch=scratch)
 
     def iota(self, node: Node, site: Site) -> Price | None:
@@ -373,6 +415,8 @@ _PRICES: dict[str, Pricing] = {
     "p.wgmma": Pricer.product,
     "p.wgmma_rs": Pricer.product,
     "p.reduce": Pricer.reduce,
+    "p.fold": Pricer.reduce,
+    "p.scan": Pricer.scan,
     "p.iota": Pricer.iota,
 }
 

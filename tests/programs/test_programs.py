@@ -16,6 +16,7 @@ from tests.programs import (  # noqa: F401
     memory,
     products,
     reductions,
+    scans,
 )
 from tests.programs.program import PROGRAMS, check
 
@@ -63,8 +64,18 @@ def test_products_for_other_targets(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
-@pytest.mark.parametrize("name", ["atomic-pairs-masked", "atomic-ticket", "strong-views-acquire", "gather-view-f16"])
-def test_accesses_in_order_for_other_targets(name: str, target: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "atomic-pairs-masked",
+        "atomic-ticket",
+        "strong-views-acquire",
+        "gather-view-f16",
+        "argmax-rows",
+        "scan-recurrence",
+    ],
+)
+def test_accesses_and_scans_for_other_targets(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 import tilesat
-from ir.core import Block, Region, UnsupportedError
+from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import F32, TOKEN, TileType
-from tests.programs.writer import Writer
+from ir.types import F32, I32, TOKEN, TileType
+from tests.programs.writer import Tile, Writer
 
 
 def f8_product(w: Writer) -> None:
@@ -41,29 +41,29 @@ def wait_for_grids(w: Writer) -> None:
     w.store(w.load(view, 0) + 1.0, view, 0, token=w.op(ct.GdcWait, w.token, types=[TOKEN], segments=(1,)))
 
 
-def two_tile_reduction(w: Writer) -> None:
-    x = w.load(w.view(w.f, [32], [1], [32]), 0)
-    block = Block([x.reduce(0).type] * 4)
-    w.builder.block, outside = block, w.builder.block
-    w.builder.add(ct.Yield, block.args[0], block.args[2], types=())
-    w.builder.block = outside
-    kinds = [value.type for value in block.args[:2]]
-    w.builder.add(ct.Reduce, x.value, x.value, types=kinds, regions=[Region([block])], dim=0, identities=(0.0, 0.0))
-
-
 def bf16_update(w: Writer) -> None:
     i = w.iota(64)
     w.update(w.b[i], w.gather(w.b[i + 64])[0], mode="addf")
 
 
+def block_in_combiner(w: Writer) -> None:
+    three = [TileType((), I32)] * 3
+
+    def join(a: list[Tile], b: list[Tile]) -> list[Tile]:
+        return [a[0] + b[0] * Tile(w, w.builder.add(ct.GetTileBlockId, types=three).results[0])]
+
+    total = w.fold([w.iota(32)], 0, join, [0])[0]
+    w.store(total.to("f32").splat(32), w.view(w.f, [32], [1], [32]), 0)
+
+
 REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "operands that the target has not": (f8_product, "mmaf", "no matrix instruction of sm_80 fits"),
+    "no arithmetic in a combiner": (block_in_combiner, "get_tile_block_id", "in a combiner"),
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
-    "reduction of two tiles": (two_tile_reduction, "reduce", "2 operands"),
     "literal with different elements": (literal, "constant <f32: [", "different elements"),
 }
 

@@ -363,27 +363,32 @@ class Writer:
         return self.op(ct.MmaI, a, b, c, types=[c.type], signedness_lhs=lhs, signedness_rhs=rhs)
 
     def reduce(self, x: Tile, dim: int, kind: str) -> Tile:
-        scalar = TileType((), x.type.element)
-        block = Block([scalar, scalar])
-        outside, self.builder.block = self.builder.block, block
-        a, b = (Tile(self, v) for v in block.args)
         info = None if x.floating else np.iinfo(ct.dtype_of(x.type.element)) if x.type.element != I1 else None
         low, high = (-np.inf, np.inf) if info is None else (info.min, info.max)
-        folded, identity = {
-            "add": (lambda: a + b, 0), "mul": (lambda: a * b, 1), "max": (lambda: a.max(b), low),
-            "min": (lambda: a.min(b), high), "and": (lambda: a & b, -1), "or": (lambda: a | b, 0),
-            "xor": (lambda: a ^ b, 0),
+        fold, identity = {
+            "add": (lambda a, b: a + b, 0), "mul": (lambda a, b: a * b, 1), "max": (lambda a, b: a.max(b), low),
+            "min": (lambda a, b: a.min(b), high), "and": (lambda a, b: a & b, -1), "or": (lambda a, b: a | b, 0),
+            "xor": (lambda a, b: a ^ b, 0),
         }[kind]  # fmt: skip
-        result = folded()
-        self.builder.add(ct.Yield, result.value, types=())
-        self.builder.block = outside
-        shape = (*x.shape[:dim], *x.shape[dim + 1 :])
         number = float(identity) if x.floating else bool(identity) if x.type.element == I1 else int(identity)
+        return self.fold([x], dim, lambda a, b: [fold(a[0], b[0])], [number])[0]
+
+    def fold(
+        self, tiles: Sequence[Tile], dim: int, combine: Any, identities: Sequence[Any], scan: bool = False, **more: Any
+    ) -> list[Tile]:
+        """Several tiles reduced, or scanned, by `combine`: (left of each, right of each) -> what is left of each."""
+        block = Block([TileType((), x.type.element) for x in tiles for _ in range(2)])
+        outside, self.builder.block = self.builder.block, block
+        sides = [[Tile(self, v) for v in block.args[side::2]] for side in range(2)]
+        self.builder.add(ct.Yield, *[t.value for t in combine(*sides)], types=())
+        self.builder.block = outside
+        shapes = [x.shape if scan else (*x.shape[:dim], *x.shape[dim + 1 :]) for x in tiles]
         made = self.builder.add(
-            ct.Reduce, x.value, types=[TileType(shape, x.type.element)], regions=[Region([block])],
-            dim=dim, identities=(number,),
+            ct.Scan if scan else ct.Reduce, *[x.value for x in tiles],
+            types=[TileType(shape, x.type.element) for shape, x in zip(shapes, tiles, strict=True)],
+            regions=[Region([block])], dim=dim, identities=tuple(identities), **more,
         )  # fmt: skip
-        return Tile(self, made.results[0])
+        return [Tile(self, r) for r in made.results]
 
     @contextmanager
     def loop(self, lower: Any, upper: Any, step: Any = 1, carried: Sequence[Tile] = (), **more: Any) -> Iterator[Loop]:

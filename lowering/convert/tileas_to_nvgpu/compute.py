@@ -1,10 +1,10 @@
-"""Arithmetic of one thread: elementwise ops, matrix products, reductions and layout conversions."""
+"""Arithmetic of one thread: elementwise ops, matrix products and layout conversions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ir.core import Op, Region, Type, Value
+from ir.core import Op, Type, Value
 from ir.dialects import arith, gpu, math, nvgpu
 from ir.types import F16, F32, GLOBAL_PTR, I1, I32, TF32, FloatType, PointerType, TensorType
 from lowering.atoms.mma import MmaAtom
@@ -13,7 +13,6 @@ from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, 
 from lowering.convert.tileas_to_nvgpu.views import (
     SharedMatrices,
     SharedVectors,
-    storage_bytes,
     store_matrices,
     store_shared,
 )
@@ -21,11 +20,8 @@ from lowering.layouts.access import LdMatrix, global_access
 from lowering.layouts.conversions import Conversion, Identity, RegisterPermute, SharedRoundTrip, Shuffle
 from lowering.layouts.layout import Layout
 from lowering.layouts.mma import fma_tile, mma_tile
-from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.shuffles import Exchange, ShuffleSteps
-
-Combine = Callable[[Value, Value], Value]
 
 
 def register_type(element: Type) -> Type:
@@ -142,63 +138,6 @@ def widen(emitter: Emitter, value: Value, to: Type, signed: bool) -> Value:
         return value
     return emitter.emit(arith.ExtF if isinstance(to, FloatType) else arith.ExtSI if signed else arith.ExtUI,
                         value, types=[to])  # fmt: skip
-
-
-def combiner(emitter: Emitter, region: Region) -> Combine:
-    """The combiner region as a function that emits its ops."""
-
-    def combine(left: Value, right: Value) -> Value:
-        block = region.block
-        values = dict(zip(block.args, (left, right), strict=True))
-        for op in block.ops[:-1]:
-            operands = [values[v] for v in op.operands]
-            values[op.results[0]] = emitter.emit(
-                type(op), *operands, types=[r.type for r in op.results], **op.attributes
-            )
-        return values[block.terminator.operands[0]]
-
-    return combine
-
-
-def reduce(emitter: Emitter, source: Registers, shape: tuple[int, ...], dim: int, combine: Combine) -> Registers:
-    """One dimension folded: registers of a thread, then lanes by butterflies, then warps through shared memory."""
-    plan = reduce_dim(shape, dim, source.layout)
-    partial: list[Value] = []
-    for group in plan.groups:
-        total = balanced(combine, [source.scalar(r) for r in group])
-        for bit in plan.lane_bits:
-            other = emitter.emit(gpu.Shuffle, total, emitter.constant(1 << bit), mode="xor")
-            total = combine(total, other)
-        partial.append(total)
-    result = Held(emitter, plan.layout, source.element, partial)
-    return across_warps(emitter, result, plan.warp_bits, combine) if plan.warp_bits else result
-
-
-def balanced(combine: Combine, values: list[Value]) -> Value:
-    """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
-    while len(values) > 1:
-        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
-    return values[0]
-
-
-def across_warps(emitter: Emitter, partial: Registers, warp_bits: Sequence[int], combine: Combine) -> Registers:
-    """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
-    layout = partial.layout
-    parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
-    bits = layout.bits + len(parts)
-    warp = tuple(parts.get(i, basis) for i, basis in enumerate(layout.warp))
-    written = Renamed(
-        emitter, Layout(layout.reg, layout.lane, warp, bits), partial.element, partial, range(partial.count)
-    )
-    gathered = Layout((*layout.reg, *parts.values()), layout.lane, layout.warp, bits)
-    size = storage_bytes(partial.element)
-    shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, size)
-    read = through_shared(emitter, written, gathered, shared)
-    values = [
-        balanced(combine, [read.scalar(p * partial.count + i) for p in range(1 << len(parts))])
-        for i in range(partial.count)
-    ]
-    return Held(emitter, layout, partial.element, values)
 
 
 def through_shared(

@@ -10,7 +10,7 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, stores, switch, views
+from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, scans, stores, switch, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -340,14 +340,6 @@ class Expander:
             result = compute.product(self.emitter, atom, shape, op.grid, a, b, c, layout)
         self.values[op.result] = result
 
-    def reduce(self, op: nv_tileas.Reduce) -> None:
-        """One dimension folded."""
-        source = self.tile(op.source)
-        combine = compute.combiner(self.emitter, op.combiner)
-        result = compute.reduce(self.emitter, source, tensor_of(op.source).shape, op.dim, combine)
-        scalar = not isinstance(op.result.type, TensorType)
-        self.values[op.result] = result.scalar(0) if scalar else result
-
     # --- control
 
     def loop(self, op: scf.For) -> None:
@@ -499,6 +491,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **switch.HANDLERS,
     **channels.HANDLERS,
     **atomics.HANDLERS,
+    **scans.HANDLERS,
     **stores.HANDLERS,
     arith.Constant: Expander.number,
     nv_tileas.Constant: Expander.constant,
@@ -526,7 +519,6 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.SharedLoad: Expander.shared_load,
     nv_tileas.ConvertLayout: Expander.convert,
     nv_tileas.Dot: Expander.dot,
-    nv_tileas.Reduce: Expander.reduce,
     nv_tileas.Return: Expander.end,
     scf.For: Expander.loop,
     scf.If: Expander.branch,

@@ -64,7 +64,7 @@
     %66 = "nv_tileaa.view"(%65) : (tensor<64xi1>) -> tensor<1x64xi1>
     %67 = "nv_tileaa.broadcast"(%66) : (tensor<1x64xi1>) -> tensor<128x64xi1>
     %68 = "arith.select"(%67, %60, %35) : (tensor<128x64xi1>, tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<128x64xf32>
-    %69 = "nv_tileaa.reduce"(%68) <{dim = 1 : i64, identity = 0xFFF0000000000000 : f64}> ({
+    %69 = "nv_tileaa.reduce"(%68) <{dim = 1 : i64, identities = [0xFFF0000000000000 : f64]}> ({
     ^bb0(%arg16: f32, %arg17: f32):
       %88 = "arith.maxnumf"(%arg16, %arg17) : (f32, f32) -> f32
       "scf.yield"(%88) : (f32) -> ()
@@ -78,7 +78,7 @@
     %76 = "math.exp2"(%75) : (tensor<128x64xf32>) -> tensor<128x64xf32>
     %77 = "arith.subf"(%arg13, %72) : (tensor<128x1xf32>, tensor<128x1xf32>) -> tensor<128x1xf32>
     %78 = "math.exp2"(%77) : (tensor<128x1xf32>) -> tensor<128x1xf32>
-    %79 = "nv_tileaa.reduce"(%76) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+    %79 = "nv_tileaa.reduce"(%76) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
     ^bb0(%arg16: f32, %arg17: f32):
       %88 = "arith.addf"(%arg16, %arg17) : (f32, f32) -> f32
       "scf.yield"(%88) : (f32) -> ()

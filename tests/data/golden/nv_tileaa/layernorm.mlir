@@ -35,7 +35,7 @@
     %46 = "arith.addf"(%arg10, %45#0) : (tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
     "scf.yield"(%46) : (tensor<1x1024xf32>) -> ()
   }) : (i32, i32, i32, tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %30 = "nv_tileaa.reduce"(%29) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %30 = "nv_tileaa.reduce"(%29) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg9: f32, %arg10: f32):
     %45 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
     "scf.yield"(%45) : (f32) -> ()
@@ -60,7 +60,7 @@
     %54 = "math.fma"(%53, %53, %arg10) : (tensor<1x1024xf32>, tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
     "scf.yield"(%54) : (tensor<1x1024xf32>) -> ()
   }) : (i32, i32, i32, tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %38 = "nv_tileaa.reduce"(%37) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %38 = "nv_tileaa.reduce"(%37) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg9: f32, %arg10: f32):
     %45 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
     "scf.yield"(%45) : (f32) -> ()

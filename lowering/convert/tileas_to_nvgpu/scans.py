@@ -1,0 +1,216 @@
+"""Reductions and prefix scans of one or more tiles by a combiner region: registers, then lanes, then warps.
+
+Values travel in tuples, one of each operand. A scan's steps are those of lowering/layouts/scans.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Region, Value
+from ir.dialects import arith, gpu, nv_tileas
+from ir.types import TensorType
+from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
+from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
+from lowering.convert.tileas_to_nvgpu.views import load, storage_bytes, store
+from lowering.layouts.layout import LANE_BITS, Layout
+from lowering.layouts.scans import Part, Step, scan_dim
+from lowering.layouts.shapes import reduce_dim
+from lowering.layouts.shared import SharedLayout
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+Tuple = tuple[Value, ...]
+Combine = Callable[[Tuple, Tuple], Tuple]
+
+
+def combiner(emitter: Emitter, region: Region) -> Combine:
+    """The combiner region as a function that emits its ops; its arguments are lhs0, rhs0, lhs1, rhs1, ..."""
+
+    def combine(left: Tuple, right: Tuple) -> Tuple:
+        block = region.block
+        values = dict(zip(block.args, [v for pair in zip(left, right, strict=True) for v in pair], strict=True))
+        for op in block.ops[:-1]:
+            operands = [values[v] for v in op.operands]
+            values[op.results[0]] = emitter.emit(
+                type(op), *operands, types=[r.type for r in op.results], **op.attributes
+            )
+        return tuple([values[v] for v in block.terminator.operands])
+
+    return combine
+
+
+# --- reductions
+
+
+def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
+    """One dimension folded."""
+    emitter, sources = x.emitter, [x.tile(v) for v in op.sources]
+    combine = combiner(emitter, op.combiner)
+    plan = reduce_dim(tensor_of(op.sources[0]).shape, op.dim, sources[0].layout)
+    partial: list[Tuple] = []
+    for group in plan.groups:
+        total = balanced(combine, [tuple([s.scalar(r) for s in sources]) for r in group])
+        for bit in plan.lane_bits:
+            total = combine(total, shuffled(emitter, total, bit))
+        partial.append(total)
+    if plan.warp_bits:
+        partial = across_warps(emitter, partial, sources, plan.layout, plan.warp_bits, combine)
+    define(x, op, plan.layout, partial)
+
+
+def define(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple]) -> None:
+    """The results from the tuple of each register."""
+    for i, result in enumerate(op.results):
+        if isinstance(result.type, TensorType):
+            x.values[result] = Held(x.emitter, layout, result.type.element, [v[i] for v in values])
+        else:
+            x.values[result] = values[0][i]
+
+
+def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
+    """The values of the lane whose number differs in one bit."""
+    return tuple([emitter.emit(gpu.Shuffle, v, emitter.constant(1 << bit), mode="xor") for v in values])
+
+
+def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
+    """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
+    while len(values) > 1:
+        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
+    return values[0]
+
+
+def across_warps(
+    emitter: Emitter, partial: Sequence[Tuple], sources: Sequence[Registers], layout: Layout,
+    warp_bits: Sequence[int], combine: Combine,
+) -> list[Tuple]:  # fmt: skip
+    """Partial results of several warps combined: every warp writes its own, all threads read all of them."""
+    parts = {bit: 1 << (layout.bits + j) for j, bit in enumerate(warp_bits)}
+    bits, count = layout.bits + len(parts), len(partial)
+    warp = tuple(parts.get(i, basis) for i, basis in enumerate(layout.warp))
+    spread = Layout(layout.reg, layout.lane, warp, bits)
+    gathered = Layout((*layout.reg, *parts.values()), layout.lane, layout.warp, bits)
+    reads: list[Registers] = []
+    for i, source in enumerate(sources):
+        held = Held(emitter, layout, source.element, [values[i] for values in partial])
+        written = Renamed(emitter, spread, source.element, held, range(count))
+        shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, storage_bytes(source.element))
+        reads.append(through_shared(emitter, written, gathered, shared))
+    return [
+        balanced(combine, [tuple([r.scalar(p * count + i) for r in reads]) for p in range(1 << len(parts))])
+        for i in range(count)
+    ]
+
+
+# --- scans
+
+
+def scan(x: Expander, op: nv_tileas.Scan) -> None:
+    """Inclusive prefixes along a dimension, from the far end where it is reversed."""
+    sources = [x.tile(v) for v in op.sources]
+    layout = sources[0].layout
+    plan = scan_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
+    if plan is None:
+        raise TypeError(f"no scan along dimension {op.dim} in {layout}")
+    prefixes = Prefixes(x.emitter, sources, combiner(x.emitter, op.combiner), op.reverse)
+    for step in plan.steps:
+        prefixes.step(step)
+    define(x, op, layout, prefixes.values)
+
+
+class Prefixes:
+    """What each register of a thread knows: the scan over its block so far, and the block's total.
+
+    Registers of one block share their total, so one exchange serves them all.
+    """
+
+    def __init__(self, emitter: Emitter, sources: Sequence[Registers], combine: Combine, reverse: bool):
+        self.emitter = emitter
+        self.layout = sources[0].layout
+        self.elements = [s.element for s in sources]
+        self.combine = combine
+        self.reverse = reverse
+        self.values = [tuple([s.scalar(r) for s in sources]) for r in range(sources[0].count)]
+        self.totals = list(self.values)
+
+    def step(self, step: Step) -> None:
+        """Join each block with its sibling: the later one of the two adds the earlier one's total in front."""
+        siblings = self.siblings(step)
+        later = self.thread_is_later(step.element)
+        joined: dict[tuple[Tuple, Tuple, bool], Tuple] = {}
+        totals: list[Tuple] = []
+        for r, (value, own) in enumerate(zip(self.values, self.totals, strict=True)):
+            other = siblings[r]
+            here = bool(self.layout.element(r) >> step.element & 1) != self.reverse
+            if later is None:
+                if here:
+                    self.values[r] = self.combine(other, value)
+                pair = (other, own) if here else (own, other)
+            else:
+                first, second = (own, other) if here else (other, own)
+                pair = self.select(later, first, second), self.select(later, second, first)
+                added = self.combine(other, value)
+                self.values[r] = self.select(later, *((value, added) if here else (added, value)))
+            key = (*((own, other) if later is not None else pair), here if later is not None else False)
+            if key not in joined:
+                joined[key] = self.combine(*pair)
+            totals.append(joined[key])
+        self.totals = totals
+
+    def thread_is_later(self, element: int) -> Value | None:
+        """Whether the thread number sets this bit of the element's index; None where it never does."""
+        bits = [basis >> element & 1 for basis in self.layout.thread]
+        if not any(bits):
+            return None
+        return self.emitter.compare("ne", self.emitter.linear(bits), self.emitter.constant(0))
+
+    def select(self, condition: Value, yes: Tuple, no: Tuple) -> Tuple:
+        """A choice between tuples."""
+        pairs = zip(yes, no, strict=True)
+        return tuple([a if a is b else self.emitter.emit(arith.Select, condition, a, b) for a, b in pairs])
+
+    def siblings(self, step: Step) -> list[Tuple]:
+        """The total of the sibling block of each register."""
+        if step.part is Part.REGISTER:
+            return [self.totals[r ^ 1 << step.bit] for r in range(len(self.totals))]
+        distinct = list(dict.fromkeys(self.totals))
+        if step.part is Part.LANE:
+            moved = [shuffled(self.emitter, total, step.bit) for total in distinct]
+        else:
+            moved = self.from_warp(distinct, step.bit)
+        found = dict(zip(distinct, moved, strict=True))
+        return [found[total] for total in self.totals]
+
+    def from_warp(self, totals: Sequence[Tuple], bit: int) -> list[Tuple]:
+        """Values of the same lane of another warp, through scratch memory: one row of all threads a value."""
+        emitter = self.emitter
+        base, threads, offset = emitter.scratch(), 32 * emitter.warps, 0
+        places: list[list[tuple[Value, int, int]]] = []
+        for total in totals:
+            row: list[tuple[Value, int, int]] = []
+            for value, element in zip(total, self.elements, strict=True):
+                size = storage_bytes(element)
+                row.append((value, size, offset))
+                offset += threads * size
+            places.append(row)
+        for value, size, at in (place for row in places for place in row):
+            store(emitter, value, emitter.pointer(base, self.place(size, 0), 1, at), None)
+        emitter.scratch_written()
+        return [
+            tuple([
+                load(emitter, emitter.pointer(base, self.place(size, 1 << LANE_BITS + bit), 1, at), element, 1, None, 0)
+                for (_, size, at), element in zip(row, self.elements, strict=True)
+            ])
+            for row in places
+        ]  # fmt: skip
+
+    def place(self, size: int, other: int) -> Value:
+        """Byte offset of thread number ^ other in a row of values."""
+        part = self.emitter.linear([size << i for i in range(len(self.layout.thread))])
+        return self.emitter.prelude.value(arith.XOrI, part, self.emitter.constant(size * other)) if other else part
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Reduce: reduce, nv_tileas.Scan: scan}

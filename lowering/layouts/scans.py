@@ -1,0 +1,58 @@
+"""How a prefix scan along one dimension goes through a layout: one doubling step for each bit of the coordinate.
+
+After step k every element knows the scan over its aligned block of 2^(k+1) elements, and the block's total. A step
+takes the total of the sibling block from another register, lane or warp: the one whose number differs in one bit.
+"""
+
+from __future__ import annotations
+
+import enum
+from functools import cache
+from typing import NamedTuple
+
+from ir.dataclass import dataclass
+from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import Shape, dim_bits
+
+
+class Part(enum.Enum):
+    """Where the sibling block's total is."""
+
+    REGISTER = "reg"
+    LANE = "lane"
+    WARP = "warp"
+
+
+class Step(NamedTuple):
+    """The sibling is in the `part` whose number differs in `bit`; `element` is that bit of the element's index."""
+
+    part: Part
+    bit: int
+    element: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """The steps in order, and how many different totals a thread has when it first asks another warp."""
+
+    steps: tuple[Step, ...]
+    slots: int
+
+
+@cache
+def scan_dim(shape: Shape, dim: int, layout: Layout) -> ScanPlan | None:
+    """Plan a scan; None where a bit of the coordinate belongs to no one bit of the register, lane or warp number."""
+    field = dim_bits(shape)[dim]
+    parts = ((Part.REGISTER, layout.reg), (Part.LANE, layout.lane), (Part.WARP, layout.warp))
+    steps: list[Step] = []
+    totals, slots = layout.n_regs, 0
+    for element in range(field.shift, field.shift + field.width):
+        found = next(((part, bases.index(1 << element)) for part, bases in parts if 1 << element in bases), None)
+        if found is None:
+            return None
+        steps.append(Step(*found, element))
+        if found[0] is Part.REGISTER:
+            totals //= 2
+        elif found[0] is Part.WARP:
+            slots = max(slots, totals)
+    return ScanPlan(tuple(steps), slots)
