@@ -139,59 +139,57 @@ class Consumer:
         self.scheduler = scheduler
         self.agents = agents
         self.plan = plan
-        self.copies = plan.copies
 
     def build(self, b: Builder) -> None:
         """The loop here, and its job for the producer."""
-        scheduler, plan = self.scheduler, self.plan
-        op, body, fills, stages = plan.loop, plan.loop.body.block, plan.fills, plan.stages
-        rewriter = scheduler.rewriter
-        buffers = scheduler.ring(self.copies, stages, self.agents.common)
-        pipeline = self.pipeline(fills, stages)
-        self.agents.jobs.append(Job(plan, buffers, pipeline, self.stored(b) if plan.after_store else None))
-        flying = in_flight(body, self.copies)
+        scheduler, plan, op = self.scheduler, self.plan, self.plan.loop
+        buffers = scheduler.ring(plan.copies, plan.stages, self.agents.common)
+        pipeline = self.pipeline()
+        stored = self.stored(b) if plan.after_store else None
+        self.agents.jobs.append(Job(plan, buffers, pipeline, stored))
+        flying = in_flight(op.body.block, plan.copies)
         if flying is not None:
             flying[0].attributes["pending"] = 1
-        lower, upper, step = scheduler.values([op.lower, op.upper, op.step])
-        inner = Block([a.type for a in body.args] + [I32, I32, I32])
-        stage, phase, previous = inner.args[-3:]
-        rewriter.values.update(zip(body.args, inner.args, strict=False))
-        inside = Builder(inner, op.location)
-        first = body.ops.index(self.copies[0])
-        if any(isinstance(each, nv_tileas.TiledCopy) and each not in self.copies for each in body.ops):
-            inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
-        scheduler.inner(body.ops[:first], inside)
-        inside.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
-        if read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in fills):
-            inside.add(nv_tileas.AsyncFence, types=())  # cp.async writes by the generic proxy, wgmma reads by the other
-        for copy, buffer in zip(self.copies, buffers, strict=True):
-            view = inside.add(nv_tileas.BufferView, buffer, stage, types=[copy.result.type], segments=(1, 1))
-            rewriter.values[copy.result] = view.result
-        rest = [each for each in body.ops[first:-1] if each not in self.copies]
-        scheduler.inner(rest, inside)
-        if flying is None:
-            inside.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
-        else:  # this iteration's products may still read its stage, the last iteration's have ended
-            later = inside.value(arith.CmpI, inner.args[0], lower, types=[I1], predicate="ne")
-            inside.add(nv_tileas.ConsumerRelease, pipeline, previous, later, types=(), segments=(1, 1, 1))
-        ends = scheduler.values(body.terminator.operands)
-        inside.add(scf.Yield, *ends, *advance(inside, stage, phase, stages), stage, types=())
         zero = self.agents.zero
-        inits = [*scheduler.values(op.init), zero, zero, zero]
-        made = b.add(
-            scf.For, lower, upper, step, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
-            regions=[Region([inner])], **op.attributes,
-        )  # fmt: skip
-        self.agents.loops.append((made, len(inits)))
-        rewriter.values.update(zip(op.results, made.results, strict=False))
+        operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), zero, zero, zero]
+        made = scheduler.rebuild(op, operands, self.body(buffers, pipeline, operands[0], flying is not None), b)
+        self.agents.loops.append((made, len(operands) - 3))
         if flying is not None:
-            source_result = op.results[flying[1]]
             done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
-            rewriter.values[source_result] = done.result
+            scheduler.rewriter.values[op.results[flying[1]]] = done.result
             if scheduler.depth:  # the ring goes on: its last stage is free now, if there was one
-                ran = b.value(arith.CmpI, lower, upper, types=[I1], predicate="ult" if op.unsigned else "slt")
+                predicate = "ult" if op.unsigned else "slt"
+                ran = b.value(arith.CmpI, made.lower, made.upper, types=[I1], predicate=predicate)
                 last = made.results[-1]
                 b.add(nv_tileas.ConsumerRelease, pipeline, last, ran, types=(), segments=(1, 1, 1))
+
+    def body(self, buffers: list[Value], pipeline: Value, lower: Value, flying: bool) -> Block:
+        """One iteration, which carries the stage, its parity and the stage before beside the source's values."""
+        scheduler, plan, body = self.scheduler, self.plan, self.plan.loop.body.block
+        values = scheduler.rewriter.values
+        inner = Block([a.type for a in body.args] + [I32, I32, I32])
+        stage, phase, previous = inner.args[-3:]
+        values.update(zip(body.args, inner.args, strict=False))
+        b = Builder(inner, plan.loop.location)
+        first = body.ops.index(plan.copies[0])
+        if any(isinstance(each, nv_tileas.TiledCopy) and each not in plan.copies for each in body.ops):
+            b.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
+        scheduler.inner(body.ops[:first], b)
+        b.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
+        if read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in plan.fills):
+            b.add(nv_tileas.AsyncFence, types=())  # cp.async writes by the generic proxy, wgmma reads by the other
+        for copy, buffer in zip(plan.copies, buffers, strict=True):
+            view = b.add(nv_tileas.BufferView, buffer, stage, types=[copy.result.type], segments=(1, 1))
+            values[copy.result] = view.result
+        scheduler.inner([each for each in body.ops[first:-1] if each not in plan.copies], b)
+        if flying:  # this iteration's products may still read its stage, the last iteration's have ended
+            later = b.value(arith.CmpI, inner.args[0], lower, types=[I1], predicate="ne")
+            b.add(nv_tileas.ConsumerRelease, pipeline, previous, later, types=(), segments=(1, 1, 1))
+        else:
+            b.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
+        ends = scheduler.values(body.terminator.operands)
+        b.add(scf.Yield, *ends, *advance(b, stage, phase, plan.stages), stage, types=())
+        return inner
 
     def stored(self, b: Builder) -> Value:
         """Tell the producer that what its copies come after has been stored: a barrier stands behind it already."""
@@ -202,17 +200,17 @@ class Consumer:
         self.agents.sends.append(b.add(nv_tileas.Send, channel, news, zero, types=()))
         return channel
 
-    def pipeline(self, fills: list[Fill], stages: int) -> Value:
+    def pipeline(self) -> Value:
         """The barriers of the ring."""
-        rewriter = self.scheduler.rewriter
+        rewriter, stages = self.scheduler.rewriter, self.plan.stages
         ops = nested(self.plan.loop.body.block)
         plain = any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops)
-        warps = rewriter.func.warps
-        offset = rewriter.free
+        warps, offset = rewriter.func.warps, rewriter.free
         rewriter.free += 2 * BARRIER_BYTES * stages
         return self.agents.common.value(
             nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=offset,
-            consumers=32 * warps if plain else warps, each="thread" if plain else "warp", producers=arrivals(fills),
+            consumers=32 * warps if plain else warps, each="thread" if plain else "warp",
+            producers=arrivals(self.plan.fills),
         )  # fmt: skip
 
 

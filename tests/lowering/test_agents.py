@@ -19,7 +19,9 @@ from lowering.targets import target
 from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
 from tests.programs.agents import AGENTS
+from tests.programs.agents_random import nested as random_nest
 from tests.programs.program import check, simulate
+from tests.programs.skew import skewed
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
@@ -147,6 +149,26 @@ def test_mutations_are_caught(name: str) -> None:
     assert count == 1
     with pytest.raises((SimulatorError, AssertionError)):
         judge(program, kernel, changed)
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+@pytest.mark.parametrize("name", ["agents-tile-stored-before", "agents-stored-each-round", "agents-persistent-ordered"])
+def test_warps_far_apart(name: str, last_first: bool) -> None:
+    """No order of the warps lets the producer come too early."""
+    kernel = compiled(name)
+    with skewed(last_first):
+        judge(name, kernel, kernel.ptx)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6])
+def test_random_nest(seed: int) -> None:
+    check(random_nest(seed), "sm_90a", spills=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [seed for seed in range(3, 40) if seed not in (1, 6)])
+def test_more_random_nests(seed: int) -> None:
+    check(random_nest(seed), "sm_90a", spills=True)
 
 
 def judge(name: str, kernel: Kernel, text: str) -> None:

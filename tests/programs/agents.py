@@ -15,7 +15,7 @@ from ir.dialects import cuda_tile as ct
 from tests.programs.program import Program, random
 from tests.programs.writer import Tile, Writer
 
-M, N, K, DEEP = 64, 64, 32, 160
+M, N, K, DEEP, TILES = 64, 64, 32, 160, 5
 """A tile of A is M x K of rows x DEEP, one of B K x N of DEEP x N, one of D M x N."""
 
 AGENTS: dict[str, Program] = {}
@@ -45,7 +45,7 @@ class Product:
 
 
 def agents(
-    name: str, body: Callable[[Product], None], expected: Callable[..., Any], blocks: int = 2, tiles: int = 5
+    name: str, body: Callable[[Product], None], expected: Callable[..., Any], blocks: int = 2, tiles: int = TILES
 ) -> None:
     """`expected(a, b, d, table, side)` gives what the arrays written hold, by name; A has `tiles` tiles of rows."""
 
