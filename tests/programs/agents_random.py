@@ -99,6 +99,7 @@ class Nest:
 
 def nested(seed: int) -> Program:
     """A random program for one block."""
+
     def source() -> str:
         w = Writer(f"nest_{seed}", a="ptr<f16>", b="ptr<f16>", d="ptr<f32>", table="ptr<i32>", side="ptr<f32>",
                    rows="i32")  # fmt: skip

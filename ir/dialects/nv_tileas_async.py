@@ -1,0 +1,213 @@
+"""nv_tileas between agents: rings of stages and their barriers, tensor copies, the switch, channels for scalars.
+
+Part of the dialect of `nv_tileas`, which hands these names on. Source of names: the seeds' async.pipeline operations,
+MaterializeSchedule and OptimizeExecutionUnitMapping.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir.core import CONTROL, WRITE, Attr, Attribute, Op, Operand, OptionalOperand, Result, Type, Variadic, flag, op
+from ir.dataclass import dataclass
+
+BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
+SCALAR_BYTES = 8  # the widest scalar
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineType(Type):
+    """Full and empty barriers of a ring of `stages`."""
+
+    stages: int
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.pipeline<{self.stages}>"
+
+
+@op("nv_tileas.async.pipeline.create_pipeline")
+class CreatePipeline(Op):
+    """A full and an empty mbarrier for each stage, 8 bytes each, from byte `offset` of shared memory on.
+
+    `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor copies, one of each
+    thread that copies by cp.async. `consumers` arrivals, of warps or of threads (`each`), empty it.
+    """
+
+    offset = Attr(int)
+    producers = Attr(int, 1)
+    consumers = Attr(int)
+    each = Attr(str, "warp")
+    result = Result()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.producer_acquire")
+class ProducerAcquire(Op):
+    """Wait until a stage is empty in the round of parity `phase`; one thread announces `bytes` of tensor copies."""
+
+    pipeline = Operand()
+    stage = Operand()
+    phase = Operand()
+    bytes = Attr(int)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.producer_commit")
+class ProducerCommit(Op):
+    """Each thread arrives at a stage's full barrier when all its asynchronous copies up to here have landed."""
+
+    pipeline = Operand()
+    stage = Operand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.tiled_tma_load")
+class TiledTmaLoad(Op):
+    """One tile into a stage by the tensor memory accelerator; its bytes arrive at the stage's full barrier.
+
+    `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
+    along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box.
+    """
+
+    buffer = Operand()
+    stage = Operand()
+    pipeline = Operand()
+    index = Variadic()
+    tensormap = Attr(int)
+    dims = Attr[Any](object)
+    tile = Attr[Any](object)
+    boxes = Attr[Any](object)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.tiled_tma_store")
+class TiledTmaStore(Op):
+    """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
+
+    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` as in staged_store. The accelerator clips
+    what lies outside the array. What comes next may use registers and other memory at once; scratch is used again when
+    it has been read.
+    """
+
+    value = Operand()
+    index = Variadic()
+    shared = Attr(Attribute)
+    scratch = Attr(int, 0)
+    atom = Attr(str)
+    tensormap = Attr(int)
+    dims = Attr[Any](object)
+    tile = Attr[Any](object)
+    boxes = Attr[Any](object)
+    ordered = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.store_wait")
+class StoreWait(Op):
+    """Wait until this thread's tensor stores have reached global memory; behind a barrier all threads see them."""
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consumer_wait")
+class ConsumerWait(Op):
+    """Wait until a stage is full in the round of parity `phase`."""
+
+    pipeline = Operand()
+    stage = Operand()
+    phase = Operand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consumer_release")
+class ConsumerRelease(Op):
+    """This warp (or thread) has read a stage; `enable` false: it has not."""
+
+    pipeline = Operand()
+    stage = Operand()
+    enable = OptionalOperand()
+
+    effect = WRITE
+
+
+ROLES = ("consume", "produce", "copy")
+"""What an agent does: all its warps compute; one thread of it fills stages; all its threads fill stages."""
+
+
+@op("nv_tileas.async.agent_switch")
+class AgentSwitch(Op):
+    """Agents run side by side, a region each; agent i runs on `num_warps[i]` warps from number `warp_id[i]` on.
+
+    `agent_strides[i]` warps lie between its first warp and the next agent's; together they make up the CTA, those that
+    no agent has are idle. `roles[i]` is one of ROLES. Source of names: the seeds' OptimizeExecutionUnitMapping.
+    """
+
+    num_warps: Attr[tuple[int, ...]] = Attr(tuple)
+    warp_id: Attr[tuple[int, ...]] = Attr(tuple)
+    agent_strides: Attr[tuple[int, ...]] = Attr(tuple)
+    roles: Attr[tuple[str, ...]] = Attr(tuple)
+
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """One of everything for each region, known roles, warps of their own."""
+        lists = (self.num_warps, self.warp_id, self.agent_strides, self.roles)
+        self.expect(all(len(each) == len(self.regions) for each in lists), "must say warps and role of each region")
+        for role in self.roles:
+            self.expect(role in ROLES, "role must be one of {}, is {}", list(ROLES), role)
+        end = 0
+        for first, count, stride in sorted(zip(self.warp_id, self.num_warps, self.agent_strides, strict=True)):
+            self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
+            end += stride
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelType(Type):
+    """A place for one scalar that one agent hands to another, with a full and an empty barrier."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.channel<{self.element}>"
+
+
+@op("nv_tileas.async.create_channel")
+class CreateChannel(Op):
+    """8 bytes for a scalar and two mbarriers behind it, from byte `offset` of shared memory on.
+
+    One arrival of the sender fills it, one of each of the `receivers` threads empties it.
+    """
+
+    offset = Attr(int)
+    receivers = Attr(int, 1)
+    result = Result()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.send")
+class Send(Op):
+    """Wait until the channel is empty in the round of parity `phase`, and hand over a scalar; one thread does."""
+
+    channel = Operand()
+    value = Operand()
+    phase = Operand()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.receive")
+class Receive(Op):
+    """Wait until the channel is full in the round of parity `phase`, take the scalar and leave the channel empty."""
+
+    channel = Operand()
+    phase = Operand()
+    result = Result()
+
+    effect = WRITE
