@@ -22,7 +22,7 @@ from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import schedule
 from lowering.selection import Selection, select
-from lowering.supported import refuse_unsupported
+from lowering.supported import refuse_on_target, refuse_unsupported
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 
@@ -112,6 +112,7 @@ def lower(
     clock: Clock,
 ) -> Compiled:  # fmt: skip
     """From a saturated e-graph to one target's PTX; `clock` counts on."""
+    refuse_on_target(entry, tier)
     with clock.stage("extract"):
         selection = select(saturated, oracle, tier, options.forbid, options.extractor)
     with clock.stage("decode"):

@@ -8,7 +8,9 @@ from ir.core import OPS, Op, UnsupportedError
 from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
-from ir.dialects.cuda_tile.constraints import TileOp
+from ir.dialects.cuda_tile.constraints import TileOp, element_type
+from ir.types import F8E4M3FN, F8E5M2, FloatType
+from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
 
@@ -46,6 +48,19 @@ def refuse_unsupported(entry: ct.Entry) -> None:
             raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
         if isinstance(op, ct.If):
             refuse_exits(op)
+
+
+def refuse_on_target(entry: ct.Entry, target: Target) -> None:
+    """Raise UnsupportedError for the first conversion that the target has not."""
+    for op in entry.walk():
+        if isinstance(op, ct.FToF | ct.FToI | ct.IToF):
+            for kind in (element_type(op.operands[0]), element_type(op.results[0])):
+                known = kind in (F8E4M3FN, F8E5M2)
+                narrow = isinstance(kind, FloatType) and kind.width <= 8
+                if narrow and not (known and target.has(Feature.CVT_FP8)):
+                    hint = "compile for sm_89 or later" if known else "use f8E4M3FN or f8E5M2"
+                    message = f"'{op.name}': {target.name} has no conversions of {kind}"
+                    raise UnsupportedError(message, op.location, hint)
 
 
 def lowered(cls: type[Op]) -> bool:

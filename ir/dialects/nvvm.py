@@ -182,6 +182,23 @@ class MulHigh(Op):
     result = like("lhs")
 
 
+@op("nvvm.convert.f32x2.to.f8x2")
+class ConvertF32x2ToF8x2(Op):
+    """Two f32 rounded to nearest into two bytes, the low one first; what is too large becomes the largest."""
+
+    low = Operand()
+    high = Operand()
+    result = Result()
+
+
+@op("nvvm.convert.f8x2.to.f16x2")
+class ConvertF8x2ToF16x2(Op):
+    """Two bytes as a pair of f16, exactly."""
+
+    source = Operand()
+    result = Result()
+
+
 @op("nvvm.ex2")
 class Ex2(FloatUnary):
     """ex2.approx."""

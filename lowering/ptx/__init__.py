@@ -1,6 +1,7 @@
 """From the nvvm level to PTX text: selection (select, templates), register names (registers), printing (printer)."""
 
-from lowering.ptx import hopper as hopper  # registers its templates
+from lowering.ptx import conversions as conversions  # registers its templates, like hopper
+from lowering.ptx import hopper as hopper
 from lowering.ptx.printer import PTX_VERSION, emit
 
 __all__ = ["PTX_VERSION", "emit"]

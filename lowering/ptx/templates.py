@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm, nvvm
-from ir.types import F64, I1, I32, I64, FloatType, IntType, LLVMPointerType, VectorType
+from ir.types import I1, I32, I64, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.ptx.machine import bit_pattern, immediate, register_bits
 
 if TYPE_CHECKING:
@@ -365,46 +365,6 @@ APPROXIMATE: dict[type[Op], str] = {
 def approximate(s: Selector, op: Op) -> None:
     """The special function unit."""
     simple(s, op, f"{APPROXIMATE[type(op)]}.approx{flags(op)}.{suffix(op.results[0].type)}")
-
-
-@template(llvm.FPExt, llvm.FPTrunc)
-def convert_float(s: Selector, op: Op) -> None:
-    """cvt between floats."""
-    to, source = op.results[0].type, op.operands[0].type
-    uses: list[Value] = []
-    rounding = "" if isinstance(op, llvm.FPExt) else f".{op.attributes.get('rounding', 'rn')}"
-    ftz = flags(op) if F64 not in (to, source) and "bf16" not in (str(to), str(source)) else ""
-    operand = s.register(op.operands[0], uses)
-    s.emit(f"cvt{rounding}{ftz}.{to}.{suffix(source)} %s, {operand};", [op.results[0]], uses)
-
-
-@template(nvvm.ConvertF32x2)
-def convert_pair(s: Selector, op: nvvm.ConvertF32x2) -> None:
-    """cvt of two f32 to a packed pair; the high half comes first."""
-    uses: list[Value] = []
-    operands = f"{s.use(op.operands[1], uses)}, {s.use(op.operands[0], uses)}"
-    rounding = op.attributes.get("rounding", "rn")
-    s.emit(f"cvt.{rounding}.{suffix(op.results[0].type)}.f32 %s, {operands};", [op.results[0]], uses)
-
-
-@template(llvm.SIToFP, llvm.UIToFP)
-def integer_to_float(s: Selector, op: Op) -> None:
-    """cvt.rn from an integer."""
-    letter = "s" if isinstance(op, llvm.SIToFP) else "u"
-    kind = f"{suffix(op.results[0].type)}.{letter}{bits(op.operands[0])}"
-    uses: list[Value] = []
-    operand = s.register(op.operands[0], uses)
-    s.emit(f"cvt.{op.attributes.get('rounding', 'rn')}.{kind} %s, {operand};", [op.results[0]], uses)
-
-
-@template(llvm.FPToSI, llvm.FPToUI)
-def float_to_integer(s: Selector, op: Op) -> None:
-    """cvt.rzi to an integer."""
-    letter, to = "s" if isinstance(op, llvm.FPToSI) else "u", op.results[0].type
-    width = to.width if isinstance(to, IntType) else 32
-    uses: list[Value] = []
-    operand = s.register(op.operands[0], uses)
-    s.emit(f"cvt.rzi{flags(op)}.{letter}{width}.{suffix(op.operands[0].type)} %s, {operand};", [op.results[0]], uses)
 
 
 # Register pairs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -12,6 +11,7 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
 from ir.core import Type
+from ir.dataclass import dataclass
 from ir.types import I1, FloatType, PartitionViewType, PointerType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
@@ -349,8 +349,8 @@ class Pricer:
         m, n, k = atom.shape
         if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
             kind = cast(TileType, self.value_type(self.owner[node.children[0]][0])).element
-            if isinstance(kind, FloatType) and kind.width < 16:
-                return None  # no target widens f8 one element at a time
+            if isinstance(kind, FloatType) and kind.width < 16 and not self.target.has(Feature.CVT_FP8):
+                return None
             operands = a.n_regs + b.n_regs
             cost = work / atom.scalar_rate(self.target) + machine.instructions("convert", operands)
             return Price(Cost(alu=cost))

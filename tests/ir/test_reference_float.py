@@ -208,6 +208,9 @@ def test_eight_bit_floats_convert_to_the_nearest():
         grid = grid[np.isfinite(grid)]
         nearest = [grid[np.abs(grid - x).argmin()] for x in numbers.astype(float)]
         assert got.astype(float).tolist() == nearest
+        wild = ct.FToF.reference(np.float32([1e9, -np.inf, np.nan]), result_type=TileType((3,), element)).astype(float)
+        assert wild[:2].tolist() == [grid.max(), grid.min()]
+        assert np.isnan(wild[2])
 
 
 @given(st.floats(-1e12, 1e12), st.booleans(), st.sampled_from([I8, I32, I64]))

@@ -135,7 +135,7 @@ def run(ptx: str, grid: int, threads: int, args: list, smem: int = 0) -> list[np
     return [memory.get(p, a.shape, a.dtype) for p, a in zip(placed, args, strict=True) if isinstance(a, np.ndarray)]
 
 
-def elementwise(kinds: list[Type], cases: list, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def elementwise(kinds: list[Type], cases: list, inputs: list[np.ndarray], target: str = "sm_80") -> list[np.ndarray]:
     """Run every case (build(kernel, *values) -> value) on each element of the inputs; one kernel for all."""
     count = len(inputs[0])
     k = Kernel(*[GLOBAL_PTR] * (len(kinds) + len(cases)))
@@ -149,7 +149,7 @@ def elementwise(kinds: list[Type], cases: list, inputs: list[np.ndarray]) -> lis
         lanes = kind.shape[0] if isinstance(kind, VectorType) else 1
         dtype = DTYPES[kind.element if isinstance(kind, VectorType) else kind]
         outputs.append(np.full(count * lanes, 77).astype(dtype))
-    ptx = k.ptx()
+    ptx = k.ptx(target)
     return run(ptx, -(-count // k.threads), k.threads, [*inputs, *outputs])[len(inputs) :]
 
 

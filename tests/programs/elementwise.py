@@ -172,6 +172,21 @@ for source, target in (
     ("f32", "tf32"),
 ):
     chain(f"{source}-to-{target}", [source], target, lambda a, t=target: a.to(t), tolerance=TOLERANCE.get(target, 0.0))
+SCALED = {"f8E4M3FN": 100.0, "f8E5M2": 1e4}
+"""What normal numbers are multiplied by, so that a few are too large for the format."""
+for eight, scale in SCALED.items():
+    for floating in ("f32", "f16", "bf16", "f64", "tf32"):
+        if floating != "tf32":
+            chain(f"{floating}-to-{eight}", [floating], eight, lambda a, t=eight, s=scale: (a * s).to(t), tolerance=0.0)
+        chain(f"{eight}-to-{floating}", [eight], floating, lambda a, t=floating: a.to(t), wide, tolerance=0.0)
+    for integer in ("i8", "i32"):
+        chain(f"{integer}-to-{eight}", [integer], eight, lambda a, t=eight: a.to(t), tolerance=0.0)
+        chain(f"{eight}-to-{integer}", [eight], integer, lambda a, t=integer: a.to(t), np.trunc, tolerance=0.0)
+    chain(f"{eight}-constant", [eight, "i1"], eight, lambda a, p: p.where(a, 1.5), lambda a, p: np.where(p, a, 1.5))
+    chain(f"{eight}-odd", ["f32"], eight, lambda a, t=eight: a.to(t), tile=2, size=7, aligned=False, tolerance=0.0)
+chain("f8E4M3FN-to-f8E5M2", ["f8E4M3FN"], "f8E5M2", lambda a: a.to("f8E5M2"), tolerance=0.0)
+chain("f8E5M2-to-f8E4M3FN", ["f8E5M2"], "f8E4M3FN", lambda a: (a.to("f32") * 300.0).to("f8E4M3FN"), tolerance=0.0)
+
 chain("tf32-to-f32", ["tf32"], "f32", lambda a: a.to("f32") * 2.0, lambda a: a * 2)
 
 for kind in ("i32", "i64", "i16", "i8"):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.program import Program, add, random
+from tests.programs.program import DTYPES, Program, add, random
 from tests.programs.writer import Tile, Writer
 
 Epilogue = Callable[[Tile], Tile]
-PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16, "f64": 2}
+PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16, "f64": 2, "f8E4M3FN": 16, "f8E5M2": 16}
 """Elements of 16 bytes: pitches are promised to be multiples."""
 
 
@@ -158,6 +158,17 @@ matmul("matmul-i8-straight", (32, 64, 32), (40, 72, 80), b_order="kn", **integer
 matmul("matmul-i8-both", (32, 32, 32), (40, 40, 48), a_order="km", b_order="kn", **integers)
 matmul("matmul-i8-wide", (128, 128, 64), (130, 136, 144), **integers)
 matmul("matmul-i8-odd-sizes", (64, 64, 32), (70, 67, 45), **integers)
+for kind in ("f8E4M3FN", "f8E5M2"):
+    matmul(f"matmul-{kind}", (64, 64, 64), (72, 72, 144), kind)
+    matmul(f"matmul-{kind}-straight", (64, 64, 32), (72, 72, 48), kind, b_order="kn")
+    matmul(f"matmul-{kind}-half-sum", (64, 64, 64), (72, 72, 144), kind, out="f16", accumulator="f16", tolerance=3e-2)
+    matmul(f"matmul-{kind}-by-fma", (8, 8, 8), (12, 12, 24), kind, tolerance=1e-5)
+matmul(
+    "matmul-f8E4M3FN-quantised", (64, 64, 32), (72, 72, 48), "f8E4M3FN", out="f8E4M3FN", tolerance=0.25,
+    prologue=lambda t: t if t is MARK else (t.to("f32") * 3.0).to("f8E4M3FN"),
+    epilogue=lambda t: t if t is MARK else t * 0.125,
+    expected=lambda a, b: (a * 3).astype(DTYPES["f8E4M3FN"]).astype(np.float64) @ b / 8,
+)  # fmt: skip
 doubles: Any = {"kind": "f64", "out": "f64", "accumulator": "f64"}
 matmul("matmul-f64", (32, 32, 16), (40, 40, 48), **doubles)
 matmul("matmul-f64-straight", (32, 64, 8), (40, 72, 20), b_order="kn", **doubles)

@@ -26,6 +26,13 @@ ELSEWHERE = (
 """One of each kind, for the other targets that need nothing new."""
 
 
+ELEMENTS = (
+    "matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64", "matmul-f8E4M3FN-half-sum", "f8E5M2-to-f32",
+    "f32-to-f8E4M3FN",
+)  # fmt: skip
+"""Element types and accumulators that not every target has in the same instructions."""
+
+
 LONG_TAIL = re.compile(
     r"^i(8|16|64)-(?!arithmetic|to-f32$|extended-i64)|^(f16|bf16)-to-i|-to-i(8|16|64)$|-unsigned$|^bf16-(?!arithmetic)"
     r"|^reduce-1d-i(8|16|64)|^reduce-(i1|2d-(bf16|i16|i8|i64))|^reduce-.*-(mul|min)|^reduce-1d-(2|64|128|4096)$"
@@ -33,6 +40,7 @@ LONG_TAIL = re.compile(
     r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
     r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
     r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
+    r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""
@@ -40,15 +48,20 @@ LONG_TAIL = re.compile(
 FAST = [name for name in PROGRAMS if not LONG_TAIL.search(name)]
 
 
+def first_target(name: str) -> str:
+    """The oldest target that has what a program needs: conversions of f8 came with sm_89."""
+    return "sm_89" if "f8" in name else "sm_80"
+
+
 @pytest.mark.parametrize("name", FAST)
 def test_program(name: str) -> None:
-    check(PROGRAMS[name])
+    check(PROGRAMS[name], first_target(name))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in FAST])
 def test_program_of_the_long_tail(name: str) -> None:
-    check(PROGRAMS[name])
+    check(PROGRAMS[name], first_target(name))
 
 
 @pytest.mark.parametrize("target", ["sm_86", "sm_89"])
@@ -58,7 +71,7 @@ def test_program_for_other_targets(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["sm_89", "sm_90a", "sm_100a"])
-@pytest.mark.parametrize("name", ["matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64"])
+@pytest.mark.parametrize("name", ELEMENTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 

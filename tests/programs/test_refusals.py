@@ -7,7 +7,7 @@ import pytest
 import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import F32, I32, TOKEN, TileType
+from ir.types import F8E8M0FNU, F32, I32, TOKEN, TileType
 from tests.programs.writer import Tile, Writer
 
 
@@ -19,6 +19,16 @@ def f8_product(w: Writer) -> None:
 def large_accumulator(w: Writer) -> None:
     x = w.load(w.view(w.h, [512, 16], [16, 1], [512, 16]), 0, 0)
     w.store(w.dot(x, x.T), w.view(w.f, [512, 512], [512, 1], [512, 512]), 0, 0)
+
+
+def eight_bits(w: Writer) -> None:
+    w.store(w.load(w.view(w.f, [32], [1], [32]), 0).to("f8E4M3FN"), w.view(w.q, [32], [1], [32]), 0)
+
+
+def scale_factors(w: Writer) -> None:
+    x = w.load(w.view(w.f, [32], [1], [32]), 0)
+    narrow = w.op(ct.FToF, x, types=[TileType((32,), F8E8M0FNU)], rounding=ct.Rounding.ZERO)
+    w.store(narrow.to("f32"), w.view(w.f, [32], [1], [32]), 0)
 
 
 def literal(w: Writer) -> None:
@@ -61,6 +71,8 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "no arithmetic in a combiner": (block_in_combiner, "get_tile_block_id", "in a combiner"),
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
+    "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
+    "scale factors": (scale_factors, "ftof", "sm_80 has no conversions of f8E8M0FNU"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),

@@ -14,7 +14,7 @@ from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
-from lowering.convert.nvgpu_to_nvvm.values import bitcast, pack, unpack
+from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
 
 Pattern = Callable[..., Value]
 ELEMENTWISE: dict[type[Op], Pattern] = {}
@@ -171,6 +171,10 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
         return x
     if x in e.known and to in (F16, BF16, F32, F64):
         return e.constant(to, e.known[x])
+    if to in BYTES:
+        return narrowed(e, rounded_to_odd(e, x) if kind == F64 else convert(e, x, F32), to)
+    if kind in BYTES:
+        return convert(e, widened_byte(e, x), to)
     if TF32 in (kind, to):
         if kind == TF32:
             return convert(e, bitcast(e, x, F32), to, rounding)
@@ -182,6 +186,13 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
     if ftz:
         attributes["ftz"] = True
     return e.value(llvm.FPExt if wider else llvm.FPTrunc, to, x, **attributes)
+
+
+def rounded_to_odd(e: Emitter, x: Value) -> Value:
+    """f64 as f32 whose last bit says that something was lost, so that the next rounding is the only one."""
+    cut = e.value(llvm.FPTrunc, F32, x, rounding="rz")
+    lost = e.value(llvm.FCmp, I1, e.value(llvm.FPExt, F64, cut), x, predicate="one")
+    return bitcast(e, ints.bit_or(e, bitcast(e, cut, I32), ints.extend(e, lost, I32, False)), F32)
 
 
 def through_f32(e: Emitter, make: Callable[..., Value], *operands: Value) -> Value:
@@ -298,7 +309,7 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
             return e.constant(kind, known if signed else known & ((1 << width_of(x)) - 1))
         if width_of(x) < 32:
             x = ints.extend(e, x, I32, signed)
-        if kind in (BF16, TF32):
+        if kind in (BF16, TF32, *BYTES):  # what f32 cannot hold is beyond the largest f8
             return convert(e, e.value(to, F32, x), kind)
         return e.value(to, kind, x, **mode(op))
 
@@ -308,7 +319,7 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
 def _to_integer(cls: type[Op], to: type[Op]) -> None:
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
         x = as_f32(e, x)
-        return e.value(to, op.results[0].type, convert(e, x, F32) if x.type == BF16 else x)
+        return e.value(to, op.results[0].type, convert(e, x, F32) if x.type in (BF16, *BYTES) else x)
 
     ELEMENTWISE[cls] = pattern
 

@@ -38,6 +38,11 @@ def sub(e: Emitter, x: Value, y: Value) -> Value:
     return e.value(llvm.FSub, x.type, x, y)
 
 
+def f64(e: Emitter, number: float) -> Value:
+    """An f64 constant."""
+    return e.constant(F64, number)
+
+
 def compare(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     """fcmp."""
     return e.value(llvm.FCmp, I1, x, y, predicate=predicate)
@@ -134,17 +139,16 @@ def as_single(e: Emitter, op: Op, x: Value) -> Value:
 
 def remainder(e: Emitter, x: Value, y: Value, steps: tuple[int, ...]) -> Value:
     """x mod y of numbers that f64 holds, with the sign of x: long division, `steps` as in STEPS."""
-    double = lambda number: e.constant(F64, number)  # noqa: E731
     divisor, dividend = e.value(llvm.FAbs, F64, y), e.value(llvm.FAbs, F64, x)
     rest = dividend
-    inverse = e.value(llvm.FDiv, F64, double(1.0), divisor)
+    inverse = e.value(llvm.FDiv, F64, f64(e, 1.0), divisor)
     for step in steps:
-        by = e.value(llvm.FMul, F64, divisor, double(2.0**step))
-        quotient = e.value(llvm.FMul, F64, e.value(llvm.FMul, F64, rest, inverse), double(2.0**-step))
+        by = e.value(llvm.FMul, F64, divisor, f64(e, 2.0**step))
+        quotient = e.value(llvm.FMul, F64, e.value(llvm.FMul, F64, rest, inverse), f64(e, 2.0**-step))
         whole = e.value(llvm.Floor, F64, quotient)
         rest = fma(e, e.value(llvm.FNeg, F64, whole), by, rest)
         # the quotient may be rounded across an integer, either way
-        rest = ints.select(e, compare(e, "olt", rest, double(0.0)), add(e, rest, by), rest)
+        rest = ints.select(e, compare(e, "olt", rest, f64(e, 0.0)), add(e, rest, by), rest)
         rest = ints.select(e, compare(e, "oge", rest, by), sub(e, rest, by), rest)
     return ints.select(e, compare(e, "olt", dividend, divisor), dividend, rest)  # of an infinite divisor too
 

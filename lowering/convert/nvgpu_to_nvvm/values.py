@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import cast
 
 from ir.core import Type, Value
 from ir.dialects import llvm, nvvm
-from ir.types import F32, I8, I16, I32, FloatType, IntType, LLVMPointerType, VectorType
+from ir.types import F8E4M3FN, F8E5M2, F16, F32, I8, I16, I32, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.ptx.bits import bit_pattern, number_of
+
+BYTES = (F8E4M3FN, F8E5M2)
+"""Floats that PTX holds in bytes and converts in pairs."""
 
 
 def lanes_of(type: Type) -> int:
@@ -79,7 +83,8 @@ def pack(e: Emitter, parts: list[Value], to: Type) -> Value:
     if parts[0] in e.known and all(p is parts[0] for p in parts):
         return e.constant(to, e.known[parts[0]])
     if bits_of(parts[0].type) == 8:
-        return _word_of(e, parts, to)
+        fused = _narrow_together(e, parts, to)
+        return _word_of(e, parts, to) if fused is None else fused
     fused = _round_pair(e, parts, to)
     return fused if fused is not None else e.value(nvvm.Pack, to, *parts)
 
@@ -93,6 +98,53 @@ def _round_pair(e: Emitter, parts: list[Value], to: Type) -> Value | None:
         return None
     attributes = {"rounding": low.rounding} if low.rounding != "rn" else {}
     return e.value(nvvm.ConvertF32x2, to, *sources, **attributes)
+
+
+def narrowed(e: Emitter, x: Value, to: Type) -> Value:
+    """An f32 as f8; PTX converts two at a time."""
+    made = e.value(nvvm.ConvertF32x2ToF8x2, VectorType((2,), cast(FloatType, to)), x, e.constant(F32, 0.0))
+    return bitcast(e, ints.truncate(e, bitcast(e, made, I16), I8), to)
+
+
+def widened_byte(e: Emitter, x: Value) -> Value:
+    """An f8 as f16; a byte of a word brings its neighbour along, so that two conversions are one."""
+    word, place = _word_behind(e, x)
+    pair = VectorType((2,), cast(FloatType, x.type))
+    if word is None:
+        half, place = ints.extend(e, bitcast(e, x, I8), I16, False), 0
+    elif word.type == I32:
+        half = ints.truncate(e, ints.shift_right(e, llvm.LShr, word, e.i32(place // 2 * 16)), I16)
+    else:
+        half = word
+    made = e.value(nvvm.ConvertF8x2ToF16x2, VectorType((2,), F16), bitcast(e, half, pair))
+    return e.pure(nvvm.Unpack, [F16, F16], (made,)).results[place % 2]
+
+
+def _word_behind(e: Emitter, x: Value) -> tuple[Value | None, int]:
+    """The i32 or i16 of which `_bytes_of` took this byte, and its place there."""
+    cut = x.owner.operands[0].owner if type(x.owner) is llvm.Bitcast else None
+    if type(cut) is not llvm.Trunc:
+        return None, 0
+    source = cut.operands[0]
+    if type(source.owner) is llvm.LShr and source.owner.operands[1] in e.known:
+        return source.owner.operands[0], int(e.known[source.owner.operands[1]]) // 8
+    return source, 0
+
+
+def _narrow_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
+    """Bytes that are all rounded f32: a conversion for each two of them."""
+    sources: list[Value] = []
+    for part in parts:
+        word, place = _word_behind(e, part)
+        made = word.owner.operands[0].owner if word is not None and type(word.owner) is llvm.Bitcast else None
+        if place or type(made) is not nvvm.ConvertF32x2ToF8x2:
+            return None
+        sources.append(made.operands[0])
+    kind = VectorType((2,), cast(FloatType, parts[0].type))
+    halves = [
+        bitcast(e, e.value(nvvm.ConvertF32x2ToF8x2, kind, *sources[i : i + 2]), I16) for i in range(0, len(sources), 2)
+    ]
+    return bitcast(e, halves[0] if len(halves) == 1 else e.value(nvvm.Pack, I32, *halves), to)
 
 
 def _bytes_of(e: Emitter, value: Value, kind: VectorType) -> list[Value]:
