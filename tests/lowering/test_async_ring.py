@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilesat
 from runtime.ptxas import assemble
-from runtime.simulator import SimulatorError
+from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.lowering.test_hopper import check
+from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES, Case, gemm, padded
 from tilesat.kernel import Kernel
 
@@ -104,6 +106,29 @@ def test_hint_of_one_of_two_equal_loads_holds_for_both() -> None:
     again = load.replace("%b_tile, %b_token", "%b_again, %again_token").replace("false", "true")
     text = text.replace(load, f"{load}\n{again}").replace("permute %b_tile", "permute %b_again")
     assert tilesat.compile(text, "sm_90a").ptx.count("cp.async.bulk.tensor") == 1
+
+
+def test_each_piece_of_a_small_tile_is_copied_once() -> None:
+    """A tile of 64 pieces of 16 bytes: half of the producer's 128 threads copy nothing, and all of them arrive."""
+    w = Writer("small", x="ptr<f32>", y="ptr<f32>")
+    w.promise(x=16, y=16)
+    x, y = w.view(w.x, [160, 16], [16, 1], (16, 16)), w.view(w.y, [16, 16], [16, 1], (16, 16))
+    with w.loop(0, 10, carried=[w.const(0.0, "f32", 16, 16)]) as loop:
+        loop.values = [loop.values[0] + w.load(x, loop.counter, 0)]
+    w.store(loop.values[0], y, 0, 0)
+    kernel = tilesat.compile(w.text(), "sm_90a", forbid=("tma",))
+    rng = np.random.default_rng(8)
+    data, memory = rng.standard_normal((160, 16)).astype(np.float32), GlobalMemory()
+    source, out = memory.put(data), memory.put(np.full((16, 16), np.nan, np.float32))
+    made = launch(
+        kernel.ptx, (1,), tuple(kernel.manifest["block"]), [source, out], memory,
+        dynamic_smem=kernel.manifest["dynamic_smem"], hazards=True,
+    )  # fmt: skip
+    lines = kernel.ptx.splitlines()
+    copied = [traffic.sectors for line, traffic in made.sectors.items() if "cp.async" in lines[line - 1]]
+    assert copied == [10 * 16 * 2]  # ten tiles of sixteen rows of two sectors
+    expected = data.reshape(10, 16, 16).sum(axis=0)
+    np.testing.assert_allclose(memory.get(out, (16, 16), np.float32), expected, rtol=1e-5, atol=1e-5)
 
 
 MUTATIONS: dict[str, tuple[Options, str, str]] = {

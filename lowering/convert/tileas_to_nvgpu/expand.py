@@ -287,13 +287,22 @@ class Expander:
         self.values[op.result] = self.stage(op.buffer, op.stage)
 
     def async_copy(self, op: nv_tileas.AsyncTiledCopy) -> None:
-        """Global to shared memory."""
-        tile = self.stage(op.buffer, op.stage)
+        """Global to shared memory; where a tile has fewer pieces than there are threads, each is copied once."""
+        tile, threads = self.stage(op.buffer, op.stage), cast(Layout, op.threads)
+        view, index = self._as(op.view, views.View), self.scalars(op.index)
         enable = None if op.enable is None else self.scalar(op.enable)
-        views.copy_to_shared(
-            self.emitter, self._as(op.view, views.View), self.scalars(op.index), tile.pointer, tile.layout,
-            cast(Layout, op.threads), op.bytes, op.asynchronous, op.ragged, enable,
-        )  # fmt: skip
+
+        def copy() -> None:
+            views.copy_to_shared(
+                self.emitter, view, index, tile.pointer, tile.layout, threads, op.bytes, op.asynchronous, op.ragged,
+                enable,
+            )  # fmt: skip
+
+        owner = views.owner(self.emitter, threads.free()) if op.asynchronous else None
+        if owner is None:
+            copy()
+        else:  # a predicate on each copy would fill in zeros, as one out of bounds does
+            agents.branch(self, owner, copy)
 
     def commit(self, op: nv_tileas.AsyncCommit) -> None:
         """cp.async.commit_group."""
