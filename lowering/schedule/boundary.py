@@ -98,7 +98,7 @@ class Boundary:
         """The cheapest legal way to a result of an op outside of the spine; None: there is none."""
         if op in self.early and loads_scalar(op):
             return Way.COMMON
-        alone = loads_scalar(op) and not op.attributes["ordered"]
+        alone = loads_scalar(op) and not op.attributes.get("ordered", False)
         if (alone or computes(op)) and all(self.available(v) for v in op.operands):
             return Way.AGAIN
         return Way.HANDED if sendable(value.type) else None
@@ -127,10 +127,10 @@ class Boundary:
 
 
 def early(ops: Sequence[Op]) -> set[Op]:
-    """Top-level scalars that can be computed before the agents part: nothing has been written yet."""
+    """Top-level scalars that can be computed before the agents part: nothing has been written or waited for yet."""
     found: set[Op] = set()
     for op in ops:
-        if any(each.effect is WRITE for each in op.walk()):
+        if any(each.effect is WRITE or is_strong(each) for each in op.walk()):
             break
         made = (v.owner for v in op.operands)
         if (computes(op) or loads_scalar(op)) and all(isinstance(owner, Block) or owner in found for owner in made):
@@ -150,8 +150,12 @@ def computes(op: Op) -> bool:
 
 def loads_scalar(op: Op) -> bool:
     """A weak load of one element."""
-    weak = isinstance(op, nv_tileas.TiledLoad) or (isinstance(op, nv_tileas.Gather) and not op.order)
-    return weak and single(op.results[0].type)
+    return isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad) and single(op.result.type) and not is_strong(op)
+
+
+def is_strong(op: Op) -> bool:
+    """A load that other blocks' stores are ordered with: it is made once, and where it stands."""
+    return bool(op.attributes.get("order", ""))
 
 
 def single(kind: Type) -> bool:

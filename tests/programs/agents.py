@@ -271,6 +271,23 @@ def persistent_ordered(p: Product) -> None:
         p.w.store(p.product(row, row), p.d, row, 0)
 
 
+def work_queue(p: Product) -> None:
+    """A persistent kernel whose blocks draw their rows of tiles from a counter in memory."""
+    with p.w.loop(0, 3, carried=[p.w.token]) as rounds:
+        drawn, token = p.w.update(p.w.table[p.w.i32(0)], p.w.i32(1), mode="add", token=rounds.values[0])
+        rounds.values = [token]
+        row = drawn.rem(5)
+        p.w.store(p.product(row), p.d, row, 0)
+
+
+def acquired(p: Product) -> None:
+    """Row and steps by an acquiring load and a weak one behind it: neither may be made early, nor twice."""
+    more = {"order": ct.MemoryOrder.ACQUIRE, "scope": ct.Scope.DEVICE}
+    row, after = p.w.gather(p.w.table[p.w.ids[0]], **more)
+    steps = scalar(p, p.w.ids[0] + 1, after)
+    p.w.store(p.product(row, steps), p.d, p.w.ids[0], 0)
+
+
 def in_a_branch(p: Product) -> None:
     """Either of two K loops, by a scalar from memory."""
     row = p.w.gather(p.w.table[p.w.ids[0]])[0]
@@ -427,6 +444,14 @@ agents(
     lambda a, b, d, t, s: fill(d, t, [a[r][:, : K * r] @ b[: K * r] for r in t]),
 )  # fmt: skip
 agents("agents-persistent-ordered", persistent_ordered, lambda a, b, d, t, s: rounds(a, b, d, t), blocks=1)
+agents(
+    "agents-work-queue", work_queue,
+    lambda a, b, d, t, s: {**fill(d, range(5), [x @ b for x in a]), "table": np.r_[t[0] + 6, t[1:]]},
+)  # fmt: skip
+agents(
+    "agents-acquired", acquired,
+    lambda a, b, d, t, s: fill(d, TWO, [a[t[i]][:, : K * t[i + 1]] @ b[: K * t[i + 1]] for i in TWO]),
+)  # fmt: skip
 agents(
     "agents-in-a-branch", in_a_branch,
     lambda a, b, d, t, s: fill(
