@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+
 from ir.bytecode.container import Strings, Table
 from ir.bytecode.cursor import Cursor
 from ir.core import Location
+from ir.scopes import NO_SCOPE, Scope, check_function, check_operations
 
-LOC, CALL_SITE = 4, 6
-"""Debug tags that lead to a place; 1 compile unit, 2 file, 3 lexical block and 5 subprogram do not."""
+BLOCK, LOC, SUBPROGRAM, CALL_SITE = 3, 4, 5, 6
+"""Debug tags of places and scopes; 1 is a compile unit, 2 a file."""
 MAX_INLINING = 64
 """Call sites followed to the innermost place; a deeper chain is damage or of no use to a reader."""
 Place = tuple[str, int, int]
@@ -16,12 +19,14 @@ Place = tuple[str, int, int]
 class Locations:
     """The debug section; operation i of a function (in program order, from 1) has the i-th id, 0 is the function."""
 
-    __slots__ = ("attributes", "file", "ids", "places", "starts", "strings")
+    __slots__ = ("attributes", "file", "ids", "outer", "places", "scopes", "starts", "strings")
 
     def __init__(self, source: Cursor, strings: Strings):
         self.file = source.file
         self.strings = strings
         self.places: dict[int, Place | None] = {0: None}
+        self.outer: dict[int, int] = {}
+        self.scopes: dict[int, Scope] = {0: NO_SCOPE}
         self.starts: list[int] = []
         self.ids: memoryview[int] = memoryview(b"")
         self.attributes: Table | None = None
@@ -57,6 +62,52 @@ class Locations:
             return Location(self.file, offset=offset)
         return Location(place[0], place[1], place[2], offset)
 
+    def check(self, name: str, ids: memoryview[int]) -> None:
+        """Raises VerifyError where a function's places are not in the function."""
+        count = len(ids) // 8
+        if not count:
+            return
+        own, *others = struct.unpack(f"<{count}Q", ids[: 8 * count])
+        function = self._scope(own)
+        check_function(name, function, self.locate(ids, 0, 0))
+        each = ((self._scope(attribute), attribute) for attribute in dict.fromkeys(others))
+        check_operations(name, function, ((scope, self._located(attribute)) for scope, attribute in each))
+
+    def _located(self, attribute: int) -> Location:
+        place = self.places.get(attribute)
+        return Location(*place) if place else Location(self.file, offset=0)
+
+    def _scope(self, attribute: int, depth: int = 0) -> Scope:
+        """What a place says of its function: of nested call sites the outermost caller does."""
+        found = self.scopes.get(attribute)
+        if found is None:
+            outer = self.outer.get(attribute)
+            found = self._scope(outer, depth + 1) if outer is not None else self._resolve_scope(attribute, depth)
+            self.scopes[attribute] = found
+        return found
+
+    def _resolve_scope(self, attribute: int, depth: int) -> Scope:
+        table = self.attributes
+        if table is None or not 0 < attribute <= len(table) or depth > MAX_INLINING:
+            return NO_SCOPE
+        item = table.item(attribute - 1)
+        start = item.position
+        tag = item.byte("debug tag")
+        if tag == SUBPROGRAM:
+            item.varint("file of a subprogram")
+            item.varint("line of a subprogram")
+            self.strings.read(item, "name of a subprogram")
+            linkage = self.strings.read(item, "linkage name of a subprogram")
+            return Scope(bytes(item.data[start : item.end]), linkage)
+        if tag == CALL_SITE:
+            item.varint("callee of a call site")
+            outer = self._scope(item.varint("caller of a call site"), depth + 1)
+            return Scope(outer.subprogram, outer.linkage, outer.block, call=True)
+        if tag not in (BLOCK, LOC):
+            return NO_SCOPE
+        outer = self._scope(item.varint("scope"), depth + 1)
+        return Scope(outer.subprogram, outer.linkage, block=True) if tag == BLOCK else outer
+
     def _resolve(self, attribute: int) -> Place | None:
         table = self.attributes
         for _ in range(MAX_INLINING):
@@ -69,7 +120,7 @@ class Locations:
                 continue
             if tag != LOC:
                 return None
-            item.varint("scope of a location")
+            self.outer[attribute] = item.varint("scope of a location")
             name = self.strings.read(item, "file of a location")
             return name, item.varint("line"), item.varint("column")
         return None

@@ -40,7 +40,8 @@ class Tables:
 def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     """Read a module of version 13.1 to 13.5; its functions become entries, debug information their locations.
 
-    Raises BytecodeError at a byte offset for damaged input, UnsupportedError for what this version cannot read.
+    Raises BytecodeError at a byte offset for damaged input, UnsupportedError for what this version cannot read,
+    VerifyError where debug information puts an operation into another function.
     """
     container = read_container(data, filename)
 
@@ -118,6 +119,7 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
     while code.remaining:
         block.append(body.operation(code, 0))
     location = tables.locations.locate(ids, 0, at)
+    tables.locations.check(name, ids)
     attributes: dict[str, Any] = {"sym_name": name} | ({"hints": hints} if hints and hints.entries else {})
     return Entry((), (), attributes, [Region([block])], location)
 

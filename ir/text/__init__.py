@@ -22,7 +22,7 @@ for _forms in (structured.FORMS, access.FORMS, effects.FORMS):
 def parse(text: str, filename: str = "<text>") -> Module:
     """The module that Tile IR text spells, unverified.
 
-    Raises ParseError, at a line and column, for malformed text.
+    Raises ParseError, at a line and column, for malformed text, VerifyError for places in functions not theirs.
     """
     return parse_module(Parser(text, filename))
 

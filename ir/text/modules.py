@@ -50,6 +50,7 @@ def parse_module(parser: Parser) -> Module:
     parser.aliases.skip()
     if tokens.current != END:
         tokens.fail(f"expected the end of the text, found {tokens.describe()}", "one module or its entries a file")
+    parser.scopes.check(made)
     return made
 
 

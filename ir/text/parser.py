@@ -10,6 +10,7 @@ from ir.dialects.cuda_tile import Constant, DenseElements, OptimizationHints, Ti
 from ir.dialects.cuda_tile.attributes import Bounded, DivBy, HintValue, SameElements
 from ir.text.aliases import Aliases
 from ir.text.literals import parse_dense
+from ir.text.scopes import Scopes
 from ir.text.syntax import DIALECT, Form, Kind, Step, classes, enum_members, form_of
 from ir.text.tokens import END, MAX_DIGITS, Tokens
 from ir.text.type_text import TypeTextError, read_type
@@ -22,11 +23,12 @@ MAX_DEPTH = 64
 class Parser:
     """Recursive descent over tokens; `names` maps each visible name to its values (several for a pack)."""
 
-    __slots__ = ("aliases", "depth", "names", "tokens")
+    __slots__ = ("aliases", "depth", "names", "scopes", "tokens")
 
     def __init__(self, source: str, filename: str):
         self.tokens = Tokens(source, filename)
         self.aliases = Aliases(self.tokens)
+        self.scopes = Scopes(self.aliases)
         self.names: dict[str, list[Value]] = {}
         self.depth = 0
 
@@ -94,6 +96,7 @@ class Parser:
 
     def place(self, made: Op) -> None:
         """Give an operation the place that a trailing `loc(...)` names."""
+        self.scopes.keep(made, self.tokens.at)
         found = self.aliases.location()
         if found is not None:
             made.location = found

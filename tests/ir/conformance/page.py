@@ -8,10 +8,21 @@ from pathlib import Path
 from ir.core import TileError, verify
 from ir.dialects.cuda_tile.hints import verify_hints
 from ir.text import parse_all
-from tests.ir.conformance import Case, access, comparison, control, conversion, elementwise, literal, promise, shape
+from tests.ir.conformance import (
+    Case,
+    access,
+    comparison,
+    control,
+    conversion,
+    elementwise,
+    literal,
+    promise,
+    scope,
+    shape,
+)
 from tests.ir.conformance import view as views
 
-PAGES = (elementwise, comparison, conversion, literal, shape, promise, control, access, views)
+PAGES = (elementwise, comparison, conversion, literal, shape, promise, control, access, views, scope)
 OUTPUT = Path(__file__).resolve().parents[3] / "docs/tile-ir-diagnostics.md"
 SUITE_LINES = 833
 """`expected-error` lines of the public suite's files up to bytecode 13.3."""
@@ -25,8 +36,8 @@ Made by `python -m tests.ir.conformance.page` from the programs in tests/ir/conf
 condition that the public conformance suite names for an operation, in our words, and the message that our readers or
 our verifier give; `tests/ir/test_conformance.py` checks every one, and asks NVIDIA's disassembler, where it is
 installed, about those that bytecode can hold. "lines" counts the suite's `expected-error` lines for the condition; 0
-is a condition of ours. Optimization hints are refused by `tilesat check --hints error` only: the public dialect
-ignores wrong ones.
+is a condition of ours, or one of debug scopes, of which the suite checks 46 programs by their text. Optimization hints
+are refused by `tilesat check --hints error` only: the public dialect ignores wrong ones.
 
 """
 
