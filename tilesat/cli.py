@@ -62,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
     _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
     check = commands.add_parser("check", help="parse and verify only")
-    check.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode; - is standard input")
+    check.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE",
+                       help="Tile IR text or bytecode; - is standard input, and the default")  # fmt: skip
     check.add_argument("--hints", choices=("silent", "warn", "error"), default="warn", metavar="HOW",
                        help="what wrong optimization hints are: silent, warn (the default) or error")  # fmt: skip
     check.set_defaults(command="check")
@@ -78,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_cat(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE", help="- is standard input")
+    parser.add_argument(
+        "file", type=Path, nargs="?", default=Path("-"), metavar="FILE", help="- (the default) is standard input"
+    )
     parser.add_argument("--as", dest="form", choices=("text", "generic", "bytecode"), default="text", metavar="FORM",
                         help="text (the default), generic or bytecode")  # fmt: skip
     parser.add_argument("--bytecode-version", choices=("13.1", "13.2", "13.3", "13.4", "13.5"),

@@ -62,6 +62,8 @@ def test_standard_input(monkeypatch, capfdbinary):
     assert run(capfdbinary, "cat") == (0, (b"entry @k() {\n  return\n}\n", b""))
     given(monkeypatch, b"entry @k() { }")
     assert run(capfdbinary, "check", "-") == (0, (b"<stdin>: ok, @k, 3 operations\n", b""))
+    given(monkeypatch, b"entry @k() { }")
+    assert run(capfdbinary, "check") == (0, (b"<stdin>: ok, @k, 3 operations\n", b""))
     given(monkeypatch, b"entry @k( { }")
     code, (_, error) = run(capfdbinary, "check", "-")
     assert code == 1
