@@ -32,7 +32,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 
 from egraph.combiners import Body
@@ -240,14 +239,20 @@ def exact_reciprocal(value: DenseElements) -> DenseElements | None:
 
 def smallest_normal(dtype: Any) -> float:
     """The least positive normal number of a float format, ml_dtypes' included."""
-    info: Any = cast(Any, ml_dtypes).finfo(dtype)
-    return float(info.smallest_normal)
+    return float(_limits(dtype).smallest_normal)
 
 
 def largest(dtype: Any) -> float:
     """The greatest finite number of a float format."""
-    info: Any = cast(Any, ml_dtypes).finfo(dtype)
-    return float(info.max)
+    return float(_limits(dtype).max)
+
+
+def _limits(dtype: Any) -> Any:
+    if np.dtype(dtype).isbuiltin == 1:
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return cast(Any, ml_dtypes).finfo(dtype)
 
 
 def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> None:

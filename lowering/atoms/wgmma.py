@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 from ir.dataclass import dataclass
@@ -106,7 +109,8 @@ _D: WarpgroupFragment = WarpgroupFragment(
 )  # 64 x 8; PTX ISA, wgmma, Accumulator D
 
 
-def _atom(n: int, a: FloatType, b: FloatType, from_registers: bool) -> WgmmaAtom:
+@cache
+def _atom(a: FloatType, b: FloatType, n: int, from_registers: bool) -> WgmmaAtom:
     k = 8 * K_BYTES // a.width
     kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
     part: Fragment = _WARP_A[a.width]
@@ -124,13 +128,36 @@ def _atom(n: int, a: FloatType, b: FloatType, from_registers: bool) -> WgmmaAtom
 
 
 _PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
-WGMMA_ATOMS: dict[tuple[FloatType, FloatType, int, bool], WgmmaAtom] = {
-    (a, b, n, rs): _atom(n, a, b, rs)
-    for a, b in _PAIRS
-    for n in range(GROUP_COLUMNS, 257, GROUP_COLUMNS)
-    for rs in (False, True)
-}
-"""By types of A and B, N, and whether A comes from registers."""
+_WIDTHS = range(GROUP_COLUMNS, 257, GROUP_COLUMNS)
+Key = tuple[FloatType, FloatType, int, bool]
+"""Types of A and B, N, and whether A comes from registers."""
+
+
+class _Atoms(Mapping[Key, WgmmaAtom]):
+    """Every atom, made when it is looked up: there are 448, and a kernel takes a few."""
+
+    def __getitem__(self, key: Key) -> WgmmaAtom:
+        if key[:2] not in _PAIRS or key[2] not in _WIDTHS:
+            raise KeyError(key)
+        return _atom(*key)
+
+    def __iter__(self) -> Iterator[Key]:
+        return ((a, b, n, rs) for (a, b), n, rs in product(_PAIRS, _WIDTHS, (False, True)))
+
+    def __len__(self) -> int:
+        return 2 * len(_PAIRS) * len(_WIDTHS)
+
+
+WGMMA_ATOMS: Mapping[Key, WgmmaAtom] = _Atoms()
+
+
+def wgmma_named(name: str) -> WgmmaAtom | None:
+    """The atom of a name such as wgmma.m64n128k16.f16.f16.ss; None where it names another instruction."""
+    family, shape, *kinds = name.split(".")
+    if family != "wgmma":
+        return None
+    a, b = (next(kind for kind, spelled in PTX_NAMES.items() if spelled == text) for text in kinds[:2])
+    return WGMMA_ATOMS[a, b, int(shape.partition("n")[2].partition("k")[0]), kinds[2] == "rs"]
 
 
 def wgmma_atoms(target: Target, a: FloatType, b: FloatType, c: FloatType) -> list[WgmmaAtom]:

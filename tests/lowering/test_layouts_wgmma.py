@@ -9,7 +9,7 @@ from ir.types import BF16, F8E4M3FN, F16, F32, TF32
 from lowering.atoms.barrier import SYNC_ATOMS
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.tma import TMA_ATOMS
-from lowering.atoms.wgmma import WGMMA_ATOMS, wgmma_atoms
+from lowering.atoms.wgmma import WGMMA_ATOMS, wgmma_atoms, wgmma_named
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.mma import mma_tile
@@ -213,3 +213,12 @@ def test_layouts_no_box_writes_are_refused() -> None:
         tma_plan(SharedLayout.row_major((2,) * 6, 4), (2,) * 6, 5)
     with pytest.raises(LayoutError):  # rows of 8 bytes
         tma_plan(SharedLayout.row_major((64, 4), 2), (64, 4), 1)
+
+
+def test_atoms_by_name() -> None:
+    assert len(WGMMA_ATOMS) == len(list(WGMMA_ATOMS)) == 448
+    for key, each in WGMMA_ATOMS.items():
+        assert wgmma_named(each.name) is each is WGMMA_ATOMS[key]
+    assert wgmma_named(MMA_ATOMS[0].name) is None
+    assert (F16, BF16, 64, False) not in WGMMA_ATOMS
+    assert (F16, F16, 12, False) not in WGMMA_ATOMS

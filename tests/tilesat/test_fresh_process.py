@@ -23,9 +23,9 @@ print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") els
 """
 
 UNUSED = (
-    "black", "highspy", "graphviz", "cuda", "ir.bytecode", "ir.interpreter", "runtime", "viz", "egraph.soundness",
-    "extract.solver", "extract.program", "extract.treewidth", "lowering.explain", "tilesat.execution", "difflib",
-    "numpy.random",
+    "black", "cuda", "difflib", "graphviz", "highspy", "ml_dtypes", "numpy.random", "egraph.soundness",
+    "extract.program", "extract.solver", "extract.treewidth", "ir.bytecode", "ir.interpreter", "lowering.explain",
+    "runtime", "tilesat.execution", "viz",
 )  # fmt: skip
 """The solver, other readers, pictures, everything that runs programs."""
 
