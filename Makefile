@@ -5,6 +5,7 @@ PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGES := ir egraph extract lowering runtime viz tilesat
 READY := $(VENV)/.ready
 LINT_READY := $(VENV)/.lint-ready
 GPU_READY := $(VENV)/.gpu-ready
@@ -44,11 +45,13 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tilesat needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
+# Modules are compiled here, as pip does for a package that is not editable: some environments forbid Python to do it.
 # The CUDA wheels declare 350 MB of companions (nvvm, runtime headers) that ptxas and nvdisasm never open: --no-deps.
 $(READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["ptxas"], sep="\n")' > $(VENV)/ptxas.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/ptxas.txt
+	$(BIN)/python -m compileall -q $(PACKAGES)
 	@touch $@
 
 $(LINT_READY): pyproject.toml $(READY)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -54,6 +55,7 @@ def measure(target: str, repeat: int) -> dict[str, Any]:
     cpu = (time.process_time() - start) / repeat
     kernel = tilesat.compile(SOURCE, target)
     assembled = assemble(kernel.ptx, target)
+    fresh_process(target)  # Python writes the compiled modules, which any second process finds
     fresh = [fresh_process(target) for _ in range(repeat)]
     return {
         "warm": {stage: statistics.median(each[stage] for each in stages) for stage in stages[0]},
@@ -74,9 +76,10 @@ def fresh_process(target: str) -> tuple[float, float]:
     """Wall-clock and CPU seconds of `tilesat compile`, interpreter start and imports included."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tilesat", "compile", str(SOURCE), "--target", target, "-o", f"{folder}/g.ptx"]
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
-        subprocess.run(command, check=True, cwd=ROOT)
+        subprocess.run(command, check=True, cwd=ROOT, env=environment)
         wall = time.perf_counter() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

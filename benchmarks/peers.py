@@ -99,6 +99,7 @@ def measure(target: str, peers: str, repeat: int) -> dict[str, dict[str, Any]]:
         if tileiras is not None:
             home = _cuda_home(folder / "cuda", tileiras)
             runs["tileiras"] = lambda out: run_tileiras(tileiras, home, target, bytecode, out)
+        runs["ours"](folder / "first.cubin")  # Python writes the compiled modules; packages from an index bring theirs
         for _ in range(repeat):
             for compiler, run in runs.items():
                 output = folder / "kernel.cubin"
@@ -132,18 +133,21 @@ def run_ours(target: str, bytecode: Path, output: Path) -> Seconds:
 
 def ours_in_this_process(target: str, bytecode: str, output: str) -> dict[str, dict[str, float]]:
     """What the worker prints: wall, CPU and ptxas seconds of the first and the second compile."""
-    import tilesat
-    from runtime.ptxas import assemble
+    from tilesat.short_lived import short_lived
 
     found: dict[str, dict[str, float]] = {}
-    for order in ("first", "second"):
-        before, start = os.times(), time.perf_counter()
-        kernel = tilesat.compile(Path(bytecode), target)
-        middle = time.perf_counter()
-        cubin = assemble(kernel.ptx, target)
-        end, after = time.perf_counter(), os.times()
-        found[order] = {"wall": end - start, "cpu": sum(after[:4]) - sum(before[:4]), "ptxas": end - middle}
-    Path(output).write_bytes(cubin.binary)
+    with short_lived():  # as the command line does
+        import tilesat
+        from runtime.ptxas import assemble
+
+        for order in ("first", "second"):
+            before, start = os.times(), time.perf_counter()
+            kernel = tilesat.compile(Path(bytecode), target)
+            middle = time.perf_counter()
+            cubin = assemble(kernel.ptx, target)
+            end, after = time.perf_counter(), os.times()
+            found[order] = {"wall": end - start, "cpu": sum(after[:4]) - sum(before[:4]), "ptxas": end - middle}
+        Path(output).write_bytes(cubin.binary)
     return found
 
 
@@ -221,6 +225,7 @@ def _timed(command: list[str], more: dict[str, str] | None = None) -> tuple[str,
     """Standard output, wall and CPU seconds of a process and its children. Raises CalledProcessError, shown first."""
     before, start = os.times(), time.perf_counter()
     environment = {**os.environ, **(more or {})}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     wall, after = time.perf_counter() - start, os.times()
     if done.returncode:
