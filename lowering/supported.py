@@ -18,7 +18,7 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
     ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
     ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.Scan, ct.MmaF, ct.MmaI, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView,
+    ct.Reduce, ct.Scan, ct.MmaF, ct.MmaI, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView,
     ct.MakeStridedView, ct.MakeGatherScatterView,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
@@ -32,7 +32,6 @@ INSTEAD: dict[str, str] = {
     "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
     "mmaf_scaled": "multiply by the scales and use mmaf",
-    "get_global": "pass the array as a parameter",
     "alloca": "pass an array as a parameter",
     "pack": "use elements of 8 bits or more",
     "unpack": "use elements of 8 bits or more",

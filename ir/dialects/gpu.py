@@ -5,10 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Result, op, same_type_as
-from ir.types import I32, SHARED_PTR
+from ir.dataclass import dataclass
+from ir.types import GLOBAL_PTR, I32, SHARED_PTR
 
 DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalArray:
+    """An array of the module in global memory: its initial bytes and its alignment in bytes."""
+
+    name: str
+    alignment: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return f'"{self.name}: {len(self.data)} bytes"'
 
 
 @op("gpu.func")
@@ -24,6 +37,7 @@ class GpuFunc(Op):
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
+    arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
 
@@ -98,6 +112,14 @@ class DynamicSharedMemory(Op):
     result = Result(lambda t: t == SHARED_PTR)
 
 
+@op("gpu.get_global")
+class GetGlobal(Op):
+    """The address of an array of the module (ours; memref.get_global upstream)."""
+
+    symbol = Attr(str)
+    result = Result(lambda t: t == GLOBAL_PTR)
+
+
 def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
     """The attributes that survive every later level of the function."""
     return {
@@ -106,4 +128,5 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "block": func.block,
         "dynamic_smem": func.dynamic_smem,
         "maxnreg": func.maxnreg,
+        "arrays": func.arrays,
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Variadic, flag, op
 from ir.core import same_type_as as like
+from ir.dialects.gpu import GlobalArray
 from ir.types import I1, I32, I64, IntType, LLVMPointerType
 
 
@@ -20,6 +21,7 @@ class Func(Op):
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
+    arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
 

@@ -348,6 +348,14 @@ class ConstantTensor(Op):
     result = Result()
 
 
+@op("nv_tileaa.get_global")
+class GetGlobal(Op):
+    """The address of an array of the module."""
+
+    symbol = Attr(str)
+    result = Result()
+
+
 @op("nv_tileaa.iota")
 class Iota(Op):
     """0, 1, 2, ... along a 1-D tensor."""

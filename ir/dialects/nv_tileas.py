@@ -46,6 +46,7 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
+from ir.types import TileType
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,17 @@ class Constant(Op):
     """A placed tile literal; `value` is a DenseElements attribute of the tile's shape."""
 
     value = Attr[Any](object)
+    result = Result()
+
+
+@op("nv_tileas.get_global")
+class GetGlobal(Op):
+    """The address of an array of the module: `type` is its tile type, `value` its first elements."""
+
+    symbol = Attr(str)
+    type: Attr[TileType] = Attr(TileType)
+    value = Attr[Any](object)
+    alignment = Attr(int, 0)
     result = Result()
 
 

@@ -112,6 +112,9 @@ class _Converter:
             return [b.value(nv_tileaa.ConstantTensor, types=[kind], value=op.value)]
         return [b.value(arith.Constant, types=[kind], value=op.value.item)]
 
+    def get_global(self, op: ct.GetGlobal, b: Builder) -> list[Value]:
+        return [b.value(nv_tileaa.GetGlobal, types=self.types(op), symbol=op.name_)]
+
     def offset(self, op: ct.Offset, b: Builder) -> list[Value]:
         element = cast(TileType, op.ptr.type).element
         width = cast(PointerType, element).pointee.width
@@ -269,6 +272,7 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.StorePtr: _Converter.store_ptr,
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
+    ct.GetGlobal: _Converter.get_global,
     ct.Reduce: _Converter.reduce,
     ct.Scan: _Converter.reduce,
 }

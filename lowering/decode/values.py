@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from egraph.frozen import Node
-from ir.core import OPS, Builder, Op, Type, Value
+from ir.core import OPS, Block, Builder, Op, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
@@ -122,6 +123,17 @@ def constant(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) 
     if not isinstance(kind, TensorType):
         return b.value(arith.Constant, types=[kind], value=literal.item)
     return b.value(nv_tileas.Constant, types=[kind], value=literal)
+
+
+def get_global(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """The base of a module's array."""
+    name: str = d.interner.attributes[node.literals[0]]
+    module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
+    found = cast(ct.Global, find_global(module, name))  # its uses were verified
+    return b.value(
+        nv_tileas.GetGlobal, types=[d.type_of(cls)], symbol=name, type=found.type, value=found.value,
+        alignment=found.alignment,
+    )  # fmt: skip
 
 
 def splat(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
@@ -323,6 +335,7 @@ VALUES: dict[str, Maker] = {
     "p.mmaf": product, "p.mmai": product, "p.wgmma": product, "p.wgmma_rs": product,
     "p.permute_shared": rename_shared, "p.reshape_shared": rename_shared, "p.reduce": reduce,
     "p.list": cons,
+    "p.get_global": get_global,
     "p.fold": fold,
     "p.scan": scan,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from math import prod
 
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
+from ir.dialects.gpu import GlobalArray
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
 from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
@@ -56,6 +57,7 @@ class Printer:
         params = [f"    {parameter(a.type, f'{func.sym_name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
             f".version {PTX_VERSION}", f".target {func.target}", ".address_size 64", "", *shared,
+            *[declaration(array) for array in func.arrays],
             f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
             f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",
         ]  # fmt: skip
@@ -184,6 +186,13 @@ class Printer:
             for kind, target, source in ready:
                 self.lines.append(f"    mov.{kind} {target}, {source};")
             pending = [m for m in pending if m not in ready]
+
+
+def declaration(array: GlobalArray) -> str:
+    """An array of the module with its initial bytes, in words."""
+    data = array.data + bytes(-len(array.data) % 4)
+    words = ", ".join(str(int.from_bytes(data[i : i + 4], "little")) for i in range(0, len(data), 4))
+    return f".global .align {max(4, array.alignment)} .b32 {array.name}[{len(data) // 4}] = {{{words}}};"
 
 
 def parameter(kind: Type, name: str) -> str:

@@ -12,11 +12,12 @@ from egraph.skeleton import For
 from egraph.terms import signatures
 from ir.core import Type
 from ir.dataclass import dataclass
+from ir.dialects.cuda_tile import DenseElements
 from ir.types import I1, FloatType, PartitionViewType, PointerType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, WARP, Cost, Machine
-from lowering.layouts.access import access_plan, async_copy, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
@@ -200,6 +201,16 @@ class Pricer:
         threads = 1 << len(layout.thread)
         scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
         return Price(Cost(alu=alu, latency=latency), scratch=scratch)
+
+    def constant(self, node: Node, site: Site) -> Price | None:
+        """Nothing where all elements are equal, else a load of an array of the module."""
+        literal: DenseElements = self.interner.attributes[node.literals[0]]
+        layout = self.oracle.layouts[site.layout]
+        if literal.splat or not isinstance(layout, Layout):
+            return Price(FREE)
+        size = element_bytes(self.oracle.tile(node.literals[1]).element)
+        plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
+        return Price(self.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
     def iota(self, node: Node, site: Site) -> Price | None:
         """One integer instruction an element."""
@@ -418,6 +429,7 @@ _PRICES: dict[str, Pricing] = {
     "p.fold": Pricer.reduce,
     "p.scan": Pricer.scan,
     "p.iota": Pricer.iota,
+    "p.constant": Pricer.constant,
 }
 
 

@@ -13,6 +13,7 @@ from tests.programs import (  # noqa: F401
     cutile_cases,
     cutile_others,
     elementwise,
+    literals,
     memory,
     products,
     reductions,
@@ -27,8 +28,8 @@ ELSEWHERE = (
 
 
 ELEMENTS = (
-    "matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64", "matmul-f8E4M3FN-half-sum", "f8E5M2-to-f32",
-    "f32-to-f8E4M3FN",
+    "matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64", "matmul-f8E4M3FN-half-sum",
+    "f8E5M2-to-f32", "f32-to-f8E4M3FN",
 )  # fmt: skip
 """Element types and accumulators that not every target has in the same instructions."""
 
@@ -41,6 +42,7 @@ LONG_TAIL = re.compile(
     r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
     r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
     r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2"
+    r"|^literal-(f64|i8|i16|i64|2|4x4|8x16|1024)$|^global-(f16|i64)"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""

@@ -7,7 +7,7 @@ import pytest
 import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import F8E8M0FNU, F32, I32, TOKEN, TileType
+from ir.types import F8E8M0FNU, F32, I32, I64, TOKEN, TileType
 from tests.programs.writer import Tile, Writer
 
 
@@ -31,8 +31,9 @@ def scale_factors(w: Writer) -> None:
     w.store(narrow.to("f32"), w.view(w.f, [32], [1], [32]), 0)
 
 
-def literal(w: Writer) -> None:
-    w.store(w.const([1.0, 2.0], "f32", 2), w.view(w.f, [2], [1], [2]), 0)
+def narrow_array(w: Writer) -> None:
+    address = w.op(ct.PtrToInt, w.array("narrow", [0.5, -1.0], "f4E2M1FN"), types=[TileType((), I64)])
+    w.store(address.to("f32").splat(1), w.view(w.f, [1], [1], [1]), 0)
 
 
 def exit_from_branch(w: Writer) -> None:
@@ -76,7 +77,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "concatenation": (concatenation, "cat", "not supported"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
-    "literal with different elements": (literal, "constant <f32: [", "different elements"),
+    "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }
 
 
@@ -96,7 +97,7 @@ def test_refused_where_it_stands(name: str) -> None:
 
 def test_refusal_names_a_tile() -> None:
     """Types are printed as the source writes them, not as placed ones."""
-    w = Writer("refused", f="ptr<f32>")
-    w.store(w.const([1.0, 2.0, 3.0, 4.0], "f32", 2, 2), w.view(w.f, [2, 2], [2, 1], [2, 2]), 0, 0)
-    with pytest.raises(UnsupportedError, match="2x2xf32"):
+    w = Writer("refused", f="ptr<f32>", q="ptr<f8E4M3FN>")
+    f8_product(w)
+    with pytest.raises(UnsupportedError, match="tile<64x64xf8E4M3FN>"):
         tilesat.compile(w.text())

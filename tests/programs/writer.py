@@ -211,6 +211,7 @@ class Writer:
 
     def __init__(self, name: str, **parameters: str):
         self.name = name
+        self.globals: list[Op] = []
         self.body = Block([TileType((), element(kind)) for kind in parameters.values()])
         for value, given in zip(self.body.args, parameters, strict=True):
             value.name = given
@@ -245,6 +246,14 @@ class Writer:
         kind = TileType(shape, element(name))
         literal = ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element)))
         return Tile(self, self.builder.value(ct.Constant, types=[kind], value=literal))
+
+    def array(self, name: str, numbers: Any, kind: str, alignment: int = 0) -> Tile:
+        """A global of the module, as a pointer to its first element."""
+        whole = TileType((len(numbers),), element(kind))
+        literal = ct.DenseElements(np.asarray(numbers, ct.dtype_of(whole.element)))
+        attributes = {"sym_name": name, "type": whole, "value": literal, "alignment": alignment}
+        self.globals.append(ct.Global((), (), attributes))
+        return self.op(ct.GetGlobal, types=[TileType((), PointerType(whole.element))], name=name)
 
     def like(self, value: Any, tile: Tile) -> Tile:
         if isinstance(value, Tile):
@@ -431,7 +440,8 @@ class Writer:
         self.builder.add(ct.Return, types=())
         entry = ct.Entry((), (), {"sym_name": self.name}, [Region([self.body])])
         module = Block()
-        module.append(entry)
+        for each in (*self.globals, entry):
+            module.append(each)
         return print_text(ct.Module((), (), {"sym_name": "programs"}, [Region([module])]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.core import CONTROL, WRITE, Attr, Op, Result, flag, op
-from ir.dialects.cuda_tile.attributes import NOT_LOWERED, SKELETON, DenseElements, Visibility, dtype_of
+from ir.dialects.cuda_tile.attributes import SKELETON, UNIFORM, DenseElements, Visibility, dtype_of
 from ir.dialects.cuda_tile.constraints import SCALAR_POINTER, TileOp, tile_type
 from ir.types import PointerType, TileType
 
@@ -54,7 +54,7 @@ class GetGlobal(TileOp):
     name_ = Attr(str)
     result = Result(SCALAR_POINTER)
 
-    placement = NOT_LOWERED
+    placement = UNIFORM
 
     def verify(self) -> None:
         """The module has such a global, of the pointee's type."""

@@ -37,6 +37,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     gpu.BlockId: memory.coordinate("ctaid"),
     gpu.GridDim: memory.coordinate("nctaid"),
     gpu.DynamicSharedMemory: memory.shared_memory,
+    gpu.GetGlobal: memory.get_global,
     llvm.GetElementPtr: memory.pointer,
     llvm.PtrToInt: memory.pointer_to_integer,
     llvm.IntToPtr: memory.integer_to_pointer,

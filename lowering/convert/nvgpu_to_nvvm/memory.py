@@ -280,6 +280,11 @@ def shared_memory(c: Conversion, op: gpu.DynamicSharedMemory) -> None:
     c.define(op.results[0], [address])
 
 
+def get_global(c: Conversion, op: gpu.GetGlobal) -> None:
+    """gpu.get_global -> address of the array."""
+    c.define(op.result, [c.e.value(llvm.AddressOf, op.result.type, global_name=op.symbol)])
+
+
 def coordinate(kind: str) -> Callable[[Conversion, gpu.Coordinate], None]:
     """Pattern of a coordinate read -> nvvm.read.ptx.sreg."""
 

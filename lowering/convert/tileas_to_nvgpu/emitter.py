@@ -34,6 +34,7 @@ class Emitter:
         self._linear: dict[tuple[int, ...], Value] = {}
         self._thread: Value | None = None
         self._shared_base: Value | None = None
+        self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
         self.scratch_offset = 0
         self.scratch_used = False  # since the last barrier: then another use needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from ir.core import Block, Op, Region, Type, UnsupportedError, Value
+from ir.core import Block, Op, Region, Type, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
@@ -14,6 +14,7 @@ from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute,
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.layout import Layout
@@ -51,6 +52,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (expander.threads or 32 * func.warps, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
+            "arrays": tuple(emitter.arrays.values()),
         }, [Region([block])], func.location,
     )  # fmt: skip
 
@@ -134,18 +136,19 @@ class Expander:
         self.values[op.result] = self.emitter.constant(op.value, op.result.type)
 
     def constant(self, op: nv_tileas.Constant) -> None:
-        """A tile literal whose elements are all equal: one constant."""
+        """A tile literal: one constant where its elements are all equal, else an array of the module."""
         kind, layout = tensor_of(op.result), layout_of(op.result)
         if not op.value.splat:
-            shape = "x".join(map(str, kind.shape))
-            raise UnsupportedError(
-                f"a {shape}x{kind.element} literal with different elements is not supported yet", op.location,
-                "load it from memory, or build it from iota and select",
-            )  # fmt: skip
+            self.values[op.result] = Literal(self.emitter, layout, kind.element, op.value, op.location)
+            return
         item = op.value.item
         value = self.emitter.constant(item, kind.element)
         registers = Computed(self.emitter, layout, kind.element, lambda _: value)
         self.values[op.result] = registers
+
+    def get_global(self, op: nv_tileas.GetGlobal) -> None:
+        """The base of a module's array."""
+        self.values[op.result] = get_global(self.emitter, op)
 
     def iota(self, op: nv_tileas.Iota) -> None:
         """Element numbers."""
@@ -504,6 +507,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **stores.HANDLERS,
     arith.Constant: Expander.number,
     nv_tileas.Constant: Expander.constant,
+    nv_tileas.GetGlobal: Expander.get_global,
     nv_tileas.Iota: Expander.iota,
     nv_tileas.ProgramId: Expander.program_id,
     nv_tileas.NumPrograms: Expander.num_programs,
