@@ -11,13 +11,13 @@ MAGIC = b"\x7fTileIR\x00"
 """First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
 
 
-def load(source: bytes | str | Path) -> Module:
+def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
     """Read a module, unverified: bytes are bytecode or text, a str is text where it holds a brace or a line's end.
 
-    Any other str is a path. Raises TileError where the file cannot be read or is malformed.
+    Any other str is a path. Messages call bytes `name`. Raises TileError where the file cannot be read or is malformed.
     """
     if isinstance(source, bytes):
-        return _decode(source, "<bytes>")
+        return _decode(source, name)
     if isinstance(source, str) and ("{" in source or "\n" in source or not source.strip()):
         from ir.text import parse
 

@@ -8,6 +8,11 @@ from pathlib import Path
 STANDARD_INPUT = Path("-")
 
 
+def source(path: Path) -> tuple[Path | bytes, str]:
+    """What to load of a path: itself, or the bytes of standard input; and its name for messages. Raises OSError."""
+    return content(path) if path == STANDARD_INPUT else (path, str(path))
+
+
 def content(path: Path) -> tuple[bytes, str]:
     """The bytes of a file or of standard input, and its name for messages. Raises OSError."""
     if path == STANDARD_INPUT:

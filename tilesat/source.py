@@ -14,10 +14,13 @@ from ir.load import load
 Source = str | bytes | Path
 
 
-def read(source: Source, seconds: dict[str, float]) -> Module:
-    """Parse text or bytecode and verify it; adds `read` and `verify` to `seconds`. Raises TileError."""
+def read(source: Source, seconds: dict[str, float], name: str = "<bytes>") -> Module:
+    """Parse text or bytecode and verify it; adds `read` and `verify` to `seconds`. Raises TileError.
+
+    Messages call a source of bytes `name`.
+    """
     with timed(seconds, "read"):
-        module = load(source)
+        module = load(source, name)
     with timed(seconds, "verify"):
         verify(module)
     return module

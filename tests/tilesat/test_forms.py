@@ -70,6 +70,17 @@ def test_standard_input(monkeypatch, capfdbinary):
     assert error.startswith(b"<stdin>:1:11: error: ")
 
 
+def test_every_command_reads_standard_input(monkeypatch, capfdbinary):
+    given(monkeypatch, b'entry @k() { print_tko "hi" -> token }')
+    code, (out, _) = run(capfdbinary, "run", "-", "--grid", "2", "--on", "ref")
+    assert (code, out.count(b"hi")) == (0, 2)
+    for command in (["compile", "-"], ["run", "-", "--grid", "1", "--on", "ref"], ["cat"], ["check"]):
+        given(monkeypatch, b"entry @k() {\n  %a = addi %b, %b : tile<i32>\n}")
+        code, (_, error) = run(capfdbinary, *command)
+        assert code == 1
+        assert error.startswith(b"<stdin>:2:13: error: '%b' is not defined here")
+
+
 def test_places_are_printed_and_read(tmp_path, capfdbinary):
     data = (ROOT / "tests/data/bytecode/gemm.13.4.tileirbc").read_bytes()
     file = tmp_path / "gemm.mlir"

@@ -14,7 +14,8 @@ from tilesat.source import find_entry, read
 def run(arguments: argparse.Namespace) -> int:
     """Compile for each target; write or print the asked stage, the manifest and the pictures."""
     seconds: dict[str, float] = {}
-    module = read(_source(arguments), seconds)
+    source, name = _source(arguments)
+    module = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
 
@@ -44,16 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _source(arguments: argparse.Namespace) -> Path | bytes:
-    """The file itself, standard input, or the bytecode of the cuTile kernel that it names."""
+def _source(arguments: argparse.Namespace) -> tuple[Path | bytes, str]:
+    """The file itself, standard input, or the bytecode of the cuTile kernel that it names; and its name."""
     from tilesat import cutile, inputs
 
     if cutile.names_kernel(arguments.file):
         kernel = cutile.load_kernel(arguments.file)
-        return cutile.export(kernel, arguments.sig, arguments.target.split(",")[0])
-    if arguments.file == inputs.STANDARD_INPUT:
-        return inputs.content(arguments.file)[0]
-    return arguments.file
+        return cutile.export(kernel, arguments.sig, arguments.target.split(",")[0]), str(arguments.file)
+    return inputs.source(arguments.file)
 
 
 def _named(path: Path | None, target: str, several: bool) -> Path | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ir.dialects.cuda_tile import Entry, Module
-from tilesat import execution
+from tilesat import execution, inputs
 from tilesat.cli import FAILED, OK
 from tilesat.output import write_file
 from tilesat.source import find_entry, read
@@ -21,7 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run, then report each array, `--check` and `--save`; 1 when the check fails."""
     specs = [parse(text, position) for position, text in enumerate(arguments.arg)]
     seconds: dict[str, float] = {}
-    module = read(arguments.file, seconds)
+    source, name = inputs.source(arguments.file)
+    module = read(source, seconds, name)
     entry = find_entry(module, arguments.entry)
     given = execution.check_arguments(entry, [spec.make() for spec in specs])
     values = [value.copy() for value in given]
