@@ -14,6 +14,8 @@ import tilesat
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.lowering.test_hopper import check
+from tests.programs.agents import AGENTS
+from tests.programs.program import check as check_program
 from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES, Case, gemm, padded
 from tilesat.kernel import Kernel
@@ -129,6 +131,41 @@ def test_each_piece_of_a_small_tile_is_copied_once() -> None:
     assert copied == [10 * 16 * 2]  # ten tiles of sixteen rows of two sectors
     expected = data.reshape(10, 16, 16).sum(axis=0)
     np.testing.assert_allclose(memory.get(out, (16, 16), np.float32), expected, rtol=1e-5, atol=1e-5)
+
+
+QUICK = ("agents-expert", "agents-linked-list", "agents-stored-before", "agents-persistent", "agents-ring-around-ring")
+"""Scalars handed over to all threads of a producer, rings in loops of loops, two rings of one producer."""
+
+
+def check_copied(name: str) -> None:
+    kernel = check_program(AGENTS[name], "sm_90a", forbid=("tma",))
+    assert "cp.async.mbarrier.arrive.noinc" in kernel.ptx
+    assert "cp.async.bulk" not in kernel.ptx
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_programs_of_agents_by_cp_async(name: str) -> None:
+    check_copied(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in AGENTS if name not in QUICK])
+def test_other_programs_of_agents_by_cp_async(name: str) -> None:
+    check_copied(name)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_one_producer_fills_rings_of_both_kinds(which: int) -> None:
+    """Two loops of two loads each, one of the four denied tensor copies: its ring counts threads, the other one not."""
+    program = AGENTS["agents-two-loops"]
+    text = str(program.source())
+    place = list(re.finditer(r"load_view_tko weak %\S+\[[^]]*\] token = %\S+", text))[which].end()
+    hinted = f"{text[:place]} optimization_hints = <sm_90 = {{allow_tma = false}}>{text[place:]}"
+    kernel = check_program(replace(program, source=lambda: hinted), "sm_90a")
+    assert kernel.ptx.count("cp.async.mbarrier.arrive.noinc") == 1
+    assert kernel.ptx.count("cp.async.bulk.tensor") >= 3
+    counts = set(re.findall(r"mbarrier\.init\S+ \S+ (\d+);", kernel.ptx))
+    assert {"1", "129"} <= counts
 
 
 MUTATIONS: dict[str, tuple[Options, str, str]] = {
