@@ -74,7 +74,7 @@ _PIPES: dict[str, tuple[str, float]] = {
     "get_index_space_shape": ("int_add", DIVISION),
 }
 _FREE = frozenset((
-    "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
+    "cat", "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
     "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id", "get_num_tile_blocks", "proj", "own",
     "assume", "reshape", "permute", "broadcast", "constant", "splat", "carry", "res", "permute_shared",
     "reshape_shared",

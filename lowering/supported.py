@@ -18,15 +18,12 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
     ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
     ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.Scan, ct.MmaF, ct.MmaI, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView,
-    ct.MakeStridedView, ct.MakeGatherScatterView,
+    ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS,
+    ct.AtomicRedView, ct.MakeStridedView, ct.MakeGatherScatterView,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "cat": "store both tiles, or choose between broadcasts of them by an index with select",
-    "extract": "load the part from memory",
-    "insert": "choose by an index with select",
     "loop": "use for with a bound; mask what comes after the last step with select",
     "break": "use for with a bound; mask what comes after the last step with select",
     "assert": "leave it out",

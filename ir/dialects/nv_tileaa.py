@@ -401,6 +401,35 @@ class Permute(Op):
         self.expect(fits, "{} permuted by {} is not {}", self.source.type, self.permutation, self.result.type)
 
 
+@op("nv_tileaa.extract")
+class Extract(Op):
+    """The part of a tensor at tile-space indices; its size is the result's."""
+
+    source = Operand()
+    indices = Variadic(_is_integer)
+    result = Result()
+
+
+@op("nv_tileaa.cat")
+class Cat(Op):
+    """Two tensors joined along dimension `dim`."""
+
+    lhs = Operand()
+    rhs = Operand()
+    dim = Attr(int)
+    result = Result()
+
+
+@op("nv_tileaa.insert")
+class Insert(Op):
+    """`destination` with the part at tile-space indices replaced by `source`."""
+
+    source = Operand()
+    destination = Operand()
+    indices = Variadic(_is_integer)
+    result = same_type_as("destination")
+
+
 @op("nv_tileaa.dot")
 class Dot(Op):
     """a @ b + c. Shapes: a [B,] M x K, b [B,] K x N, c and result [B,] M x N.

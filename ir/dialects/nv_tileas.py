@@ -155,6 +155,40 @@ class Permute(Op):
     result = Result()
 
 
+@op("nv_tileas.extract")
+class Extract(Op):
+    """The part of a tile at tile-space indices: registers chosen, or read back from shared memory at `scratch`.
+
+    `shared` says the latter; else each thread holds its share of every part.
+    """
+
+    source = Operand()
+    indices = Variadic()
+    shared = flag()
+    scratch = Attr(int, 0)
+    result = Result()
+
+
+@op("nv_tileas.cat")
+class Cat(Op):
+    """Two tiles joined along dimension `dim`: registers side by side."""
+
+    lhs = Operand()
+    rhs = Operand()
+    dim = Attr(int)
+    result = Result()
+
+
+@op("nv_tileas.insert")
+class Insert(Op):
+    """`destination` with the part at tile-space indices replaced by `source`; threads hold a share of every part."""
+
+    source = Operand()
+    destination = Operand()
+    indices = Variadic()
+    result = Result()
+
+
 @op("nv_tileas.addptr")
 class AddPtr(Op):
     """pointer + offset * element_bytes, elementwise on placed tensors or scalars."""

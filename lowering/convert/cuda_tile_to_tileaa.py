@@ -135,6 +135,13 @@ class _Converter:
         source = self.values[op.source]
         return [b.value(nv_tileaa.Permute, source, types=self.types(op), permutation=op.permutation)]
 
+    def part(self, op: ct.Extract | ct.Cat | ct.Insert, b: Builder) -> list[Value]:
+        """Parts of tiles: the same operands and attributes."""
+        more: dict[str, Any] = {"dim": op.dim} if isinstance(op, ct.Cat) else {}
+        cls = _PARTS_OF_TILES[type(op)]
+        made = b.add(cls, *self.of(op.operands), types=self.types(op), segments=op.segments, **more)
+        return made.results
+
     def loop(self, op: ct.For, b: Builder) -> list[Value]:
         body = self.block(op.body.block.args)
         self.ops(op.body.block, Builder(body, op.location))
@@ -244,6 +251,11 @@ _SHAPES: dict[type[Op], type[Op]] = {
     ct.Broadcast: nv_tileaa.Broadcast,
     ct.Reshape: nv_tileaa.View,
 }
+_PARTS_OF_TILES: dict[type[Op], type[Op]] = {
+    ct.Extract: nv_tileaa.Extract,
+    ct.Cat: nv_tileaa.Cat,
+    ct.Insert: nv_tileaa.Insert,
+}
 _VIEWS: dict[type[Op], type[Op]] = {
     ct.MakeTensorView: nv_tileaa.MakeMemref,
     ct.MakePartitionView: nv_tileaa.Partition,
@@ -258,6 +270,7 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.GetNumTileBlocks: _Converter.grid,
     **dict.fromkeys(_SHAPES, _Converter.shape),
     ct.Permute: _Converter.permute,
+    **dict.fromkeys(_PARTS_OF_TILES, _Converter.part),
     ct.For: _Converter.loop,
     ct.If: _Converter.branch,
     ct.Continue: _Converter.end,

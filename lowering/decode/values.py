@@ -164,6 +164,26 @@ def permute(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -
     return b.value(nv_tileas.Permute, operands[0], types=[d.type_of(cls)], permutation=permutation)
 
 
+def extract(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """A part of a tile."""
+    source, indices = operands
+    shared: dict[str, Any] = {"shared": True} if node.op == "p.extract_shared" else {}
+    segments = (1, len(indices))
+    return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(cls)], segments=segments, **shared).result
+
+
+def cat(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """Two tiles joined."""
+    return b.value(nv_tileas.Cat, *operands, types=[d.type_of(cls)], dim=node.literals[0])
+
+
+def insert(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """A tile with a part replaced."""
+    source, whole, indices = operands
+    segments = (1, 1, len(indices))
+    return b.add(nv_tileas.Insert, source, whole, *indices, types=[d.type_of(cls)], segments=segments).result
+
+
 # --- uniform values
 
 
@@ -337,5 +357,9 @@ VALUES: dict[str, Maker] = {
     "p.list": cons,
     "p.get_global": get_global,
     "p.fold": fold,
+    "p.extract": extract,
+    "p.extract_shared": extract,
+    "p.cat": cat,
+    "p.insert": insert,
     "p.scan": scan,
 }  # fmt: skip

@@ -67,6 +67,51 @@ def permute(shape: Shape, perm: tuple[int, ...], layout: Layout) -> Layout:
     return Layout(reg, lane, warp, layout.bits)
 
 
+def _corner(part: Shape, whole: Shape, element: int) -> int:
+    """An element of a part as an element of the whole that it is the first corner of."""
+    return _move(element, dim_bits(part), dim_bits(whole))
+
+
+def block_bits(part: Shape, whole: Shape) -> tuple[int, ...]:
+    """The element bits of the whole that say which part an element belongs to, those of the last dimension first."""
+    pairs = reversed(list(zip(dim_bits(part), dim_bits(whole), strict=True)))
+    return tuple(1 << new.shift + k for old, new in pairs for k in range(old.width, new.width))
+
+
+@cache
+def layout_of_whole(part: Shape, whole: Shape, layout: Layout) -> Layout:
+    """Layout of a tile of which each thread holds, of every part, what it holds of one in `layout`."""
+    reg, lane, warp = (
+        tuple(_corner(part, whole, b) for b in bases) for bases in (layout.reg, layout.lane, layout.warp)
+    )
+    return Layout((*reg, *block_bits(part, whole)), lane, warp, sum(field.width for field in dim_bits(whole)))
+
+
+@cache
+def layout_of_part(part: Shape, whole: Shape, layout: Layout) -> Layout | None:
+    """The layout of which `layout` is that of the whole, its registers in any order; None where threads differ in the
+    part they hold.
+    """
+    blocks = block_bits(part, whole)
+    mask = sum(blocks)
+    reg = [b for b in layout.reg if b not in blocks]
+    if len(reg) != len(layout.reg) - len(blocks) or any(b & mask for b in (*reg, *layout.lane, *layout.warp)):
+        return None
+    old, new = dim_bits(whole), dim_bits(part)
+    regs, lane, warp = (tuple(_move(b, old, new) for b in bases) for bases in (reg, layout.lane, layout.warp))
+    return Layout(regs, lane, warp, sum(field.width for field in new))
+
+
+@cache
+def part_registers(part: Shape, whole: Shape, small: Layout, large: Layout) -> tuple[tuple[int, ...], ...]:
+    """For every part, by its number in row-major order, the register of the whole that each of its registers is."""
+    place = {element: r for r, element in enumerate(large.register_elements())}
+    blocks = block_bits(part, whole)
+    corners = [sum(b for k, b in enumerate(blocks) if number >> k & 1) for number in range(1 << len(blocks))]
+    elements = [_corner(part, whole, e) for e in small.register_elements()]
+    return tuple(tuple(place[e ^ corner] for e in elements) for corner in corners)
+
+
 class Slice(NamedTuple):
     """The operand of a broadcast: its layout, and for every register of the result the operand register it equals."""
 

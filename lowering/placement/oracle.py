@@ -26,7 +26,14 @@ from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
-from lowering.layouts.shapes import inverse_permutation, permute, reduce_dim, slice_for_broadcast
+from lowering.layouts.shapes import (
+    inverse_permutation,
+    layout_of_part,
+    layout_of_whole,
+    permute,
+    reduce_dim,
+    slice_for_broadcast,
+)
 from lowering.layouts.shared import SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
 from lowering.placement.ahead import ahead
@@ -38,6 +45,7 @@ ALL_FEATURES = frozenset(feature for target in ALL_TARGETS.values() for feature 
 WARPS_OF_GROUP = 4  # PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
 WGMMA_WIDTHS = (256, 128, 64, 32, 16, 8)  # N of atoms that power-of-two tiles are cut into, widest first
 MAX_WIDTHS = 2  # N tried for each grid: a narrower one issues more instructions and reads A more often
+MOST_BYTES = 512  # of a tile's parts that one thread holds: 128 registers, half of what a thread has
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
 
 
@@ -121,6 +129,8 @@ class LayoutOracle:
             "ask_broadcast": self._broadcast,
             "ask_reduce": self._reduce,
             "ask_scan": self._scan,
+            "ask_whole": self._whole,
+            "ask_part": self._part,
             "ask_view": self._view,
             "ask_run": self._run,
             "ask_shared": self._shared,
@@ -340,6 +350,19 @@ class LayoutOracle:
         tx, dim, layout = row
         reduced = reduce_dim(self.tile(tx).shape, dim, self.layout(layout)).layout
         yield "reduce_layout", (tx, dim, layout, self.layout_id(reduced))
+
+    def _whole(self, row: Row) -> Iterator[tuple[str, Row]]:
+        part, whole, layout = row
+        kind = self.tile(whole)
+        found = layout_of_whole(self.tile(part).shape, kind.shape, self.layout(layout))
+        if found.n_regs * element_bytes(kind.element) <= MOST_BYTES:
+            yield "part_layout", (*row, self.layout_id(found))
+
+    def _part(self, row: Row) -> Iterator[tuple[str, Row]]:
+        part, whole, layout = row
+        found = layout_of_part(self.tile(part).shape, self.tile(whole).shape, self.layout(layout))
+        if found is not None:
+            yield "part_layout", (part, whole, self.layout_id(found), layout)
 
     def _scan(self, row: Row) -> Iterator[tuple[str, Row]]:
         tx, dim, layout = row

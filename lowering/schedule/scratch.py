@@ -76,6 +76,9 @@ def scratch_of(op: Op, target: Target) -> int:
         slots = plan.slots if plan else 0
         sizes = (element_bytes(cast(TensorType, v.type).element) for v in op.sources)
         return slots * (1 << len(layout.thread)) * sum(sizes)
+    if isinstance(op, nv_tileas.Extract):
+        kind = cast(TensorType, op.source.type)
+        return layout_of(kind).size * element_bytes(kind.element) if op.shared else 0
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):

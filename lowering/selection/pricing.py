@@ -212,6 +212,33 @@ class Pricer:
         plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
         return Price(self.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
+    def select_part(self, node: Node, site: Site) -> Price | None:
+        """Extract and insert: nothing where the indices are known, else a select for every register of the whole."""
+        *tiles, indices = node.children
+        known = self.known_list(self.owner[indices][0])
+        whole = self.oracle.layout(self.owner[tiles[-1]][1])
+        machine = self.machines[site.warps]
+        return Price(FREE if known else Cost(alu=machine.instructions("int_add", whole.n_regs)))
+
+    def known_list(self, value: int) -> bool:
+        """Are all numbers of an operand list known?"""
+        low, high = self.frozen.analysis.get("low", {}), self.frozen.analysis.get("high", {})
+        while (cell := next((n for n in self.frozen.by_class[value] if n.op == "cons"), None)) is not None:
+            item, value = cell.children
+            if item not in low or low[item] != high.get(item):
+                return False
+        return True
+
+    def extract_shared(self, node: Node, site: Site) -> Price | None:
+        """A round trip of the whole through scratch memory."""
+        value, source = self.owner[node.children[0]]
+        kind, layout = cast(TileType, self.value_type(value)), self.oracle.layout(source)
+        size = element_bytes(kind.element)
+        machine, latency = self.machines[site.warps], self.target.latency
+        words = max(1, layout.n_regs * size // 4) + max(1, self.oracle.layout(site.layout).n_regs * size // 4)
+        cost = machine.shared_access(words, words) + Cost(latency=float(2 * latency.barrier + 2 * latency.shared))
+        return Price(cost, scratch=kind.size * size)
+
     def iota(self, node: Node, site: Site) -> Price | None:
         """One integer instruction an element."""
         registers = self.oracle.layout(site.layout).n_regs
@@ -428,6 +455,9 @@ _PRICES: dict[str, Pricing] = {
     "p.reduce": Pricer.reduce,
     "p.fold": Pricer.reduce,
     "p.scan": Pricer.scan,
+    "p.extract": Pricer.select_part,
+    "p.insert": Pricer.select_part,
+    "p.extract_shared": Pricer.extract_shared,
     "p.iota": Pricer.iota,
     "p.constant": Pricer.constant,
 }

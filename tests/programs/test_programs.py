@@ -15,6 +15,7 @@ from tests.programs import (  # noqa: F401
     elementwise,
     literals,
     memory,
+    parts,
     products,
     reductions,
     scans,
@@ -88,6 +89,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "gather-view-f16",
         "argmax-rows",
         "scan-recurrence",
+        "parts-rotated",
     ],
 )
 def test_accesses_and_scans_for_other_targets(name: str, target: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import F8E8M0FNU, F32, I32, I64, TOKEN, TileType
+from ir.types import F8E8M0FNU, I32, I64, TOKEN, TileType
 from tests.programs.writer import Tile, Writer
 
 
@@ -41,12 +41,6 @@ def exit_from_branch(w: Writer) -> None:
         w.branch(w.ids[0] > 3, lambda: w.builder.add(ct.Return, types=()) is None or [])
 
 
-def concatenation(w: Writer) -> None:
-    x = w.load(w.view(w.f, [32], [1], [32]), 0)
-    both = w.op(ct.Cat, x, x, types=[TileType((64,), F32)], dim=0)
-    w.store(both, w.view(w.f, [64], [1], [64]), 0)
-
-
 def wait_for_grids(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
     w.store(w.load(view, 0) + 1.0, view, 0, token=w.op(ct.GdcWait, w.token, types=[TOKEN], segments=(1,)))
@@ -75,7 +69,6 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
     "scale factors": (scale_factors, "ftof", "sm_80 has no conversions of f8E8M0FNU"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
-    "concatenation": (concatenation, "cat", "not supported"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
     "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }

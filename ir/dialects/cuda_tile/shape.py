@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ir.core import Attr, Operand, Result, Variadic, op, same_type_as
-from ir.dialects.cuda_tile.attributes import NOT_LOWERED, SHAPE, Array
+from ir.dialects.cuda_tile.attributes import SHAPE, Array
 from ir.dialects.cuda_tile.constraints import ANY_TILE, SCALAR_INT, TileOp, tile_type
 from ir.types import TileType
 
@@ -171,7 +171,7 @@ class Insert(TileOp):
     indices = Variadic(SCALAR_INT)
     result = same_type_as("destination")
 
-    placement = NOT_LOWERED
+    placement = SHAPE
 
     def verify(self) -> None:
         """The source's sizes divide the destination's; there is one index a dimension, all of one type."""

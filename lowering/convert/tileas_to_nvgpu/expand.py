@@ -10,7 +10,7 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, scans, stores, switch, views
+from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, parts, scans, stores, switch, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -503,6 +503,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **switch.HANDLERS,
     **channels.HANDLERS,
     **atomics.HANDLERS,
+    **parts.HANDLERS,
     **scans.HANDLERS,
     **stores.HANDLERS,
     arith.Constant: Expander.number,
