@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from egraph.skeleton import Store
 from extract import Answer, InfeasibleError, extract
 from ir.core import Block, Location, Op, Value
 from ir.dialects.cuda_tile import Entry, StoreView
+from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
 from lowering.placement.oracle import Mechanism
+from lowering.schedule.explain import agents
 from lowering.selection import PRODUCTS, Selection, StoreChoice
 from lowering.selection.resources import REGISTERS
 from lowering.targets import Feature
@@ -39,12 +41,13 @@ TRIAL_SECONDS = 10.0
 
 
 def explain(compiled: Compiled) -> str:
-    """The report: saturation, sizes, cost and bound, then each tile value and store of the source in its order."""
+    """The report: saturation, sizes, cost and bound, each tile value and store of the source in its order, agents."""
     report = _Explanation(compiled.selection)
     sections = (
         report.saturation(), report.extraction(), report.shape(), report.values(), report.stores(), report.legend(),
+        agents(cast(Func, compiled.modules["nv_tileas"])),
     )  # fmt: skip
-    return "\n\n".join("\n".join(section) for section in sections)
+    return "\n\n".join(text for text in map("\n".join, sections) if text)
 
 
 class _Explanation:

@@ -14,6 +14,7 @@ from ir.core import Block, Builder, Op, Region, Value, VerifyError, verify
 from ir.dialects import nv_tileas
 from lowering import ptx
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.schedule.explain import agents
 from lowering.schedule.units import Demand, map_units
 from lowering.targets import target
 from runtime.ptxas import assemble
@@ -108,6 +109,21 @@ def test_warps_of_the_agents() -> None:
     switch = all_of(scheduled(kernel), nv_tileas.AgentSwitch)[0]
     assert (switch.num_warps, switch.warp_id, switch.agent_strides) == ((4, 1), (0, 4), (4, 4))
     assert kernel.manifest["block"] == [256, 1, 1]
+
+
+def test_explained() -> None:
+    """Where each scalar comes over, by its place in the source."""
+    text = "\n".join(agents(scheduled(compiled("agents-persistent-ordered"))))
+    assert text.startswith(
+        "agents\n  warps 0 to 3: computation\n  warp 4: copies, started by one thread, 3 idle behind it\n"
+    )
+    assert re.search(
+        r"a ring of \d+ stages, filled by 1 arrivals, emptied by 4\n  handed over as i32, <text>:\d+:", text
+    )
+    assert "\n  loaded before the agents part, <text>:" in "\n".join(agents(scheduled(compiled("agents-known-before"))))
+    assert "copies by all threads" in "\n".join(agents(scheduled(compiled("agents-expert"))))
+    alone = tilesat.compile(AGENTS["agents-persistent"].source(), "sm_80")
+    assert list(agents(scheduled(alone))) == []
 
 
 MUTATIONS = {

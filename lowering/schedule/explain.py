@@ -1,0 +1,42 @@
+"""What the agents of a scheduled kernel are, in words: their warps, their rings, and what crosses between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.core import Op
+from ir.dialects import nv_tileas
+
+DOES = {"consume": "computation", "produce": "copies, started by one thread", "copy": "copies by all threads"}
+
+
+def agents(func: nv_tileas.Func) -> Iterator[str]:
+    """One line each; none where all warps run the same code."""
+    common = func.body.block.ops
+    switch = next((op for op in common if isinstance(op, nv_tileas.AgentSwitch)), None)
+    if switch is None:
+        return
+    yield "agents"
+    places = zip(switch.warp_id, switch.num_warps, switch.agent_strides, switch.roles, strict=True)
+    for first, count, stride, role in sorted(places):
+        idle = f", {stride - count} idle behind it" if stride > count else ""
+        yield f"  {warps(first, count)}: {DOES[role]}{idle}"
+    yield from (f"  {line}" for op in common for line in shared(op))
+    for op in switch.walk():
+        if isinstance(op, nv_tileas.Send):
+            yield f"  handed over as {op.value.type}, {op.location}"
+
+
+def warps(first: int, count: int) -> str:
+    """A run of warps."""
+    return f"warp {first}" if count == 1 else f"warps {first} to {first + count - 1}"
+
+
+def shared(op: Op) -> Iterator[str]:
+    """What an op before the agents part gives to all of them."""
+    if isinstance(op, nv_tileas.CreatePipeline):
+        kind = op.result.type
+        assert isinstance(kind, nv_tileas.PipelineType)
+        yield f"a ring of {kind.stages} stages, filled by {op.producers} arrivals, emptied by {op.consumers}"
+    if isinstance(op, nv_tileas.Gather | nv_tileas.TiledLoad):
+        yield f"loaded before the agents part, {op.location}"
