@@ -484,7 +484,7 @@ class _Selector:
             item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
             group, alternative = self.group("carried", item, node.literals[1]), node.literals[3]
         use: dict[int, float] = {}
-        ring = price is not None and loop >= 0 and node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS
+        ring = price is not None and loop >= 0 and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.peak(self.scratch_row(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):
@@ -502,6 +502,10 @@ class _Selector:
             self.enodes[made] = node
             if ring:
                 self.staged[made] = stages
+
+    def fills_ring(self, node: Node, value: int) -> bool:
+        """Does a node copy tiles ahead of its loop's iterations?"""
+        return node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS and value in self.pricer.ahead
 
     def scratch_row(self, value: int, loop: int) -> str:
         """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""

@@ -95,7 +95,7 @@
     %77 = "nv_tileas.reshape"(%76) : (tensor<64xi1, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x64xi1, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
     %78 = "nv_tileas.broadcast"(%77) : (tensor<1x64xi1, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<128x64xi1, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
     %79 = "arith.select"(%78, %71, %13) : (tensor<128x64xi1, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
-    %80 = "nv_tileas.reduce"(%79) <{dim = 1 : i64, identity = 0xFFF0000000000000 : f64}> ({
+    %80 = "nv_tileas.reduce"(%79) <{dim = 1 : i64, identities = [0xFFF0000000000000 : f64]}> ({
     ^bb0(%arg18: f32, %arg19: f32):
       %105 = "arith.maxnumf"(%arg18, %arg19) : (f32, f32) -> f32
       "scf.yield"(%105) : (f32) -> ()
@@ -107,7 +107,7 @@
     %85 = "nv_tileas.broadcast"(%84) : (tensor<128x1xf32, #linear<reg=[8, 16], lane=[0, 0, 1, 2, 4], warp=[32, 64]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
     %86 = "math.fma"(%79, %28, %85) : (tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
     %87 = "math.exp2"(%86) : (tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
-    %88 = "nv_tileas.reduce"(%87) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+    %88 = "nv_tileas.reduce"(%87) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
     ^bb0(%arg18: f32, %arg19: f32):
       %105 = "arith.addf"(%arg18, %arg19) : (f32, f32) -> f32
       "scf.yield"(%105) : (f32) -> ()

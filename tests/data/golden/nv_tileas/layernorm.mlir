@@ -61,7 +61,7 @@
   "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
   %28 = "arith.sitofp"(%arg5) : (i32) -> f32
   %29 = "nv_tileas.reshape"(%28) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %30 = "nv_tileas.reduce"(%27#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %30 = "nv_tileas.reduce"(%27#0) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg9: f32, %arg10: f32):
     %91 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
     "scf.yield"(%91) : (f32) -> ()
@@ -137,7 +137,7 @@
   %59 = "nv_tileas.make_memref"(%arg1, %arg5) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> tensor_view<?xf32, strides=[1]>
   %60 = "nv_tileas.partition"(%59) : (tensor_view<?xf32, strides=[1]>) -> partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
   %61 = "nv_tileas.reshape"(%arg8) : (f32) -> tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
-  %62 = "nv_tileas.reduce"(%56#0) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %62 = "nv_tileas.reduce"(%56#0) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg9: f32, %arg10: f32):
     %91 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
     "scf.yield"(%91) : (f32) -> ()

@@ -7,7 +7,7 @@
   %4 = "nv_tileas.make_memref"(%arg0, %arg2, %arg3, %arg4) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> tensor_view<?x?xf32, strides=[?,1]>
   %5 = "nv_tileas.partition"(%4) : (tensor_view<?x?xf32, strides=[?,1]>) -> partition_view<tile=(1x1024), padding_value = neg_inf, tensor_view<?x?xf32, strides=[?,1]>>
   %6 = "nv_tileas.tiled_load"(%5, %1, %0) <{bytes = 4 : i64, operandSegmentSizes = array<i32: 1, 2>}> : (partition_view<tile=(1x1024), padding_value = neg_inf, tensor_view<?x?xf32, strides=[?,1]>>, i32, i32) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %7 = "nv_tileas.reduce"(%6) <{dim = 1 : i64, identity = 0xFFF0000000000000 : f64}> ({
+  %7 = "nv_tileas.reduce"(%6) <{dim = 1 : i64, identities = [0xFFF0000000000000 : f64]}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %18 = "arith.maxnumf"(%arg6, %arg7) : (f32, f32) -> f32
     "scf.yield"(%18) : (f32) -> ()
@@ -16,7 +16,7 @@
   %9 = "nv_tileas.broadcast"(%8) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
   %10 = "arith.subf"(%6, %9) : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>, tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
   %11 = "math.exp"(%10) <{rounding = "full"}> : (tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>) -> tensor<1x1024xf32, #linear<reg=[128, 256, 512], lane=[1, 2, 4, 8, 16], warp=[32, 64]>>
-  %12 = "nv_tileas.reduce"(%11) <{dim = 1 : i64, identity = 0.000000e+00 : f64}> ({
+  %12 = "nv_tileas.reduce"(%11) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %18 = "arith.addf"(%arg6, %arg7) : (f32, f32) -> f32
     "scf.yield"(%18) : (f32) -> ()
