@@ -10,7 +10,7 @@ from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, nvgpu_hopper, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import I32, I64
-from lowering.atoms.wgmma import WGMMA_ATOMS
+from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
 from lowering.layouts.shapes import Shape
@@ -20,7 +20,6 @@ from lowering.layouts.wgmma import MatrixOperand, matrix_operand, wgmma_tile
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-ATOMS = {atom.name: atom for atom in WGMMA_ATOMS.values()}
 GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
 
 
@@ -142,10 +141,11 @@ def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
 
 
 def product(
-    x: Expander, op: nv_tileas.Dot, a: Registers | SharedTile, b: SharedTile, c: Registers, shape: tuple[int, int, int]
-) -> Registers:
+    x: Expander, op: nv_tileas.Dot, atom: WgmmaAtom, a: Registers | SharedTile, b: SharedTile, c: Registers,
+    shape: tuple[int, int, int],
+) -> Registers:  # fmt: skip
     """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait."""
-    emitter, atom = x.emitter, ATOMS[op.atom]
+    emitter = x.emitter
     m, n, k = shape
     groups_m, groups_n = op.grid
     tile = wgmma_tile(atom, m, n, k, groups_m * groups_n, groups_n)

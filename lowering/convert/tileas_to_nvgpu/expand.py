@@ -9,7 +9,7 @@ from ir.core import Block, Op, Region, Type, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
-from lowering.atoms.wgmma import WGMMA_ATOMS
+from lowering.atoms.wgmma import wgmma_named
 from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, parts, scans, stores, switch, views
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
@@ -25,7 +25,6 @@ from lowering.targets.target import Target
 Environment = dict[Value, Any]
 ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, wgmma.mma_async
 ATOMS = {atom.name: atom for atom in MMA_ATOMS}
-THREADS = {atom.name: atom.threads for atom in (*MMA_ATOMS, *WGMMA_ATOMS.values())}
 T = TypeVar("T")
 
 
@@ -338,10 +337,11 @@ class Expander:
         """A matrix product by its atom."""
         *batch, m, k = tensor_of(op.a).shape
         n = tensor_of(op.b).shape[-1]
-        if op.atom in agents.ATOMS:
+        warpgroup = wgmma_named(op.atom)
+        if warpgroup is not None:
             left = self.values[op.a] if isinstance(self.values[op.a], SharedTile) else self.tile(op.a)
             right = self._as(op.b, SharedTile)
-            self.values[op.result] = agents.product(self, op, left, right, self.tile(op.c), (m, n, k))
+            self.values[op.result] = agents.product(self, op, warpgroup, left, right, self.tile(op.c), (m, n, k))
             return
         a, b, c = self.tile(op.a), self.tile(op.b), self.tile(op.c)
         shape = (batch[0] if batch else 1, m, n, k)
@@ -493,8 +493,12 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
     """
     made = loop.body.block.terminator.operands[argument.index - 1].op
     for op in loop.body.block.ops:
-        if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made) and THREADS[op.atom] > 1:
-            return ATOMS[op.atom].c_form if op.atom in ATOMS else ACCUMULATOR
+        if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made):
+            atom = ATOMS.get(op.atom)
+            if atom is None:
+                return ACCUMULATOR
+            if atom.threads > 1:
+                return atom.c_form
     return None
 
 
