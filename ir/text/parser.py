@@ -324,7 +324,9 @@ class Parser:
             elif kind == Kind.OPERAND:
                 operands[step.name] = [self.value()]
             elif kind == Kind.VARIADIC:
-                operands[step.name] = self.values()
+                operands[step.name] = self.values() if tokens.current != "]" else []
+            elif kind == Kind.FLAG:
+                self._flags(form, attributes)
             else:
                 self._attribute(step, attributes)
         tokens.expect(":", f"before the types of '{cls.info.name}'")
@@ -346,13 +348,15 @@ class Parser:
         found = [self.type()]
         return found * len(cls.info.results) if form.shared else found
 
+    def _flags(self, form: Form, attributes: dict[str, Any]) -> None:
+        """Read the words of an operation that stand here, in any order, each once."""
+        while self.tokens.current in form.flags and self.tokens.current not in attributes:
+            attributes[self.tokens.take()] = True
+
     def _attribute(self, step: Step, attributes: dict[str, Any]) -> None:
         """Read one attribute where it is written."""
         tokens, kind = self.tokens, step.value_kind
-        if step.kind == Kind.FLAG:
-            if tokens.accept(step.name):
-                attributes[step.name] = True
-        elif step.kind == Kind.OPTION:
+        if step.kind == Kind.OPTION:
             if tokens.accept(step.name):
                 tokens.expect("<", f"after {step.name}")
                 attributes[step.name] = self.member(step.name, kind)

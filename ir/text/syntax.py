@@ -58,6 +58,8 @@ class Form:
     groups: dict[str, OperandGroup]
     inferred: bool
     shared: bool
+    flags: frozenset[str]
+    """Words that may be there or not; several stand beside each other, in any order."""
 
 
 _ELEMENT = re.compile(r"(\s*)(?:\$(\w+)|@\{(\w+)\}|\{(\w+)\}|<(\w+)>(_?)|(\w+)\?|\[(\w+)\]|(\w+|[^\w\s]))")
@@ -79,7 +81,8 @@ def form_of(cls: type[Op]) -> Form | None:
         outputs = tuple(name for name in inputs if name in results)
         inputs = tuple(name for name in inputs if name not in results)
     inferred = not outputs
-    return Form(steps, inputs, outputs, groups, inferred, not arrow and not inferred)
+    flags = frozenset(step.name for step in steps if step.kind == Kind.FLAG)
+    return Form(steps, inputs, outputs, groups, inferred, not arrow and not inferred, flags)
 
 
 def _names(text: str) -> tuple[str, ...]:

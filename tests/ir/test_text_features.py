@@ -167,3 +167,36 @@ def test_aliases_without_end_are_refused_at_once(text):
     with pytest.raises(ParseError):
         parse(text)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        (
+            "%b = maxf %a, %a propagate_nan flush_to_zero : tile<f32>",
+            "maxf %cst_f32, %cst_f32 flush_to_zero propagate_nan : ",
+        ),
+        ("%b = extract %a[] : tile<f32> -> tile<f32>", "extract %cst_f32[] : tile<f32> -> tile<f32>"),
+        ("%b = insert %a, %a[] : tile<f32>, tile<f32>", "insert %cst_f32, %cst_f32[] : tile<f32>, tile<f32>"),
+        (
+            "%v = make_tensor_view %p, shape = [%n], strides = [1] : tile<ptr<f32>>, tile<i32> -> "
+            "tensor_view<?xf32, strides=[1]>",
+            "shape = [%arg1], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>",
+        ),
+        (
+            "%v = make_tensor_view %p, shape = [8], strides = [1] : tile<ptr<f32>> -> tensor_view<8xf32, strides=[1]>",
+            "shape = [8], strides = [1] : tensor_view<8xf32, strides=[1]>",
+        ),
+    ],
+)
+def test_other_ways_to_write(written, printed):
+    """What the public dialect reads beside what it prints."""
+    body = f"%a = constant <f32: 1.5> : tile<f32> {written}"
+    module = parse(f"entry @k(%p: tile<ptr<f32>>, %n: tile<i32>) {{ {body} }}")
+    verify(module)
+    assert printed in print_text(module)
+
+
+def test_a_word_stands_once():
+    with pytest.raises(ParseError, match="expected ':' before the types of 'cuda_tile.maxf', found 'propagate_nan'"):
+        parse("entry @k(%a: tile<f32>) { %b = maxf %a, %a propagate_nan propagate_nan : tile<f32> }")
