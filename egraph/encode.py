@@ -14,6 +14,7 @@ from typing import Any, cast
 from egraph import accesses, combiners, facts, skeleton
 from egraph.combiners import Body
 from egraph.interner import Interner
+from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
@@ -139,8 +140,8 @@ class _Encoder:
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
             into.items.append(skeleton.Return(op))
-        elif accesses.needs_pointers(op):
-            ops, results = accesses.by_pointers(op)
+        elif accesses.needs_pointers(op) or isinstance(op, ct.MmaFScaled):
+            ops, results = by_factors(op) if isinstance(op, ct.MmaFScaled) else accesses.by_pointers(op)
             for each in ops:
                 self.operation(each, into)
             self.numbers.update({old: self.numbers[new] for old, new in zip(op.results, results, strict=True)})

@@ -155,7 +155,7 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     """
     products = reduced = 0
     for op in entry.walk():
-        if isinstance(op, ct.MmaF | ct.MmaI):
+        if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled):
             each = registers_of(op.acc)
             if each > 2 * HELD:
                 raise UnsupportedError(

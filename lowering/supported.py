@@ -9,7 +9,7 @@ from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
-from ir.types import F8E4M3FN, F8E5M2, FloatType
+from ir.types import F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType
 from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
@@ -18,8 +18,8 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
     ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
     ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS,
-    ct.AtomicRedView, ct.MakeStridedView, ct.MakeGatherScatterView,
+    ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI, ct.MmaFScaled, ct.GetGlobal,
+    ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView, ct.MakeGatherScatterView,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
@@ -28,7 +28,6 @@ INSTEAD: dict[str, str] = {
     "break": "use for with a bound; mask what comes after the last step with select",
     "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
-    "mmaf_scaled": "multiply by the scales and use mmaf",
     "alloca": "pass an array as a parameter",
     "pack": "use elements of 8 bits or more",
     "unpack": "use elements of 8 bits or more",
@@ -49,11 +48,11 @@ def refuse_unsupported(entry: ct.Entry) -> None:
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
     """Raise UnsupportedError for the first conversion that the target has not."""
     for op in entry.walk():
-        if isinstance(op, ct.FToF | ct.FToI | ct.IToF):
-            for kind in (element_type(op.operands[0]), element_type(op.results[0])):
+        if isinstance(op, ct.FToF | ct.FToI | ct.IToF | ct.MmaFScaled):
+            for kind in map(element_type, (*op.operands, *op.results)):
                 known = kind in (F8E4M3FN, F8E5M2)
-                narrow = isinstance(kind, FloatType) and kind.width <= 8
-                if narrow and not (known and target.has(Feature.CVT_FP8)):
+                other = not isinstance(kind, FloatType) or kind.width > 8 or kind == F8E8M0FNU  # by integer operations
+                if not other and not (known and target.has(Feature.CVT_FP8)):
                     hint = "compile for sm_89 or later" if known else "use f8E4M3FN or f8E5M2"
                     message = f"'{op.name}': {target.name} has no conversions of {kind}"
                     raise UnsupportedError(message, op.location, hint)

@@ -30,7 +30,7 @@ _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<c
 _NUMPY_NAME = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "f16": "float16", "f32": "float32", "f64": "float64", "tf32": "float32",
-    "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2",
+    "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "f8E8M0FNU": "float8_e8m0fnu",
 }  # fmt: skip
 """Element types that NumPy or ml_dtypes can hold; tf32 lives in 32-bit words (Tile IR, element types)."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from egraph.scaled import by_factors
 from ir.core import Block, Builder, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, nv_tileaa, scf
 from ir.dialects import cuda_tile as ct
@@ -225,6 +226,12 @@ class _Converter:
     def product(self, op: ct.MmaF, b: Builder) -> list[Value]:
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), fast_acc=op.fast_acc)]
 
+    def scaled_product(self, op: ct.MmaFScaled, b: Builder) -> list[Value]:
+        ops, results = by_factors(op)
+        for each in ops:
+            self.define(each, _PARTS.get(type(each), _Converter.elementwise)(self, each, b))
+        return self.of(results)
+
     def integer_product(self, op: ct.MmaI, b: Builder) -> list[Value]:
         signed = (bool(op.signedness_lhs), bool(op.signedness_rhs))
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), signed=signed)]
@@ -285,6 +292,7 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.StorePtr: _Converter.store_ptr,
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
+    ct.MmaFScaled: _Converter.scaled_product,
     ct.GetGlobal: _Converter.get_global,
     ct.Reduce: _Converter.reduce,
     ct.Scan: _Converter.reduce,

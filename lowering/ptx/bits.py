@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 
-import ml_dtypes
 import numpy as np
 
 from ir.core import Type
+from ir.dialects.cuda_tile.attributes import dtype_of
 from ir.types import BF16, F8E4M3FN, F8E5M2, F32, F64, TF32, FloatType, IntType, VectorType
 
-BYTES = {F8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn), F8E5M2: np.dtype(ml_dtypes.float8_e5m2)}
+BYTES = (F8E4M3FN, F8E5M2)
 
 
 def half_bits(type: FloatType, number: float) -> int:
@@ -36,7 +36,7 @@ def bit_pattern(type: Type, number: int | float) -> int:
         if type == F64:
             return struct.unpack("<Q", struct.pack("<d", number))[0]
         if type in BYTES:
-            return int(np.asarray(number, np.float32).astype(BYTES[type]).view(np.uint8))
+            return int(np.asarray(number, np.float32).astype(dtype_of(type)).view(np.uint8))
         return half_bits(type, number)
     width = type.width if isinstance(type, IntType) else 64
     return int(number) & ((1 << width) - 1)
@@ -47,7 +47,7 @@ def number_of(type: Type, bits: int) -> int | float:
     if isinstance(type, IntType):
         return bits - (1 << type.width) if type.width > 1 and bits >> (type.width - 1) else bits
     if isinstance(type, FloatType) and type in BYTES:
-        return float(np.uint8(bits).view(BYTES[type]).astype(np.float32))
+        return float(np.uint8(bits).view(dtype_of(type)).astype(np.float32))
     if type == BF16:
         bits, type = bits << 16, F32
     if type in (F32, TF32):

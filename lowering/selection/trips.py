@@ -46,7 +46,7 @@ class Pace:
         rates = self.target.throughput
         products = loads = 0.0
         for op in loop.walk():
-            if isinstance(op, ct.MmaF | ct.MmaI):
+            if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled):
                 left = cast(TileType, op.lhs.type)
                 rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
                 products += 2.0 * cast(TileType, op.acc.type).size * left.shape[-1] / rate

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from ir.dialects import arith, vector
-from ir.types import F8E4M3FN, F8E5M2
+from ir.dialects.cuda_tile import Rounding
+from ir.dialects.cuda_tile.numerics import convert_float
+from ir.types import F8E4M3FN, F8E5M2, F8E8M0FNU
 from tests.lowering.nvgpu_harness import (
     BF16,
     DTYPES,
@@ -39,7 +41,7 @@ def same_codes(got: np.ndarray, wanted: np.ndarray) -> None:
 
 @pytest.fixture(autouse=True)
 def bytes_in_the_harness(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind, dtype in KINDS.items():
+    for kind, dtype in (*KINDS.items(), (F8E8M0FNU, ml_dtypes.float8_e8m0fnu)):
         monkeypatch.setitem(DTYPES, kind, np.dtype(dtype))
 
 
@@ -91,3 +93,20 @@ def test_bytes_of_a_register_convert_in_pairs(kind) -> None:
     _, got = run(text, 1, 128, [x, np.ones(512, KINDS[kind])])
     with np.errstate(over="ignore"):
         same_codes(got, saturated(x.astype(np.float32) * 2, kind))
+
+
+def test_scales_are_the_exponent_of_f32() -> None:
+    """Every code of f8E8M0FNU widens; narrowing goes to the power below or above, negative numbers to NaN."""
+    exact = CODES.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
+    (got,) = elementwise([F8E8M0FNU], [one(arith.ExtF, F32)], [CODES.view(ml_dtypes.float8_e8m0fnu)])
+    assert np.isnan(got[255])
+    assert (got[:255].astype(np.float64) == exact[:255]).all()
+    rng = np.random.default_rng(32)
+    powers = exact[:255].astype(np.float32)
+    special = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 3e38, 1e-45, 5.9e-39, 1.1e-38])
+    x = np.concatenate([special, powers, np.nextafter(powers, np.float32(np.inf)), np.exp(rng.uniform(-80, 80, 400))])
+    x = np.resize(x.astype(np.float32), 1024)
+    cases = [one(arith.TruncF, F8E8M0FNU, rounding=rounding) for rounding in ("rz", "rp")]
+    for rounding, got in zip((Rounding.ZERO, Rounding.POSITIVE_INF), elementwise([F32], cases, [x]), strict=True):
+        wanted = convert_float(x, F8E8M0FNU, rounding)
+        assert (got.view(np.uint8) == wanted.view(np.uint8)).all(), rounding

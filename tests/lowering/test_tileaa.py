@@ -11,6 +11,8 @@ from ir.text import print_generic
 from ir.types import F16, GLOBAL_PTR, TensorType
 from lowering.convert.cuda_tile_to_tileaa import convert
 from tests.conftest import GOLDEN
+from tests.programs import literals, products  # noqa: F401
+from tests.programs.program import PROGRAMS
 from tilesat.source import find_entry, read
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -146,3 +148,19 @@ def test_verifier_names_the_op(make: Callable[..., Op], message: str) -> None:
     with pytest.raises(VerifyError, match="nv_tileaa") as wrong:
         verify(make(a, b))
     assert message in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [
+        ("matmul-i8-su", "signed = [true, false]"),
+        ("matmul-f8-scaled", "nv_tileaa.dot"),
+        ("global-f32", 'nv_tileaa.get_global"() <{symbol = "other"}>'),
+    ],
+)
+def test_products_and_arrays_have_a_logical_form(program: str, wanted: str) -> None:
+    text = PROGRAMS[program].source()
+    assert isinstance(text, str)
+    made = convert(find_entry(read(text, {}), None))
+    verify(made)
+    assert wanted in print_generic(made)

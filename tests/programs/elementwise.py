@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ir.dialects import cuda_tile as ct
+from ir.types import F8E8M0FNU, TileType
 from tests.programs.program import DTYPES, TOLERANCE, Program, add, random
 from tests.programs.writer import Tile, Writer
 
@@ -184,6 +185,16 @@ for eight, scale in SCALED.items():
         chain(f"{eight}-to-{integer}", [eight], integer, lambda a, t=integer: a.to(t), np.trunc, tolerance=0.0)
     chain(f"{eight}-constant", [eight, "i1"], eight, lambda a, p: p.where(a, 1.5), lambda a, p: np.where(p, a, 1.5))
     chain(f"{eight}-odd", ["f32"], eight, lambda a, t=eight: a.to(t), tile=2, size=7, aligned=False, tolerance=0.0)
+for floating in ("f32", "f16", "bf16", "f64"):
+    chain(f"f8E8M0FNU-to-{floating}", ["f8E8M0FNU"], floating, lambda a, t=floating: a.to(t), wide, tolerance=0.0)
+    for rounding in (R.ZERO, R.POSITIVE_INF):
+        chain(
+            f"{floating}-to-f8E8M0FNU-{rounding.text}", [floating], "f8E8M0FNU", tolerance=0.0,
+            body=lambda a, r=rounding: a.writer.op(
+                ct.FToF, a.exp2() if r == R.ZERO and str(a.type.element) != "f64" else a, rounding=r,
+                types=[TileType(a.shape, F8E8M0FNU)],
+            ),
+        )  # fmt: skip
 chain("f8E4M3FN-to-f8E5M2", ["f8E4M3FN"], "f8E5M2", lambda a: a.to("f8E5M2"), tolerance=0.0)
 chain("f8E5M2-to-f8E4M3FN", ["f8E5M2"], "f8E4M3FN", lambda a: (a.to("f32") * 300.0).to("f8E4M3FN"), tolerance=0.0)
 

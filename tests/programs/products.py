@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ir.dialects import cuda_tile as ct
 from tests.programs.program import DTYPES, Program, add, random
 from tests.programs.writer import Tile, Writer
 
@@ -211,6 +212,49 @@ matmul(
     ),
     expected=lambda a, b: (lambda p: p / p.sum(1, keepdims=True))(np.exp(a @ b - (a @ b).max(1, keepdims=True))),
 )
+
+
+def block_scaled(name: str, kind: str, tile: tuple[int, ...], block: int, steps: int) -> None:
+    """D = sum over k of (A * spread sA) (B * spread sB): f8 operands with a scale for each block along k."""
+    *batch, m, n, k = tile
+    lead, depth = tuple(batch), k * steps
+
+    def source() -> str:
+        scale = "f8E8M0FNU"
+        w = Writer("scaled", a=f"ptr<{kind}>", b=f"ptr<{kind}>", s=f"ptr<{scale}>", t=f"ptr<{scale}>", d="ptr<f32>")
+        w.promise(a=16, b=16, s=16, t=16, d=16)
+
+        def view(base: Tile, rows: int, columns: int, tile: tuple[int, int]) -> Tile:
+            strides = [rows * columns, columns, 1][-2 - len(lead) :]
+            return w.view(base, [*lead, rows, columns], strides, [*lead, *tile], None)
+
+        a, s = view(w.a, m, depth, (m, k)), view(w.s, m, depth // block, (m, k // block))
+        b, t = view(w.b, depth, n, (k, n)), view(w.t, depth // block, n, (k // block, n))
+        at = [0] * len(lead)
+        with w.loop(0, steps, carried=[w.const(0.0, "f32", *lead, m, n)]) as loop:
+            i = loop.counter
+            loaded = [w.load(x, *at, 0, i) for x in (a, s)] + [w.load(x, *at, i, 0) for x in (b, t)]
+            left, left_scale, right, right_scale = loaded
+            total = loop.values[0]
+            loop.values = [w.op(ct.MmaFScaled, left, right, total, left_scale, right_scale, types=[total.type])]
+        w.store(loop.values[0], view(w.d, m, n, (m, n)), *at, 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        shapes = ((m, depth), (depth, n), (m, depth // block), (depth // block, n), (m, n))
+        kinds = (kind, kind, "f8E8M0FNU", "f8E8M0FNU", "f32")
+        return [random((*lead, *shape), each, i) for i, (shape, each) in enumerate(zip(shapes, kinds, strict=True))]
+
+    def expected(a: Any, b: Any, s: Any, t: Any, d: Any) -> dict[int, Any]:
+        a, b, s, t = (x.astype(np.float64) for x in (a, b, s, t))
+        return {4: (a * np.repeat(s, block, axis=-1)) @ (b * np.repeat(t, block, axis=-2))}
+
+    add(Program(name, source, arguments, (1,), expected, 2e-3))
+
+
+block_scaled("matmul-f8-scaled", "f8E4M3FN", (64, 64, 64), 32, 2)
+block_scaled("matmul-f8-scaled-e5m2", "f8E5M2", (32, 64, 32), 32, 3)
+block_scaled("matmul-f8-scaled-batched", "f8E4M3FN", (2, 32, 32, 64), 32, 1)
 
 
 def batched(name: str, tile: tuple[int, int, int, int], kind: str, size: tuple[int, int, int, int]) -> None:

@@ -18,7 +18,8 @@ from tilesat.kernel import Kernel
 Array = np.ndarray[Any, Any]
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "tf32": np.float32,
           "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-          "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2}  # fmt: skip
+          "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+          "f8E8M0FNU": ml_dtypes.float8_e8m0fnu}  # fmt: skip
 TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-5, "f64": 1e-12}
 """Relative beyond 1, absolute below: one rounding of the narrow formats, some of f32 in another order."""
 
@@ -55,6 +56,8 @@ def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float 
     rng = np.random.default_rng([seed, *shape, *kind.encode()])
     if kind == "i1":
         return rng.integers(0, 2, shape).astype(np.bool_)
+    if kind == "f8E8M0FNU":
+        return np.exp2(rng.integers(-6, 7, shape)).astype(DTYPES[kind])
     if kind.startswith("i"):
         bound = 100 if kind == "i8" else 1000
         return rng.integers(-bound, bound, shape).astype(DTYPES[kind])

@@ -30,7 +30,7 @@ ELSEWHERE = (
 
 ELEMENTS = (
     "matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64", "matmul-f8E4M3FN-half-sum",
-    "f8E5M2-to-f32", "f32-to-f8E4M3FN",
+    "f8E5M2-to-f32", "f32-to-f8E4M3FN", "matmul-f8-scaled",
 )  # fmt: skip
 """Element types and accumulators that not every target has in the same instructions."""
 
@@ -42,7 +42,7 @@ LONG_TAIL = re.compile(
     r"|^matmul-(64x32x16|16x128x32|128x16x32|32x64x128|bf16-plain|f16-plain)|attention-(128|f16-128)$|^loop-swapped-0"
     r"|^matmul-i8-(ss|us|uu)$|^matmul-i8-(ss|su|uu)-by-mad|^matmul-i8-wide|^matmul-f16-sum-(16|128)"
     r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
-    r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2"
+    r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2|(f16|f64)-to-f8E8|f8E8M0FNU-to-f|scaled-e5m2"
     r"|^literal-(f64|i8|i16|i64|2|4x4|8x16|1024)$|^global-(f16|i64)"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
-from ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from ir.types import BF16, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
@@ -171,8 +171,10 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
         return x
     if x in e.known and to in (F16, BF16, F32, F64):
         return e.constant(to, e.known[x])
+    if F8E8M0FNU in (kind, to):
+        return convert(e, power_of(e, x), to) if kind == F8E8M0FNU else exponent_of(e, convert_odd(e, x), rounding)
     if to in BYTES:
-        return narrowed(e, rounded_to_odd(e, x) if kind == F64 else convert(e, x, F32), to)
+        return narrowed(e, convert_odd(e, x), to)
     if kind in BYTES:
         return convert(e, widened_byte(e, x), to)
     if TF32 in (kind, to):
@@ -186,6 +188,32 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
     if ftz:
         attributes["ftz"] = True
     return e.value(llvm.FPExt if wider else llvm.FPTrunc, to, x, **attributes)
+
+
+def power_of(e: Emitter, x: Value) -> Value:
+    """f8E8M0FNU as f32: its bits are the exponent, 255 is NaN; 2^-127 is subnormal. Source: OCP MX 1.0, E8M0."""
+    code = ints.extend(e, bitcast(e, x, I8), I32, False)
+    bits = ints.select(e, ints.icmp(e, "eq", code, e.i32(0)), e.i32(1 << 22), ints.shl(e, code, e.i32(23)))
+    return bitcast(e, ints.select(e, ints.icmp(e, "eq", code, e.i32(255)), e.i32(0x7FC00000), bits), F32)
+
+
+def exponent_of(e: Emitter, x: Value, rounding: str) -> Value:
+    """f32 as f8E8M0FNU: the power of two below (rz) or above (rp), within the format; negative numbers are NaN."""
+    bits = bitcast(e, x, I32)
+    code = ints.bit_and(e, ints.shift_right(e, llvm.LShr, bits, e.i32(23)), e.i32(255))
+    if rounding == "rp":
+        least = ints.select(e, ints.icmp(e, "eq", code, e.i32(0)), e.i32(1 << 22), e.i32(0))  # 2^-127 is code 0
+        above = ints.icmp(e, "ugt", ints.bit_and(e, bits, e.i32((1 << 23) - 1)), least)
+        code = ints.add(e, code, ints.extend(e, above, I32, False))
+    code = ints.extremum(e, llvm.UMin, code, e.i32(254))
+    none = e.value(llvm.FCmp, I1, x, e.constant(F32, 0.0), predicate="ult")
+    code = ints.select(e, none, e.i32(255), code)
+    return bitcast(e, ints.truncate(e, code, I8), F8E8M0FNU)
+
+
+def convert_odd(e: Emitter, x: Value) -> Value:
+    """Any float as f32 without a rounding that the next one would not see."""
+    return rounded_to_odd(e, x) if x.type == F64 else convert(e, x, F32)
 
 
 def rounded_to_odd(e: Emitter, x: Value) -> Value:
