@@ -37,7 +37,7 @@ def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
         lists.append((_sizes(parser), tokens.at - 1))
     tokens.expect(":", "before the type of 'cuda_tile.make_tensor_view'")
     dynamic = [value for entries, _ in lists for value in entries if isinstance(value, Value)]
-    typed = [(base, "base")] if _written(base) or _is_pointer(parser) else []
+    typed = [(base, "base")] if _written(base) or _names_base(parser, dynamic) else []
     typed += [(value, "dynamic_shape") for value in dynamic[:1]]
     for number, (value, name) in enumerate(typed):
         if number:
@@ -59,12 +59,13 @@ def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
     return cls([base, *dynamic], [view], None, (), location, (1, *sizes))
 
 
-def _is_pointer(parser: Parser) -> bool:
-    """Whether the type at the cursor is a pointer's, which may be written where it need not be."""
+def _names_base(parser: Parser, dynamic: list[Value]) -> bool:
+    """Whether the type at the cursor is the base's, which may be written where it need not be."""
     at = parser.tokens.at
     type_ = parser.type()
+    alone = parser.tokens.current != ","
     parser.tokens.at = at
-    return isinstance(type_, TileType) and isinstance(type_.element, PointerType)
+    return isinstance(type_, TileType) and isinstance(type_.element, PointerType) and not (dynamic and alone)
 
 
 def _sizes(parser: Parser) -> list[int | Value]:

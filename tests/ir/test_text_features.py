@@ -198,5 +198,5 @@ def test_other_ways_to_write(written, printed):
 
 
 def test_a_word_stands_once():
-    with pytest.raises(ParseError, match="expected ':' before the types of 'cuda_tile.maxf', found 'propagate_nan'"):
+    with pytest.raises(ParseError, match=r"expected ':' before the types of 'cuda_tile\.maxf', found 'propagate_nan'"):
         parse("entry @k(%a: tile<f32>) { %b = maxf %a, %a propagate_nan propagate_nan : tile<f32> }")
