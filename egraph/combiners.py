@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Hashable
 
-from ir.core import Op, Region, Value
+from ir.core import Op, Region, UnsupportedError, Value
 from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
 
@@ -79,11 +79,21 @@ def structure(region: Region) -> Hashable:
     for op in region.block.ops:
         attributes = tuple(sorted(op.attributes.items()))
         inner = tuple([structure(r) for r in op.regions])
-        operands = tuple([numbers[v] for v in op.operands])
+        operands = tuple([numbers[v] if v in numbers else captured(v, op).attributes["value"] for v in op.operands])
         rows.append((op.name, operands, attributes, tuple([r.type for r in op.results]), inner))
         for result in op.results:
             numbers[result] = len(numbers)
     return tuple(rows)
+
+
+def captured(value: Value, user: Op) -> ct.Constant:
+    """The constant behind a value that a combiner takes from around it. Raises UnsupportedError, located, for more."""
+    if not isinstance(value.op, ct.Constant):
+        raise UnsupportedError(
+            f"'{user.name}' in a combiner uses a value from outside of it that is no constant, which is not supported",
+            user.location, "make it one more operand of the reduction or scan, broadcast to its tile",
+        )  # fmt: skip
+    return value.op
 
 
 def _recognise(region: Region) -> tuple[Combiner | None, Op | None]:

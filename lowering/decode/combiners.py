@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from egraph.combiners import captured
 from ir.core import Block, Builder, Op, UnsupportedError, Value
 from ir.core import Region as OpRegion
 from ir.dialects import arith, scf
@@ -19,8 +20,12 @@ def combiner(region: OpRegion) -> OpRegion:
     values = dict(zip(source.args, block.args, strict=True))
     b = Builder(block)
     for op in source.ops:
-        operands = [values[v] for v in op.operands]
         b.location = op.location
+        for outer in op.operands:
+            if outer not in values:
+                literal = captured(outer, op).value.item
+                values[outer] = b.value(arith.Constant, types=[uniform_type(outer.type)], value=literal)
+        operands = [values[v] for v in op.operands]
         if isinstance(op, ct.Yield):
             b.add(scf.Yield, *operands, types=())
         elif isinstance(op, ct.Constant):
