@@ -54,7 +54,7 @@ def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -
 def _check(entry: Entry, position: int, wanted: object, given: Argument | int | float) -> Argument:
     element = wanted.element if isinstance(wanted, TileType) else wanted
     if isinstance(element, PointerType):
-        if isinstance(given, np.ndarray) and given.dtype == numpy_type(str(element.pointee)):
+        if isinstance(given, np.ndarray) and _holds(given.dtype, numpy_type(str(element.pointee))):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(entry, position, wanted, "an array that is not contiguous or not writeable")
@@ -65,10 +65,15 @@ def _check(entry: Entry, position: int, wanted: object, given: Argument | int | 
                 return kind.type(given)
             except OverflowError:
                 raise _mismatch(entry, position, wanted, given) from None
-        if isinstance(given, np.generic) and given.dtype == kind:
-            return given
+        if isinstance(given, np.generic) and _holds(given.dtype, kind):
+            return given.astype(kind)
     shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else repr(given)
     raise _mismatch(entry, position, wanted, shown)
+
+
+def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Is this type the wanted one, or its unsigned twin? Integers of Tile IR have no sign."""
+    return given == wanted or (wanted.kind == "i" and given.kind == "u" and given.itemsize == wanted.itemsize)
 
 
 def _mismatch(entry: Entry, position: int, wanted: object, given: object) -> TileError:
