@@ -1,8 +1,7 @@
 """A drop-in for NVIDIA's `tileiras`: Tile IR bytecode to a cubin, by this compiler and ptxas.
 
 cuTile looks for a program called `tileiras` (see docs/command-line.md); it reads the exit code and lines of standard
-error that look like `loc("file":line:column): error: message`. Source of options and codes: cuda-tile 1.7.0 and
-nvidia-cuda-tileiras 13.4 and 13.5.
+error. Source of options and codes: cuda-tile 1.7.0 and nvidia-cuda-tileiras 13.4 and 13.5.
 """
 
 from __future__ import annotations
@@ -236,10 +235,16 @@ def _assemble(data: bytes, arguments: Arguments) -> int:
 
 
 def _failed(error: TileError, code: int) -> int:
-    """`loc("file":line:column): error: message` where the place is known."""
+    """One line with the place where it is known, then what to do.
+
+    tileiras wraps a place as here. A bare `loc(...)` cuTile 1.7.0 would read as a place of no function, and then fail
+    to print its own exception.
+    """
     place = error.location
-    where = f'loc("{place.file}":{place.line}:{place.column}): ' if place.line else ""
+    where = f'#cuda_tile.di_loc<loc("{place.file}":{place.line}:{place.column})>: ' if place.line else ""
     print(f"{where}error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"note: {error.hint}", file=sys.stderr)
     if code == NOT_COMPILED:
         print("error: failed to compile Tile IR program", file=sys.stderr)
     return code
