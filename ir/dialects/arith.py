@@ -2,7 +2,7 @@
 per-thread levels, and elementwise on the tensors of nv_tileaa and nv_tileas.
 
 Names and semantics are those of MLIR's arith dialect, except `mulsi_wide` and `mului_wide` (ours: i32 x i32 -> i64).
-Float ops carry `rounding` (rn, rz, rm, rp, approx, full) and `ftz`, which PTX has and MLIR has not.
+Float ops carry `rounding` (rn, rz, rm, rp, rna, approx, full) and `ftz`, which PTX has and MLIR has not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "
 FLOAT_PREDICATES = (
     "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
 )  # fmt: skip
-ROUNDINGS = ("rn", "rz", "rm", "rp", "approx", "full")
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "approx", "full")
 
 
 def element_of(type: Type) -> Type:

@@ -22,6 +22,7 @@ ROUNDINGS = {
     ct.Rounding.ZERO: "rz",
     ct.Rounding.NEGATIVE_INF: "rm",
     ct.Rounding.POSITIVE_INF: "rp",
+    ct.Rounding.NEAREST_AWAY: "rna",
     ct.Rounding.APPROX: "approx",
     ct.Rounding.FULL: "full",
 }

@@ -34,6 +34,7 @@ LATENCY = Latency(
 SM_80_FEATURES = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.REDUX})
 SM_89_FEATURES = SM_80_FEATURES | {Feature.MMA_FP8, Feature.CVT_FP8}
 SM_90_FEATURES = SM_89_FEATURES | {
+    Feature.CVT_TF32,
     Feature.STMATRIX,
     Feature.MBARRIER,
     Feature.TMA,

@@ -6,6 +6,8 @@ import pytest
 
 from ir.core import UnsupportedError
 from ir.dialects import arith, math, vector
+from ir.dialects.cuda_tile import Rounding
+from ir.dialects.cuda_tile.numerics import convert_float
 from lowering.convert.nvgpu_to_nvvm import convert
 from tests.lowering.nvgpu_harness import (
     BF16,
@@ -296,6 +298,32 @@ def test_pairs_are_taken_apart_and_built(kind) -> None:
     with np.errstate(all="ignore"):
         same(c, (x.astype(np.float32) * 2).astype(x.dtype), "rebuilt")
         same(d, (x.astype(np.float32) / 2).astype(x.dtype), "scaled")
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("source", [F32, F64, F16, BF16], ids=str)
+def test_tf32_rounds_once_each_way(source, target: str) -> None:
+    """Ties, what lies beside them (nearer than f32 can tell, from f64), specials; before sm_90 by integers."""
+    rng = np.random.default_rng(12)
+    ties = (1 + np.arange(256) / 2048) * np.exp2(rng.integers(-9, 9, 256))
+    special = [np.inf, -np.inf, np.nan, 0.0, -0.0, 3.4e38, 1e-40, -65519.0]
+    x = np.concatenate([special, ties, -ties, ties * (1 + 1e-13), ties * (1 - 1e-13), rng.standard_normal(248)])
+    with np.errstate(over="ignore"):
+        x = x.astype(DTYPES[source])
+    modes = {"rn": Rounding.NEAREST_EVEN, "rz": Rounding.ZERO, "rna": Rounding.NEAREST_AWAY}
+    if source == F64:
+        del modes["rna"]  # Tile IR has it from f32 only
+    cls = arith.TruncF if source.width >= 32 else arith.ExtF
+    found = elementwise([source], [one(cls, TF32, rounding=mode) for mode in modes], [x], target=target)
+    for rounding, got in zip(modes.values(), found, strict=True):
+        same(got, convert_float(x, TF32, rounding), f"{source} {rounding}")
+
+
+def test_doubles_become_bf16_by_one_rounding() -> None:
+    tie = 1 + np.arange(1, 128, 2) / 256
+    x = np.resize(np.concatenate([tie * (1 + 1e-13), tie * (1 - 1e-13), tie]), 384)
+    (got,) = elementwise([F64], [one(arith.TruncF, BF16)], [x])
+    same(got, convert_float(x, BF16, Rounding.NEAREST_EVEN), "bf16")
 
 
 def test_bits_pass_through_casts() -> None:

@@ -16,6 +16,7 @@ from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.values import register_types
+from lowering.targets import target as target_named
 
 __all__ = ["convert", "functions", "powers"]
 
@@ -51,8 +52,8 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
 class Conversion:
     """One function on its way: which registers hold each nvgpu value."""
 
-    def __init__(self, entry: Block):
-        self.e = Emitter(entry)
+    def __init__(self, entry: Block, target: str):
+        self.e = Emitter(entry, target_named(target))
         self.held: dict[Value, list[Value]] = {}
 
     def registers(self, value: Value) -> list[Value]:
@@ -101,7 +102,7 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     entry = Block([a.type for a in source.args])
     for made, given in zip(entry.args, source.args, strict=True):
         made.name = given.name
-    conversion = Conversion(entry)
+    conversion = Conversion(entry, func.target)
     for given, made in zip(source.args, entry.args, strict=True):
         conversion.define(given, [made])
     conversion.ops(source.ops)

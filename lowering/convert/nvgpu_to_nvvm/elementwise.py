@@ -15,6 +15,7 @@ from ir.types import BF16, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, Flo
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
+from lowering.targets import Feature
 
 Pattern = Callable[..., Value]
 ELEMENTWISE: dict[type[Op], Pattern] = {}
@@ -180,9 +181,10 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
     if TF32 in (kind, to):
         if kind == TF32:
             return convert(e, bitcast(e, x, F32), to, rounding)
-        return e.value(llvm.FPTrunc, TF32, convert(e, x, F32, rounding), rounding="rna")
+        exact = width_of(x) <= 16  # f16 and bf16 have no more bits
+        return bitcast(e, convert(e, x, F32), TF32) if exact else rounded_to_tf32(e, convert_odd(e, x), rounding)
     if BF16 in (kind, to) and F32 not in (kind, to):
-        return convert(e, convert(e, x, F32, rounding, ftz), to, rounding, ftz)
+        return convert(e, rounded_to_odd(e, x) if kind == F64 else convert(e, x, F32, rounding, ftz), to, rounding, ftz)
     wider = width_of(x) < (to.width if isinstance(to, FloatType) else 0)
     attributes: dict[str, Any] = {} if wider or rounding in ("rn", "rna") else {"rounding": rounding}
     if ftz:
@@ -209,6 +211,19 @@ def exponent_of(e: Emitter, x: Value, rounding: str) -> Value:
     none = e.value(llvm.FCmp, I1, x, e.constant(F32, 0.0), predicate="ult")
     code = ints.select(e, none, e.i32(255), code)
     return bitcast(e, ints.truncate(e, code, I8), F8E8M0FNU)
+
+
+def rounded_to_tf32(e: Emitter, x: Value, rounding: str) -> Value:
+    """f32 with 10 bits of mantissa; before sm_90 only ties away from zero have an instruction (ptxas 13.5)."""
+    if rounding == "rna" or e.target.has(Feature.CVT_TF32):
+        return e.value(llvm.FPTrunc, TF32, x, rounding=rounding)
+    bits = bitcast(e, x, I32)
+    if rounding == "rn":
+        last = ints.bit_and(e, ints.shift_right(e, llvm.LShr, bits, e.i32(13)), e.i32(1))
+        bits = ints.add(e, bits, ints.add(e, last, e.i32((1 << 12) - 1)))
+    kept = ints.bit_and(e, bits, e.i32(-(1 << 13)))
+    nan = e.value(llvm.FCmp, I1, x, x, predicate="uno")
+    return bitcast(e, ints.select(e, nan, e.i32(0x7FFFE000), kept), TF32)
 
 
 def convert_odd(e: Emitter, x: Value) -> Value:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ir.core import UNKNOWN, Block, Location, Op, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I32, FloatType, IntType
+from lowering.targets import Target
 
 OpT = TypeVar("OpT", bound=Op)
 Operands = tuple[Value, ...]
@@ -38,7 +39,8 @@ class Scope:
 class Emitter:
     """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
 
-    def __init__(self, entry: Block):
+    def __init__(self, entry: Block, target: Target):
+        self.target = target
         self.scopes = [Scope(entry, False)]
         self.blocks = [entry]
         self.level: dict[Value, int] = {}
