@@ -8,6 +8,7 @@ from lowering.targets.target import Feature, Target
 MBARRIER_BYTES = 8  # PTX ISA, mbarrier object: size and alignment
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
 REGISTER_RANGE = (24, 256)  # PTX ISA, setmaxnreg
+PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 NAMED_BARRIERS = 16  # PTX ISA, bar: 0 to 15, 0 of which is the block's
 
 
@@ -59,3 +60,20 @@ SYNC_ATOMS = (
     MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT_TX, MBARRIER_TRY_WAIT, MBARRIER_CP_ASYNC, FENCE_PROXY, FENCE_INIT,
     SETMAXNREG, NAMED_BARRIER, WGMMA_FENCE, WGMMA_COMMIT, WGMMA_WAIT,
 )  # fmt: skip
+
+
+def moves_registers(target: Target) -> bool:
+    """Does setmaxnreg take effect? On tiers without wgmma ptxas 13.5 ignores it beside its own calls (C7506)."""
+    return {Feature.WGMMA, Feature.SETMAXNREG} <= target.features
+
+
+def register_share(consumers: int, others: int, target: Target) -> tuple[int, int]:
+    """Registers a thread at launch, and those of a consumer after the `others` threads gave most of theirs back.
+
+    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
+    """
+    step = REGISTER_STEP
+    most = int(target.registers_per_thread) // step * step
+    launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
+    spare = (launch - PRODUCER_REGISTERS) * others
+    return launch, min((launch + spare // consumers) // step * step, most)

@@ -17,6 +17,7 @@ from ir.core import Block, Builder, Op, Region, TileError, Value
 from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
+from lowering.atoms.barrier import moves_registers
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
@@ -67,7 +68,7 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     block = func.body.block
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
-    moves = target.has(Feature.WGMMA) and target.has(Feature.SETMAXNREG)
+    moves = moves_registers(target)
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))

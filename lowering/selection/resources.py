@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 
 from extract import GraphBuilder
 from ir.dataclass import dataclass, field
+from lowering.atoms.barrier import moves_registers, register_share
+from lowering.atoms.wgmma import WARPGROUP
+from lowering.cost import WARP
 from lowering.targets import Target
 
 SHARED = "shared memory"  # rings, buffers that are filled once, scratch in loops
 REGISTERS = "registers"
 AFTER_LOOPS = "shared memory after loops"  # scratch outside of loops lies over rings, which are drained by then
 ALIGNMENT = 1024  # of rings and scratch: a 128-byte swizzle repeats after 8 rows (ptx.md section 3)
-ADDRESSES = 46  # registers beside accumulators and fragments: the GEMM of 128 x 128 x 64 takes 238 = 128 + 64 + 46 of
-# ptxas 13.5 on sm_80; counters, addresses, predicates
-
+ADDRESSES = 54  # registers beside accumulators and fragments: counters, addresses, predicates; ptxas 13.5: a GEMM of
+# 128 x 128 x 64 takes 46 (sm_80), attention with tiles of 128 x 128 spills 16 bytes with 48 left (sm_90a)
 RELAXATIONS = (1.0, 1.5, 2.0, 4.0, float("inf"))  # of register limits, which are estimates: a program beyond them runs
 
 
@@ -79,5 +81,10 @@ class Rows:
 
 
 def registers(target: Target, warps: int) -> int:
-    """32-bit registers a thread for tiles. Source: CUDA C++ Programming Guide, registers of an SM and of a thread."""
-    return min(int(target.registers_per_thread), int(target.registers_per_sm) // (32 * warps)) - ADDRESSES
+    """32-bit registers a thread for tiles, beside a producer warpgroup where one may give registers back.
+
+    Source: CUDA C++ Programming Guide, registers of an SM and of a thread.
+    """
+    if moves_registers(target):
+        return register_share(WARP * warps, WARPGROUP, target)[1] - ADDRESSES
+    return min(int(target.registers_per_thread), int(target.registers_per_sm) // (WARP * warps)) - ADDRESSES

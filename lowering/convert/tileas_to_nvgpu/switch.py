@@ -7,29 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Op
 from ir.dialects import nv_tileas, nvgpu_hopper, scf
+from lowering.atoms.barrier import PRODUCER_REGISTERS, moves_registers, register_share
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
 from lowering.schedule.units import GROUP, WARP
-from lowering.targets import Feature
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-REGISTERS_PER_SM = 65536  # CUDA C++ Programming Guide, compute capability table
-PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
 CONSUMER_BARRIER = 1  # named barrier of the first consuming agent; 0 is that of the whole block
 
 Side = list[int]
-
-
-def register_share(consumers: int, others: int, target_limit: int) -> tuple[int, int]:
-    """Registers a thread at launch, and those of a consumer after the `others` threads gave most of theirs back.
-
-    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
-    """
-    most = target_limit // 8 * 8
-    launch = min(REGISTERS_PER_SM // (consumers + others) // 8 * 8, most - 8)
-    spare = (launch - PRODUCER_REGISTERS) * others
-    return launch, min((launch + spare // consumers) // 8 * 8, most)
 
 
 def sides(op: nv_tileas.AgentSwitch) -> list[Side]:
@@ -68,13 +55,10 @@ class Parting:
         self.op = op
         self.share = 0  # registers of a consumer, 0 where none are moved
         consuming = [{op.roles[agent] == "consume" for agent in side} for side in sides(op)]
-        # on tiers without wgmma ptxas 13.5 ignores setmaxnreg beside the calls that it makes itself (C7506)
-        able = x.target.has(Feature.WGMMA) and x.target.has(Feature.SETMAXNREG)
-        if able and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
+        if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
             consumers = WARP * sum(count for count, role in counts if role == "consume")
-            limit = int(x.target.registers_per_thread)
-            x.maxnreg, self.share = register_share(consumers, x.threads - consumers, limit)
+            x.maxnreg, self.share = register_share(consumers, x.threads - consumers, x.target)
 
     def part(self, rest: Sequence[Side]) -> None:
         """Threads from the last side's first warp on take it, the others part further."""
