@@ -238,13 +238,30 @@ def rounded_to_odd(e: Emitter, x: Value) -> Value:
     return bitcast(e, ints.bit_or(e, bitcast(e, cut, I32), ints.extend(e, lost, I32, False)), F32)
 
 
-def through_f32(e: Emitter, make: Callable[..., Value], *operands: Value) -> Value:
+def through_f32(e: Emitter, make: Callable[..., Value], *operands: Value, rounding: str = "rn") -> Value:
     """Compute 16-bit floats, packed or not, in f32 and round once."""
     kind = operands[0].type
     columns = zip(*(unpack(e, x) for x in operands), strict=True)
     element = scalar_type(kind)
-    parts = [convert(e, make(e, *(convert(e, x, F32) for x in column)), element) for column in columns]
+    parts = [convert(e, make(e, *(convert(e, x, F32) for x in column)), element, rounding) for column in columns]
     return pack(e, parts, kind)
+
+
+DIRECTED = ("rz", "rm", "rp")
+
+
+def directed(e: Emitter, to: type[Op], op: Op, *operands: Value) -> Value | None:
+    """An op on 16-bit floats that rounds in a direction, None where it does not: PTX has those in f32. Two roundings in
+    one direction are one.
+    """
+    rounding: str = op.attributes.get("rounding", "rn")
+    if rounding not in DIRECTED or scalar_type(operands[0].type) not in (F16, BF16):
+        return None
+
+    def make(e: Emitter, *wide: Value) -> Value:
+        return e.value(to, F32, *wide, rounding=rounding)
+
+    return through_f32(e, make, *operands, rounding=rounding)
 
 
 def as_f32(e: Emitter, x: Value) -> Value:
@@ -256,6 +273,9 @@ def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, V
     """Register a two-operand float op; `bf16` replaces it on bfloat16."""
 
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        found = directed(e, to, op, x, y)
+        if found is not None:
+            return found
         if bf16 is not None and scalar_type(x.type) == BF16:
             return bf16(e, x, y)
         if x.type == TF32:
@@ -302,7 +322,8 @@ def _quotient(e: Emitter, x: Value, y: Value) -> Value:
 def divide_floats(e: Emitter, op: arith.DivF, x: Value, y: Value) -> Value:
     """fdiv; 16-bit quotients through f32, whose 24 bits make the second rounding harmless (24 >= 2 * 11 + 2)."""
     if scalar_type(x.type) in (F16, BF16):
-        return through_f32(e, _quotient, x, y)
+        found = directed(e, llvm.FDiv, op, x, y)
+        return through_f32(e, _quotient, x, y) if found is None else found
     attributes = mode(op)
     if op.rounding in ("approx", "full") and x.type == F32:
         attributes["rounding"] = op.rounding

@@ -10,7 +10,7 @@ from ir.types import BF16, F16, F32, F64, I1, I32, TF32
 from lowering.convert.nvgpu_to_nvvm import accurate
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul, polynomial, with_sign
-from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, mode, scalar_type, through_f32
+from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, directed, mode, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
@@ -126,6 +126,9 @@ ELEMENTWISE[math.Atan2] = _angle
 
 
 def _fma(e: Emitter, op: math.Fma, a: Value, b: Value, c: Value) -> Value:
+    found = directed(e, llvm.Fma, op, a, b, c)
+    if found is not None:
+        return found
     if a.type == TF32:
         return bitcast(e, fma(e, *(bitcast(e, v, F32) for v in (a, b, c))), TF32)
     return fma(e, a, b, c, **mode(op))
@@ -161,7 +164,10 @@ _rounded(math.Ceil, llvm.Ceil)
 def _sqrt(e: Emitter, op: math.Sqrt, x: Value) -> Value:
     rounding = {"rounding": op.rounding} if op.rounding != "rn" else {}
     if x.type == F64:
-        return e.value(llvm.Sqrt, F64, x)
+        return e.value(llvm.Sqrt, F64, x, **rounding)
+    found = directed(e, llvm.Sqrt, op, x)
+    if found is not None:
+        return found
     if x.type == F32:
         return e.value(llvm.Sqrt, F32, x, **rounding, **({"ftz": True} if op.ftz else {}))
     return through_f32(e, _instruction(llvm.Sqrt, rounding="approx"), x)

@@ -94,8 +94,8 @@ def _round_pair(e: Emitter, parts: list[Value], to: Type) -> Value | None:
     if len(parts) != 2 or not isinstance(low, llvm.FPTrunc) or not isinstance(high, llvm.FPTrunc):
         return None
     sources = low.operands[0], high.operands[0]
-    if any(s.type != F32 for s in sources) or low.rounding != high.rounding:
-        return None
+    if any(s.type != F32 for s in sources) or low.rounding != high.rounding or low.rounding in ("rm", "rp"):
+        return None  # cvt to pairs rounds to nearest and to zero only
     attributes = {"rounding": low.rounding} if low.rounding != "rn" else {}
     return e.value(nvvm.ConvertF32x2, to, *sources, **attributes)
 
