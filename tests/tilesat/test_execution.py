@@ -33,6 +33,14 @@ def test_plain_numbers_become_scalars_of_the_parameter() -> None:
     assert checked[3] == np.float32(0.5)
 
 
+def test_unsigned_integers_are_taken_for_those_without_a_sign() -> None:
+    arguments = good()
+    arguments[2] = np.uint32(0xFFFFFFFF)
+    checked = check_arguments(entry(), arguments)
+    assert checked[2] == np.int32(-1)
+    assert checked[2].dtype == np.int32
+
+
 @pytest.mark.parametrize(
     ("position", "bad", "message"),
     [
