@@ -8,23 +8,27 @@ Number 0 is the missing operand, 1 the empty operand list.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
+
+import numpy as np
 
 from egraph import accesses, combiners, facts, skeleton
 from egraph.combiners import Body
 from egraph.interner import Interner
 from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
-from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
+from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
 from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
-from ir.types import TOKEN, IntType, TileType
+from ir.types import I1, TOKEN, FloatType, IntType, TileType
 
 MAX_SCOPES = 62
 """`deps` keeps one bit a loop or branch side in an i64; the sign bit and one more stay free."""
 
+FLAG = TileType((), I1)
 Row = tuple[int, ...]
 
 
@@ -63,6 +67,24 @@ def encode(module_or_entry: Op) -> Program:
     return encoder.finish()
 
 
+@dataclass(frozen=True)
+class After:
+    """What follows a branch in its block, and what follows that block where it falls through."""
+
+    branch: ct.If
+    rest: Sequence[Op]
+    after: After | None
+
+
+@dataclass(frozen=True)
+class Endless:
+    """The slots of an endless loop: carried values, and results where they are not `shared` with those."""
+
+    shared: bool
+    carried: tuple[int, ...]
+    outs: tuple[int, ...]
+
+
 class _Encoder:
     """State of one walk; `scope` is the mask of the loops and branch sides around the current operation."""
 
@@ -72,8 +94,10 @@ class _Encoder:
         self.values: list[Value | None] = [None, None]
         self.lists: dict[Row, int] = {}
         self.bodies = combiners.Bodies()
-        self.scope = 0
+        self.scope: int = 0
         self.scopes = 0
+        self.frame: Endless | None = None  # of the innermost loop, None where it is counted
+        self.ends: tuple[Type, ...] = ()  # types of what the paths through its body end with
         self.side: int | None = None  # the token that stands for being on this side of the innermost branch
         self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
@@ -117,15 +141,20 @@ class _Encoder:
         """Encode the operations of a block; returns the numbers its terminator carries."""
         return self.run(block.ops, into)
 
-    def run(self, ops: Sequence[Op], into: skeleton.Region) -> tuple[int, ...]:
-        """Encode operations up to the end of their block; returns the numbers that its terminator carries."""
+    def run(self, ops: Sequence[Op], into: skeleton.Region, after: After | None = None) -> tuple[int, ...]:
+        """Encode operations up to the end of their block; returns the numbers that its terminator carries.
+
+        `after`: what follows the block where it falls through, and then the numbers are those of the block around it.
+        """
         for at, op in enumerate(ops):
-            if isinstance(op, ct.Continue | ct.Yield):
-                return tuple([self.numbers[v] for v in op.operands])
+            if isinstance(op, ct.Yield):
+                return self.resume(after, [self.numbers[v] for v in op.operands], into)
+            if isinstance(op, ct.Continue | ct.Break):
+                return self.leave(op)
             if isinstance(op, ct.Return) and self.side is not None:
                 return ()
             if isinstance(op, ct.If) and leaves(op):
-                made = self.branch(op, ops[at + 1 :])
+                made = self.branch(op, After(op, ops[at + 1 :], after))
                 into.items.append(made)
                 if isinstance(ops[-1], ct.Return) and self.side is None:
                     into.items.append(skeleton.Return(ops[-1]))
@@ -133,9 +162,37 @@ class _Encoder:
             self.operation(op, into)
         return ()
 
+    def resume(self, after: After | None, yields: list[int], into: skeleton.Region) -> tuple[int, ...]:
+        """What follows a branch that has fallen through with these results."""
+        if after is None:
+            return tuple(yields)
+        self.numbers.update(zip(after.branch.results, yields, strict=True))
+        return self.run(after.rest, into, after.after)
+
+    def leave(self, op: ct.Continue | ct.Break) -> tuple[int, ...]:
+        """The next carried values; of an endless loop whether it goes on, then its slots."""
+        given = [self.numbers[v] for v in op.operands]
+        frame = self.frame
+        if frame is None:
+            return tuple(given)
+        again = self.flag(isinstance(op, ct.Continue))
+        if frame.shared:
+            return (again, *given)
+        if isinstance(op, ct.Continue):
+            return (again, *given, *frame.outs)
+        return (again, *frame.carried, *given)
+
+    def flag(self, value: bool) -> int:
+        """A scalar i1."""
+        number = self.number()
+        self.rows["r.splat"].append((number, int(value), self.type_id(FLAG)))
+        return number
+
     def operation(self, op: Op, into: skeleton.Region) -> None:
         if isinstance(op, ct.For):
             into.items.append(self.loop(op))
+        elif isinstance(op, ct.Loop):
+            into.items.append(self.endless(op))
         elif isinstance(op, ct.If):
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
@@ -170,6 +227,7 @@ class _Encoder:
             number = self.number()
             for index, result in enumerate(op.results):
                 self.rows["r.proj"].append((self.number(result), number, index))
+                self.program.source[self.numbers[result]] = op
         self.rows[f"r.{signature.mnemonic}"].append((number, *operands, *self.integers(op, signature)))
         self.program.source[number] = op
         if isinstance(op, ct.Assume) and self.defined_here(op.value, op):
@@ -278,21 +336,83 @@ class _Encoder:
         iv = self.leaf("iv", induction, loop, deps=self.scope)
         carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
         body = skeleton.Region()
-        yields = self.region(op.body.block, body)
+        types = tuple([r.type for r in op.results])
+        with self.inside(None, types):
+            yields = self.region(op.body.block, body)
         self.scope = outside
         self.rows["r.loop_bounds"].append((loop, lower, upper, step))
         self.rows["r.loop_signed"].append((loop, int(not op.unsigned_cmp)))
         self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         results = tuple([self.leaf("res", r, loop, i, deps=outside) for i, r in enumerate(op.results)])
-        return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results)
+        return skeleton.For(op, loop, lower, upper, step, inits, iv, carries, body, yields, results, types)
 
-    def branch(self, op: ct.If, rest: Sequence[Op] = ()) -> skeleton.If:
+    @contextmanager
+    def inside(self, frame: Endless | None, ends: tuple[Type, ...]) -> Generator[None]:
+        """In a loop's body: `ends` are the types of what its paths end with."""
+        outside = self.frame, self.ends
+        self.frame, self.ends = frame, ends
+        yield
+        self.frame, self.ends = outside
+
+    def endless(self, op: ct.Loop) -> skeleton.For:
+        """A loop that is left by break: results go round in slots of their own, or in those of the carried values where
+        they have the same types.
+        """
+        loop, outside = self.new_scope(op), self.scope
+        carried, results = ([v.type for v in values] for values in (op.init_values, op.results))
+        shared = carried == results
+        types = (*carried, *([] if shared else results))
+        inits = tuple([self.numbers[v] for v in op.init_values])
+        inits += () if shared else tuple([self.nothing(kind, op) for kind in results])
+        self.scope |= 1 << loop
+        slots = [self.slot("carry", loop, i, kind, self.scope) for i, kind in enumerate(types)]
+        self.numbers.update(zip(op.body.block.args, slots, strict=False))
+        body = skeleton.Region()
+        frame = Endless(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) :]))
+        with self.inside(frame, (FLAG, *types)):
+            again, *yields = self.region(op.body.block, body)
+        self.scope = outside
+        self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
+        self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
+        left = tuple([self.slot("res", loop, i, kind, outside) for i, kind in enumerate(types)])
+        self.numbers.update(zip(op.results, left if shared else left[len(carried) :], strict=True))
+        return skeleton.For(
+            op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again
+        )  # fmt: skip
+
+    def slot(self, relation: str, loop: int, index: int, kind: Type, deps: int) -> int:
+        """A carried value or a result of a loop."""
+        number = self.number()
+        self.rows[f"r.{relation}"].append((number, loop, index, self.type_id(kind)))
+        self.rows["r.deps"].append((number, deps))
+        return number
+
+    def nothing(self, kind: Type, op: Op) -> int:
+        """A value that nobody reads: zeros, or a fresh token."""
+        number = self.number()
+        ty = self.type_id(kind)
+        if isinstance(kind, TileType) and isinstance(kind.element, IntType):
+            self.rows["r.splat"].append((number, 0, ty))
+        elif isinstance(kind, TileType) and isinstance(kind.element, FloatType):
+            zero = ct.DenseElements(np.zeros(1, ct.dtype_of(kind.element)))
+            self.rows["r.constant"].append((number, self.interner.attributes.id(zero), ty))
+        elif kind == TOKEN:
+            self.rows["r.make_token"].append((number, ty))
+        else:
+            raise UnsupportedError(
+                f"'{op.name}' with a result of type {kind} that it does not carry is not supported yet", op.location,
+                "carry it, or give its offset from a pointer outside",
+            )  # fmt: skip
+        return number
+
+    def branch(self, op: ct.If, after: After | None = None) -> skeleton.If:
         """Both sides; of the values computed there only those behind a load or a loop depend on their side.
 
-        `rest`: what follows a branch with a side that leaves the block; it goes into the side that does not.
+        `after`: what follows a branch of which a side leaves the block. It goes into the sides that fall through, into
+        each of them, and the results are what the paths of the loop, or of the kernel, end with.
         """
-        types = tuple([v.type for v in (rest[-1].operands if rest else op.results)])
+        types = self.ends if after else tuple([v.type for v in op.results])
         item = self.items
         self.items += 1
         condition = self.numbers[op.condition]
@@ -305,17 +425,14 @@ class _Encoder:
             self.rows["r.effect"].append((self.side, item, len(types) + index, self.type_id(TOKEN)))
             self.rows["r.deps"].append((self.side, self.scope))
             into = skeleton.Region()
-            yields = self.region(region.block, into) if region.blocks else ()
-            if rest and not leaving(region):
-                self.numbers.update(zip(op.results, yields, strict=True))
-                yields = self.run(rest, into)
+            yields = self.run(region.block.ops, into, after) if region.blocks else self.resume(after, [], into)
             sides.append((scope, into, yields))
         self.scope, self.side = outside, side_outside
         (then, then_items, then_yields), (other, other_items, other_yields) = sides
         results: list[int] = []
         for index, kind in enumerate(types):
             leaf = leaf_of(kind)
-            number = self.number(None if rest else op.results[index])
+            number = self.number(None if after else op.results[index])
             self.rows[f"r.{leaf}"].append((number, item, index, self.type_id(kind)))
             self.rows["r.deps"].append((number, outside))
             results.append(number)
@@ -347,11 +464,12 @@ def leaf_of(kind: Type) -> str:
     return "branch" if isinstance(kind, TileType) and kind.size > 1 else "effect"
 
 
-def leaving(region: Region) -> bool:
-    """Does this side of a branch leave the iteration or the kernel?"""
-    return bool(region.blocks and region.block.ops and isinstance(region.block.ops[-1], ct.Continue | ct.Return))
-
-
 def leaves(branch: ct.If) -> bool:
-    """Does a side of this branch leave the block around it?"""
-    return leaving(branch.then_) or leaving(branch.else_)
+    """Does some path through this branch leave the block around it?"""
+    return any(leaving(region.block) for region in (branch.then_, branch.else_) if region.blocks)
+
+
+def leaving(block: Block) -> bool:
+    """Does some path leave the iteration, the loop or the kernel?"""
+    ends = bool(block.ops) and isinstance(block.ops[-1], ct.Continue | ct.Break | ct.Return)
+    return ends or any(isinstance(op, ct.If) and leaves(op) for op in block.ops)

@@ -46,7 +46,11 @@ class Store:
 
 @dataclass
 class For:
-    """A counted loop; `loop` is its id and its bit in `deps`. All other numbers are value numbers."""
+    """A loop; `loop` is its id and its bit in `deps`, `types` are those of its results. Other numbers are of values.
+
+    A counted loop has bounds and an induction variable. Of an endless one they are 0, the missing operand: it goes on
+    while `again`, which its body computes, is true, and its results are those of its last iteration.
+    """
 
     op: Op
     loop: int
@@ -59,6 +63,8 @@ class For:
     body: Region
     yields: tuple[int, ...]
     results: tuple[int, ...]
+    types: tuple[Type, ...]
+    again: int = 0
 
 
 @dataclass

@@ -15,17 +15,16 @@ from lowering.targets import Feature, Target
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
 
 LOWERED: frozenset[type[Op]] = frozenset((
-    ct.Entry, ct.For, ct.If, ct.Continue, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota, ct.GetTileBlockId,
-    ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens, ct.MakeTensorView,
-    ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView, ct.LoadPtr, ct.StorePtr,
-    ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI, ct.MmaFScaled, ct.GetGlobal,
-    ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView, ct.MakeGatherScatterView,
+    ct.Entry, ct.For, ct.Loop, ct.If, ct.Continue, ct.Break, ct.Yield, ct.Return, ct.Constant, ct.Assume, ct.Iota,
+    ct.GetTileBlockId, ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens,
+    ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
+    ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
+    ct.MmaFScaled, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
+    ct.MakeGatherScatterView,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "loop": "use for with a bound; mask what comes after the last step with select",
-    "break": "use for with a bound; mask what comes after the last step with select",
     "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
     "alloca": "pass an array as a parameter",
@@ -41,8 +40,8 @@ def refuse_unsupported(entry: ct.Entry) -> None:
         if not lowered(type(op)):
             hint = INSTEAD.get(op.info.mnemonic, "see the table of operations in docs/")
             raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
-        if isinstance(op, ct.If):
-            refuse_exits(op)
+        if isinstance(op, ct.Return):
+            refuse_exit(op)
 
 
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
@@ -65,17 +64,13 @@ def lowered(cls: type[Op]) -> bool:
     return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS
 
 
-def refuse_exits(branch: ct.If) -> None:
-    """A side of a branch may leave the iteration or the kernel where the branch stands directly in its block; deeper
-    inside it is refused.
-    """
-    around = branch.parent.parent_op if branch.parent else None
-    for region in branch.regions:
-        last = region.block.ops[-1] if region.blocks and region.block.ops else None
-        wanted = ct.For if isinstance(last, ct.Continue) else ct.Entry
-        if isinstance(last, ct.Continue | ct.Return) and not isinstance(around, wanted):
-            leaves = "the iteration" if isinstance(last, ct.Continue) else "the kernel"
-            raise UnsupportedError(
-                f"'{last.name}': leaving {leaves} from inside '{around.name if around else 'nothing'}' is not "
-                "supported yet", last.location, "put what follows the branch into its other side and yield the results",
-            )  # fmt: skip
+def refuse_exit(op: ct.Return) -> None:
+    """The kernel may end inside branches; inside a loop it is refused."""
+    around = op.parent.parent_op if op.parent else None
+    while isinstance(around, ct.If):
+        around = around.parent.parent_op if around.parent else None
+    if isinstance(around, ct.For | ct.Loop):
+        raise UnsupportedError(
+            f"'{op.name}': leaving the kernel from inside '{around.name}' is not supported yet", op.location,
+            "carry a flag out of the loop, and return behind it",
+        )  # fmt: skip

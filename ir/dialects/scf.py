@@ -35,6 +35,38 @@ class For(Op):
         self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == carried, "bad scf.yield")
 
 
+@op("scf.while")
+class While(Op):
+    """A loop with its test at the end: the body runs, at least once, until its scf.condition is false.
+
+    The body's arguments are the carried values, `init` at first; the results are what the last condition forwards.
+    Deviation: upstream's second region, which here would hand on all values as they are, is left out.
+    """
+
+    init = Variadic()
+    body = RegionField()
+    out = VariadicResult()
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """Carried values, body arguments, what the condition forwards and results agree."""
+        carried = [v.type for v in self.init]
+        block = self.body.block
+        self.expect([a.type for a in block.args] == carried, "body arguments must be init")
+        self.expect([r.type for r in self.results] == carried, "results must have the types of init")
+        end = block.terminator
+        self.expect(isinstance(end, Condition) and [v.type for v in end.values] == carried, "bad scf.condition")
+
+
+@op("scf.condition")
+class Condition(Op):
+    """Ends the body of a while: go on where `again` holds, with these values."""
+
+    again = Operand(lambda t: t == I1)
+    values = Variadic()
+    effect = CONTROL
+
+
 @op("scf.if")
 class If(Op):
     """Runs `then` where the condition holds, else `otherwise`; both end in scf.yield of the results."""

@@ -56,7 +56,7 @@ class Decoder:
         self.values: dict[int, Any] = {}  # placed class -> Value, list of Values, or None for a missing operand
         self.depth: dict[int, int] = {}  # placed class -> depth of the scope it stands in
         self.scopes: list[Scope] = []
-        self.loops: dict[int, tuple[int, list[Value]]] = {}  # loop -> (depth, iv and carried values)
+        self.loops: dict[int, tuple[int, Value | None, dict[int, Value]]] = {}  # loop -> depth, counter, carried values
         self.sides: dict[int, int] = {}  # side of a branch that is being built -> depth
         self.loaded: set[int] = set()  # placed loads that stand somewhere, perhaps in a scope that is closed
         self.results: dict[tuple[int, int], Value] = {}
@@ -70,13 +70,11 @@ class Decoder:
         self.sources: dict[int, Op] = {}
         self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
         for number, op in self.program.source.items():
-            self.sources.setdefault(self.frozen.class_of(number), op)
-            for result in op.results:
-                value = self.frozen.class_of(self.program.number_of(result))
-                self.sources.setdefault(value, op)
-                if isinstance(op, ct.LoadPtr):
-                    around = enclosing(op)
-                    self.guarded[value] = min(self.guarded.get(value, around), around)
+            value = self.frozen.class_of(number)
+            self.sources.setdefault(value, op)
+            if isinstance(op, ct.LoadPtr):
+                around = enclosing(op)
+                self.guarded[value] = min(self.guarded.get(value, around), around)
 
     def func(self, name: str) -> nv_tileas.Func:
         """The placed kernel."""
@@ -167,29 +165,34 @@ class Decoder:
             scope.open.add(access)
 
     def loop(self, item: For) -> None:
-        """A counted loop."""
-        op = item.op
-        bounds = [self.uniform(k) for k in (item.lower, item.upper, item.step)]
-        indices = [i for i, r in enumerate(op.results) if not isinstance(r.type, TokenType)]
+        """A loop: counted, or endless until its body says that it is over."""
+        op, builder = item.op, self.builder
+        bounds = [] if item.again else [self.uniform(k) for k in (item.lower, item.upper, item.step)]
+        indices = [i for i, kind in enumerate(item.types) if not isinstance(kind, TokenType)]
         inits = [self.value_at(item.inits[i], self.selection.carried[item.loop, i]) for i in indices]
-        body = Block([bounds[0].type, *(v.type for v in inits)])
+        body = Block([*(v.type for v in bounds[:1]), *(v.type for v in inits)])
         depth = len(self.scopes)
-        slots: list[Value] = list(body.args[:1]) * (1 + len(op.results))
-        for i, argument in zip(indices, body.args[1:], strict=True):
-            slots[1 + i] = argument
-        self.loops[item.loop] = (depth, slots)
+        carried = body.args[len(bounds[:1]) :]
+        self.loops[item.loop] = (depth, body.args[0] if bounds else None, dict(zip(indices, carried, strict=True)))
         inside = self.order.inside(item)
         self.scopes.append(Scope(Builder(body, op.location), depth, self.scopes[-1].open | inside, inside))
         self.region(item.body)
         yields = [self.value_at(item.yields[i], self.selection.carried[item.loop, i]) for i in indices]
-        self.builder.add(scf.Yield, *yields, types=())
+        if item.again:
+            self.builder.add(scf.Condition, self.uniform(item.again), *yields, types=())
+        else:
+            self.builder.add(scf.Yield, *yields, types=())
         left = self.scopes.pop().open
         self.scopes[-1].open |= left  # beside what was open: the body may not have run
-        self.builder.location = op.location
-        made = self.builder.add(
-            scf.For, *bounds, *inits, types=[v.type for v in inits], segments=(1, 1, 1, len(inits)),
-            regions=[OpRegion([body])], **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
-        )  # fmt: skip
+        builder.location = op.location
+        types, regions = [v.type for v in inits], [OpRegion([body])]
+        if item.again:
+            made = builder.add(scf.While, *inits, types=types, regions=regions, segments=(len(inits),))
+        else:
+            made = builder.add(
+                scf.For, *bounds, *inits, types=types, segments=(1, 1, 1, len(inits)), regions=regions,
+                **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
+            )  # fmt: skip
         self.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
 
     def branch(self, item: If) -> None:
@@ -301,7 +304,7 @@ class Decoder:
     def token_depth(self, node: Node) -> int:
         """Depth of the innermost loop or branch that a load's token depends on."""
         deps = self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0)
-        scopes = [*((loop, depth) for loop, (depth, _) in self.loops.items()), *self.sides.items()]
+        scopes = [*((loop, depth) for loop, (depth, _, _) in self.loops.items()), *self.sides.items()]
         return max((depth for scope, depth in scopes if deps >> scope & 1), default=0)
 
     def type_of(self, cls: int) -> Type:
@@ -325,7 +328,7 @@ def enclosing(op: Op) -> int:
     """Loops and branches around an op."""
     count, above = 0, op.parent.parent_op if op.parent else None
     while above is not None:
-        count += isinstance(above, ct.For | ct.If)
+        count += isinstance(above, ct.For | ct.Loop | ct.If)
         above = above.parent.parent_op if above.parent else None
     return count
 

@@ -93,12 +93,14 @@ def argument(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) 
 
 def induction(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A loop's counter."""
-    return d.loops[node.literals[0]][1][0]
+    counter = d.loops[node.literals[0]][1]
+    assert counter is not None
+    return counter
 
 
 def carry(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A loop's carried value."""
-    return d.loops[node.literals[0]][1][1 + node.literals[1]]
+    return d.loops[node.literals[0]][2][node.literals[1]]
 
 
 def result(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:

@@ -484,7 +484,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
         if isinstance(item, Store):
             _seed_store(item, oracle, rows)
         elif isinstance(item, For):
-            rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step)]
+            rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step, item.again)]
         elif isinstance(item, If):
             yields = zip((*item.then_yields, *item.otherwise_yields), item.types * 2, strict=True)
             uniform = [k for k, kind in yields if not (isinstance(kind, TileType) and kind.size > 1)]

@@ -99,6 +99,7 @@ class Scheduler:
         self.rewriter = rewriter
         self.agents = agents
         self.depth = 0
+        self.uncounted = False  # in a loop without a count
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
     def run(self, ops: list[Op], b: Builder) -> None:
@@ -106,6 +107,8 @@ class Scheduler:
         for op in ops:
             if isinstance(op, scf.For):
                 self.loop(op, b)
+            elif isinstance(op, scf.While):
+                self.endless(op, b)
             elif isinstance(op, scf.If):
                 self.branch(op, b)
             elif isinstance(op, nv_tileas.TiledCopy):
@@ -201,7 +204,7 @@ class Scheduler:
     def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> Plan | None:
         """A producer for these copies of a loop, None where there is none."""
         stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES else None
+        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES and not self.uncounted else None
 
     def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
         """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
@@ -233,6 +236,23 @@ class Scheduler:
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
         self.inner(ops, inside)
         self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
+
+    def endless(self, op: scf.While, b: Builder) -> None:
+        """A loop without a count: what it copies is waited for at once, and no producer runs ahead of it."""
+        inner = Block([a.type for a in op.body.block.args])
+        self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
+        inside = Builder(inner, op.location)
+        if any(isinstance(each, nv_tileas.TiledCopy) for each in op.body.block.ops):
+            inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
+        outside, self.uncounted = self.uncounted, True
+        self.inner(op.body.block.ops, inside)
+        self.uncounted = outside
+        b.location = op.location
+        inits = self.values(list(op.init))
+        made = b.add(
+            scf.While, *inits, types=[v.type for v in inits], segments=(len(inits),), regions=[Region([inner])]
+        )
+        self.rewriter.values.update(zip(op.results, made.results, strict=True))
 
     def rebuild(self, op: scf.For, operands: list[Value], body: Block, b: Builder) -> scf.For:
         """A loop with a new body, which may carry more. The source stays as it is: a producer is a slice of it."""

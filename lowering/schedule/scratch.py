@@ -51,10 +51,10 @@ def is_filled(op: Op) -> bool:
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
     """An op and those in its regions, each with whether it stands in a loop."""
     yield op, looped
-    if isinstance(op, scf.For | scf.If):
+    if isinstance(op, scf.For | scf.While | scf.If):
         for region in op.regions:
             for each in region.block.ops:
-                yield from nested(each, looped or isinstance(op, scf.For))
+                yield from nested(each, looped or not isinstance(op, scf.If))
 
 
 def scratch_of(op: Op, target: Target) -> int:

@@ -77,6 +77,7 @@ class _Selector:
         self.pace = Pace(saturated, target)
         self.paths = paths(saturated.program.skeleton)
         self.loops = Loops(saturated)
+        self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
         self.host = Host(self.frozen)
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
@@ -281,9 +282,9 @@ class _Selector:
             if isinstance(item, Store):
                 yield self.store(item)
             elif isinstance(item, For):
-                yield [Alternative(self.all_at([item.lower, item.upper, item.step]))]
-                for index, result in enumerate(item.op.results):
-                    if not isinstance(result.type, TokenType):
+                yield [Alternative(self.all_at([item.lower, item.upper, item.step, item.again]))]
+                for index, kind in enumerate(item.types):
+                    if not isinstance(kind, TokenType):
                         ends = (item.inits[index], item.yields[index])
                         yield self.chosen(item.carried[index], ends, item.loop, index)
             elif isinstance(item, If):
@@ -484,7 +485,7 @@ class _Selector:
             item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
             group, alternative = self.group("carried", item, node.literals[1]), node.literals[3]
         use: dict[int, float] = {}
-        ring = price is not None and loop >= 0 and self.fills_ring(node, self.owner[placed][0])
+        ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.peak(self.scratch_row(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):

@@ -137,9 +137,23 @@ def test_load_in_a_branch_stays_on_its_side():
     assert deps[w] == 1 << item.scopes[1]
 
 
-def test_endless_loop_is_refused_with_its_place():
-    with pytest.raises(UnsupportedError, match="loop") as caught:
-        program("%c: tile<i1>", "loop {\n break\n }")
+def test_endless_loop_shares_slots_of_equal_types_with_its_results():
+    """Else results have slots of their own, which begin with zeros."""
+    body = "%r = loop iter_values(%x = %c) : tile<i32> -> tile<i32> {\n break %x : tile<i32>\n }"
+    one = program("%c: tile<i32>", body)
+    (item,) = [i for i in one.skeleton.items if isinstance(i, For)]
+    assert item.again
+    assert len(item.types) == 1
+    other = program("%c: tile<i32>", "%r = loop iter_values(%x = %c) : tile<i32> -> tile<i64> {\n"
+                    "%y = exti %x signed : tile<i32> -> tile<i64>\n break %y : tile<i64>\n }")  # fmt: skip
+    (item,) = [i for i in other.skeleton.items if isinstance(i, For)]
+    assert [str(t) for t in item.types] == ["tile<i32>", "tile<i64>"]
+
+
+def test_pointer_out_of_an_endless_loop_is_refused_with_its_place():
+    body = "%r = loop iter_values(%x = %n) : tile<i32> -> tile<ptr<f32>> {\n break %p : tile<ptr<f32>>\n }"
+    with pytest.raises(UnsupportedError, match="does not carry") as caught:
+        program("%n: tile<i32>, %p: tile<ptr<f32>>", body)
     assert caught.value.location.line == 2
 
 

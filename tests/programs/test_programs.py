@@ -14,6 +14,7 @@ from tests.programs import (  # noqa: F401
     cutile_others,
     elementwise,
     literals,
+    loops,
     memory,
     parts,
     products,
@@ -90,6 +91,8 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "argmax-rows",
         "scan-recurrence",
         "parts-rotated",
+        "loop-persistent",
+        "loop-lock",
     ],
 )
 def test_accesses_and_scans_for_other_targets(name: str, target: str) -> None:

@@ -416,6 +416,24 @@ class Writer:
         )  # fmt: skip
         found.values = [Tile(self, r) for r in made.results]
 
+    def endless(self, carried: Sequence[Tile], body: Any, results: Sequence[Tile] | None = None) -> list[Tile]:
+        """A loop left by `leave`; `body(values)` writes it and returns the next values, `results` are like its own."""
+        block = Block([c.type for c in carried])
+        outside, self.builder.block = self.builder.block, block
+        following = body([Tile(self, v) for v in block.args])
+        if following is not None:
+            self.builder.add(ct.Continue, *[v.value for v in following], types=())
+        self.builder.block = outside
+        made = self.builder.add(
+            ct.Loop, *[c.value for c in carried], types=[r.type for r in (carried if results is None else results)],
+            regions=[Region([block])], segments=(len(carried),),
+        )  # fmt: skip
+        return [Tile(self, r) for r in made.results]
+
+    def leave(self, cls: Any, *values: Tile) -> None:
+        """The end of a block by continue, break or return."""
+        self.builder.add(cls, *[v.value for v in values], types=())
+
     def branch(self, condition: Tile, then: Any, otherwise: Any = None) -> list[Tile]:
         """`then()` and `otherwise()` write the two sides and return what they yield."""
         regions: list[Region] = []
@@ -428,7 +446,7 @@ class Writer:
             outside, self.builder.block = self.builder.block, block
             yields = side() or []
             types = types or [y.type for y in yields]
-            if not block.ops or not isinstance(block.ops[-1], ct.Return | ct.Continue):
+            if not block.ops or not isinstance(block.ops[-1], ct.Return | ct.Continue | ct.Break):
                 self.builder.add(ct.Yield, *[y.value for y in yields], types=())
             self.builder.block = outside
             regions.append(Region([block]))

@@ -43,6 +43,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     llvm.PtrToInt: memory.pointer_to_integer,
     llvm.IntToPtr: memory.integer_to_pointer,
     scf.For: control.loop,
+    scf.While: control.endless,
     scf.If: control.branch,
     **hopper.PATTERNS,
 }
@@ -85,7 +86,7 @@ class Conversion:
             elif kind is arith.Constant:
                 types = register_types(op.results[0].type)
                 held[op.results[0]] = [e.constant(t, op.attributes["value"]) for t in types]
-            elif kind is not scf.Yield and kind is not gpu.Return:
+            elif kind not in (scf.Yield, scf.Condition) and kind is not gpu.Return:
                 raise UnsupportedError(f"no nvvm pattern for '{op.name}'", op.location, "lower it before this level")
 
     def _mapped(self, pattern: Callable[..., Value], op: Op, operands: list[list[Value]]) -> list[Value]:

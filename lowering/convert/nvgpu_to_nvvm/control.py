@@ -78,6 +78,27 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
             e.level[value] = min(e.level[value], e.depth)
 
 
+def endless(c: Conversion, op: scf.While) -> None:
+    """scf.while -> body with the test at its end, exit."""
+    e, source = c.e, op.body.block
+    start = [r for v in op.init for r in c.registers(v)]
+    body = Block([r.type for r in start])
+    e.enter(body, True)
+    _bind(c, source.args, body.args)
+    c.ops(source.ops)
+    again, *ends = source.terminator.operands
+    following = [r for v in ends for r in c.registers(v)]
+    exit_block = Block([r.type for r in following])
+    e.effect(
+        llvm.CondBr, [c.register(again), *following, *following], [], (1, len(following), len(following)),
+        successors=(body, exit_block),
+    )  # fmt: skip
+    e.leave()
+    e.effect(llvm.Br, start, [], successors=(body,))
+    e.place(exit_block)
+    _bind(c, op.results, exit_block.args)
+
+
 def _unrolled(c: Conversion, op: scf.For, inits: list[list[Value]], trips: int) -> None:
     """A loop of no or one iteration in line."""
     source = op.body.block

@@ -393,6 +393,46 @@ class Expander:
         self._bind(op.results, forms, inits, made.results)
         emitter.scratch_used, emitter.scratch_stored = True, stored
 
+    def endless(self, op: scf.While) -> None:
+        """A loop until its condition fails: values in registers one by one."""
+        emitter = self.emitter
+        for value in outer_values(op):
+            found = self.values.get(value)
+            if isinstance(found, Registers):
+                found.force()
+        emitter.settle()
+        body = op.body.block
+        forms: list[tuple[int, ...] | None] = [None] * len(op.results)
+        inits = [self._carried(v, None) for v in op.init]
+        flat = [v for group in inits for v in group]
+        inner = Block([v.type for v in flat])
+        outside, emitter.builder.block = emitter.builder.block, inner
+        emitter.open.add(inner)
+        emitter.depth += 1
+        emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
+        pending, emitter.pending = emitter.pending, []
+        self._bind(body.args, forms, inits, inner.args)
+        emitter.scratch_used = True  # an earlier iteration may have left readers behind
+        stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
+        self.run(body.ops[:-1])
+        end = body.terminator
+        again, *values = end.operands
+        left = [v for value in values for v in self._carried(value, None)]
+        condition = self.scalar(again)
+        emitter.settle()
+        emitter.builder.add(scf.Condition, condition, *left, types=(), segments=(1, len(left)))
+        emitter.pending = pending
+        emitter.depth -= 1
+        emitter.open.discard(inner)
+        emitter.builder.block = outside
+        made = emitter.builder.add(
+            scf.While, *flat, types=[v.type for v in flat], segments=(len(flat),), regions=[Region([inner])]
+        )
+        if emitter.depth:
+            emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
+        self._bind(op.results, forms, inits, made.results)
+        emitter.scratch_used, emitter.scratch_stored = True, stored
+
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
         self.run(body.ops[:-1])
         ends = body.terminator.operands
@@ -539,6 +579,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.Dot: Expander.dot,
     nv_tileas.Return: Expander.end,
     scf.For: Expander.loop,
+    scf.While: Expander.endless,
     scf.If: Expander.branch,
 }
 
