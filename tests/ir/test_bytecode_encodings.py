@@ -173,7 +173,6 @@ class Arguments:
             return self.foreign(name)
         raise AssertionError(f"no random {kind} for {name}")
 
-
     def foreign(self, name):
         """Attributes for a function that is defined elsewhere: anything, numbers with their types."""
         number, text = self.rng.randrange(-9, 9), "".join(self.rng.choices("abcé", k=3))
