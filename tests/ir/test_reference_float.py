@@ -246,3 +246,13 @@ def test_predicates_become_numbers_by_signedness():
     assert ct.IToF.reference(bits, Signedness.SIGNED, result_type=tile).tolist() == [-1, 0]
     assert ct.ExtI.reference(bits, Signedness.SIGNED, result_type=TileType((2,), I32)).tolist() == [-1, 0]
     assert ct.FToI.reference(np.float32([2.5, 0.5]), Signedness.SIGNED, result_type=TileType((2,), I1)).dtype == bool
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_exact_zero_sums_have_the_sign_of_the_rounding(dtype):
+    """IEEE 754-2019, 6.3: x - x is -0 when rounding down, +0 else; zeros of one sign keep it."""
+    a, b = np.array([1.5, 0.0, -0.0, 0.0], dtype), np.array([-1.5, -0.0, -0.0, 0.0], dtype)
+    for rounding, signs in ((ct.Rounding.NEGATIVE_INF, [1, 1, 1, 0]), (ct.Rounding.POSITIVE_INF, [0, 0, 1, 0])):
+        for got in (ct.AddF.reference(a, b, rounding=rounding), ct.Fma.reference(a, a**0, b, rounding=rounding)):
+            assert (got == 0).all()
+            assert np.signbit(got).astype(int).tolist() == signs

@@ -1,4 +1,4 @@
-"""Directed roundings of 16-bit floats, scalar and packed, and of f64: PTX on the simulator against the op's reference."""
+"""Directed roundings of 16-bit floats, scalar and packed, and of f64: PTX on the simulator against references."""
 
 import numpy as np
 import pytest

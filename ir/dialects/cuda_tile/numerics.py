@@ -155,11 +155,16 @@ def add_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
             result = _redirect64(a + b, rounding, _sum_error, a, b)
         else:
             result = round_float64(_sticky(*_two_sum(_wide(a), _wide(b))), a.dtype, rounding)
-    zero = (result == 0) & (a == -b) & ~(np.signbit(a) & np.signbit(b))
-    # An exact zero sum is -0 when rounding down (IEEE 754-2019, 6.3), +0 else, unless both are -0.
+    return _zero_sum(result, a, b, rounding)
+
+
+def _zero_sum(result: Array, a: Array, b: Array, rounding: Rounding) -> Array:
+    """`result` = a + b with the sign of an exact zero: -0 when rounding down (IEEE 754-2019, 6.3), +0 else, unless both
+    are of one sign.
+    """
+    zero = (result == 0) & (a == -b) & (np.signbit(a) != np.signbit(b))
     sign = -0.0 if rounding == Rounding.NEGATIVE_INF else 0.0
-    both_positive = ~np.signbit(a) & ~np.signbit(b)
-    return np.where(zero & ~both_positive, np.asarray(sign).astype(a.dtype), result)
+    return np.where(zero, np.asarray(sign).astype(result.dtype), result)
 
 
 def multiply_rounded(a: Array, b: Array, rounding: Rounding) -> Array:
@@ -186,8 +191,10 @@ def fma_rounded(a: Array, b: Array, c: Array, rounding: Rounding) -> Array:
     with np.errstate(all="ignore"):
         if a.dtype == np.float64:
             nearest = np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c)).astype(np.float64).reshape(np.shape(a))
-            return _redirect64(nearest, rounding, _fma_error, a, b, c)
-        return round_float64(_sticky(*_two_sum(_wide(a) * _wide(b), _wide(c))), a.dtype, rounding)
+            return _zero_sum(_redirect64(nearest, rounding, _fma_error, a, b, c), a * b, c, rounding)
+        product = _wide(a) * _wide(b)
+        result = round_float64(_sticky(*_two_sum(product, _wide(c))), a.dtype, rounding)
+        return _zero_sum(result, product, _wide(c), rounding)
 
 
 def sqrt_rounded(a: Array, rounding: Rounding) -> Array:
