@@ -114,7 +114,10 @@ class _Run:
                 return iteration, StopReason.SATURATED
 
     def placement(self, oracle: Oracle) -> StopReason:
-        """Demand, placement and selection in turns with the oracle."""
+        """Demand, placement and selection in turns with the oracle, until it has nothing new to say to old questions.
+
+        Answers to new questions may all be known already; what the oracle says when nothing is asked is still to come.
+        """
         iteration = 0
         seen: dict[str, set[tuple[int, ...]]] = {}
         loaded: dict[str, set[tuple[int, ...]]] = {}
@@ -123,11 +126,14 @@ class _Run:
             if reason is not StopReason.SATURATED:
                 return reason
             relations = self.engine.relations(("ask_",))
-            answers = oracle(Query(relations, seen))
+            query = Query(relations, seen)
+            answers, asked = oracle(query), any(query.new(name) for name in relations)
             for name, rows in relations.items():
                 seen.setdefault(name, set()).update(rows)
             new = {name: [r for r in rows if r not in loaded.get(name, ())] for name, rows in answers.items()}
             if not any(new.values()):
+                if asked:
+                    continue
                 return StopReason.SATURATED
             for name, rows in new.items():
                 loaded.setdefault(name, set()).update(rows)

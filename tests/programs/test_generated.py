@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tilesat
-from ir.core import UnsupportedError
 from tests.programs import control, cutile_cases, memory, products  # noqa: F401
 from tests.programs.generated import generated
 from tests.programs.ordered import ordered
@@ -93,8 +92,6 @@ def test_a_lost_barrier_would_show() -> None:
     assert wrong >= FEW - 1
 
 
-def test_branch_that_no_layout_fits_is_refused_with_a_location() -> None:
-    """One side of a branch has a tile that nothing can build in the layout of the other: refused in words."""
-    with pytest.raises(UnsupportedError, match=r"no lowering for sm_80: root class .* has no node") as caught:
-        tilesat.compile(generated(714).source())
-    assert caught.value.location.line > 0
+def test_defaults_come_although_the_last_answers_were_known() -> None:
+    """A side of a branch reduces what nothing offers a layout for; other questions have equal answers."""
+    check(generated(714), spills=True)
