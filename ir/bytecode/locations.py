@@ -79,7 +79,7 @@ class Locations:
 
     def _scope(self, attribute: int, depth: int = 0) -> Scope:
         """What a place says of its function: of nested call sites the outermost caller does."""
-        found = self.scopes.get(attribute)
+        found = self.scopes.get(attribute) if depth <= MAX_INLINING else NO_SCOPE
         if found is None:
             outer = self.outer.get(attribute)
             found = self._scope(outer, depth + 1) if outer is not None else self._resolve_scope(attribute, depth)
@@ -88,7 +88,7 @@ class Locations:
 
     def _resolve_scope(self, attribute: int, depth: int) -> Scope:
         table = self.attributes
-        if table is None or not 0 < attribute <= len(table) or depth > MAX_INLINING:
+        if table is None or not 0 < attribute <= len(table):
             return NO_SCOPE
         item = table.item(attribute - 1)
         start = item.position

@@ -93,6 +93,21 @@ CASES = {
 }
 
 
+def test_places_in_themselves_have_no_scope(monkeypatch):
+    """Damaged debug information whose scopes lead back to themselves."""
+
+    def itself(places, op):
+        writer = places.writer
+        following = writer.table.first + len(writer.table.items)
+        within(places, op, following)
+        assert places.ids[-1] == following
+
+    monkeypatch.setattr(Places, "add", itself)
+    module = read_bytecode(write_bytecode(parse("entry @k() { %a = iota : tile<4xi32> return }", "kernel.mlir")))
+    verify(module)
+    assert [op.location.line for op in module.walk()][1:] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("version", [(13, 1), (13, 4), (13, 5)])
 def test_bytecode(case, version, monkeypatch, tmp_path):
