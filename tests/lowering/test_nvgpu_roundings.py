@@ -5,7 +5,23 @@ import pytest
 
 from ir.dialects import arith, math
 from ir.dialects import cuda_tile as ct
-from tests.lowering.nvgpu_harness import BF16, F16, F64, VectorType, elementwise, floats, one
+from ir.types import TileType
+from tests.lowering.nvgpu_harness import (
+    BF16,
+    DTYPES,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I32,
+    I64,
+    TF32,
+    VectorType,
+    elementwise,
+    floats,
+    one,
+)  # fmt: skip
 from tests.lowering.test_nvgpu_floats import same
 
 MODES = {"rz": ct.Rounding.ZERO, "rm": ct.Rounding.NEGATIVE_INF, "rp": ct.Rounding.POSITIVE_INF}
@@ -39,3 +55,45 @@ def test_roots_of_doubles_round_in_a_direction() -> None:
     with np.errstate(all="ignore"):
         for rounding, got in zip(MODES.values(), found, strict=True):
             same(got, ct.Sqrt.reference(x, rounding=rounding), str(rounding))
+
+
+@pytest.mark.parametrize("kind", [BF16, TF32, F16, F32], ids=str)
+@pytest.mark.parametrize("integer", [I32, I64], ids=str)
+@pytest.mark.parametrize("cls", [arith.SIToFP, arith.UIToFP], ids=lambda c: c.__name__)
+def test_integers_become_floats_by_one_rounding(cls, integer, kind) -> None:
+    """Numbers just above a tie of the narrow format, nearer to it than f32 can tell."""
+    rng = np.random.default_rng(43)
+    top = integer.width - 1
+    places = rng.integers(26, top, 700)
+    kept = {BF16: 8, TF32: 11, F16: 11, F32: 24}[kind]
+    ties = (1 << places) | (1 << np.maximum(places - kept, 0))
+    x = np.concatenate([ties | 1, ties - 1, ties, rng.integers(0, 2**top - 1, 204)]).astype(DTYPES[integer])
+    x[::5] *= -1
+    (got,) = elementwise([integer], [one(cls, kind)], [np.resize(x, 2304)])
+    signed = ct.Signedness.SIGNED if cls is arith.SIToFP else ct.Signedness.UNSIGNED
+    with np.errstate(over="ignore"):
+        wanted = ct.IToF.reference(np.resize(x, 2304), signed, result_type=TileType((2304,), kind))
+    same(got, wanted, f"{cls.__name__} {integer} {kind}")
+
+
+def test_extrema_of_bits() -> None:
+    """As signed numbers bits are 0 and -1, as unsigned ones 0 and 1."""
+    rng = np.random.default_rng(44)
+    x, y = (rng.integers(0, 2, 256).astype(np.int8) for _ in range(2))
+
+    def of(cls):
+        def build(k, a, b):
+            bits = [k.value(arith.CmpI, v, k.const(0, I8), types=[I1], predicate="ne") for v in (a, b)]
+            return k.value(arith.ExtUI, k.value(cls, *bits), types=[I8])
+
+        return build
+
+    classes = [arith.MaxSI, arith.MinSI, arith.MaxUI, arith.MinUI]
+    both, either = (x & y), (x | y)
+    for got, wanted in zip(
+        elementwise([I8] * 2, [of(c) for c in classes], [x, y]), (both, either, either, both), strict=True
+    ):
+        assert (got == wanted).all()
+    a, b = x.astype(bool), y.astype(bool)
+    assert (ct.MaxI.reference(a, b, signedness=ct.Signedness.SIGNED) == both.astype(bool)).all()
+    assert (ct.MinI.reference(a, b, signedness=ct.Signedness.SIGNED) == either.astype(bool)).all()

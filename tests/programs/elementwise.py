@@ -299,6 +299,10 @@ for kind in ("i8", "i16", "i32", "i64"):
         f"{kind}-magnitude", [kind] * 2, kind,
         lambda a, b: a.writer.op(ct.AbsI, a) + a.writer.op(ct.MulHiI, a, b ^ a.writer.op(ct.AbsI, b)),
     )  # fmt: skip
+chain(
+    "i1-extrema", ["i1"] * 3, "i1", lambda a, b, c: a.max(b) ^ b.min(c, signedness=ct.Signedness.UNSIGNED) ^ a.min(c),
+    lambda a, b, c: (a & b) ^ (b & c) ^ (a | c),
+)  # fmt: skip
 chain("i32-absolute", ["i32"], "i32", lambda a: a.writer.op(ct.AbsI, a), np.abs)
 
 chain(

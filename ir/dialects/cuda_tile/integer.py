@@ -203,7 +203,7 @@ class IntExtremum(IntBinary):
     def choose(function: Any, lhs: Array, rhs: Array, signedness: Signedness) -> Array:
         """Apply numpy.maximum or minimum to the values as signed or unsigned."""
         if signedness:
-            return np.asarray(function(lhs, rhs))
+            return np.asarray(function(read_wide(lhs), read_wide(rhs))).astype(lhs.dtype)
         return np.asarray(function(read_unsigned(lhs), read_unsigned(rhs))).view(lhs.dtype)
 
 

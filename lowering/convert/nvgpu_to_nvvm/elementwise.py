@@ -231,6 +231,14 @@ def convert_odd(e: Emitter, x: Value) -> Value:
     return rounded_to_odd(e, x) if x.type == F64 else convert(e, x, F32)
 
 
+def odd_float(e: Emitter, to: type[Op], x: Value, signed: bool) -> Value:
+    """An i32 or i64 as f32 whose last bit says that something was lost, so that the next rounding is the only one."""
+    cut = e.value(to, F32, x, rounding="rz")
+    back = e.value(llvm.FPToSI if signed else llvm.FPToUI, x.type, cut)
+    lost = ints.extend(e, ints.icmp(e, "ne", back, x), I32, False)
+    return bitcast(e, ints.bit_or(e, bitcast(e, cut, I32), lost), F32)
+
+
 def rounded_to_odd(e: Emitter, x: Value) -> Value:
     """f64 as f32 whose last bit says that something was lost, so that the next rounding is the only one."""
     cut = e.value(llvm.FPTrunc, F32, x, rounding="rz")
@@ -371,10 +379,11 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
         known = e.integer(x)
         if known is not None:
             return e.constant(kind, known if signed else known & ((1 << width_of(x)) - 1))
-        if width_of(x) < 32:
+        exact = width_of(x) < 32
+        if exact:
             x = ints.extend(e, x, I32, signed)
-        if kind in (BF16, TF32, *BYTES):  # what f32 cannot hold is beyond the largest f8
-            return convert(e, e.value(to, F32, x), kind)
+        if kind in (BF16, TF32, *BYTES):
+            return convert(e, e.value(to, F32, x) if exact else odd_float(e, to, x, signed), kind)
         return e.value(to, kind, x, **mode(op))
 
     ELEMENTWISE[cls] = pattern

@@ -171,7 +171,7 @@ def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     """SDiv, UDiv, SRem or URem; unsigned powers of two become shifts and masks, other constants are ptxas's work."""
     a, b = e.integer(x), e.integer(y)
     remainder, signed = cls in (llvm.SRem, llvm.URem), cls in (llvm.SDiv, llvm.SRem)
-    if b == 1:
+    if b == 1 or x.type == I1:  # a bit is divided by a bit that is set
         return e.constant(x.type, 0) if remainder else x
     if a is not None and b:
         if not signed:
@@ -187,6 +187,8 @@ def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
 
 def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
     """Signed division rounded down: the truncated quotient, less one where a remainder has the divisor's other sign."""
+    if x.type == I1:
+        return x
     b = e.integer(y)
     if b is not None and b > 0:
         if b & (b - 1) == 0:
@@ -202,6 +204,8 @@ def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
 
 def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
     """Division rounded up: the truncated quotient, plus one where a remainder has the divisor's sign."""
+    if x.type == I1:
+        return x
     zero, one = e.constant(x.type, 0), e.constant(x.type, 1)
     if not signed:
         quotient = divide(e, llvm.UDiv, x, y)
@@ -222,7 +226,9 @@ def _divide_with_rest(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
-    """SMax, SMin, UMax or UMin."""
+    """SMax, SMin, UMax or UMin; of bits, whose signed values are 0 and -1, and or or."""
+    if x.type == I1:
+        return bit_and(e, x, y) if cls in (llvm.SMax, llvm.UMin) else bit_or(e, x, y)
     a, b = e.integer(x), e.integer(y)
     if a is not None and b is not None:
         pick = max if cls in (llvm.SMax, llvm.UMax) else min
