@@ -110,7 +110,7 @@ class _Run:
                         return iteration, reason
                     if ruleset in ("canon", "algebra"):
                         break  # new terms get their facts before the next round of rewrites
-            if not changed:
+            if not changed or len(rulesets) == 1:
                 return iteration, StopReason.SATURATED
 
     def placement(self, oracle: Oracle) -> StopReason:

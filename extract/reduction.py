@@ -124,6 +124,8 @@ class Reduction:
         return self._fits(self.use[node])
 
     def _fits(self, use: tuple[float, ...]) -> bool:
+        if not any(use):
+            return True
         return all(used <= limit + over for used, limit, over in zip(use, self.limit, self.tolerance, strict=True))
 
     def _components(self) -> None:

@@ -177,6 +177,8 @@ def _binds(reduction: Reduction, row: int) -> bool:
 
 def _parts(reduction: Reduction, node: int) -> list[int]:
     """Original nodes that a node stands for."""
+    if node not in reduction.parts:  # most nodes are original ones
+        return [node] if node < reduction.n_original else []
     found: list[int] = []
     stack = [node]
     while stack:

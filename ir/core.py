@@ -194,7 +194,9 @@ class Operand(OperandGroup):
     @overload
     def __get__(self, op: Op, owner: type) -> Value: ...
     def __get__(self, op: Op | None, owner: type) -> Operand | Value:
-        return self if op is None else self._slice(op)[0]
+        if op is None:
+            return self
+        return self._slice(op)[0] if op.info.flexible else op.operands[self.slot]
 
 
 class OptionalOperand(OperandGroup):
@@ -321,7 +323,7 @@ class OpInfo:
     @cached_property
     def fixed_segments(self) -> tuple[int, ...] | None:
         """Operand group sizes where every group has exactly one operand, else None."""
-        return (1,) * len(self.operands) if all(isinstance(g, Operand) for g in self.operands) else None
+        return None if self.flexible else (1,) * len(self.operands)
 
     @cached_property
     def flexible(self) -> tuple[int, ...]:
