@@ -20,12 +20,11 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
     ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
     ct.MmaFScaled, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
-    ct.MakeGatherScatterView,
+    ct.MakeGatherScatterView, ct.Assert,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "assert": "leave it out",
     "print_tko": "leave it out, or store the values",
     "alloca": "pass an array as a parameter",
     "pack": "use elements of 8 bits or more",

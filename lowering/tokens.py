@@ -7,7 +7,6 @@ round a loop make the relation cyclic, so it is solved as a least fixpoint over 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
 
 from egraph.frozen import Node
 from egraph.skeleton import For, If, Store
@@ -82,7 +81,7 @@ class Order:
         return frozenset((*stores, *(v for v in self.load_ids if deps.get(v, 0) >> loop.loop & 1)))
 
     def _token_of_store(self, item: Store) -> int:
-        return -1 if cast(Any, item.op).token is None else self.frozen.class_of(item.operands[-1])
+        return -1 if getattr(item.op, "token", None) is None else self.frozen.class_of(item.operands[-1])
 
     def _solve(self, around: bool) -> dict[int, Accesses]:
         """Everything that a token comes after, from what each token class itself says; `around` loops or not."""

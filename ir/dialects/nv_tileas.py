@@ -336,6 +336,16 @@ class Atomic(Op):
     effect = WRITE
 
 
+@op("nv_tileas.assert")
+class Assert(Op):
+    """The launch ends with a message where an element of `condition` is false."""
+
+    condition = Operand()
+    message = Attr(str)
+
+    effect = WRITE
+
+
 @op("nv_tileas.tiled_copy")
 class TiledCopy(Op):
     """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.

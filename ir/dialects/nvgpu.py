@@ -231,3 +231,14 @@ def _verify_access(access: Op, type: Type, cache: str) -> None:
     size = byte_size(type)
     access.expect(size in (1, 2, 4, 8, 16), "accesses take 1, 2, 4, 8 or 16 bytes, {} takes {}", type, size)
     access.expect(cache in CACHE_OPERATORS, "unknown cache operator {}", cache)
+
+
+@op("nvgpu.assert_fail")
+class AssertFail(Op):
+    """The thread ends the launch with a message, at a line of a file, in a function: texts in global memory (ours)."""
+
+    message = Operand(_is_pointer)
+    file = Operand(_is_pointer)
+    function = Operand(_is_pointer)
+    line = Attr(int)
+    effect = WRITE

@@ -147,6 +147,17 @@ class Atom(Op):
     effect = WRITE
 
 
+@op("nvvm.assertfail")
+class AssertFail(Op):
+    """A call of the driver's __assertfail (ours); the texts are global addresses."""
+
+    message = Operand()
+    file = Operand()
+    function = Operand()
+    line = Attr(int)
+    effect = WRITE
+
+
 @op("nvvm.mov.pack")
 class Pack(Op):
     """One register from its parts, low part first (ours; llvm.insertelement upstream)."""

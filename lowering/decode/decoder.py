@@ -108,6 +108,11 @@ class Decoder:
         self.before(item)
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             accesses.access(self, item, choice)
+        elif isinstance(op, ct.Assert):
+            condition = self.value_at(item.operands[0], choice.layout)
+            self.builder.location = op.location
+            self.builder.add(nv_tileas.Assert, condition, types=(), message=op.message)
+            return
         elif isinstance(op, ct.StoreView):
             self.store_view(item, op, choice)
         else:

@@ -494,6 +494,12 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 
 def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
+    if isinstance(op, ct.Assert):
+        kind = op.condition.type
+        if not isinstance(kind, TileType):
+            op.fail("needs a tile")
+        rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
+        return
     if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
         _seed_access(item, oracle, rows)
         return

@@ -9,6 +9,7 @@ from ir.core import Block, Type, Value
 from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
+from lowering.ptx.calls import EXTERNS
 from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
@@ -57,10 +58,15 @@ class Printer:
         params = [f"    {parameter(a.type, f'{func.sym_name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
             f".version {PTX_VERSION}", f".target {func.target}", ".address_size 64", "", *shared,
-            *[declaration(array) for array in func.arrays],
+            *[declaration(array) for array in func.arrays], *self._externs(),
             f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
             f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",
         ]  # fmt: skip
+
+    def _externs(self) -> list[str]:
+        """Functions that the driver links."""
+        used = {type(op) for block in self.func.body.blocks for op in block.ops}
+        return [text for cls, text in EXTERNS.items() if cls in used]
 
     def _occupancy(self) -> list[str]:
         """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills.

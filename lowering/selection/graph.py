@@ -319,6 +319,8 @@ class _Selector:
     def store(self, item: Store) -> list[Alternative]:
         """A way for each layout that the stored value is wanted in."""
         op = item.op
+        if isinstance(op, ct.Assert):
+            return self.assertion(item)
         trips = self.trip_product(self.analysis("deps", item.results[0], 0))
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             return self.in_order(item, trips)
@@ -336,6 +338,18 @@ class _Selector:
                     way.trips = trips
                     found.append(way)
         return [*found, *self.store_staged(item, trips)]
+
+    def assertion(self, item: Store) -> list[Alternative]:
+        """In any layout that its condition is wanted in: an instruction an element, and a branch."""
+        condition = self.frozen.class_of(item.operands[0])
+        trips = self.trip_product(self.analysis("deps", item.operands[0], 0))
+        found: list[Alternative] = []
+        for layout in [layout for value, layout in self.frozen.at if value == condition]:
+            placed, machine = self.at(item.operands[0], layout), self.pricer.machines[self.warps_of(layout)]
+            if placed is not None:
+                cost = Cost(alu=machine.instructions("int_add", self.oracle.layout(layout).n_regs + 1))
+                found.append(Alternative([placed], cost, trips, StoreChoice(item.item, layout, 1)))
+        return found
 
     def store_view(self, item: Store, op: ct.StoreView, layout: int) -> Alternative:
         """From registers to global memory."""

@@ -24,6 +24,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Load: memory.load,
     nvgpu.Store: memory.store,
     nvgpu.Atomic: memory.atomic,
+    nvgpu.AssertFail: memory.assert_fail,
     nvgpu.DeviceAsyncCopy: memory.async_copy,
     nvgpu.DeviceAsyncCreateGroup: memory.create_group,
     nvgpu.DeviceAsyncWait: memory.wait_group,

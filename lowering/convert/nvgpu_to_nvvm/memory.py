@@ -122,6 +122,11 @@ def atomic_type(kind: str, type: Type) -> str:
     return f"{letter}{bits_of(type)}"
 
 
+def assert_fail(c: Conversion, op: nvgpu.AssertFail) -> None:
+    """nvgpu.assert_fail -> nvvm.assertfail."""
+    c.e.effect(nvvm.AssertFail, [c.register(v) for v in op.operands], [], line=op.line)
+
+
 def memory_type(kind: Type) -> Type:
     """What an access moves: predicates take a byte each."""
     if isinstance(kind, VectorType) and kind.element == I1:

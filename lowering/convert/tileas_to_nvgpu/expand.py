@@ -10,7 +10,18 @@ from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
 from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
-from lowering.convert.tileas_to_nvgpu import agents, atomics, channels, compute, parts, scans, stores, switch, views
+from lowering.convert.tileas_to_nvgpu import (
+    agents,
+    assertions,
+    atomics,
+    channels,
+    compute,
+    parts,
+    scans,
+    stores,
+    switch,
+    views,
+)
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -43,7 +54,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     block = Block([register_type(a.type) for a in source.args])
     emitter = Emitter(block, func.warps)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
-    expander = Expander(emitter, environment, target)
+    expander = Expander(emitter, environment, target, func.sym_name)
     expander.ops(source)
     block.args += expander.maps
     emitter.finish()
@@ -59,8 +70,9 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
 class Expander:
     """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
 
-    def __init__(self, emitter: Emitter, values: Environment, target: Target):
+    def __init__(self, emitter: Emitter, values: Environment, target: Target, kernel: str):
         self.emitter = emitter
+        self.kernel = kernel
         self.values = values
         self.target = target
         self.mbarriers: list[tuple[int, int]] = []  # byte offset in shared memory and arrivals of each
@@ -546,6 +558,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **agents.HANDLERS,
     **switch.HANDLERS,
     **channels.HANDLERS,
+    **assertions.HANDLERS,
     **atomics.HANDLERS,
     **parts.HANDLERS,
     **scans.HANDLERS,

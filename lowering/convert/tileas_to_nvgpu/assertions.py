@@ -1,0 +1,37 @@
+"""Assertions: a thread that holds a false element calls the driver, which ends the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Value
+from ir.dialects import arith, gpu, nv_tileas, nvgpu
+from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.literals import address
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+
+def check(x: Expander, op: nv_tileas.Assert) -> None:
+    """All elements of a thread at once."""
+    emitter, tile = x.emitter, x.tile(op.condition)
+    values = [tile.scalar(i) for i in range(tile.count)]
+    holds = reduce(lambda a, b: emitter.emit(arith.AndI, a, b), values)
+    fails = emitter.emit(arith.XOrI, holds, emitter.constant(True, holds.type))
+    where = op.location
+    texts = [text(emitter, each) for each in (op.message, where.file, x.kernel)]
+    branch(x, fails, lambda: emitter.effect(nvgpu.AssertFail, *texts, line=max(where.line, 0)))
+
+
+def text(emitter: Emitter, value: str) -> Value:
+    """The address of a text that ends in a zero byte."""
+    data = value.encode() + bytes(1)
+    known = {array.data: array for array in emitter.arrays.values()}
+    return address(emitter, known.get(data) or gpu.GlobalArray(f"text${len(emitter.arrays)}", 1, data))
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Assert: check}
