@@ -124,13 +124,17 @@ class Scheduler:
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch."""
         sides: list[Region] = []
+        before, after = self.scratch_used, False
         for region in op.regions:
+            self.scratch_used = before
             inner = Block()
             inside = Builder(inner, op.location)
             if self.depth and any(isinstance(each, nv_tileas.TiledCopy) for each in region.block.ops):
                 inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
             self.run(region.block.ops, inside)
             sides.append(Region([inner]))
+            after = after or self.scratch_used
+        self.scratch_used = after
         b.location = op.location
         made = b.add(scf.If, *self.values([op.condition]), types=[r.type for r in op.results], regions=sides)
         self.rewriter.values.update(zip(op.results, made.results, strict=True))
@@ -222,9 +226,11 @@ class Scheduler:
 
     def inner(self, ops: list[Op], b: Builder) -> None:
         """Rebuild what stands in a loop's body."""
+        used = self.scratch_used
         self.depth += 1
         self.run(ops, b)
         self.depth -= 1
+        self.scratch_used = self.scratch_used or used  # the loop may not have run at all
 
     def plain_loop(self, op: scf.For, b: Builder) -> None:
         """A loop without a pipeline."""

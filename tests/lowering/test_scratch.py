@@ -1,0 +1,104 @@
+"""Scratch memory and rings that lie over each other: a ring is filled once all threads have read the scratch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.agents import DEEP, K, M, N, Product
+from tests.programs.program import Program, check, random
+from tests.programs.writer import Tile, Writer
+
+SMALL, LARGE, TILES, SIDE = 32, 128, 5, 512
+"""Tiles of the first ring, and of the product whose transpose goes through more scratch than that ring holds."""
+
+Body = Callable[[Product, Tile], Tile]
+
+
+def zero_trips(p: Product, never: Tile) -> Tile:
+    """The first ring is in a loop that does not run."""
+    transposed(p)
+    with p.w.loop(0, never.where(p.w.i32(3), 0), carried=[zeros(p)]) as outer:
+        outer.values = [small_product(p, outer.values[0])]
+    return outer.values[0]
+
+
+def side_not_taken(p: Product, never: Tile) -> Tile:
+    """The first ring is on the side of a branch that is not taken."""
+    transposed(p)
+    return p.w.branch(never, lambda: [small_product(p, zeros(p))], lambda: [zeros(p)])[0]
+
+
+def other_side(p: Product, never: Tile) -> Tile:
+    """The scratch is on one side of a branch, the first ring on the other."""
+
+    def scratch() -> list[Tile]:
+        transposed(p)
+        return [zeros(p)]
+
+    return p.w.branch(never.eq(False), scratch, lambda: [small_product(p, zeros(p))])[0]
+
+
+def zeros(p: Product) -> Tile:
+    return p.w.const(0.0, "f32", SMALL, SMALL)
+
+
+def transposed(p: Product) -> None:
+    """The largest of a product and its transpose in each row: one of the two needs another layout."""
+    w = p.w
+    a = w.view(w.a, [w.rows, DEEP], [DEEP, 1], [LARGE, K])
+    product = w.dot(w.load(a, 0, 0), w.load(a, 1, 0).T)
+    w.store((product + product.T).reduce(1, "max"), w.view(w.side, [SIDE], [1], [LARGE]), 0)
+
+
+def small_product(p: Product, c: Tile) -> Tile:
+    """A loop whose tiles come ahead into a small ring."""
+    w = p.w
+    a = w.view(w.a, [w.rows, DEEP], [DEEP, 1], [SMALL, SMALL])
+    b = w.view(w.b, [DEEP, N], [N, 1], [SMALL, SMALL])
+    with w.loop(0, DEEP // SMALL, carried=[c]) as loop:
+        loop.values = [w.dot(w.load(a, 0, loop.counter), w.load(b, loop.counter, 0), loop.values[0])]
+    return loop.values[0]
+
+
+def program(body: Body) -> Program:
+    """`body`, then a product with a ring of its own; table[0] is below 1000."""
+
+    def source() -> str:
+        w = Writer(body.__name__, a="ptr<f16>", b="ptr<f16>", d="ptr<f32>", table="ptr<i32>", side="ptr<f32>",
+                   rows="i32")  # fmt: skip
+        w.promise(a=16, b=16, d=16, side=16, rows=1)
+        p = Product(w)
+        small = body(p, w.gather(w.table)[0] > 1000)
+        w.store(p.product(w.i32(0)), p.d, 0, 0)
+        w.store(small, w.view(w.d, [w.rows, N], [N, 1], [SMALL, SMALL]), M // SMALL, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [
+            random((TILES * M, DEEP), "f16", 1, 0.3), random((DEEP, N), "f16", 2), random((TILES * M, N), "f32", 3),
+            np.array([999], np.int32), random((SIDE,), "f32", 4), TILES * M,
+        ]  # fmt: skip
+
+    def says(a: Any, b: Any, d: Any, table: Any, side: Any, rows: int) -> dict[int, Any]:
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        product = a[:LARGE, :K] @ a[LARGE : 2 * LARGE, :K].T
+        d[:M], d[M : M + SMALL, :SMALL], side[:LARGE] = a[:M] @ b, 0.0, (product + product.T).max(1)
+        return {2: d, 4: side}
+
+    return Program(body.__name__, source, arguments, (1,), says, 2e-3)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("body", [zero_trips, side_not_taken, other_side])
+def test_a_ring_over_scratch_waits_for_its_readers(body: Body, target: str) -> None:
+    """The scratch lies over both rings on sm_80, whichever of them is filled."""
+    kernel = check(program(body), target)
+    text = kernel.stages["nv_tileas"]
+    scratch, rings = (sorted(int(n) for n in re.findall(rf"\b{key} = (\d+)", text)) for key in ("scratch", "offset"))
+    assert scratch, "nothing goes through scratch memory"
+    assert target != "sm_80" or scratch[0] in rings[:-2], "the scratch lies beside the rings: the test could not fail"
