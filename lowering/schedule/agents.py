@@ -11,7 +11,7 @@ Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised ma
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dataclass import dataclass, field
@@ -40,6 +40,7 @@ class Agents:
     arguments: dict[Value, int]
     by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
+    pipelines: list[nv_tileas.CreatePipeline] = field(default_factory=list[nv_tileas.CreatePipeline])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     loops: list[tuple[scf.For, int]] = field(default_factory=list[tuple[scf.For, int]])
@@ -77,8 +78,7 @@ class Agents:
         for each in (*self.sends, *producer.receives):
             alternate(each, each.operands.index(self.zero), one)
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
-        for channel in self.channels:
-            channel.attributes["receivers"] = WARPGROUP if by_threads else 1
+        self.place(rewriter, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         units = map_units([demand(each) for each in agents], target, self.common.location)
         self.common.add(
@@ -86,6 +86,15 @@ class Agents:
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
             roles=("consume", "copy" if by_threads else "produce"),
         )  # fmt: skip
+
+    def place(self, rewriter: Rewriter, receivers: int) -> None:
+        """Barriers and channels lie behind all else: scratch over drained rings must not reach those still in use."""
+        for ring in self.pipelines:
+            ring.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
+            rewriter.free = offset + 2 * BARRIER_BYTES * cast(nv_tileas.PipelineType, ring.result.type).stages
+        for channel in self.channels:
+            channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": receivers}
+            rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
 
     def share(self, boundary: Boundary, consumer: Block, values: dict[Value, Value]) -> dict[Value, Value]:
         """Move what is computed before the agents part out of the consumers' code; new values of the source's."""
@@ -110,20 +119,16 @@ class Agents:
             made = value.op
             if made is None or made.parent is None:
                 raise TypeError(f"{source} is not made by an op of the consumers")
-            channels[source] = channel = self.channel(source.type, rewriter)
+            channels[source] = channel = self.channel(source.type)
             send = nv_tileas.Send((channel, value, self.zero), (), location=made.location)
             block = send.parent = made.parent
             block.ops.insert(block.ops.index(made) + 1, send)
             self.sends.append(send)
         return channels
 
-    def channel(self, kind: Type, rewriter: Rewriter) -> Value:
+    def channel(self, kind: Type) -> Value:
         """A place for a scalar in shared memory."""
-        offset = align(rewriter.free, BARRIER_BYTES)
-        rewriter.free = offset + SCALAR_BYTES + 2 * BARRIER_BYTES
-        self.channels.append(
-            self.common.add(nv_tileas.CreateChannel, types=[nv_tileas.ChannelType(kind)], offset=offset)
-        )
+        self.channels.append(self.common.add(nv_tileas.CreateChannel, types=[nv_tileas.ChannelType(kind)], offset=0))
         return self.channels[-1].result
 
     @cached_property
@@ -193,7 +198,7 @@ class Consumer:
 
     def stored(self, b: Builder) -> Value:
         """Tell the producer that what its copies come after has been stored: a barrier stands behind it already."""
-        zero, channel = self.agents.zero, self.agents.channel(I32, self.scheduler.rewriter)
+        zero, channel = self.agents.zero, self.agents.channel(I32)
         b.location = self.plan.loop.location
         b.add(nv_tileas.AsyncFence, types=(), everywhere=True)
         news = b.value(arith.Constant, types=[I32], value=1)
@@ -202,16 +207,15 @@ class Consumer:
 
     def pipeline(self) -> Value:
         """The barriers of the ring."""
-        rewriter, stages = self.scheduler.rewriter, self.plan.stages
+        warps, kind = self.scheduler.rewriter.func.warps, nv_tileas.PipelineType(self.plan.stages)
         ops = nested(self.plan.loop.body.block)
         plain = any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops)
-        warps, offset = rewriter.func.warps, rewriter.free
-        rewriter.free += 2 * BARRIER_BYTES * stages
-        return self.agents.common.value(
-            nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=offset,
-            consumers=32 * warps if plain else warps, each="thread" if plain else "warp",
-            producers=arrivals(self.plan.fills),
+        made = self.agents.common.add(
+            nv_tileas.CreatePipeline, types=[kind], offset=0, consumers=32 * warps if plain else warps,
+            each="thread" if plain else "warp", producers=arrivals(self.plan.fills),
         )  # fmt: skip
+        self.agents.pipelines.append(made)
+        return made.result
 
 
 def nested(body: Block) -> list[Op]:

@@ -72,6 +72,7 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
+    rewriter.free = scratch.place(consumer, target, rewriter.free, rewriter.kept)
     if agents.jobs:
         end = consumer.ops.pop()
         agents.switch(consumer, rewriter, target)
@@ -79,7 +80,7 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     else:
         for op in consumer.ops:
             block.append(op)
-    shared = scratch.place(consumer, target, rewriter.free, rewriter.kept)
+    shared = rewriter.free
     if shared > target.smem_bytes:
         raise TileError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
