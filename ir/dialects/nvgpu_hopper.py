@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, OptionalOperand, Result, Variadic, VariadicResult, flag, op
 from ir.dialects.nvgpu import byte_size
-from ir.types import F32, I1, I32, I64, SHARED_PTR, TENSOR_MAP, LLVMPointerType, Type, VectorType
+from ir.types import F16, F32, I1, I32, I64, SHARED_PTR, TENSOR_MAP, LLVMPointerType, Type, VectorType
 
 SWIZZLES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 """Swizzle name -> bits 62 and 63 of a matrix descriptor. Source: PTX ISA 8.8, wgmma, Matrix Descriptor Format."""
@@ -18,11 +18,14 @@ SWIZZLES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 SWIZZLE_NAMES = {0: "none", 32: "32B", 64: "64B", 128: "128B"}
 """Swizzle span in bytes -> its name."""
 
-WGMMA_K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}
+WGMMA_K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
 """K of one wgmma by operand type. Source: PTX ISA 8.8, wgmma.mma_async."""
 
 WGMMA_M, WGMMA_N = 64, range(8, 257, 8)
 """M, and N of float operands. Source: PTX ISA 8.8, wgmma.mma_async; each N was assembled."""
+
+BYTE_N = (8, 16, 24, *range(32, 257, 16))
+"""N of s8 and u8 operands. Source: PTX ISA 8.8, wgmma.mma_async."""
 
 MAX_TENSOR_RANK = 5  # PTX ISA, cp.async.bulk.tensor
 MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, mbarrier: range of tx-count
@@ -30,6 +33,12 @@ MAX_BARRIERS = 16  # PTX ISA, bar: barriers 0 to 15 of a block
 MAX_ARRIVALS = (1 << 20) - 1  # PTX ISA, mbarrier: range of the expected arrival count
 ACCUMULATOR = VectorType((2, 2), F32)
 """Eight columns of D in one thread: two rows, eight apart, of two neighbouring columns."""
+
+WGMMA_D: dict[Type, tuple[str, ...]] = {
+    ACCUMULATOR: ("f16", "bf16", "tf32", "e4m3", "e5m2"), VectorType((2, 2), F16): ("f16", "e4m3", "e5m2"),
+    VectorType((2, 2), I32): ("s8", "u8"),
+}  # fmt: skip
+"""Operand types by accumulator. Source: PTX ISA 8.8, wgmma.mma_async, .dtype."""
 
 
 def _is_shared(type: Type) -> bool:
@@ -274,19 +283,20 @@ class WarpgroupWait(Op):
 
 @op("nvgpu.warpgroup.mma")
 class WarpgroupMma(Op):
-    """D (64 x n, f32) = A (64 x k) * B (k x n) + D by four warps, asynchronously; `shape` is (64, n, k).
+    """D (64 x n) = A (64 x k) * B (k x n) + D by four warps, asynchronously; `shape` is (64, n, k).
 
     `a` and `b` are matrix descriptors (i64); `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
     tf32 or 4x4 of bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in
     place: operand i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read.
     `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16 only). Element types: f16, bf16, tf32,
-    e4m3, e5m2. Source: PTX ISA 8.8, wgmma.mma_async.
+    e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes are i32. Source: PTX ISA 8.8,
+    wgmma.mma_async.
     """
 
     a = Operand()
     b = Operand(lambda t: t == I64)
     scale_d = OptionalOperand(_is_i1)
-    accumulators = Variadic(lambda t: t == ACCUMULATOR)
+    accumulators = Variadic(lambda t: t in WGMMA_D)
     shape: Attr[tuple[int, ...]] = Attr(tuple)
     type_a = Attr(str)
     type_b = Attr(str)
@@ -300,14 +310,17 @@ class WarpgroupMma(Op):
         self.expect(len(self.shape) == 3, "shape must be (m, n, k), is {}", self.shape)
         m, n, k = self.shape
         self.expect(self.type_a in WGMMA_K, "no wgmma of {}; there are {}", self.type_a, sorted(WGMMA_K))
-        mixed = {self.type_a, self.type_b} == {"e4m3", "e5m2"}
+        mixed = {self.type_a, self.type_b} in ({"e4m3", "e5m2"}, {"s8", "u8"})
         self.expect(self.type_a == self.type_b or mixed, "no wgmma of {} and {}", self.type_a, self.type_b)
-        legal = m == WGMMA_M and n in WGMMA_N and k == WGMMA_K[self.type_a]
-        self.expect(legal, "no wgmma m{}n{}k{} of {}: m is 64, n 8, 16, ..., 256, k {}", m, n, k, self.type_a,
-                    WGMMA_K[self.type_a])  # fmt: skip
+        columns = BYTE_N if self.type_a in ("s8", "u8") else WGMMA_N
+        legal = m == WGMMA_M and n in columns and k == WGMMA_K[self.type_a]
+        self.expect(legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, self.type_a,
+                    *columns[:2], WGMMA_K[self.type_a])  # fmt: skip
         groups = len(self.accumulators)
         self.expect(groups == n // 8, "n = {} needs {} accumulator groups, has {}", n, n // 8, groups)
-        self.expect([r.type for r in self.results] == [ACCUMULATOR] * groups, "results must be the accumulators")
+        kind = self.accumulators[0].type
+        self.expect([r.type for r in self.results] == [kind] * groups, "results must be the accumulators")
+        self.expect(self.type_a in WGMMA_D[kind], "no wgmma of {} into {}", self.type_a, kind)
         halves = self.type_a in ("f16", "bf16")
         self.expect(halves or not (self.trans_a or self.trans_b), "{} operands must be K-major", self.type_a)
         if self.a.type == I64:

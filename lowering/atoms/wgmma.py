@@ -8,8 +8,8 @@ from itertools import product
 from typing import NamedTuple
 
 from ir.dataclass import dataclass
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, TF32, FloatType
-from lowering.atoms.mma import MMA_M16N8K8_TF32, MMA_M16N8K16_F16, MMA_M16N8K32_E4M3, Fragment, Pairs
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, I8, I32, TF32, FloatType, Type
+from lowering.atoms.mma import MMA_M16N8K8_TF32, MMA_M16N8K16_F16, MMA_M16N8K32_E4M3, Fragment, Numeric, Pairs
 from lowering.targets.target import Feature, Target
 
 WARPGROUP = 128  # threads; PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
@@ -17,6 +17,7 @@ M = 64  # rows of every wgmma; PTX ISA, wgmma.mma_async
 GROUP_COLUMNS = 8  # columns of D that two neighbouring registers and their twins eight rows below cover
 K_BYTES = 32  # bytes of K of one instruction whatever the type; PTX ISA, wgmma.mma_async (k16 of 16 bits, k8 of tf32)
 PTX_NAMES = {F16: "f16", BF16: "bf16", TF32: "tf32", F8E4M3FN: "e4m3", F8E5M2: "e5m2"}
+SIGNED, BOTH_SIGNED = {True: "s8", False: "u8"}, (True, True)
 
 
 class WarpgroupFragment(NamedTuple):
@@ -41,7 +42,7 @@ class WgmmaAtom:
 
     name: str
     shape: tuple[int, int, int]
-    dtypes: tuple[FloatType, FloatType, FloatType]
+    dtypes: tuple[Numeric, Numeric, Numeric]
     from_registers: bool
     features: frozenset[Feature]
     a: WarpgroupFragment
@@ -49,6 +50,7 @@ class WgmmaAtom:
     ptx: str
     source: str
     threads: int = WARPGROUP
+    signed: tuple[bool, bool] = BOTH_SIGNED
 
     def __str__(self) -> str:
         return self.name
@@ -56,7 +58,7 @@ class WgmmaAtom:
     @property
     def types(self) -> tuple[str, str]:
         """PTX names of the types of A and B."""
-        return PTX_NAMES[self.dtypes[0]], PTX_NAMES[self.dtypes[1]]
+        return ptx_name(self.dtypes[0], self.signed[0]), ptx_name(self.dtypes[1], self.signed[1])
 
     @property
     def groups(self) -> int:
@@ -66,7 +68,7 @@ class WgmmaAtom:
     @property
     def operand_registers(self) -> tuple[int, int, int]:
         """b32 registers of A, B and C of one thread."""
-        return (4 if self.from_registers else 0), 0, 4 * self.groups
+        return (4 if self.from_registers else 0), 0, 4 * self.groups * self.dtypes[2].width // 32
 
     @property
     def may_transpose(self) -> bool:
@@ -92,7 +94,7 @@ class WgmmaAtom:
     def cycles(self, target: Target) -> float:
         """SM cycles of one instruction: the tensor cores' or, for small N, those of reading its operands."""
         rates = target.throughput
-        return max(self.flops / rates.tensor[self.dtypes[0].name], self.shared_bytes / rates.smem_bytes)
+        return max(self.flops / rates.tensor[str(self.dtypes[0])], self.shared_bytes / rates.smem_bytes)
 
     def d_position(self, thread: int, reg: int) -> tuple[int, int]:
         """(row, col) of D that register `reg` of `thread` (0 to 127) holds; for every N, powers of two or not."""
@@ -109,21 +111,30 @@ _D: WarpgroupFragment = WarpgroupFragment(
 )  # 64 x 8; PTX ISA, wgmma, Accumulator D
 
 
+def ptx_name(kind: Numeric, signed: bool) -> str:
+    """The PTX name of an operand type."""
+    return PTX_NAMES[kind] if isinstance(kind, FloatType) else SIGNED[signed]
+
+
 @cache
-def _atom(a: FloatType, b: FloatType, n: int, from_registers: bool) -> WgmmaAtom:
+def _atom(
+    a: Numeric, b: Numeric, n: int, from_registers: bool, c: Numeric = F32, signed: tuple[bool, bool] = BOTH_SIGNED
+) -> WgmmaAtom:
     k = 8 * K_BYTES // a.width
-    kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
+    kinds = f"{ptx_name(a, signed[0])}.{ptx_name(b, signed[1])}"
     part: Fragment = _WARP_A[a.width]
+    out = {F32: "f32", F16: "f16", I32: "s32"}[c]
     return WgmmaAtom(
-        f"wgmma.m64n{n}k{k}.{kinds}.{'rs' if from_registers else 'ss'}",
+        f"wgmma.m64n{n}k{k}.{kinds}{'.f16' if c == F16 else ''}.{'rs' if from_registers else 'ss'}",
         (M, n, k),
-        (a, b, F32),
+        (a, b, c),
         from_registers,
         frozenset({Feature.WGMMA}),
         WarpgroupFragment(part.lane, part.reg, ROWS_OF_WARPS),
         _D,
-        ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{kinds}",
+        ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{out}.{kinds}",
         source="PTX ISA, wgmma.mma_async; ptx.md section 3 (fragments compared with Triton's, every N assembled)",
+        signed=signed,
     )
 
 
@@ -149,6 +160,20 @@ class _Atoms(Mapping[Key, WgmmaAtom]):
 
 
 WGMMA_ATOMS: Mapping[Key, WgmmaAtom] = _Atoms()
+"""Those that accumulate in f32."""
+
+
+def wgmma_atom(
+    a: Type, b: Type, c: Type, n: int, from_registers: bool, signed: tuple[bool, bool] = BOTH_SIGNED
+) -> WgmmaAtom | None:
+    """The atom for these types, N a power of two; None where there is none. Source: PTX ISA, wgmma, .dtype."""
+    if c == I32 and a == b == I8:
+        return _atom(I8, I8, n, from_registers, I32, signed)
+    if not isinstance(a, FloatType) or not isinstance(b, FloatType) or (a, b) not in _PAIRS or c not in (F16, F32):
+        return None
+    if c == F16:
+        return _atom(a, b, n, from_registers, F16) if a in (F16, F8E4M3FN, F8E5M2) else None
+    return WGMMA_ATOMS[a, b, n, from_registers]
 
 
 def wgmma_named(name: str) -> WgmmaAtom | None:
@@ -156,8 +181,11 @@ def wgmma_named(name: str) -> WgmmaAtom | None:
     family, shape, *kinds = name.split(".")
     if family != "wgmma":
         return None
+    n, from_registers = int(shape.partition("n")[2].partition("k")[0]), kinds[-1] == "rs"
+    if kinds[0] in SIGNED.values():
+        return wgmma_atom(I8, I8, I32, n, from_registers, (kinds[0] == "s8", kinds[1] == "s8"))
     a, b = (next(kind for kind, spelled in PTX_NAMES.items() if spelled == text) for text in kinds[:2])
-    return WGMMA_ATOMS[a, b, int(shape.partition("n")[2].partition("k")[0]), kinds[2] == "rs"]
+    return _atom(a, b, n, from_registers, F16) if len(kinds) == 4 else WGMMA_ATOMS[a, b, n, from_registers]
 
 
 def wgmma_atoms(target: Target, a: FloatType, b: FloatType, c: FloatType) -> list[WgmmaAtom]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 
 from egraph.encode import Program
@@ -17,9 +18,9 @@ from egraph.skeleton import For, If, Store
 from ir.core import Type, UnsupportedError
 from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
-from ir.types import I1, FloatType, PartitionViewType, TensorViewType, TileType
+from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
-from lowering.atoms.wgmma import WGMMA_ATOMS, WgmmaAtom
+from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
@@ -232,15 +233,15 @@ class LayoutOracle:
         signed = (bool(row[3]), bool(row[4]))
         for choice, *layouts in self._choices(a, b, c, signed):
             yield "mmai_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
+        for from_registers, columns in self._wgmma(a, b, c, signed):
+            yield "wgmmai_rs_choice" if from_registers else "wgmmai_choice", (*row, *columns)
 
     def _mma(self, row: Row) -> Iterator[tuple[str, Row]]:
         a, b, c = (self.tile(ty) for ty in row)
         for choice, *layouts in self._choices(a, b, c):
             yield "mma_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
-        if Feature.WGMMA in self.features and prod(a.shape[:-2]) == 1:
-            for warps in self.warps:
-                if warps % WARPS_OF_GROUP == 0:
-                    yield from self._wgmma(row, a, b, c, warps // WARPS_OF_GROUP)
+        for from_registers, columns in self._wgmma(a, b, c):
+            yield "wgmma_rs_choice" if from_registers else "wgmma_choice", (*row, *columns)
 
     def _choices(
         self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)
@@ -273,15 +274,19 @@ class LayoutOracle:
             found |= dict.fromkeys((*grids[:MAX_GRIDS], *rows))
         return list(found)
 
-    def _wgmma(self, row: Row, a: TileType, b: TileType, c: TileType, warpgroups: int) -> Iterator[tuple[str, Row]]:
-        """Warpgroup products: the widest atoms for each grid, B and (or) A in shared memory, either major."""
+    def _wgmma(
+        self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)
+    ) -> Iterator[tuple[bool, Row]]:
+        """Warpgroup products: the widest atoms for each grid, B and (or) A in shared memory, either major; whether A
+        comes from registers, then the choice and the layouts of A, B and C.
+        """
         (m, k), n = a.shape[-2:], b.shape[-1]
-        if not isinstance(a.element, FloatType) or not isinstance(b.element, FloatType):
+        if Feature.WGMMA not in self.features or prod(a.shape[:-2]) != 1:
             return
-        for from_registers in (False, True):
-            keys = [(a.element, b.element, width, from_registers) for width in WGMMA_WIDTHS]
-            found = [WGMMA_ATOMS[key] for key in keys if key in WGMMA_ATOMS]
-            for atom, grid in self._widest(found, c, m, n, warpgroups):
+        sizes = [warps // WARPS_OF_GROUP for warps in self.warps if warps % WARPS_OF_GROUP == 0]
+        for warpgroups, from_registers in product(sizes, (False, True)):
+            atoms = (wgmma_atom(a.element, b.element, c.element, w, from_registers, signed) for w in WGMMA_WIDTHS)
+            for atom, grid in self._widest([x for x in atoms if x is not None], m, n, warpgroups):
                 try:
                     tile = wgmma_tile(atom, m, n, k, warpgroups, grid[1])
                 except LayoutError:
@@ -290,20 +295,19 @@ class LayoutOracle:
                 layout = self.layout_id(tile.c)
                 for right in self._operands((k, n), 0, atom, atom.shape[1]):
                     if from_registers:
-                        yield "wgmma_rs_choice", (*row, choice, self.layout_id(tile.a), right, layout)
+                        yield True, (choice, self.layout_id(tile.a), right, layout)
                     else:
                         for left in self._operands((m, k), 1, atom, atom.shape[0]):
-                            yield "wgmma_choice", (*row, choice, left, right, layout)
+                            yield False, (choice, left, right, layout)
 
     def _widest(
-        self, atoms: list[WgmmaAtom], c: TileType, m: int, n: int, warpgroups: int
+        self, atoms: list[WgmmaAtom], m: int, n: int, warpgroups: int
     ) -> list[tuple[WgmmaAtom, tuple[int, int]]]:
         """For each grid of warpgroups the `MAX_WIDTHS` widest atoms that fill it: cost chooses N among them."""
         found: dict[tuple[int, int], list[WgmmaAtom]] = {}
         for atom in atoms:
-            if atom.dtypes[2] == c.element:
-                for grid in warpgroup_grids(atom, m, n, warpgroups):
-                    found.setdefault(grid, []).append(atom)
+            for grid in warpgroup_grids(atom, m, n, warpgroups):
+                found.setdefault(grid, []).append(atom)
         return [(atom, grid) for grid in list(found)[:MAX_GRIDS] for atom in found[grid][:MAX_WIDTHS]]
 
     def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom, rows: int) -> Iterator[int]:

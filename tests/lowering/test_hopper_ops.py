@@ -414,6 +414,8 @@ def test_attributes_out_of_range_are_refused(cls, operands: int, attributes: dic
         ({"type_b": "bf16"}, "no wgmma of f16 and bf16"),
         ({"type_a": "tf32", "type_b": "tf32", "shape": (64, 32, 8), "trans_b": True}, "K-major"),
         ({"type_a": "s8"}, "no wgmma of s8"),
+        ({"type_a": "s8", "type_b": "u8", "shape": (64, 40, 32)}, "no wgmma m64n40k32 of s8"),
+        ({"type_a": "s8", "type_b": "u8", "shape": (64, 32, 32)}, "no wgmma of s8 into vector<2x2xf32>"),
     ],
 )
 def test_products_that_do_not_exist_are_refused(changed: dict, message: str) -> None:

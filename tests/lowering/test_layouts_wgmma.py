@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from ir.types import BF16, F8E4M3FN, F16, F32, TF32
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, I8, I32, TF32
 from lowering.atoms.barrier import SYNC_ATOMS
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.tma import TMA_ATOMS
-from lowering.atoms.wgmma import WGMMA_ATOMS, wgmma_atoms, wgmma_named
+from lowering.atoms.wgmma import WGMMA_ATOMS, wgmma_atom, wgmma_atoms, wgmma_named
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.mma import mma_tile
@@ -220,5 +220,17 @@ def test_atoms_by_name() -> None:
     for key, each in WGMMA_ATOMS.items():
         assert wgmma_named(each.name) is each is WGMMA_ATOMS[key]
     assert wgmma_named(MMA_ATOMS[0].name) is None
+    others = [wgmma_atom(x, x, F16, n, rs) for x in (F16, F8E4M3FN, F8E5M2) for n in (8, 256) for rs in (False, True)]
+    others += [wgmma_atom(I8, I8, I32, 64, rs, (p, q)) for rs, p, q in itertools.product((False, True), repeat=3)]
+    for each in others:
+        assert each is not None
+        assert wgmma_named(each.name) is each
+    assert len({each.name for each in others if each}) == 20
+    assert wgmma_atom(BF16, BF16, F16, 64, False) is None
+    assert wgmma_atom(I8, I8, F32, 64, False) is None
+    assert wgmma_atom(F32, F32, F32, 64, False) is None
+    half = wgmma_atom(F16, F16, F16, 128, False)
+    assert half is not None
+    assert half.operand_registers == (0, 0, 32)
     assert (F16, BF16, 64, False) not in WGMMA_ATOMS
     assert (F16, F16, 12, False) not in WGMMA_ATOMS

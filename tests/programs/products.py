@@ -155,6 +155,14 @@ for signed in ((True, True), (True, False), (False, True), (False, False)):
     matmul(f"matmul-i8-{kinds}", (64, 64, 64), (72, 72, 144), **integers)
     matmul(f"matmul-i8-{kinds}-by-mad", (8, 16, 8), (12, 20, 24), **integers)
 integers = {"kind": "i8", "out": "i32", "accumulator": "i32"}
+matmul(
+    "matmul-i8-masked", (64, 64, 64), (72, 72, 144), prologue=lambda t: t if t is MARK else t & 15,
+    expected=lambda a, b: (a.astype(np.int64) & 15) @ b, **integers,
+)  # fmt: skip
+matmul(
+    "matmul-f16-sum-scaled", (64, 64, 32), (72, 72, 64), accumulator="f16", tolerance=2e-2,
+    prologue=lambda t: t if t is MARK else t * 0.5, expected=lambda a, b: a @ b / 2,
+)  # fmt: skip
 matmul("matmul-i8-straight", (32, 64, 32), (40, 72, 80), b_order="kn", **integers)
 matmul("matmul-i8-both", (32, 32, 32), (40, 40, 48), a_order="km", b_order="kn", **integers)
 matmul("matmul-i8-wide", (128, 128, 64), (130, 136, 144), **integers)

@@ -10,6 +10,7 @@ from ir.dialects import llvm, nvvm, nvvm_hopper
 from ir.dialects import nvgpu_hopper as hopper
 from ir.types import I1, I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.elementwise import scalar_type
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.memory import Conversion, predicate_of
 
@@ -135,6 +136,7 @@ def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
     made = e.effect(
         nvvm_hopper.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
         (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
+        typeD="s32" if accumulators[0].type == I32 else str(scalar_type(accumulators[0].type)),
         layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
     )  # fmt: skip
     _spread(c, op.results, held, made.results)
