@@ -16,6 +16,7 @@ from lowering.convert.tileas_to_nvgpu import (
     atomics,
     channels,
     compute,
+    endless,
     parts,
     scans,
     stores,
@@ -27,6 +28,7 @@ from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, t
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
+from lowering.convert.tileas_to_nvgpu.uses import outer_values
 from lowering.layouts.conversions import plan as plan_conversion
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import slice_for_broadcast
@@ -377,7 +379,7 @@ class Expander:
         bounds = self.scalars([op.lower, op.upper, op.step])
         body = op.body.block
         forms = [carried_form(argument, op) for argument in body.args[1:]]
-        inits = [self._carried(v, form) for v, form in zip(op.init, forms, strict=True)]
+        inits = [self.carried(v, form) for v, form in zip(op.init, forms, strict=True)]
         flat = [v for group in inits for v in group]
         inner = Block([bounds[0].type, *(v.type for v in flat)])
         outside, emitter.builder.block = emitter.builder.block, inner
@@ -386,7 +388,7 @@ class Expander:
         emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
         pending, emitter.pending = emitter.pending, []
         self.values[body.args[0]] = inner.args[0]
-        self._bind(body.args[1:], forms, inits, inner.args[1:])
+        self.bind(body.args[1:], forms, inits, inner.args[1:])
         emitter.scratch_used = True  # an earlier iteration may have left readers behind
         stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
         self._body(body, forms)
@@ -402,57 +404,17 @@ class Expander:
             region.parent = made
         if emitter.depth:
             emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
-        self._bind(op.results, forms, inits, made.results)
-        emitter.scratch_used, emitter.scratch_stored = True, stored
-
-    def endless(self, op: scf.While) -> None:
-        """A loop until its condition fails: values in registers one by one."""
-        emitter = self.emitter
-        for value in outer_values(op):
-            found = self.values.get(value)
-            if isinstance(found, Registers):
-                found.force()
-        emitter.settle()
-        body = op.body.block
-        forms: list[tuple[int, ...] | None] = [None] * len(op.results)
-        inits = [self._carried(v, None) for v in op.init]
-        flat = [v for group in inits for v in group]
-        inner = Block([v.type for v in flat])
-        outside, emitter.builder.block = emitter.builder.block, inner
-        emitter.open.add(inner)
-        emitter.depth += 1
-        emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
-        pending, emitter.pending = emitter.pending, []
-        self._bind(body.args, forms, inits, inner.args)
-        emitter.scratch_used = True  # an earlier iteration may have left readers behind
-        stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
-        self.run(body.ops[:-1])
-        end = body.terminator
-        again, *values = end.operands
-        left = [v for value in values for v in self._carried(value, None)]
-        condition = self.scalar(again)
-        emitter.settle()
-        emitter.builder.add(scf.Condition, condition, *left, types=(), segments=(1, len(left)))
-        emitter.pending = pending
-        emitter.depth -= 1
-        emitter.open.discard(inner)
-        emitter.builder.block = outside
-        made = emitter.builder.add(
-            scf.While, *flat, types=[v.type for v in flat], segments=(len(flat),), regions=[Region([inner])]
-        )
-        if emitter.depth:
-            emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
-        self._bind(op.results, forms, inits, made.results)
+        self.bind(op.results, forms, inits, made.results)
         emitter.scratch_used, emitter.scratch_stored = True, stored
 
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
         self.run(body.ops[:-1])
         ends = body.terminator.operands
-        flat = [v for value, form in zip(ends, forms, strict=True) for v in self._carried(value, form)]
+        flat = [v for value, form in zip(ends, forms, strict=True) for v in self.carried(value, form)]
         self.emitter.settle()
         self.emitter.builder.add(scf.Yield, *flat, types=())
 
-    def _carried(self, value: Value, form: tuple[int, ...] | None) -> list[Value]:
+    def carried(self, value: Value, form: tuple[int, ...] | None) -> list[Value]:
         """The values that cross a loop edge for one nv_tileas value."""
         found = self.values[value]
         if isinstance(found, Value):
@@ -463,7 +425,7 @@ class Expander:
         size = form[0] * form[1]
         return [registers.group(i, form) for i in range(0, registers.count, size)]
 
-    def _bind(
+    def bind(
         self, targets: Sequence[Value], forms: Sequence[tuple[int, ...] | None], like: Sequence[list[Value]],
         values: Sequence[Value],
     ) -> None:  # fmt: skip
@@ -499,7 +461,7 @@ class Expander:
             pending, emitter.pending = emitter.pending, []
             emitter.scratch_used = True
             self.run(region.block.ops[:-1])
-            groups = [self._carried(v, None) for v in region.block.terminator.operands]
+            groups = [self.carried(v, None) for v in region.block.terminator.operands]
             emitter.settle()
             emitter.builder.add(scf.Yield, *[v for g in groups for v in g], types=())
             emitter.pending = pending
@@ -509,7 +471,7 @@ class Expander:
         emitter.depth -= 1
         emitter.builder.block = outside
         made = emitter.builder.add(scf.If, condition, types=kinds, regions=regions)
-        self._bind(op.results, [None] * len(op.results), groups, made.results)
+        self.bind(op.results, [None] * len(op.results), groups, made.results)
         emitter.scratch_used, emitter.scratch_stored = True, stored
 
     def end(self, op: nv_tileas.Return) -> None:
@@ -521,21 +483,6 @@ class Expander:
 def conversion_bits(element: Type) -> int:
     """Bits a conversion moves for one element: predicates travel as 32-bit integers."""
     return 32 if element == I1 else 64 if isinstance(element, PointerType) else max(8, getattr(element, "width", 64))
-
-
-def outer_values(op: Op) -> list[Value]:
-    """Values that the op's regions use and that are defined outside of them, in order of use."""
-    inside: set[Value] = set()
-    used: dict[Value, None] = {}
-    for region in op.regions:
-        for block in region.blocks:
-            inside.update(block.args)
-            for each in (o for top in block.ops for o in top.walk()):
-                used.update(dict.fromkeys(each.operands))
-                inside.update(each.results)
-                for inner in each.regions:
-                    inside.update(a for b in inner.blocks for a in b.args)
-    return [v for v in used if v not in inside]
 
 
 def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
@@ -560,6 +507,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     **channels.HANDLERS,
     **assertions.HANDLERS,
     **atomics.HANDLERS,
+    **endless.HANDLERS,
     **parts.HANDLERS,
     **scans.HANDLERS,
     **stores.HANDLERS,
@@ -592,7 +540,6 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.Dot: Expander.dot,
     nv_tileas.Return: Expander.end,
     scf.For: Expander.loop,
-    scf.While: Expander.endless,
     scf.If: Expander.branch,
 }
 
