@@ -17,6 +17,7 @@ import numpy as np
 from egraph import accesses, combiners, facts, skeleton
 from egraph.combiners import Body
 from egraph.interner import Interner
+from egraph.packing import by_shifts
 from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
@@ -48,6 +49,15 @@ class Program:
     def number_of(self, value: Value) -> int:
         """The number of a source value."""
         return self.numbers[value]
+
+
+def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
+    """Operations that stand for one that has no term of its own, and their results; None where it has one."""
+    if isinstance(op, ct.MmaFScaled):
+        return by_factors(op)
+    if isinstance(op, ct.Pack | ct.Unpack):
+        return by_shifts(op)
+    return accesses.by_pointers(op) if accesses.needs_pointers(op) else None
 
 
 def encode(module_or_entry: Op) -> Program:
@@ -197,8 +207,8 @@ class _Encoder:
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
             into.items.append(skeleton.Return(op))
-        elif accesses.needs_pointers(op) or isinstance(op, ct.MmaFScaled):
-            ops, results = by_factors(op) if isinstance(op, ct.MmaFScaled) else accesses.by_pointers(op)
+        elif (found := expanded(op)) is not None:
+            ops, results = found
             for each in ops:
                 self.operation(each, into)
             self.numbers.update({old: self.numbers[new] for old, new in zip(op.results, results, strict=True)})

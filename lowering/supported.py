@@ -19,7 +19,7 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.GetTileBlockId, ct.GetNumTileBlocks, ct.Reshape, ct.Broadcast, ct.Permute, ct.MakeToken, ct.JoinTokens,
     ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
     ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
-    ct.MmaFScaled, ct.GetGlobal, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
+    ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
     ct.MakeGatherScatterView, ct.Assert,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
@@ -27,8 +27,6 @@ LOWERED: frozenset[type[Op]] = frozenset((
 INSTEAD: dict[str, str] = {
     "print_tko": "leave it out, or store the values",
     "alloca": "pass an array as a parameter",
-    "pack": "use elements of 8 bits or more",
-    "unpack": "use elements of 8 bits or more",
 }
 """What to write instead, by mnemonic."""
 

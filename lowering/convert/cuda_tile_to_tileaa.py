@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from egraph.packing import by_shifts
 from egraph.scaled import by_factors
 from ir.core import Block, Builder, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, nv_tileaa, scf
@@ -226,8 +227,8 @@ class _Converter:
     def product(self, op: ct.MmaF, b: Builder) -> list[Value]:
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), fast_acc=op.fast_acc)]
 
-    def scaled_product(self, op: ct.MmaFScaled, b: Builder) -> list[Value]:
-        ops, results = by_factors(op)
+    def by_others(self, op: ct.MmaFScaled | ct.Pack | ct.Unpack, b: Builder) -> list[Value]:
+        ops, results = by_factors(op) if isinstance(op, ct.MmaFScaled) else by_shifts(op)
         for each in ops:
             self.define(each, _PARTS.get(type(each), _Converter.elementwise)(self, each, b))
         return self.of(results)
@@ -292,7 +293,7 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.StorePtr: _Converter.store_ptr,
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
-    ct.MmaFScaled: _Converter.scaled_product,
+    **dict.fromkeys((ct.MmaFScaled, ct.Pack, ct.Unpack), _Converter.by_others),
     ct.GetGlobal: _Converter.get_global,
     ct.Reduce: _Converter.reduce,
     ct.Scan: _Converter.reduce,

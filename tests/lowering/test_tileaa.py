@@ -11,7 +11,7 @@ from ir.text import print_generic
 from ir.types import F16, GLOBAL_PTR, TensorType
 from lowering.convert.cuda_tile_to_tileaa import convert
 from tests.conftest import GOLDEN
-from tests.programs import literals, products  # noqa: F401
+from tests.programs import elementwise, literals, products  # noqa: F401
 from tests.programs.program import PROGRAMS
 from tilesat.source import find_entry, read
 
@@ -155,6 +155,7 @@ def test_verifier_names_the_op(make: Callable[..., Op], message: str) -> None:
     [
         ("matmul-i8-su", "signed = [true, false]"),
         ("matmul-f8-scaled", "nv_tileaa.dot"),
+        ("unpack-f32", "nv_tileaa.reduce"),
         ("global-f32", 'nv_tileaa.get_global"() <{symbol = "other"}>'),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 from ir.dialects import cuda_tile as ct
 from ir.types import F8E8M0FNU, TileType
 from tests.programs.program import DTYPES, TOLERANCE, Program, add, random
-from tests.programs.writer import Tile, Writer
+from tests.programs.writer import Tile, Writer, element
 
 SIZE, TILE = 1000, 256
 R = ct.Rounding
@@ -331,3 +331,34 @@ chain("tile-two", ["f16"] * 2, "f16", lambda a, b: a + b, lambda a, b: a + b, ti
 chain("tile-32-i1", ["i1"] * 2, "i1", lambda a, b: a & b, lambda a, b: a & b, tile=32, size=70)
 chain("tile-8192", ["f32"] * 2, "f32", lambda a, b: a + b, lambda a, b: a + b, tile=8192, size=10001)
 chain("unaligned", ["f16"] * 2, "f16", lambda a, b: a + b, lambda a, b: a + b, aligned=False)
+
+
+def packing(name: str, kind: str, unpack: bool, looped: int = 1) -> None:
+    """Bytes of numbers, or numbers from bytes, of one tile a block."""
+    width = 1 if kind == "i1" else DTYPES[kind]().itemsize * 8
+    few, many = (256, 256 * width // 8) if width >= 8 else (256 // 8, 256)
+    count, size = (few, many) if width >= 8 else (many, few)  # of numbers, of bytes
+    before, after = (("i8", size), (kind, count)) if unpack else ((kind, count), ("i8", size))
+
+    def source() -> str:
+        w = Writer("packing", x=f"ptr<{before[0]}>", y=f"ptr<{after[0]}>")
+        w.promise(x=16, y=16)
+        x = w.load(w.view(w.x, [3 * before[1]], [1], [before[1]]), w.ids[0])
+        made = w.op(ct.Unpack if unpack else ct.Pack, x, types=[TileType((after[1],), element(after[0]))])
+        w.store(made, w.view(w.y, [3 * after[1]], [1], [after[1]]), w.ids[0])
+        return w.text()
+
+    def expected(x: Any, y: Any) -> dict[int, Any]:
+        if kind == "i1":
+            bits = np.unpackbits(x.view(np.uint8), bitorder="little").astype(np.bool_)
+            return {1: bits if unpack else np.packbits(x, bitorder="little").view(np.int8)}
+        return {1: x.view(DTYPES[after[0]])}
+
+    add(Program(
+        name, source, lambda: [random((3 * n,), k, i) for i, (k, n) in enumerate((before, after))], (3,), expected, 0.0
+    ))  # fmt: skip
+
+
+for kind in ("f32", "f16", "i64", "i1", "i16"):
+    packing(f"pack-{kind}", kind, False)
+    packing(f"unpack-{kind}", kind, True)

@@ -8,6 +8,7 @@ from ir.load import load
 from ir.text import print_text
 from tests.programs import (  # noqa: F401
     atomics,
+    branches,
     control,
     cutile,
     cutile_cases,
@@ -45,6 +46,7 @@ LONG_TAIL = re.compile(
     r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
     r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2|(f16|f64)-to-f8E8|f8E8M0FNU-to-f|scaled-e5m2"
     r"|^literal-(f64|i8|i16|i64|2|4x4|8x16|1024)$|^global-(f16|i64)"
+    r"|^(un)?pack-(f16|i64|i16)$"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""

@@ -8,7 +8,7 @@ import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I32, I64, TOKEN, TileType
-from tests.programs.writer import Tile, Writer
+from tests.programs.writer import Tile, Writer, element
 
 
 def f8_product(w: Writer) -> None:
@@ -23,6 +23,12 @@ def large_accumulator(w: Writer) -> None:
 
 def eight_bits(w: Writer) -> None:
     w.store(w.load(w.view(w.f, [32], [1], [32]), 0).to("f8E4M3FN"), w.view(w.q, [32], [1], [32]), 0)
+
+
+def unpacked_halves(w: Writer) -> None:
+    view = w.view(w.f, [32], [1], [32])
+    halves = w.op(ct.Unpack, w.load(view, 0).to("i8"), types=[TileType((64,), element("f4E2M1FN"))])
+    w.store(halves.to("f32"), w.view(w.f, [64], [1], [64]), 0)
 
 
 def half_bytes(w: Writer) -> None:
@@ -66,6 +72,7 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
+    "elements of half a byte": (unpacked_halves, "unpack", "of f4E2M1FN is not supported"),
     "conversion that no target has": (half_bytes, "ftof", "sm_80 has no conversions of f4E2M1FN"),
     "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
