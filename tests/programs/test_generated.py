@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from tests.programs import control, cutile_cases, memory, products  # noqa: F401
+from tests.programs import branches, control, cutile_cases, memory, products  # noqa: F401
 from tests.programs.generated import generated
 from tests.programs.ordered import ordered
 from tests.programs.program import PROGRAMS, Program, check, interpret, simulate
@@ -17,8 +17,8 @@ from tilesat.kernel import Kernel
 FEW, MANY = 8, 150
 IN_PLACE = [name for name in PROGRAMS if "in-place" in name or "in_place" in name]
 ACROSS_WARPS = (
-    "products-without-loop", "scratch-before-loop", "scratch-between-loops", "product-in-branch", "cutile-fused_mlp", "attention-bf16",
-    "matmul-f16-both",
+    "products-without-loop", "scratch-before-loop", "scratch-between-loops", "product-in-branch", "cutile-fused_mlp",
+    "attention-bf16", "matmul-f16-both",
 )  # fmt: skip
 
 
