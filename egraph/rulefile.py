@@ -95,6 +95,12 @@ def own_rules() -> tuple[Command, ...]:
 
 
 def select(commands: Iterable[Command], without: Iterable[str]) -> list[Command]:
-    """The commands whose rule name starts with none of the prefixes in `without`."""
-    prefixes = tuple(without)
-    return [c for c in commands if not (c.name and c.name.startswith(prefixes))]
+    """The commands whose rule name starts with none of the prefixes in `without`. Raises TileError for a prefix of no
+    rule: it is misspelt.
+    """
+    found, prefixes = list(commands), tuple(without)
+    for prefix in prefixes:
+        if not any(c.name and c.name.startswith(prefix) for c in found):
+            hint = "the names stand in egraph/rules; --explain lists the rules that matched"
+            raise TileError(f"no rule has a name that starts with {prefix!r}", hint=hint)
+    return [c for c in found if not (c.name and c.name.startswith(prefixes))]

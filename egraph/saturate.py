@@ -162,8 +162,8 @@ def engine_for(
     """
     extra: list[Command] = [c for path in rules for c in read_file(Path(path))]
     key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
-    commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *own_rules()]
-    commands = select([*commands, *extra], without)
+    rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
+    commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
         operations = vocabulary.everything()
     found = _ENGINES.get(key)

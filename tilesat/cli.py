@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tilesat.failures import describe, is_usage, user_errors
+from tilesat.grid import Grid, as_grid
 from tilesat.short_lived import short_lived
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -132,9 +133,11 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
 
 
-def _grid(text: str) -> tuple[int, int, int]:
+def _grid(text: str) -> Grid:
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+    if not all(part.isdecimal() for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not X[,Y[,Z]] of positive numbers")
-    x, y, z = [*(int(part) for part in parts), 1, 1][:3]
-    return x, y, z
+    try:
+        return as_grid([int(part) for part in parts])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

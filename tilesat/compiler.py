@@ -38,6 +38,8 @@ def compile(
     if cutile.is_kernel(source):
         with timed(seconds, "export"):
             source = cutile.export(source, signature, target)
+    elif signature is not None:
+        raise cutile.no_kernel("the program")
     module = read(source, seconds)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
     return compile_module(module, find_entry(module, entry), [target], options, seconds)[0]

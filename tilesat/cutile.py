@@ -55,6 +55,12 @@ def names_kernel(path: Path) -> bool:
     return re.search(r"\.py:\w+$", str(path)) is not None
 
 
+def no_kernel(what: str) -> TileError:
+    """The error for a signature that is given with something else."""
+    message = f"{what} is not a cuTile kernel, so it takes no signature"
+    return TileError(message, hint="leave the signature out, or name a kernel as MODULE.py:KERNEL")
+
+
 def export(kernel: Any, signature: Any, target: str) -> bytes:
     """Bytecode of a cuTile kernel. signature: a SPEC, a list of cuTile's constraints, or a KernelSignature.
 

@@ -12,9 +12,8 @@ from ir.core import TileError
 from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import FloatType, IntType, PointerType, TileType
+from tilesat.grid import Grid
 from tilesat.spec import Argument, Array, numpy_type
-
-Grid = tuple[int, int, int]
 
 NARROW_FLOAT_TOLERANCE = 2e-3
 """f16 products summed in f32 over K <= 512 in another order, then perhaps rounded to f16 (4.9e-4 a rounding)."""
@@ -22,15 +21,6 @@ BF16_TOLERANCE = 1.6e-2
 """The same with 8 bits of mantissa: 2^-8 = 3.9e-3 a rounding."""
 FLOAT_TOLERANCE = 1e-5
 """f32: exp and division to a few ulps (6e-8) over rows of up to some thousand elements."""
-
-
-def as_grid(grid: int | Sequence[int]) -> Grid:
-    """One to three positive extents in tile blocks. Raises ValueError otherwise."""
-    extents = (grid,) if isinstance(grid, int) else tuple(int(extent) for extent in grid)
-    if not 1 <= len(extents) <= 3 or min(extents) < 1:
-        raise ValueError(f"grid must be one to three positive extents in tile blocks, not {grid}")
-    x, y, z = (*extents, 1, 1)[:3]
-    return x, y, z
 
 
 def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -> list[Argument]:

@@ -81,8 +81,9 @@ class Kernel:
         where there is no GPU, one of another architecture, or one that refuses.
         """
         from tilesat import execution
+        from tilesat.grid import as_grid
 
-        blocks = execution.as_grid(grid)
+        blocks = as_grid(grid)
         values = execution.check_arguments(self.entry, args)
         if on == "ref":
             execution.interpret(self.module, self.entry, blocks, values)

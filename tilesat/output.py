@@ -13,23 +13,26 @@ def write_file(path: Path, content: str | bytes) -> None:
 
     Makes missing parent folders. Raises OSError when the folder cannot be written.
     """
+    try:
+        _replace(path, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)  # the user named this file, not the temporary one
+        raise
+
+
+def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
+            out.write(content)
         os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes files private; a result is an ordinary file
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-
-
-def write_all(files: dict[Path, str | bytes]) -> None:
-    """Write several files, each whole; call it only once every content is known."""
-    for path, content in files.items():
-        write_file(path, content)
 
 
 def _umask() -> int:

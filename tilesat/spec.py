@@ -111,6 +111,10 @@ def parse(text: str, position: int = 0) -> Spec:
         if not option.isdecimal():
             raise SpecError(f"{text}: the seed must be a number, not {option!r}")
         seed = int(option)
+    elif contents == "full" and not option:
+        raise SpecError(f"{text}: full needs a number, as in full:2.5")
+    elif contents != "full" and option:
+        raise SpecError(f"{text}: {contents} takes nothing behind a colon")
     return Spec(text, dtype, shape, contents, option, seed)
 
 

@@ -37,6 +37,12 @@ def test_user_rules(program, tmp_path):
     assert saturate(program, rules=[path], without=["mine/"]).report.matches("mine/") == 0
 
 
+def test_misspelt_prefix_of_rules_to_leave_out(program):
+    with pytest.raises(TileError, match="no rule has a name that starts with 'sink-ngef'") as caught:
+        saturate(program, without=["sink-negf", "sink-ngef"])
+    assert "egraph/rules" in caught.value.hint
+
+
 def test_bad_user_rules(program, tmp_path):
     path = tmp_path / "mine.egg"
     path.write_text('\n\n(rewrite (addf x y r) x :ruleset algebra :name "mine/wrong")\n')

@@ -14,7 +14,8 @@ import tilesat
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.tilesat.example_cases import EXAMPLES, QUICK, RAGGED, Case, gemm
-from tilesat.execution import as_grid, check_arguments, largest_error, launch_arguments
+from tilesat.execution import check_arguments, largest_error, launch_arguments
+from tilesat.grid import as_grid
 from tilesat.kernel import Kernel
 
 BYTECODE = Path(__file__).resolve().parents[1] / "data" / "bytecode"

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tilesat
 from runtime import cuda
 from tests.runtime.fake_driver import FakeDriver
+from tilesat import TileError
 from tilesat.cli import STAGES, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +32,7 @@ VECADD_RUN = ["run", VECADD, "--grid", "3", *VECADD_ARGUMENTS, "--arg", "i32=300
         ["compile", VECADD, "--extractor", "best"],
         ["run", VECADD, "--grid", "0"],
         ["run", VECADD, "--grid", "1,2,3,4"],
+        ["run", VECADD, "--grid", "2147483648"],
         ["run", VECADD],
         ["run", VECADD, "--grid", "1", "--on", "tpu"],
     ],
@@ -149,6 +152,22 @@ def test_bad_rule_file_is_located(tmp_path: Path, capsys: pytest.CaptureFixture[
     rules.write_text('(rewrite (addf a b) (addf b\n :ruleset algebra :name "mine/flip")\n')
     assert main(["compile", VECADD, "--rules", str(rules)]) == 1
     assert str(rules) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("prefix", ["", "load/"])
+def test_rules_that_everything_needs_left_out(prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What loads a program is no rule: a kernel that nothing places is refused at its place."""
+    assert main(["compile", VECADD, "--without", prefix]) == 1
+    assert capsys.readouterr().err.startswith(f"{VECADD}:6:3: error: no lowering for sm_80")
+
+
+def test_signature_for_what_is_no_cutile_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", VECADD, "--sig", "i32"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"tilesat: error: {VECADD} is not a cuTile kernel, so it takes no signature")
+    assert "hint: leave the signature out" in err
+    with pytest.raises(TileError, match="the program is not a cuTile kernel"):
+        tilesat.compile(VECADD, signature="i32")
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -9,7 +9,8 @@ import pytest
 from ir.core import Block, Location, Region, TileError
 from ir.dialects.cuda_tile import Entry
 from ir.types import BF16, F16, F32, I32, PointerType, TileType
-from tilesat.execution import as_grid, check_arguments, compare, largest_error, simulate
+from tilesat.execution import check_arguments, compare, largest_error, simulate
+from tilesat.grid import as_grid
 
 
 def entry() -> Entry:
@@ -75,6 +76,9 @@ def test_grid_has_one_to_three_positive_extents() -> None:
     for bad in (0, (1, 2, 3, 4), (), (2, -1)):
         with pytest.raises(ValueError, match="grid"):
             as_grid(bad)
+    assert as_grid((2**31 - 1, 65535, 65535))[0] == 2**31 - 1
+    with pytest.raises(ValueError, match="65536 tile blocks along y, a launch at most 65535"):
+        as_grid((1, 65536))
 
 
 def test_error_is_absolute_near_zero_and_relative_beyond_one() -> None:

@@ -31,6 +31,14 @@ def test_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path, m
     assert os.listdir(tmp_path) == ["k.ptx"]
 
 
+def test_folder_that_cannot_be_written_is_told_by_the_name_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        write_file(tmp_path, "text")
+    assert caught.value.filename == str(tmp_path)
+    assert os.listdir(tmp_path.parent).count(tmp_path.name) == 1
+    assert not [name for name in os.listdir(tmp_path.parent) if name.startswith(f".{tmp_path.name}.")]
+
+
 def test_written_file_is_readable_by_others_as_the_umask_says(tmp_path: Path) -> None:
     old = os.umask(0o022)
     try:

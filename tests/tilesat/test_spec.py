@@ -60,6 +60,8 @@ def test_file(tmp_path: Path) -> None:
         ("i32=many", "'many' is no number"),
         ("i32=99999999999", "does not fit in 32 bits"),
         ("f32[4]=full:x", "could not convert"),
+        ("f32[4]=full", "full needs a number, as in full:2.5"),
+        ("f32[4]=zeros:1", "zeros takes nothing behind a colon"),
         ("@no/such.npy", "No such file"),
     ],
 )

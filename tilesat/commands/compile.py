@@ -52,6 +52,8 @@ def _source(arguments: argparse.Namespace) -> tuple[Path | bytes, str]:
     if cutile.names_kernel(arguments.file):
         kernel = cutile.load_kernel(arguments.file)
         return cutile.export(kernel, arguments.sig, arguments.target.split(",")[0]), str(arguments.file)
+    if arguments.sig is not None:
+        raise cutile.no_kernel(str(arguments.file))
     return inputs.source(arguments.file)
 
 
