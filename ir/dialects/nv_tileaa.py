@@ -337,6 +337,40 @@ def _verify_shapes(op: Op, pointer: Type, values: tuple[Any, ...]) -> None:
             op.fail("{} does not have the shape of the pointers, {}", value.type, pointer)
 
 
+@op("nv_tileaa.atomic")
+class Atomic(Op):
+    """Each element behind the pointers updated in one step where `mask` is true, after `token`; the old elements.
+
+    `mode` is a mode of atomic_rmw_tko with one value, or cas with the value to compare with and the new one.
+    """
+
+    ptr = Operand(_is_pointer)
+    values = Variadic()
+    mask = OptionalOperand(_is_mask)
+    token = Operand(_is_token)
+    mode = Attr(str)
+    order = Attr(str)
+    scope = Attr(str)
+    result = Result()
+    result_token = Result(_is_token)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """One shape."""
+        _verify_shapes(self, self.ptr.type, (self.result, *self.values, self.mask))
+
+
+@op("nv_tileaa.assert")
+class Assert(Op):
+    """The launch ends with a message where an element of `condition` is false."""
+
+    condition = Operand(_is_mask)
+    message = Attr(str)
+
+    effect = WRITE
+
+
 # --- tiles
 
 

@@ -91,7 +91,7 @@ class _Converter:
     def elementwise(self, op: Op, b: Builder) -> list[Value]:
         """The scalar op of the next level, on tensors."""
         if not isinstance(op, ct.TileOp) or not op.lowers_to:
-            raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
+            raise _formless(op)
         operands = self.of(op.operands)
         kind = self.types(op)[0]
         if isinstance(op, ct.NegI):  # arith has no integer negation
@@ -170,13 +170,13 @@ class _Converter:
         """Continue and yield give their region's values; only where they are that region's own end."""
         parent = op.parent.parent_op if op.parent else None
         if isinstance(op, ct.Continue) and not isinstance(parent, ct.For):
-            raise UnsupportedError(f"'{op.name}' inside an if is not supported yet", op.location, "use select")
+            raise _formless(op, " inside an if")
         b.add(scf.Yield, *self.of(op.operands), types=())
         return []
 
     def finish(self, op: ct.Return, b: Builder) -> list[Value]:
         if b.block is not self.body:
-            raise UnsupportedError(f"'{op.name}' inside an if is not supported yet", op.location, "guard the stores")
+            raise _formless(op, " inside an if")
         b.add(nv_tileaa.Return, types=())
         return []
 
@@ -222,6 +222,21 @@ class _Converter:
         made = b.add(nv_tileaa.Store, *operands, types=self.types(op), segments=(1, 1, len(mask), 1), **_ordering(op))
         return made.results
 
+    def atomic(self, op: ct.AtomicRMW | ct.AtomicCAS, b: Builder) -> list[Value]:
+        values = [op.arg] if isinstance(op, ct.AtomicRMW) else [op.cmp, op.val]
+        mask = [] if op.mask is None else [op.mask]
+        operands = [*self.of([op.pointers, *values, *mask]), self.token(op.token)]
+        mode = op.mode.text if isinstance(op, ct.AtomicRMW) else "cas"
+        made = b.add(
+            nv_tileaa.Atomic, *operands, types=self.types(op), segments=(1, len(values), len(mask), 1), mode=mode,
+            **_ordering(op),
+        )  # fmt: skip
+        return made.results
+
+    def check(self, op: ct.Assert, b: Builder) -> list[Value]:
+        b.add(nv_tileaa.Assert, self.values[op.condition], types=(), message=op.message)
+        return []
+
     # --- part C: matrix products and reductions
 
     def product(self, op: ct.MmaF, b: Builder) -> list[Value]:
@@ -248,7 +263,15 @@ class _Converter:
         return made.results
 
 
-def _ordering(op: ct.LoadView | ct.StoreView | ct.LoadPtr | ct.StorePtr) -> dict[str, Any]:
+def _formless(op: Op, where: str = "") -> UnsupportedError:
+    message = f"'{op.name}'{where} has no form at level nv_tileaa"
+    return UnsupportedError(message, op.location, "see the levels below it, or the e-graph")
+
+
+Access = ct.LoadView | ct.StoreView | ct.LoadPtr | ct.StorePtr | ct.AtomicRMW | ct.AtomicCAS
+
+
+def _ordering(op: Access) -> dict[str, Any]:
     """Memory order and scope, in words."""
     scope = {} if op.scope is None else {"scope": op.scope.text}
     return {"order": op.order.text, **scope}
@@ -291,6 +314,9 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.StoreView: _Converter.store_view,
     ct.LoadPtr: _Converter.load_ptr,
     ct.StorePtr: _Converter.store_ptr,
+    ct.AtomicRMW: _Converter.atomic,
+    ct.AtomicCAS: _Converter.atomic,
+    ct.Assert: _Converter.check,
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
     **dict.fromkeys((ct.MmaFScaled, ct.Pack, ct.Unpack), _Converter.by_others),

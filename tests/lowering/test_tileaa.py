@@ -118,10 +118,29 @@ def test_integer_negation_is_a_subtraction_from_zero() -> None:
     assert [op.value.item for op in ops(func, nv_tileaa.ConstantTensor)] == [0]
 
 
+def test_atomic_updates_and_assertions() -> None:
+    func = kernel("""
+    %i = iota : tile<16xi32>
+    %b = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+    %q = broadcast %b : tile<1xptr<f32>> -> tile<16xptr<f32>>
+    %x = constant <f32: 1.0> : tile<16xf32>
+    %old, %t = atomic_rmw_tko relaxed device %q, addf, %x : tile<16xptr<f32>>, tile<16xf32> -> tile<16xf32>, token
+    %was, %u = atomic_cas_tko acq_rel sys %q, %old, %x token = %t
+      : tile<16xptr<f32>>, tile<16xf32> -> tile<16xf32>, token
+    %c = cmpi less_than %i, %i, signed : tile<16xi32> -> tile<16xi1>
+    assert %c, "no" : tile<16xi1>
+    """)
+    verify(func)
+    update, swap = ops(func, nv_tileaa.Atomic)
+    assert (update.mode, update.order, update.scope) == ("addf", "relaxed", "device")
+    assert (swap.mode, len(swap.values)) == ("cas", 2)
+    assert swap.token is update.result_token
+    assert ops(func, nv_tileaa.Assert)[0].message == "no"
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        'assert %c, "no" : tile<i1>',
         "loop {\n      break\n    }",
         "if %c {\n      return\n    }",
     ],
