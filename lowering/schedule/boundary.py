@@ -67,8 +67,7 @@ class Boundary:
         self.spine = {each for plan in plans for each in (plan.loop, *enclosing(plan.loop))}
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
-        bounds = [v for each in self.spine for v in each.operands[: 3 if isinstance(each, scf.For) else 1]]
-        self.need([*bounds, *(v for plan in plans for v in plan.inputs())])
+        self.need([*(v for each in self.spine for v in control(each)), *(v for plan in plans for v in plan.inputs())])
 
     def need(self, values: list[Value]) -> None:
         """Add values and what they are made of."""
@@ -84,11 +83,12 @@ class Boundary:
         owner = value.owner
         if isinstance(owner, Block):
             loop = owner.parent_op
-            if not isinstance(loop, scf.For) or value.index == 0:
+            if not isinstance(loop, scf.For | scf.While) or value not in carried(loop):
                 return []
-            return [loop.init[value.index - 1], owner.terminator.operands[value.index - 1]]
-        if isinstance(owner, scf.For) and owner in self.spine:
-            return [owner.body.block.args[1 + value.index]]
+            place = carried(loop).index(value)
+            return [loop.init[place], left(loop)[place]]
+        if isinstance(owner, scf.For | scf.While) and owner in self.spine:
+            return [carried(owner)[value.index]]
         if owner in self.spine:
             return [region.block.terminator.operands[value.index] for region in owner.regions]
         self.ways[value] = way = self.way(owner, value)
@@ -124,6 +124,27 @@ class Boundary:
                 if op in self.spine or any(self.ways.get(r) is Way.HANDED for r in op.results):
                     return False
         return None not in self.ways.values()
+
+
+def control(op: scf.For | scf.While | scf.If) -> list[Value]:
+    """What decides how often a loop runs, or which side of a branch."""
+    match op:
+        case scf.For():
+            return [op.lower, op.upper, op.step]
+        case scf.While():
+            return op.body.block.terminator.operands[:1]
+        case _:
+            return [op.condition]
+
+
+def carried(loop: scf.For | scf.While) -> list[Value]:
+    """The values that a loop carries, as arguments of its body."""
+    return loop.body.block.args[1:] if isinstance(loop, scf.For) else loop.body.block.args
+
+
+def left(loop: scf.For | scf.While) -> list[Value]:
+    """What an iteration leaves of them."""
+    return loop.body.block.terminator.operands[1 if isinstance(loop, scf.While) else 0 :]
 
 
 def early(ops: Sequence[Op]) -> set[Op]:

@@ -100,7 +100,6 @@ class Scheduler:
         self.rewriter = rewriter
         self.agents = agents
         self.depth = 0
-        self.uncounted = False  # in a loop without a count
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
     def run(self, ops: list[Op], b: Builder) -> None:
@@ -209,7 +208,7 @@ class Scheduler:
     def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> Plan | None:
         """A producer for these copies of a loop, None where there is none."""
         stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES and not self.uncounted else None
+        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES else None
 
     def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
         """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
@@ -245,15 +244,13 @@ class Scheduler:
         self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
 
     def endless(self, op: scf.While, b: Builder) -> None:
-        """A loop without a count: what it copies is waited for at once, and no producer runs ahead of it."""
+        """A loop without a count: what it copies itself is waited for at once."""
         inner = Block([a.type for a in op.body.block.args])
         self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
         inside = Builder(inner, op.location)
         if any(isinstance(each, nv_tileas.TiledCopy) for each in op.body.block.ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
-        outside, self.uncounted = self.uncounted, True
         self.inner(op.body.block.ops, inside)
-        self.uncounted = outside
         b.location = op.location
         inits = self.values(list(op.init))
         made = b.add(

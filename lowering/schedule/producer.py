@@ -59,6 +59,8 @@ class Producer:
             b.location = op.location
             if isinstance(op, scf.For) and op in self.boundary.spine:
                 self.loop(op, b)
+            elif isinstance(op, scf.While) and op in self.boundary.spine:
+                self.endless(op, b)
             elif isinstance(op, scf.If) and op in self.boundary.spine:
                 self.branch(op, b)
             elif op in self.last:
@@ -104,6 +106,22 @@ class Producer:
         self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
         if job:
             self.loops.append((made, 3 + len(kept)))
+
+    def endless(self, op: scf.While, b: Builder) -> None:
+        """A loop without a count: the producer, too, comes to know whether it goes on."""
+        body = op.body.block
+        kept = [i for i, argument in enumerate(body.args) if argument in self.boundary.needed]
+        inits = self.known([op.init[i] for i in kept])
+        types = [v.type for v in inits]
+        inner = Block(types)
+        self.values.update(zip([body.args[i] for i in kept], inner.args, strict=True))
+        inside = Builder(inner, op.location)
+        self.block(body.ops[:-1], inside)
+        again, *ends = self.known([body.terminator.operands[i] for i in (0, *(1 + i for i in kept))])
+        inside.add(scf.Condition, again, *ends, types=(), segments=(1, len(ends)))
+        b.location = op.location
+        made = b.add(scf.While, *inits, types=types, segments=(len(inits),), regions=[Region([inner])])
+        self.values.update(zip([op.results[i] for i in kept], made.results, strict=True))
 
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch, with the results that are needed."""

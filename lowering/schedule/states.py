@@ -8,11 +8,13 @@ from ir.core import Block, Op, Value
 from ir.dialects import arith, scf
 from ir.types import I32
 
+LOOPS = (scf.For, scf.While)
 
-def enclosing(op: Op) -> Iterator[scf.For | scf.If]:
+
+def enclosing(op: Op) -> Iterator[scf.For | scf.While | scf.If]:
     """The loops and branches around an op, innermost first."""
     above = op.parent.parent_op if op.parent else None
-    while isinstance(above, scf.For | scf.If):
+    while isinstance(above, scf.For | scf.While | scf.If):
         yield above
         above = above.parent.parent_op if above.parent else None
 
@@ -24,11 +26,12 @@ def thread(op: Op, slots: Sequence[int], outs: Sequence[Value]) -> None:
     are what a run leaves. What no loop repeats needs no state.
     """
     around = list(enclosing(op))
-    while around and not isinstance(around[-1], scf.For):
+    while around and not isinstance(around[-1], LOOPS):
         around.pop()
     entering = [[op.operands[slot] for slot in slots]]
     for each in reversed(around):
-        carried = [_argument(each, value) for value in entering[-1]] if isinstance(each, scf.For) else entering[-1]
+        loop = not isinstance(each, scf.If)
+        carried = [_argument(each, value) for value in entering[-1]] if loop else entering[-1]
         entering.append(carried)
     for slot, value in zip(slots, entering.pop(), strict=True):
         op.operands[slot] = value
@@ -44,7 +47,7 @@ def thread(op: Op, slots: Sequence[int], outs: Sequence[Value]) -> None:
 def alternate(op: Op, slot: int, one: Value) -> None:
     """The parity that `op` takes as operand `slot` flips from one run to the next."""
     block = op.parent
-    if block is None or not any(isinstance(each, scf.For) for each in enclosing(op)):
+    if block is None or not any(isinstance(each, LOOPS) for each in enclosing(op)):
         return
     flipped = arith.XOrI((op.operands[slot], one), (I32,), location=op.location)
     block.ops.insert(block.ops.index(op) + 1, flipped)
@@ -53,12 +56,12 @@ def alternate(op: Op, slot: int, one: Value) -> None:
     flipped.operands[0] = op.operands[slot]
 
 
-def _argument(loop: scf.For, value: Value) -> Value:
+def _argument(loop: Op, value: Value) -> Value:
     """A further value that a loop carries, `value` at first."""
-    block = loop.body.block
+    block = loop.regions[0].block
     block.args.append(Value(value.type, block, len(block.args)))
     loop.operands.append(value)
-    loop.segments = (*loop.segments[:3], loop.segments[3] + 1)
+    loop.segments = (*loop.segments[:-1], loop.segments[-1] + 1)
     return block.args[-1]
 
 
@@ -66,7 +69,7 @@ def _yield(block: Block, values: Sequence[Value]) -> None:
     """Further values at a block's end."""
     end = block.terminator
     end.operands += values
-    end.segments = (len(end.operands),)
+    end.segments = (*end.segments[:-1], end.segments[-1] + len(values))
 
 
 def _result(op: Op, like: Value) -> Value:

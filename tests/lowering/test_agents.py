@@ -54,6 +54,7 @@ CROSSING = {
     "agents-persistent-table": (0, 0),
     "agents-persistent-ordered": (1, 0),
     "agents-work-queue": (1, 0),
+    "agents-endless-queue": (1, 0),
     "agents-acquired": (2, 0),
     "agents-in-a-branch": (0, 1),
     "agents-two-loops": (0, 0),

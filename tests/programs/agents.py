@@ -280,6 +280,20 @@ def work_queue(p: Product) -> None:
         p.w.store(p.product(row), p.d, row, 0)
 
 
+def endless_queue(p: Product) -> None:
+    """The same until a row beyond the last is drawn: only the consumers know when that is."""
+    w = p.w
+
+    def body(values: list[Tile]) -> list[Tile]:
+        drawn, token = w.update(w.table[w.i32(0)], w.i32(1), mode="add", token=values[0])
+        w.branch(drawn < 8, list, lambda: w.leave(ct.Break, token))
+        row = drawn.rem(5)
+        w.store(p.product(row, row), p.d, row, 0)
+        return [token]
+
+    w.endless([w.token], body)
+
+
 def acquired(p: Product) -> None:
     """Row and steps by an acquiring load and a weak one behind it: neither may be made early, nor twice."""
     more = {"order": ct.MemoryOrder.ACQUIRE, "scope": ct.Scope.DEVICE}
@@ -447,6 +461,13 @@ agents("agents-persistent-ordered", persistent_ordered, lambda a, b, d, t, s: ro
 agents(
     "agents-work-queue", work_queue,
     lambda a, b, d, t, s: {**fill(d, range(5), [x @ b for x in a]), "table": np.r_[t[0] + 6, t[1:]]},
+)  # fmt: skip
+agents(
+    "agents-endless-queue", endless_queue,
+    lambda a, b, d, t, s: {
+        **fill(d, *zip(*((r % 5, a[r % 5][:, : K * (r % 5)] @ b[: K * (r % 5)]) for r in range(t[0], 8)), strict=True)),
+        "table": np.r_[8 + 2, t[1:]],
+    },
 )  # fmt: skip
 agents(
     "agents-acquired", acquired,
