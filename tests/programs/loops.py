@@ -119,6 +119,39 @@ add(Program(
 ))  # fmt: skip
 
 
+def drawn(persistent: bool) -> str:
+    """Products whose rows a ticket says, one each tile block or in a loop until none is left; loads come after it."""
+    w = Writer("drawn", ticket="ptr<i32>", a="ptr<f16>", b="ptr<f16>", y="ptr<f32>", m="i32", k="i32")
+    w.promise(a=16, b=16, y=16, m=64, k=16)
+    a, b = w.view(w.a, [w.m, w.k], [w.k, 1], [64, 32]), w.view(w.b, [w.k, 64], [64, 1], [32, 64])
+    y = w.view(w.y, [w.m, 64], [64, 1], [64, 64])
+
+    def product(at: Tile, token: Tile) -> Tile:
+        with w.loop(0, (w.k + 31).div(32), carried=[w.const(0.0, "f32", 64, 64)]) as loop:
+            parts = w.load(a, at, loop.counter, token=token), w.load(b, loop.counter, 0, token=token)
+            loop.values = [w.dot(*parts, loop.values[0])]
+        return w.store(loop.values[0], y, at, 0, token=token)
+
+    def draw(values: list[Tile]) -> list[Tile]:
+        at, token = w.update(w.ticket, w.const(1, "i32"), mode="add", order="acq_rel", token=values[0])
+        if persistent:
+            w.branch(at * 64 >= w.m, lambda: w.leave(ct.Break, token), list)
+        return [product(at, token)]
+
+    _ = w.endless([w.token], draw) if persistent else draw([w.token])
+    return w.text()
+
+
+for persistent in (False, True):
+    add(Program(
+        f"loop-drawn-{'persistent' if persistent else 'once'}", lambda persistent=persistent: drawn(persistent),
+        lambda: [np.zeros(1, np.int32), random((192, 80), "f16", 1), random((80, 64), "f16", 2),
+                 random((192, 64), "f32", 3), 192, 80],
+        (2,) if persistent else (3,),
+        lambda ticket, a, b, y, m, k: {3: a.astype(np.float64) @ b.astype(np.float64)}, 5e-3,
+    ))  # fmt: skip
+
+
 def groups() -> str:
     """Tiles of several arrays by one flat number, as in a grouped product: an endless loop in a counted one."""
     w = Writer("groups", x="ptr<f32>", sizes="ptr<i32>", y="ptr<f32>")
