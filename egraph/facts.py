@@ -110,8 +110,13 @@ than any access asks for."""
 _FLOATS = {F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23), F64: (11, 52)}
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
-WIDENING = {(a, b) for (a, x), (b, y) in itertools.permutations(_FLOATS.items(), 2) if x[0] <= y[0] and x[1] <= y[1]}
-"""Pairs where the second format holds every value of the first."""
+WIDENING = {
+    (a, b) for (a, x), (b, y) in itertools.permutations(_FLOATS.items(), 2)
+    if x[0] <= y[0] and x[1] <= y[1] and a != F8E5M2
+}  # fmt: skip
+"""Pairs where the second format holds every value of the first, and a conversion back gives it back. The infinities of
+f8E5M2 come back as its largest numbers: conversions to f8 saturate.
+"""
 
 ONE, MINUS_ONE, ZERO, MINUS_ZERO = 1, -1, 0, -2
 

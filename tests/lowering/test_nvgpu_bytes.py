@@ -110,3 +110,9 @@ def test_scales_are_the_exponent_of_f32() -> None:
     for rounding, got in zip((Rounding.ZERO, Rounding.POSITIVE_INF), elementwise([F32], cases, [x]), strict=True):
         wanted = convert_float(x, F8E8M0FNU, rounding)
         assert (got.view(np.uint8) == wanted.view(np.uint8)).all(), rounding
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_negation_flips_the_sign(kind) -> None:
+    (got,) = elementwise([kind], [one(arith.NegF, kind)], [CODES.view(KINDS[kind])])
+    assert (got.view(np.uint8) == CODES ^ 0x80).all()

@@ -27,6 +27,7 @@ def chain(
     tile: int = TILE,
     size: int = SIZE,
     aligned: bool = True,
+    data: list[Any] | None = None,
 ) -> None:
     """out[i] = body(inputs[i]...); `expected` the same in NumPy."""
 
@@ -41,7 +42,7 @@ def chain(
         return w.text()
 
     def arguments() -> list[Any]:
-        inputs = [random((size,), kind, i) for i, kind in enumerate(kinds)]
+        inputs = data or [random((size,), kind, i) for i, kind in enumerate(kinds)]
         return [*inputs, random((size,), out, 99), size]
 
     def numpy_says(*given: Any) -> dict[int, Any]:
@@ -183,6 +184,7 @@ for eight, scale in SCALED.items():
     for integer in ("i8", "i32"):
         chain(f"{integer}-to-{eight}", [integer], eight, lambda a, t=eight: a.to(t), tolerance=0.0)
         chain(f"{eight}-to-{integer}", [eight], integer, lambda a, t=integer: a.to(t), np.trunc, tolerance=0.0)
+    chain(f"{eight}-negated", ["f32"], eight, lambda a, t=eight: (-a).to(t), tolerance=0.0)
     chain(f"{eight}-constant", [eight, "i1"], eight, lambda a, p: p.where(a, 1.5), lambda a, p: np.where(p, a, 1.5))
     chain(f"{eight}-odd", ["f32"], eight, lambda a, t=eight: a.to(t), tile=2, size=7, aligned=False, tolerance=0.0)
 for floating in ("f32", "f16", "bf16", "f64"):
@@ -331,6 +333,16 @@ chain("tile-two", ["f16"] * 2, "f16", lambda a, b: a + b, lambda a, b: a + b, ti
 chain("tile-32-i1", ["i1"] * 2, "i1", lambda a, b: a & b, lambda a, b: a & b, tile=32, size=70)
 chain("tile-8192", ["f32"] * 2, "f32", lambda a, b: a + b, lambda a, b: a + b, tile=8192, size=10001)
 chain("unaligned", ["f16"] * 2, "f16", lambda a, b: a + b, lambda a, b: a + b, aligned=False)
+
+
+for middle in ("f32", "f16"):
+    # every code: NaNs stay, infinities come back as the largest numbers
+    for eight in SCALED:
+        codes = np.arange(SIZE, dtype=np.uint8).view(DTYPES[eight])
+        chain(
+            f"{eight}-there-and-back-{middle}", [eight], eight, lambda a, m=middle, t=eight: a.to(m).to(t), tolerance=0.0,
+            data=[codes],
+        )  # fmt: skip
 
 
 def packing(name: str, kind: str, unpack: bool, looped: int = 1) -> None:

@@ -348,6 +348,8 @@ def negate(e: Emitter, op: Op, x: Value) -> Value:
         return inner.operands[0]
     if x.type == TF32:
         return bitcast(e, e.value(llvm.FNeg, F32, as_f32(e, x)), TF32)
+    if x.type in BYTES:  # no instruction, and none in Tile IR; rules move a negation behind a conversion
+        return bitcast(e, ints.xor(e, bitcast(e, x, I8), e.constant(I8, -128)), x.type)
     return e.value(llvm.FNeg, x.type, x)
 
 
