@@ -340,8 +340,8 @@ for middle in ("f32", "f16"):
     for eight in SCALED:
         codes = np.arange(SIZE, dtype=np.uint8).view(DTYPES[eight])
         chain(
-            f"{eight}-there-and-back-{middle}", [eight], eight, lambda a, m=middle, t=eight: a.to(m).to(t), tolerance=0.0,
-            data=[codes],
+            f"{eight}-there-and-back-{middle}", [eight], eight, lambda a, m=middle, t=eight: a.to(m).to(t),
+            tolerance=0.0, data=[codes],
         )  # fmt: skip
 
 
