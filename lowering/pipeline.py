@@ -14,10 +14,9 @@ from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
-from ir.text import print_generic, print_text
 from ir.types import PointerType, TileType
 from lowering import ptx
-from lowering.convert import cuda_tile_to_tileaa, nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import schedule
@@ -127,16 +126,34 @@ def lower(
         text = ptx.emit(low)
     manifest = manifest_of(entry, threads, scheduled)
     stages: dict[str, Callable[[], str]] = {
-        "cuda_tile": lambda: print_text(module),
-        "nv_tileaa": lambda: print_generic(cuda_tile_to_tileaa.convert(entry)),
+        "cuda_tile": lambda: _as_text(module),
+        "nv_tileaa": lambda: _logical(entry),
         "egraph": lambda: str(saturated.report),
-        "nv_tileas": lambda: print_generic(scheduled),
-        "nvgpu": lambda: print_generic(threads),
-        "nvvm": lambda: print_generic(low),
+        "nv_tileas": lambda: _generic(scheduled),
+        "nvgpu": lambda: _generic(threads),
+        "nvvm": lambda: _generic(low),
         "ptx": lambda: text,
     }
     modules: dict[str, Op] = {"nv_tileas": scheduled, "nvgpu": threads, "nvvm": low}
     return Compiled(text, manifest, stages, selection, modules, clock.seconds)
+
+
+def _as_text(module: ct.Module) -> str:
+    from ir.text import print_text  # printers, like what they print, are for those who ask
+
+    return print_text(module)
+
+
+def _logical(entry: ct.Entry) -> str:
+    from lowering.convert.cuda_tile_to_tileaa import convert
+
+    return _generic(convert(entry))
+
+
+def _generic(op: Op) -> str:
+    from ir.text import print_generic
+
+    return print_generic(op)
 
 
 def check_parameters(entry: ct.Entry) -> None:

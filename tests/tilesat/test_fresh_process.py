@@ -10,40 +10,55 @@ from pathlib import Path
 
 import pytest
 
+from ir.bytecode import write_bytecode
+from ir.load import load
 from tilesat.short_lived import short_lived
 
 ROOT = Path(__file__).parent.parent.parent
+GEMM = ROOT / "examples" / "gemm.mlir"
 COMPILE = """
 import os, sys
 os.environ.pop("OPENBLAS_NUM_THREADS", None)
 from tilesat.cli import main
-assert main(["compile", "examples/gemm.mlir", "--target", "sm_90a", "-o", sys.argv[1]]) == 0
+assert main(["compile", sys.argv[1], "--target", "sm_90a", "-o", sys.argv[2]]) == 0
 print(*sorted(sys.modules))
 print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1)
 """
 
 UNUSED = (
     "black", "cuda", "difflib", "graphviz", "highspy", "ml_dtypes", "numpy.random", "egraph.soundness",
-    "extract.program", "extract.solver", "extract.treewidth", "ir.bytecode", "ir.interpreter", "lowering.explain",
-    "runtime", "tilesat.execution", "viz",
+    "extract.program", "extract.solver", "extract.treewidth", "ir.bytecode", "ir.interpreter",
+    "lowering.convert.cuda_tile_to_tileaa", "lowering.explain", "runtime", "tilesat.execution", "viz",
 )  # fmt: skip
 """The solver, other readers, pictures, everything that runs programs."""
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], int]:
+def after_compiling(source: Path, out: Path) -> tuple[set[str], int]:
     """Modules and threads at the end of a compilation."""
-    out = tmp_path_factory.mktemp("fresh") / "gemm.ptx"
-    command = [sys.executable, "-c", COMPILE, str(out)]
+    command = [sys.executable, "-c", COMPILE, str(source), str(out)]
     modules, threads = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     assert ".entry gemm" in out.read_text()
     return set(modules.split()), int(threads)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], int]:
+    """The same for a program in text."""
+    return after_compiling(GEMM, tmp_path_factory.mktemp("fresh") / "gemm.ptx")
 
 
 @pytest.mark.parametrize("module", UNUSED)
 def test_not_loaded(module: str, loaded: tuple[set[str], int]) -> None:
     assert {"numpy", "lowering.pipeline", "extract.greedy"} <= loaded[0]
     assert module not in loaded[0]
+
+
+def test_bytecode_loads_no_reader_of_text(tmp_path: Path) -> None:
+    source = tmp_path / "gemm.tileirbc"
+    source.write_bytes(write_bytecode(load(GEMM)))
+    modules, _ = after_compiling(source, tmp_path / "gemm.ptx")
+    assert "ir.bytecode.reader" in modules
+    assert "ir.text" not in modules
 
 
 def test_no_threads_for_matrices(loaded: tuple[set[str], int]) -> None:
