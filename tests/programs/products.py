@@ -222,6 +222,15 @@ matmul(
 )
 
 
+LEFT, BIAS = random((64, 32), "f16", 8), random((64, 64), "f32", 9)
+matmul(
+    "matmul-literals", (64, 64, 32), (64, 64, 32),
+    prologue=lambda t: t if t is MARK else t + t.writer.const(LEFT, "f16", 64, 32),
+    epilogue=lambda t: t if t is MARK else t + t.writer.const(BIAS, "f32", 64, 64),
+    expected=lambda a, b: (a + LEFT.astype(np.float64)) @ b + BIAS, tolerance=1e-2,
+)  # fmt: skip
+
+
 def block_scaled(name: str, kind: str, tile: tuple[int, ...], block: int, steps: int) -> None:
     """D = sum over k of (A * spread sA) (B * spread sB): f8 operands with a scale for each block along k."""
     *batch, m, n, k = tile

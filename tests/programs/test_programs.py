@@ -33,6 +33,7 @@ ELSEWHERE = (
 ELEMENTS = (
     "matmul-f16-sum-64", "matmul-i8-su", "matmul-i8-us-by-mad", "matmul-f64", "matmul-f8E4M3FN-half-sum",
     "f8E5M2-to-f32", "f32-to-f8E4M3FN", "matmul-f8-scaled", "matmul-i8-masked", "matmul-f16-sum-scaled",
+    "matmul-literals",
 )  # fmt: skip
 """Element types and accumulators that not every target has in the same instructions."""
 
