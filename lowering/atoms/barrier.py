@@ -5,11 +5,8 @@ from __future__ import annotations
 from ir.dataclass import dataclass
 from lowering.targets.target import Feature, Target
 
-MBARRIER_BYTES = 8  # PTX ISA, mbarrier object: size and alignment
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
-REGISTER_RANGE = (24, 256)  # PTX ISA, setmaxnreg
 PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
-NAMED_BARRIERS = 16  # PTX ISA, bar: 0 to 15, 0 of which is the block's
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from lowering.targets.target import Feature, Target
 
 MAX_RANK = 5  # PTX ISA, cp.async.bulk.tensor
 MAX_BOX = 256  # elements of a box along a dimension; cuTensorMapEncodeTiled, boxDim
-MAX_DIM = 1 << 31  # elements of an array along a dimension; cuTensorMapEncodeTiled, globalDim
 GRAIN = 16  # bytes: alignment of base and strides, unit of the inner box; cuTensorMapEncodeTiled
 DST_ALIGNMENT = 128  # bytes, without swizzle; PTX ISA, cp.async.bulk.tensor
 SWIZZLES = (128, 64, 32, 0)  # bytes of a row of the box; cuTensorMapEncodeTiled, swizzle

@@ -15,7 +15,7 @@ from egraph.encode import Program
 from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from egraph.skeleton import For, If, Store
-from ir.core import Type, UnsupportedError
+from ir.core import UnsupportedError
 from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
@@ -24,6 +24,7 @@ from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import fma_tile, mma_tile, warp_grids
 from lowering.layouts.scans import scan_dim
@@ -68,11 +69,6 @@ class MmaChoice:
     def __str__(self) -> str:
         unit = "warpgroups" if isinstance(self.atom, WgmmaAtom) else "warps"
         return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} {unit}"
-
-
-def element_bytes(element: Type) -> int:
-    """Bytes of one element in memory; a predicate takes one."""
-    return max(8, getattr(element, "width", 64)) // 8
 
 
 def contiguous_dim(kind: PartitionViewType) -> int | None:

@@ -12,14 +12,14 @@ from typing import cast
 
 from ir.core import Block, Op, Type
 from ir.dialects import nv_tileas, scf
-from ir.types import I1, TensorType
+from ir.types import TensorType
 from lowering.layouts.conversions import SharedRoundTrip
 from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.placement.oracle import element_bytes
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
@@ -61,7 +61,7 @@ def scratch_of(op: Op, target: Target) -> int:
     """Bytes of scratch of one op."""
     if isinstance(op, nv_tileas.ConvertLayout):
         source, result = layout_of(op.source.type), layout_of(op.result.type)
-        plan = plan_conversion(source, result, element_bits(op.source.type), target)
+        plan = plan_conversion(source, result, moved_bits(cast(TensorType, op.source.type).element), target)
         return plan.scratch_bytes if isinstance(plan, SharedRoundTrip) else 0
     if isinstance(op, nv_tileas.Reduce):
         kind = cast(TensorType, op.sources[0].type)
@@ -89,21 +89,15 @@ def scratch_of(op: Op, target: Target) -> int:
 def atomic_scratch(op: nv_tileas.Atomic) -> int:
     """Where threads hold replicas the one that makes an update leaves the old value for the others."""
     kind = op.values[0].type
-    tensor = isinstance(kind, TensorType)
-    if not op.results or (tensor and not layout_of(kind).free().thread):
+    if not op.results or (isinstance(kind, TensorType) and not layout_of(kind).free().thread):
         return 0
-    return (layout_of(kind).size if tensor else 1) * element_bits(kind) // 8
+    size, element = (layout_of(kind).size, kind.element) if isinstance(kind, TensorType) else (1, kind)
+    return size * moved_bits(element) // 8
 
 
 def layout_of(kind: Type) -> Layout:
-    """The distributed layout of a placed type; that of a scalar is trivial."""
+    """The distributed layout of a placed tile."""
     layout = kind.layout if isinstance(kind, TensorType) else None
     if not isinstance(layout, Layout):
         raise TypeError(f"{kind} is not a placed tile")
     return layout
-
-
-def element_bits(kind: Type) -> int:
-    """Bits that a conversion moves for an element: predicates travel as 32-bit integers, pointers have 64."""
-    element = kind.element if isinstance(kind, TensorType) else kind
-    return 32 if element == I1 else max(8, getattr(element, "width", 64))

@@ -22,10 +22,11 @@ from ir.types import BF16, PartitionViewType, TileType, TokenType
 from lowering.atoms.tma import GRAIN
 from lowering.cost import FREE, Cost
 from lowering.layouts.access import GlobalPlan, global_access
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, paths
 from lowering.placement import LayoutOracle
-from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
+from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host

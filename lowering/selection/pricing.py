@@ -13,7 +13,7 @@ from egraph.terms import signatures
 from ir.core import Type
 from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import DenseElements
-from ir.types import I1, FloatType, PartitionViewType, PointerType, TileType
+from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, WARP, Cost, Machine
@@ -21,13 +21,14 @@ from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_a
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
+from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.ahead import ahead
-from lowering.placement.oracle import Mechanism, contiguous_dim, element_bytes
+from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import PRODUCTS, Place
 from lowering.selection.hints import loads_without_tma
 from lowering.targets import Feature, Target
@@ -125,7 +126,7 @@ class Pricer:
     def bits(self, value: int) -> int:
         """Bits that an element of a value takes in registers and in scratch; a predicate is moved as a word."""
         kind = self.value_type(value)
-        return element_bits(kind.element) if isinstance(kind, TileType) else 64
+        return moved_bits(kind.element) if isinstance(kind, TileType) else 64
 
     def exposed(self, looped: bool) -> Cost:
         """The wait for global memory where no pipeline hides it."""
@@ -138,7 +139,7 @@ class Pricer:
         ty, source, target = node.literals
         here, there = self.oracle.layout(source), self.oracle.layout(target)
         kind = self.oracle.tile(ty)
-        bits = element_bits(kind.element)
+        bits = moved_bits(kind.element)
         cost = estimate(here, there, bits, self.target)
         scratch = kind.size * bits // 8 if cost else 0
         return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost), scratch=scratch)
@@ -461,11 +462,6 @@ _PRICES: dict[str, Pricing] = {
     "p.iota": Pricer.iota,
     "p.constant": Pricer.constant,
 }
-
-
-def element_bits(element: Type) -> int:
-    """Bits of an element outside of memory: predicates travel as words, pointers have 64."""
-    return 32 if element == I1 else 64 if isinstance(element, PointerType) else 8 * element_bytes(element)
 
 
 def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:

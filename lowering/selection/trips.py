@@ -11,7 +11,7 @@ from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from lowering.cost import UNKNOWN_TRIPS
-from lowering.placement.oracle import element_bytes
+from lowering.layouts.elements import element_bytes
 from lowering.targets import Target
 
 

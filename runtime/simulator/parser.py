@@ -36,7 +36,6 @@ _ENTRY_DIRECTIVE = re.compile(
     r"\.(reqntid|maxntid|maxnreg|minnctapersm|maxnctapersm|reqnctapercluster|explicitcluster|maxclusterrank"
     r"|blocksareclusters|noreturn)\b[ \t]*((?:\d+\s*,\s*)*\d+)?\s*"
 )
-_GUARD_REGISTER = re.compile(r"[\w$%.]+")
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -31,9 +31,9 @@ from ir.types import (
 from lowering import ptx
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
-from lowering.convert.tileas_to_nvgpu.views import storage_bytes
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import memory_order, swizzle_row
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout, LayoutError
 from lowering.layouts.mma import mma_tile
 from lowering.layouts.shared import SharedLayout, swizzled
@@ -78,7 +78,7 @@ class Copy:
             return mma_tile(atom, *self.tile, atom.shape[2], 2, 2).c
         if self.fragment == "operand":
             return mma_tile(atom, self.tile[0], 8, self.tile[1], WARPS, 1).a
-        return coalesced(self.tile, self.dim, storage_bytes(self.element), WARPS)
+        return coalesced(self.tile, self.dim, element_bytes(self.element), WARPS)
 
     @property
     def dim(self) -> int:
@@ -86,7 +86,7 @@ class Copy:
 
     @property
     def shared(self) -> SharedLayout:
-        size = storage_bytes(self.element)
+        size = element_bytes(self.element)
         row = swizzle_row(self.tile, self.dim, size) if self.swizzle < 0 else self.swizzle
         return swizzled(self.tile, memory_order(self.tile, self.dim), size, row)
 
@@ -127,7 +127,7 @@ class Copy:
     def body(self, b: Builder, views: Sequence[Value], index: Sequence[Value]) -> None:
         source, *targets = views
         kind = TensorType(self.tile, self.element, self.layout)
-        size = storage_bytes(self.element)
+        size = element_bytes(self.element)
         value = b.value(nv_tileas.TiledLoad, source, *index, types=[kind], bytes=size)
         if self.converted:
             whole = TensorType(self.tile, self.element, coalesced(self.tile, self.dim, size, WARPS))
@@ -163,7 +163,7 @@ class Copy:
         rng = np.random.default_rng(3)
         order = memory_order(self.tile, self.dim)  # fastest first
         pitch = [self.size[d] for d in order]
-        grain = 16 // storage_bytes(self.element)
+        grain = 16 // element_bytes(self.element)
         pitch[0] = -(-pitch[0] // grain) * grain + grain
         source, *others = (self.random(rng, pitch[::-1]) for _ in range(3 if self.twice else 2))
         steps = dict(zip(order, np.cumprod([1, *pitch[:-1]]), strict=True))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Op, Type, Value
 from ir.dialects import nv_tileas, nvgpu
 from ir.types import TensorType
 from lowering.convert.tileas_to_nvgpu.compute import through_shared
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
-from lowering.convert.tileas_to_nvgpu.views import access_type, owner, place_in, storage_bytes, vector_of
+from lowering.convert.tileas_to_nvgpu.views import access_type, owner, place_in, vector_of
 from lowering.layouts.access import global_access
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 
@@ -60,9 +61,9 @@ def update(
     return {r: emitter.extract(made.results[0], place_in(kind, i)) for i, r in enumerate(registers)}
 
 
-def replicated(layout: Layout, element: object) -> SharedLayout:
+def replicated(layout: Layout, element: Type) -> SharedLayout:
     """Scratch memory that holds a tile in the order of its elements."""
-    return SharedLayout(tuple(1 << i for i in range(layout.bits)), layout.bits, storage_bytes(element))
+    return SharedLayout(tuple(1 << i for i in range(layout.bits)), layout.bits, element_bytes(element))
 
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Atomic: atomic}

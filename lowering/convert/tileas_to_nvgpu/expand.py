@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from ir.core import Block, Op, Region, Type, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
-from ir.types import F32, GLOBAL_PTR, I1, I32, TENSOR_MAP, PartitionViewType, PointerType, TensorType, VectorType
+from ir.types import F32, GLOBAL_PTR, I32, TENSOR_MAP, PartitionViewType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
 from lowering.convert.tileas_to_nvgpu import (
@@ -30,6 +30,7 @@ from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.uses import outer_values
 from lowering.layouts.conversions import plan as plan_conversion
+from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import slice_for_broadcast
 from lowering.layouts.shared import SharedLayout
@@ -344,7 +345,7 @@ class Expander:
     def convert(self, op: nv_tileas.ConvertLayout) -> None:
         """The same tile under another layout."""
         source, layout = self.tile(op.source), layout_of(op.result)
-        conversion = plan_conversion(source.layout, layout, conversion_bits(source.element), self.target)
+        conversion = plan_conversion(source.layout, layout, moved_bits(source.element), self.target)
         self.values[op.result] = compute.convert(self.emitter, source, layout, conversion)
 
     def dot(self, op: nv_tileas.Dot) -> None:
@@ -478,11 +479,6 @@ class Expander:
         """The end of the thread: its shared memory must have been read."""
         self.emitter.stores_read()
         self.emitter.effect(gpu.Return)
-
-
-def conversion_bits(element: Type) -> int:
-    """Bits a conversion moves for one element: predicates travel as 32-bit integers."""
-    return 32 if element == I1 else 64 if isinstance(element, PointerType) else max(8, getattr(element, "width", 64))
 
 
 def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:

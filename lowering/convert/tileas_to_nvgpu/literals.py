@@ -9,8 +9,9 @@ from ir.dialects import arith, gpu, nv_tileas
 from ir.dialects.cuda_tile import DenseElements
 from ir.types import GLOBAL_PTR, I1, FloatType, IntType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-from lowering.convert.tileas_to_nvgpu.views import Vectors, load, storage_bytes
+from lowering.convert.tileas_to_nvgpu.views import Vectors, load
 from lowering.layouts.access import MAX_BYTES, global_access
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 
 
@@ -24,7 +25,7 @@ def array_bytes(value: DenseElements, size: int, element: Type, location: Locati
 def get_global(emitter: Emitter, op: nv_tileas.GetGlobal) -> Value:
     """The base of a global of the source."""
     data = array_bytes(op.value, op.type.size, op.type.element, op.location)
-    alignment = max(op.alignment, storage_bytes(op.type.element))
+    alignment = max(op.alignment, element_bytes(op.type.element))
     return address(emitter, gpu.GlobalArray(op.symbol, alignment, data))
 
 
@@ -38,7 +39,7 @@ class Literal(Vectors):
     """A tile of constants read from an array of the module, as wide as the layout allows."""
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type, value: DenseElements, location: Location):
-        self.bytes = storage_bytes(element)
+        self.bytes = element_bytes(element)
         size = 1 << layout.bits
         self.plan = global_access(layout, (size,), 0, max(1, MAX_BYTES // self.bytes))
         super().__init__(emitter, layout, element, self.plan)

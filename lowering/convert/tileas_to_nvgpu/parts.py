@@ -10,7 +10,8 @@ from ir.dialects import arith, nv_tileas
 from ir.types import I32, TensorType
 from lowering.convert.tileas_to_nvgpu.compute import layout_of
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Registers, Renamed
-from lowering.convert.tileas_to_nvgpu.views import SharedVectors, storage_bytes, store_shared
+from lowering.convert.tileas_to_nvgpu.views import SharedVectors, store_shared
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import Shape, block_bits, part_registers
 from lowering.layouts.shared import SharedLayout
@@ -101,7 +102,7 @@ def from_scratch(
     emitter: Emitter, source: Registers, part: Shape, whole: Shape, layout: Layout, number: Value
 ) -> Registers:
     """The whole to scratch memory, one part of it back."""
-    scratch, size = emitter.scratch(), storage_bytes(source.element)
+    scratch, size = emitter.scratch(), element_bytes(source.element)
     store_shared(emitter, source, scratch, scratch_layout(part, whole, size))
     emitter.scratch_written()
     bits = layout.bits

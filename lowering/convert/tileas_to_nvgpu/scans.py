@@ -13,7 +13,8 @@ from ir.dialects import arith, gpu, nv_tileas
 from ir.types import TensorType
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
-from lowering.convert.tileas_to_nvgpu.views import load, storage_bytes, store
+from lowering.convert.tileas_to_nvgpu.views import load, store
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import LANE_BITS, Layout
 from lowering.layouts.scans import Part, Step, scan_dim
 from lowering.layouts.shapes import reduce_dim
@@ -97,7 +98,7 @@ def across_warps(
     for i, source in enumerate(sources):
         held = Held(emitter, layout, source.element, [values[i] for values in partial])
         written = Renamed(emitter, spread, source.element, held, range(count))
-        shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, storage_bytes(source.element))
+        shared = SharedLayout(tuple(1 << i for i in range(bits)), bits, element_bytes(source.element))
         reads.append(through_shared(emitter, written, gathered, shared))
     return [
         balanced(combine, [tuple([r.scalar(p * count + i) for r in reads]) for p in range(1 << len(parts))])
@@ -192,7 +193,7 @@ class Prefixes:
         for total in totals:
             row: list[tuple[Value, int, int]] = []
             for value, element in zip(total, self.elements, strict=True):
-                size = storage_bytes(element)
+                size = element_bytes(element)
                 row.append((value, size, offset))
                 offset += threads * size
             places.append(row)

@@ -27,16 +27,12 @@ from lowering.layouts.access import (
     global_access,
     ldmatrix,
 )
+from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
-
-
-def storage_bytes(element: object) -> int:
-    """Bytes of an element in memory; i1 takes one."""
-    return max(8, getattr(element, "width", 64)) // 8
 
 
 @dataclass
@@ -74,7 +70,7 @@ class TileWindow:
         self.emitter = emitter
         self.view = view
         self.shape = view.type.tile
-        self.element_bytes = storage_bytes(view.type.view.element)
+        self.element_bytes = element_bytes(view.type.view.element)
         self.index = list(index)
         self.thread = thread
         self.enable = enable
@@ -233,7 +229,7 @@ class ViewLoad(Vectors):
         enable: Value | None = None,
     ):  # fmt: skip
         element = view.type.view.element
-        width = max(1, nbytes // storage_bytes(element))
+        width = max(1, nbytes // element_bytes(element))
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
         super().__init__(emitter, layout, element, self.plan)
         self.window = TileWindow(emitter, view, index, self.plan.thread, enable)
@@ -298,7 +294,7 @@ def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> 
 
 def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int) -> None:
     """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes."""
-    width = max(1, nbytes // storage_bytes(source.element))
+    width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
     window = TileWindow(emitter, view, index, plan.thread, owner(emitter, plan.free))
     for access in plan.accesses:

@@ -1,0 +1,17 @@
+"""What one element of a tile takes: in memory, and where threads exchange it."""
+
+from __future__ import annotations
+
+from ir.types import I1, Type
+
+POINTER_BITS = 64  # of global addresses; PTX ISA, .address_size 64
+
+
+def element_bytes(element: Type) -> int:
+    """Bytes of one element in memory; a predicate takes one."""
+    return max(8, getattr(element, "width", POINTER_BITS)) // 8
+
+
+def moved_bits(element: Type) -> int:
+    """Bits of one element in registers and in scratch memory: a predicate is moved as a word."""
+    return 32 if element == I1 else 8 * element_bytes(element)
