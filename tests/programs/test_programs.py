@@ -94,7 +94,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "argmax-rows",
         "scan-recurrence",
         "parts-rotated",
-        "loop-persistent",
+        "loop-product",
         "loop-lock",
     ],
 )
