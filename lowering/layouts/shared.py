@@ -16,6 +16,7 @@ from lowering.layouts.shapes import Shape, dim_bits
 SWIZZLE_BITS = {0: 0, 32: 1, 64: 2, 128: 3}
 CHUNK_BYTES = 16  # unit that a swizzle moves; same source
 SWIZZLE_ROW_BYTES = 128  # one pass over the 32 banks; same source
+PERIOD = 8 * SWIZZLE_ROW_BYTES  # bytes after which every swizzle repeats; same source
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class SharedLayout(Attribute):
     @property
     def alignment(self) -> int:
         """Bytes to which the buffer must be aligned: whole swizzle atoms (8 rows of 128 bytes)."""
-        return min(max(self.size_bytes, CHUNK_BYTES), 8 * SWIZZLE_ROW_BYTES)
+        return min(max(self.size_bytes, CHUNK_BYTES), PERIOD)
 
     def place(self, element: int) -> int:
         """Offset in elements of one element."""

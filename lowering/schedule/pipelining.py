@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, TileError, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
-from lowering.schedule.rings import align, slice_of, tile_of
+from lowering.schedule.rings import align, arrange, slice_of, tile_of
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
 
@@ -36,7 +35,8 @@ class Rewriter:
         self.target = target
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
-        self.kept = 0  # end of the last buffer that is filled once
+        self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
+        self.rings: list[tuple[list[nv_tileas.AllocTensor], int]] = []  # buffers, all their bytes
 
     def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
         """A copy of an op without regions on new operands."""
@@ -53,15 +53,6 @@ class Rewriter:
         return made
 
 
-@dataclass
-class Ring:
-    """One buffer of a pipelined loop."""
-
-    copy: nv_tileas.TiledCopy
-    offset: int
-    buffer: Value | None = None
-
-
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes."""
     rewriter = Rewriter(func, target)
@@ -72,7 +63,8 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
-    rewriter.free = scratch.place(consumer, target, rewriter.free, rewriter.kept)
+    kept, free = arrange(rewriter.once, rewriter.rings)
+    rewriter.free = scratch.place(consumer, target, free, kept)
     if agents.jobs:
         end = consumer.ops.pop()
         agents.switch(consumer, rewriter, target)
@@ -142,7 +134,9 @@ class Scheduler:
     def at_once(self, op: nv_tileas.TiledCopy, b: Builder) -> None:
         """A copy that is waited for where it stands."""
         rewriter = self.rewriter
-        buffer = self.allocate(op, 1, b)
+        made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
+        rewriter.once.append(made)
+        buffer = made.result
         self.copy(op, buffer, None, None, self.values(op.operands), b)
         if op.asynchronous:
             b.add(nv_tileas.AsyncCommit, types=())
@@ -162,17 +156,12 @@ class Scheduler:
         return [self.rewriter.values.get(v, v) for v in operands]
 
     def allocate(
-        self, op: nv_tileas.TiledCopy, stages: int, b: Builder, stage_bytes: int = 0, offset: int = -1
-    ) -> Value:
-        """A ring of buffers for a copy."""
+        self, op: nv_tileas.TiledCopy, stages: int, stage_bytes: int, offset: int, b: Builder
+    ) -> nv_tileas.AllocTensor:
+        """A ring of buffers for a copy, `offset` bytes behind where its first stage will lie."""
         kind, shared = tile_of(op)
-        if offset < 0:
-            offset = align(self.rewriter.free, shared.alignment)
-            self.rewriter.free = self.rewriter.kept = offset + shared.size_bytes
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
-        return b.value(
-            nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes or shared.size_bytes
-        )
+        return b.add(nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes)
 
     def copy(
         self, op: nv_tileas.TiledCopy, buffer: Value, stage: Value | None, enable: Value | None,
@@ -213,16 +202,15 @@ class Scheduler:
     def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
         """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
         layouts = [tile_of(c)[1] for c in copies]
-        start = align(self.rewriter.free, 1024)
         offsets: list[int] = []
         end = 0
         for layout in layouts:
             offsets.append(align(end, layout.alignment))
             end = offsets[-1] + layout.size_bytes
         stage_bytes = align(end, max(layout.alignment for layout in layouts))
-        buffers = [self.allocate(c, stages, b, stage_bytes, start + o) for c, o in zip(copies, offsets, strict=True)]
-        self.rewriter.free = start + stages * stage_bytes
-        return buffers
+        made = [self.allocate(c, stages, stage_bytes, o, b) for c, o in zip(copies, offsets, strict=True)]
+        self.rewriter.rings.append((made, stages * stage_bytes))
+        return [each.result for each in made]
 
     def inner(self, ops: list[Op], b: Builder) -> None:
         """Rebuild what stands in a loop's body."""

@@ -19,17 +19,15 @@ from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import scan_dim
 from lowering.layouts.shapes import reduce_dim
-from lowering.layouts.shared import SharedLayout
+from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
-ALIGNMENT = 1024  # a 128-byte swizzle repeats after 8 rows (ptx.md section 3)
-
 
 def place(block: Block, target: Target, free: int, kept: int) -> int:
-    """Give every op of a scheduled kernel its scratch; the bytes of shared memory that the kernel takes in all.
+    """Give every op of a scheduled kernel its scratch; the bytes of shared memory that rings, buffers and scratch take.
 
-    Rings end at `free`, buffers that are filled once and read later on at `kept`.
+    Buffers that are filled once and read later on end at `kept`, the rings behind them at `free`.
     """
     last = max((i for i, op in enumerate(block.ops) if is_filled(op)), default=-1)
     total = free
@@ -37,7 +35,7 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
         for each, looped in nested(op):
             need = scratch_of(each, target)
             if need:
-                offset = align(free if looped or i <= last else kept, ALIGNMENT)
+                offset = align(free if looped or i <= last else kept, PERIOD)
                 each.attributes["scratch"] = offset
                 total = max(total, offset + need)
     return total

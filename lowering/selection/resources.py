@@ -13,12 +13,12 @@ from ir.dataclass import dataclass, field
 from lowering.atoms.barrier import moves_registers, register_share
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.cost import WARP
+from lowering.layouts.shared import PERIOD
 from lowering.targets import Target
 
 SHARED = "shared memory"  # rings, buffers that are filled once, scratch in loops
 REGISTERS = "registers"
 AFTER_LOOPS = "shared memory after loops"  # scratch outside of loops lies over rings, which are drained by then
-ALIGNMENT = 1024  # of rings and scratch: a 128-byte swizzle repeats after 8 rows (ptx.md section 3)
 ADDRESSES = 54  # registers beside accumulators and fragments: counters, addresses, predicates; ptxas 13.5: a GEMM of
 # 128 x 128 x 64 takes 46 (sm_80), attention with tiles of 128 x 128 spills 16 bytes with 48 left (sm_90a)
 RELAXATIONS = (1.0, 1.5, 2.0, 4.0, float("inf"))  # of register limits, which are estimates: a program beyond them runs
@@ -51,7 +51,7 @@ class Rows:
         self.names = (SHARED, AFTER_LOOPS, *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths))
         self._budget = {w: registers(target, w) for w in warps}
         self.most = max(self._budget.values())
-        margin = 2 * ALIGNMENT * len(self.paths)  # barriers and alignment of each ring
+        margin = 2 * PERIOD * len(self.paths)  # barriers and alignment of each ring
         shared = float(target.smem_bytes)
         self.limits = (shared - margin, shared, *(float(self.most) for _ in self.paths))
 

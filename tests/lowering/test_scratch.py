@@ -102,3 +102,20 @@ def test_a_ring_over_scratch_waits_for_its_readers(body: Body, target: str) -> N
     scratch, rings = (sorted(int(n) for n in re.findall(rf"\b{key} = (\d+)", text)) for key in ("scratch", "offset"))
     assert scratch, "nothing goes through scratch memory"
     assert target != "sm_80" or scratch[0] in rings[:-2], "the scratch lies beside the rings: the test could not fail"
+
+
+def rings_and_buffers(p: Product, never: Tile) -> Tile:
+    """Rings between buffers that are filled once: with 64 KiB of scratch they fit only where those lie together."""
+    small = zeros(p)
+    for _ in range(4):
+        transposed(p)
+        small = p.w.branch(never, lambda small=small: [small_product(p, small)], lambda small=small: [small])[0]
+    transposed(p)
+    return small
+
+
+def test_buffers_that_are_filled_once_lie_together() -> None:
+    kernel = check(program(rings_and_buffers), "sm_80")
+    resources = kernel.compiled.selection.answer.resources
+    used = max(resources["shared memory"], resources["shared memory after loops"])
+    assert 0 < kernel.manifest["dynamic_smem"] <= used + 1024 * len(resources)
