@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 from ir.core import Op, Region, UnsupportedError, Value
-from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
 
 

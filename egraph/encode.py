@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,6 @@ from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
-from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, TOKEN, FloatType, IntType, TileType
 

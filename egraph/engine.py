@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from egraph.bindings import load as load_bindings
 from egraph.frozen import Frozen
 from egraph.rulefile import Command
 from ir.core import Location, TileError
-from ir.dataclass import dataclass
 
 bindings = load_bindings()
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from ir.dataclass import dataclass, field
 
 SORTS = ("V", "P")
 """The sorts that have e-classes; every other column is an i64."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from egraph import facts, meaning
 from ir.core import Op, Type
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Bounded, DivBy, SameElements, TileOp, dtype_of
 from ir.types import TOKEN, IntType, PointerType, TileType
 

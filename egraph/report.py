@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-
-from ir.dataclass import dataclass, field
+from dataclasses import dataclass, field
 
 
 class StopReason(enum.Enum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from egraph.sexpr import List, read, spans
 from ir.core import Location, TileError
-from ir.dataclass import dataclass
 
 RULES_DIRECTORY = Path(__file__).parent / "rules"
 

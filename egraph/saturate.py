@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from egraph import facts, vocabulary
@@ -18,7 +19,6 @@ from egraph.frozen import Frozen
 from egraph.report import Report, Row, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, read_file, select
 from egraph.terms import declarations, packed
-from ir.dataclass import dataclass, field
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ir.core import Op, Type
-from ir.dataclass import dataclass, field
 from ir.types import TokenType
 
 

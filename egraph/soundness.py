@@ -10,13 +10,13 @@ user's own cannot be evaluated and are reported as such.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.world import Datum, NotCovered, Reject, Unbound, Unsound, World
-from ir.dataclass import dataclass
 
 CHECKED_RULESETS = ("analysis", "canon", "algebra")
 """The rulesets about logical values; demand, place and isel are about layouts, which have their own model."""

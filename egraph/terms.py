@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from egraph.rulefile import Command
 from ir.core import OPS, PURE, READ, Attr, OpInfo
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import TileOp
 
 RULESETS = ("load", "analysis", "canon", "algebra", "demand", "place", "isel")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
-
-from ir.dataclass import dataclass
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound="Op")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from ir.core import Attribute, Type
-from ir.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ hides (a load straight into registers inside a loop, a conversion through shared
 
 from __future__ import annotations
 
-from ir.dataclass import dataclass, field
+from dataclasses import dataclass, field
+
 from lowering.layouts.access import ThreadPart
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import Target

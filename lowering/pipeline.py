@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
 from ir.core import Op, UnsupportedError, Value
-from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
 
 from ir.core import TileError
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid

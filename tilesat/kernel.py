@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Module
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from ir.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from ir.core import Location

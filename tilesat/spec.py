@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-
-from ir.dataclass import dataclass
 
 Array = np.ndarray[Any, Any]
 Argument: TypeAlias = "Array | np.generic[Any]"  # quoted: np.generic takes its parameter in stubs only

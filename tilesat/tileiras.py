@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ir.dataclass import dataclass, field
 from tilesat.remarks import CATEGORIES, FORMATS, KINDS, Wanted
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from extract import Answer, Graph
-from ir.dataclass import dataclass
 from viz.picture import CHOSEN, FAINT, Drawing, Picture, shorten
 
 MAX_NODES = 320

@@ -6,12 +6,11 @@ import shutil
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import graphviz  # pyright: ignore[reportMissingTypeStubs]
-
-from ir.dataclass import dataclass
 
 RENDER_SECONDS = 60
 """`dot` is super-linear in edges; past this a picture stays DOT only (400 nodes render in about 1 s)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,6 @@ import ir.dialects.cuda_tile as dialect
 from ir.bytecode.attributes import Attributes
 from ir.bytecode.cursor import Cursor
 from ir.core import OPS, Attr, Op, Operand, OperandGroup, OpInfo, OptionalOperand, Type, Variadic, Version
-from ir.dataclass import dataclass, field
 from ir.dialects.cuda_tile.attributes import DenseElements, OptimizationHints
 from ir.types import TileType
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ir.bytecode.attributes import Attributes
@@ -11,7 +12,6 @@ from ir.bytecode.encoding import Encoding, encodings
 from ir.bytecode.locations import Locations
 from ir.bytecode.types import Types
 from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, Version
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Dictionary, Entry, Global, Module, Visibility
 from ir.types import TOKEN, FunctionType, TileType
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ir.bytecode.container import (
@@ -21,7 +22,6 @@ from ir.bytecode.write_attributes import AttributeWriter
 from ir.bytecode.write_locations import LocationWriter
 from ir.bytecode.write_types import TypeWriter
 from ir.core import UNKNOWN, Attr, Location, Op, Region, UnsupportedError, Value, Version
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import Entry, Global, Module, OptimizationHints, Visibility
 from ir.types import FunctionType
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Result, op, same_type_as
-from ir.dataclass import dataclass
 from ir.types import GLOBAL_PTR, I32, SHARED_PTR
 
 DIMENSIONS = ("x", "y", "z")

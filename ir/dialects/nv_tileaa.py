@@ -8,6 +8,7 @@ copy atom (the e-graph chooses it, so it first appears in nv_tileas), and a tile
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import (
@@ -29,7 +30,6 @@ from ir.core import (
     optional,
     same_type_as,
 )
-from ir.dataclass import dataclass
 from ir.types import GLOBAL_PTR, I1, I32, IntType, TensorType
 
 

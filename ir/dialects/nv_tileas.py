@@ -7,6 +7,7 @@ is built (they have become program order and `barrier`), so no op here takes or 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import (
@@ -26,7 +27,6 @@ from ir.core import (
     flag,
     op,
 )
-from ir.dataclass import dataclass
 from ir.dialects.nv_tileas_async import (
     BARRIER_BYTES,
     ROLES,

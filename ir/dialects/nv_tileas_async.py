@@ -6,10 +6,10 @@ MaterializeSchedule and OptimizeExecutionUnitMapping.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import CONTROL, WRITE, Attr, Attribute, Op, Operand, OptionalOperand, Result, Type, Variadic, flag, op
-from ir.dataclass import dataclass
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import ir.dialects.cuda_tile as ct
 from ir.core import UNKNOWN, Block, Op, Region, TileError, UnsupportedError, Value
-from ir.dataclass import dataclass, field
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.interpreter.memory import InterpreterError, Memory

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from ir.core import Location, Value
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile.attributes import Array, dtype_of
 from ir.dialects.cuda_tile.numerics import read_unsigned
 from ir.interpreter.memory import NIBBLE, InterpreterError, memory_dtype

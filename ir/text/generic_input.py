@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import DenseElements, Dictionary, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ir.core import OPS, Op, OperandGroup, OpInfo, Variadic
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import TextEnum
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ir.dataclass import dataclass
+from dataclasses import dataclass
+
 from lowering.targets.target import Feature, Target
 
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
-from ir.dataclass import dataclass
 from lowering.targets.target import Feature, Target
 
 WARP = 32

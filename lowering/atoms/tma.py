@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ir.dataclass import dataclass
+from dataclasses import dataclass
+
 from lowering.atoms.copy import Space
 from lowering.targets.target import Feature, Target
 

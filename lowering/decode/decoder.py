@@ -8,6 +8,7 @@ Memory tokens are spent here: an access whose token says that it comes after ano
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from egraph.frozen import Node
@@ -15,7 +16,6 @@ from egraph.skeleton import For, If, Item, Region, Return, Store
 from egraph.terms import signatures
 from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
-from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType, TileType, TokenType

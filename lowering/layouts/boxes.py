@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
-from ir.dataclass import dataclass
 from ir.dialects.nvgpu_hopper import SWIZZLE_NAMES
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shapes import Shape

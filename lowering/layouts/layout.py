@@ -7,10 +7,10 @@ reshaping keeps a layout as it is. Source of the idea: Linear Layouts, arXiv 250
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from ir.core import Attribute, TileError
-from ir.dataclass import dataclass
 from lowering.layouts.f2 import Bases, Echelon, IndexArray, apply, image_array, images, log2, rank
 
 LANE_BITS = 5  # 32 threads a warp on every target; source: PTX ISA, WARP_SZ

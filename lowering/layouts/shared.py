@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from ir.core import Attribute
-from ir.dataclass import dataclass
 from lowering.layouts.f2 import Bases, IndexArray, apply, image_array, invert, log2
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shapes import Shape, dim_bits

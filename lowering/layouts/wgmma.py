@@ -7,10 +7,10 @@ section 3, Canonical operand layouts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from ir.dataclass import dataclass
 from ir.dialects.nvgpu_hopper import SWIZZLE_NAMES, descriptor_bits
 from lowering.atoms.wgmma import GROUP_COLUMNS, K_BYTES, ROWS_OF_WARPS, WarpgroupFragment, WgmmaAtom
 from lowering.layouts.f2 import apply, log2

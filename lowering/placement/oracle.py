@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -16,7 +17,6 @@ from egraph.interner import Interner, Table
 from egraph.saturate import Query
 from egraph.skeleton import For, If, Store
 from ir.core import UnsupportedError
-from ir.dataclass import dataclass
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom

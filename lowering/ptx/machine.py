@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from ir.core import Block, Op, Type, Value
-from ir.dataclass import dataclass, field
 from ir.types import F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.ptx.bits import bit_pattern
 

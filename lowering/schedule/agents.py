@@ -10,11 +10,11 @@ Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised ma
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Builder, Op, Region, Type, Value
-from ir.dataclass import dataclass, field
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.types import I1, I32

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ir.core import WRITE, Block, Op, Type, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import GLOBAL_PTR, FloatType, IntType, TensorType
 from lowering.schedule.fills import Boxed, Fill

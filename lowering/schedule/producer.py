@@ -7,10 +7,10 @@ stage of an iteration is filled where the last of its copies stands.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.boundary import Boundary, Plan, Way, source_operands

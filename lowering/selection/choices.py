@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from egraph.frozen import Node
 from egraph.saturate import Saturated
 from extract import Answer, Graph
-from ir.dataclass import dataclass, field
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle

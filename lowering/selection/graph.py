@@ -9,6 +9,7 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from egraph.frozen import Frozen, Node
@@ -16,7 +17,6 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Store
 from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
 from ir.core import TileError, UnsupportedError
-from ir.dataclass import dataclass, field
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, PartitionViewType, TileType, TokenType
 from lowering.atoms.tma import GRAIN

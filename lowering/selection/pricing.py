@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -11,7 +12,6 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
 from ir.core import Type
-from ir.dataclass import dataclass
 from ir.dialects.cuda_tile import DenseElements
 from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom

@@ -7,9 +7,9 @@ chain of classes of which each takes what the one below it leaves missing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from extract import GraphBuilder
-from ir.dataclass import dataclass, field
 from lowering.atoms.barrier import moves_registers, register_share
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.cost import WARP

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-
-from ir.dataclass import dataclass
+from dataclasses import dataclass
 
 KIB = 1024
 

@@ -7,9 +7,9 @@ import ctypes
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata
 
-from ir.dataclass import dataclass
 from tilesat.cli import FAILED, OK
 
 ENGINE = "13.2.0"

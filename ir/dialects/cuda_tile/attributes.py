@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ir.core import Attribute, Type
-from ir.dataclass import dataclass
 from ir.types import (
     BF16,
     F4E2M1FN,

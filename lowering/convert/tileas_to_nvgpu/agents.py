@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, nv_tileas, nvgpu_hopper, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import I32, I64

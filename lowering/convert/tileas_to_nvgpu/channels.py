@@ -9,10 +9,10 @@ mbarrier.arrive (.release by default) and mbarrier.try_wait (.acquire by default
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Type, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvgpu_hopper
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64

@@ -7,10 +7,10 @@ once, plus a constant or stride multiple for each access; bounds predicates spli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Type, Value
-from ir.dataclass import dataclass
 from ir.dialects import arith, nvgpu, nvgpu_hopper, vector
 from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
