@@ -4,6 +4,7 @@ its loop must not stand for it, or the loop would be needed before it starts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from egraph.frozen import Frozen, Node
@@ -43,32 +44,11 @@ class Loops:
         return found
 
     def _solve(self, loop: int) -> set[int]:
-        users: dict[int, list[int]] = {}
-        missing: list[int] = []
-        classes: list[int] = []
-        ready: list[int] = []
-        for node in self.frozen.nodes:
-            if self.frozen.sort[node.cls] != "V" or (node.op in LEAVES and node.literals[0] == loop):
-                continue
-            needs = set(self._children(node))
-            number = len(classes)
-            classes.append(node.cls)
-            missing.append(len(needs))
-            for child in needs:
-                users.setdefault(child, []).append(number)
-            if not needs:
-                ready.append(node.cls)
-        found: set[int] = set()
-        while ready:
-            value = ready.pop()
-            if value in found:
-                continue
-            found.add(value)
-            for number in users.get(value, ()):
-                missing[number] -= 1
-                if not missing[number]:
-                    ready.append(classes[number])
-        return found
+        return derivable(
+            (node.cls, self._children(node))
+            for node in self.frozen.nodes
+            if self.frozen.sort[node.cls] == "V" and not (node.op in LEAVES and node.literals[0] == loop)
+        )
 
     def _children(self, node: Node) -> tuple[int, ...]:
         """What a term is made of; of a loop's leaf, what the loop is made of."""
@@ -80,6 +60,33 @@ class Loops:
         index = node.literals[1]
         ends = (item.inits[index],) if node.op == "carry" else (item.inits[index], item.yields[index])
         return tuple(map(class_of, ends))
+
+
+def derivable(terms: Iterable[tuple[int, Iterable[int]]]) -> set[int]:
+    """Classes that terms (the class of each, and the classes it is made of) can build: the least fixpoint, linear."""
+    users: dict[int, list[int]] = {}
+    missing: list[int] = []
+    classes: list[int] = []
+    ready: list[int] = []
+    for number, (cls, children) in enumerate(terms):
+        needs = set(children)
+        classes.append(cls)
+        missing.append(len(needs))
+        for child in needs:
+            users.setdefault(child, []).append(number)
+        if not needs:
+            ready.append(cls)
+    found: set[int] = set()
+    while ready:
+        cls = ready.pop()
+        if cls in found:
+            continue
+        found.add(cls)
+        for number in users.get(cls, ()):
+            missing[number] -= 1
+            if not missing[number]:
+                ready.append(classes[number])
+    return found
 
 
 def paths(region: Region, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:

@@ -24,7 +24,7 @@ from lowering.cost import FREE, Cost
 from lowering.layouts.access import GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
-from lowering.loops import Loops, paths
+from lowering.loops import Loops, derivable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
@@ -535,16 +535,8 @@ class _Selector:
 
 def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
     """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
-    waiting = [
-        (n.cls, [c for c in n.children if frozen.sort[c] == "P"])
-        for n in frozen.nodes
-        if frozen.sort[n.cls] == "P" and legal(n)
-    ]
-    found: set[int] = set()
-    while True:
-        left = [(cls, children) for cls, children in waiting if cls not in found]
-        new = {cls for cls, children in left if found.issuperset(children)}
-        if not new:
-            return found
-        found |= new
-        waiting = left
+    return derivable(
+        (node.cls, [c for c in node.children if frozen.sort[c] == "P"])
+        for node in frozen.nodes
+        if frozen.sort[node.cls] == "P" and legal(node)
+    )
