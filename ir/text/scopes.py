@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ir.core import Op
 from ir.dialects.cuda_tile import Entry, Global, Module, TestingFunc
 from ir.scopes import NO_SCOPE, Scope, check_function, check_global, check_operations
@@ -53,14 +55,10 @@ class Scopes:
     # A place, from the token at `at`; each method returns the token after what it read.
 
     def _place(self, at: int, depth: int) -> tuple[Scope, int]:
-        tokens = self.aliases.tokens.tokens
-        token = tokens[at]
-        if depth > MAX_NESTING:
-            raise Unread
-        if token in self.aliases.bodies:
-            if token not in self.by_alias:
-                self.by_alias[token], _ = self._place(self.aliases.bodies[token][0], depth + 1)
-            return self.by_alias[token], at + 1
+        aliased = self._aliased(self._place, at, depth)
+        if aliased is not None:
+            return aliased
+        token = self.aliases.tokens.tokens[at]
         if token == "loc":
             scope, at = self._place(self._after("(", at + 1), depth + 1)
             return scope, self._after(")", at)
@@ -75,6 +73,17 @@ class Scopes:
         if token == "fused":
             return self._fused(at + 1, depth + 1)
         return self._named(at, depth + 1)
+
+    def _aliased(self, read: Callable[[int, int], tuple[Scope, int]], at: int, depth: int) -> tuple[Scope, int] | None:
+        """What the alias at `at` stands for, read once by `read`; None where there is no alias."""
+        token = self.aliases.tokens.tokens[at]
+        if depth > MAX_NESTING:
+            raise Unread
+        if token not in self.aliases.bodies:
+            return None
+        if token not in self.by_alias:
+            self.by_alias[token], _ = read(self.aliases.bodies[token][0], depth + 1)
+        return self.by_alias[token], at + 1
 
     def _fused(self, at: int, depth: int) -> tuple[Scope, int]:
         """`fused<metadata>[place, ...]`: the first that has a scope."""
@@ -106,14 +115,10 @@ class Scopes:
 
     def _scope(self, at: int, depth: int) -> tuple[Scope, int]:
         """A subprogram, or the one that a lexical block is in."""
-        tokens = self.aliases.tokens.tokens
-        token = tokens[at]
-        if depth > MAX_NESTING:
-            raise Unread
-        if token in self.aliases.bodies:
-            if token not in self.by_alias:
-                self.by_alias[token], _ = self._scope(self.aliases.bodies[token][0], depth + 1)
-            return self.by_alias[token], at + 1
+        aliased = self._aliased(self._scope, at, depth)
+        if aliased is not None:
+            return aliased
+        token = self.aliases.tokens.tokens[at]
         if token == BLOCK:
             start = self._after("=", self._after("scope", self._after("<", at + 1)))
             outer, _ = self._scope(start, depth + 1)
