@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from lowering.layouts.access import ThreadPart
 from lowering.layouts.f2 import Echelon
-from lowering.targets.target import Target
+from lowering.targets.target import WARP, Target
 
-WARP = 32  # threads; PTX ISA, WARP_SZ
 SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
 DIVISION = 20  # instructions of a 32-bit integer division by a variable; counted in sm_80 SASS of ptxas 13.5

@@ -5,9 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from lowering.targets.target import Feature, Target
-
-WARP = 32
+from lowering.targets.target import WARP, Feature, Target
 
 
 class Space(enum.Enum):

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, TF32, FloatType, IntType, Type
-from lowering.targets.target import Feature, Target
+from lowering.targets.target import WARP, Feature, Target
 
 Numeric = FloatType | IntType
 Pairs = tuple[tuple[int, int], ...]
-WARP = 32
 
 
 class Fragment(NamedTuple):

@@ -12,9 +12,8 @@ from lowering.layouts.layout import LANE_BITS, Layout, LayoutError, vector_bits
 from lowering.layouts.shared import SWIZZLE_ROW_BYTES, SharedLayout
 from lowering.layouts.shuffles import ShuffleSteps, register_permutation, shuffle_steps
 from lowering.targets.sm80 import SM_80
-from lowering.targets.target import Feature, Target
+from lowering.targets.target import WARP, Feature, Target
 
-WARP = 1 << LANE_BITS
 REGISTER_BITS = 32
 ISSUED_PER_ACCESS = 2  # the access and the XOR that makes its swizzled address; source: the form of AccessPlan
 

@@ -36,7 +36,7 @@ from lowering.layouts.shapes import (
     reduce_dim,
     slice_for_broadcast,
 )
-from lowering.layouts.shared import SharedLayout, swizzled
+from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
 from lowering.placement.ahead import ahead
 from lowering.targets import ALL_TARGETS, Feature
@@ -80,6 +80,11 @@ def contiguous_dim(kind: PartitionViewType) -> int | None:
 def power_of_two_divisor(value: int) -> int:
     """The largest power of two that divides `value`, at most the widest access."""
     return min(value & -value, MAX_BYTES) if value else MAX_BYTES
+
+
+def worth_staging(kind: TileType) -> bool:
+    """Is a tile moved by way of shared memory? Not predicates, nor what is less than one swizzle atom."""
+    return kind.element != I1 and kind.size * element_bytes(kind.element) >= PERIOD
 
 
 class Layouts:
@@ -418,8 +423,8 @@ class LayoutOracle:
         kind = self.tile(ty)
         contiguous = contiguous_dim(view)
         size = element_bytes(kind.element)
-        if contiguous is None or kind.size * size < 1024 or kind.element == I1:
-            return  # 1 KiB is one swizzle atom: smaller tiles are read from global memory as they are
+        if contiguous is None or not worth_staging(kind):
+            return
         layout = self.layout(id)
         if global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES:
             return
@@ -438,8 +443,8 @@ class LayoutOracle:
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous = self.tile(ty), contiguous_dim(view)
         size = element_bytes(kind.element)
-        if contiguous is None or kind.size * size < 1024 or kind.element == I1 or not self._is_distributed(id):
-            return  # 1 KiB is one swizzle atom: smaller tiles are stored as they are
+        if contiguous is None or not worth_staging(kind) or not self._is_distributed(id):
+            return
         layout, ways = self.layout(id), dict[str, dict[SharedLayout, tuple[int, int]]]()
         for span in (*SWIZZLES, 0):
             if span > swizzle_row(kind.shape, contiguous, size):
@@ -461,7 +466,7 @@ class LayoutOracle:
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous, size = self.tile(ty), contiguous_dim(view), element_bytes(view.view.element)
-        if Feature.TMA not in self.features or contiguous is None or kind.size * size < 1024 or kind.element == I1:
+        if Feature.TMA not in self.features or contiguous is None or not worth_staging(kind):
             return
         layout = self.layout(id)
         shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, 0)

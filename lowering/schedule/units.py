@@ -20,8 +20,8 @@ from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.layout import Layout
 from lowering.schedule.rings import align
 from lowering.targets import Target
+from lowering.targets.target import WARP
 
-WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 GROUP = WARPGROUP // WARP  # warps of a warpgroup, which setmaxnreg acts on; PTX ISA, setmaxnreg
 
 

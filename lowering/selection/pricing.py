@@ -16,7 +16,7 @@ from ir.dialects.cuda_tile import DenseElements
 from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
-from lowering.cost import FREE, RAGGED, SECTOR, WARP, Cost, Machine
+from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -32,6 +32,7 @@ from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import PRODUCTS, Place
 from lowering.selection.hints import loads_without_tma
 from lowering.targets import Feature, Target
+from lowering.targets.target import WARP
 
 SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so

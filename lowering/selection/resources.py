@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from extract import GraphBuilder
 from lowering.atoms.barrier import moves_registers, register_share
 from lowering.atoms.wgmma import WARPGROUP
-from lowering.cost import WARP
 from lowering.layouts.shared import PERIOD
 from lowering.targets import Target
+from lowering.targets.target import WARP
 
 SHARED = "shared memory"  # rings, buffers that are filled once, scratch in loops
 REGISTERS = "registers"

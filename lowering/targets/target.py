@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 KIB = 1024
+WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
 
 class Limit(int):

@@ -9,7 +9,8 @@ from ir.core import Op
 from ir.dialects import nv_tileas, nvgpu_hopper, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, moves_registers, register_share
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
-from lowering.schedule.units import GROUP, WARP
+from lowering.schedule.units import GROUP
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
