@@ -20,9 +20,10 @@ from ir.dialects.cuda_tile import (
     StorePtr,
     StoreView,
 )
+from ir.text.generic_names import tile_attributes
 from ir.text.parser import Parser, StructuredParser
 from ir.text.printer import Printer, StructuredPrinter
-from ir.types import GatherScatterViewType, PointerType, TensorViewType, TileType, TileViewType
+from ir.types import I1, GatherScatterViewType, PointerType, TensorViewType, TileType, TileViewType
 
 
 def parse_tensor_view(parser: Parser, cls: type[Op], location: Location) -> Op:
@@ -192,15 +193,28 @@ class Access:
 
 
 def parse_load_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
-    """`load_ptr_tko weak %p, %mask, %padding token=%t : P, M, T -> T, token`."""
+    """`load_ptr_tko weak %p, %mask, %padding token=%t : P, M, T -> T, token`, without either or without the mask."""
     access = Access(parser, cls)
     values = parser.values()
     if len(values) > 3:
         parser.tokens.fail("load_ptr_tko takes a pointer, a mask and a padding value")
     access.options()
-    access.signature(list(zip(values, ("source", "mask", "padding_value"), strict=False)), 2)
-    segments = (1, int(len(values) > 1), int(len(values) > 2), len(access.token))
+    padded_only = len(values) == 2 and pads(*values)
+    names = ("source", "padding_value") if padded_only else ("source", "mask", "padding_value")
+    access.signature(list(zip(values, names, strict=False)), 2)
+    masked = len(values) > 1 and not padded_only
+    segments = (1, int(masked), int(padded_only or len(values) > 2), len(access.token))
     return cls([*values, *access.token], access.types, access.attributes, (), location, segments)
+
+
+def pads(source: Value, value: Value) -> bool:
+    """Is the one value after the pointers a padding value? It is where it has their pointee's type, unless that is i1:
+    then it is the mask, as upstream's parser has it.
+    """
+    kind, pointers = value.type, source.type
+    if not isinstance(kind, TileType) or not isinstance(pointers, TileType) or kind.element == I1:
+        return False
+    return isinstance(pointers.element, PointerType) and kind.element == pointers.element.pointee
 
 
 def parse_store_ptr(parser: Parser, cls: type[Op], location: Location) -> Op:
@@ -282,7 +296,10 @@ def print_access(printer: Printer, op: Op, body: str, types: list[Value], equals
 
 
 def print_pointer_access(printer: Printer, op: Op, indent: str) -> str:
-    """Loads, stores and atomics through pointers."""
+    """Loads, stores and atomics through pointers; a load in generic form where its own would read as another."""
+    padded = isinstance(op, LoadPtr) and op.mask is None and op.padding_value is not None
+    if padded and not pads(*op.operands[:2]):
+        return f'"{op.name}"({printer.values(op.operands)}){tile_attributes(op)} : {printer.signature(op)}'
     values = op.operands[: len(op.operands) - op.segments[-1]]
     if isinstance(op, AtomicRMW):
         body = f"{printer.name(values[0])}, {op.mode}, {printer.values(values[1:])}"

@@ -48,6 +48,10 @@ class Printer:
         """The index values whose types are written: all of a gather-scatter view's, else one for all."""
         return index if isinstance(view.type, GatherScatterViewType) else index[:1]
 
+    def signature(self, op: Op) -> str:
+        """`(T, T) -> (R, R)`: the types in generic form."""
+        return f"({self.types(op.operands)}) -> ({self.types(op.results)})"
+
     def as_a(self, op: Op, cls: type[OpT]) -> OpT:
         """`op` as the class that its printer was registered for."""
         if not isinstance(op, cls):

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from ir.core import ParseError, TileError, verify
+from ir.dialects.cuda_tile import LoadPtr
 from ir.load import load_all
 from ir.text import parse, parse_all, print_text
 from ir.text.modules import split_text
@@ -200,3 +201,28 @@ def test_other_ways_to_write(written, printed):
 def test_a_word_stands_once():
     with pytest.raises(ParseError, match=r"expected ':' before the types of 'cuda_tile\.maxf', found 'propagate_nan'"):
         parse("entry @k(%a: tile<f32>) { %b = maxf %a, %a propagate_nan propagate_nan : tile<f32> }")
+
+
+PADDED = """
+entry @k(%q: tile<ptr<K>>) {
+  %r = reshape %q : tile<ptr<K>> -> tile<1xptr<K>>
+  %p = broadcast %r : tile<1xptr<K>> -> tile<4xptr<K>>
+  %a = constant <K: V> : tile<4xK>
+  %x, %t = load_ptr_tko weak %p, %a : tile<4xptr<K>>, tile<4xK> -> tile<4xK>, token
+}
+"""
+
+
+@pytest.mark.parametrize(("kind", "value", "masked"), [("f32", "1.5", 0), ("i8", "1", 0), ("i1", "true", 1)])
+def test_padding_without_a_mask_is_read_by_its_type(kind, value, masked):
+    """Upstream prints it where the mask would be; where both are i1 it reads a mask, so ours is in generic form."""
+    module = parse(PADDED.replace("K", kind).replace("V", value))
+    verify(module)
+    (found,) = (op for op in module.walk() if isinstance(op, LoadPtr))
+    assert found.segments == (1, masked, 1 - masked, 0)
+    found.segments = (1, 0, 1, 0)
+    verify(module)
+    text = print_text(module)
+    (again,) = (op for op in parse(text).walk() if isinstance(op, LoadPtr))
+    assert again.segments == (1, 0, 1, 0)
+    assert ("operandSegmentSizes" in text) == bool(masked)

@@ -34,6 +34,7 @@ ACCEPTED = """
 %0 = assume div_by<16>, %v : tensor_view<?x64xf32, strides=[64,1]>
 %0 = mmaf %a, %bt, %c : tile<16x32xf16>, tile<32x16xf16>, tile<16x16xf32>
 %0, %1 = load_ptr_tko relaxed device %ps, %m, %f token=%tok : tile<8xptr<f32>>, tile<8xi1>, tile<8xf32> -> tile<8xf32>, token
+%0, %1 = load_ptr_tko weak %ps, %f token=%tok : tile<8xptr<f32>>, tile<8xf32> -> tile<8xf32>, token
 %0, %1 = load_view_tko weak %pv[%n, %n] : partition_view<tile=(2x4), tensor_view<?x64xf32, strides=[64,1]>>, tile<i32> -> tile<2x4xf32>, token
 %0 = scan %f dim=0 reverse=true identities=[1.0 : f32] : tile<8xf32> -> tile<8xf32> (%s: tile<f32>, %t: tile<f32>) { %u = mulf %s, %t : tile<f32> yield %u : tile<f32> }
 if %b { return }

@@ -157,8 +157,9 @@ for kind in ("i32", "i64", "f32"):
     swap(f"compare-and-swap-{kind}", kind)
 
 
-def flags(name: str, load: str, store: str, view: bool) -> None:
-    """y = 2 x by strong accesses, through pointers or views."""
+def flags(name: str, load: str, store: str, view: bool, masked: bool = True) -> None:
+    """y = 2 x by strong accesses, through pointers or views; `masked`: the last tile overhangs."""
+    size = N if masked else -(-N // BLOCK) * BLOCK
 
     def source() -> str:
         w = Writer("flags", x="ptr<f32>", y="ptr<f32>", n="i32")
@@ -170,16 +171,17 @@ def flags(name: str, load: str, store: str, view: bool) -> None:
             w.store(loaded * 2, y, w.ids[0], token=token, **how[1])
         else:
             i = (w.ids[0] * BLOCK).splat(BLOCK) + w.iota(BLOCK)
-            inside = i < w.n.splat(BLOCK)
+            inside = i < w.n.splat(BLOCK) if masked else None
             loaded, token = w.gather(w.x[i], inside, 3.0, **how[0])
             w.scatter(w.y[i], loaded * 2, inside, token=token, **how[1])
         return w.text()
 
-    arguments = lambda: [random((N,), "f32", 1), random((N,), "f32", 2), N]  # noqa: E731
+    arguments = lambda: [random((size,), "f32", 1), random((size,), "f32", 2), N]  # noqa: E731
     add(Program(name, source, arguments, (-(-N // BLOCK),), lambda x, y, n: {1: 2 * x}, 0.0))
 
 
 flags("strong-pointers", "acquire", "release", False)
+flags("strong-pointers-unmasked", "relaxed", "release", False, False)
 flags("strong-views", "relaxed", "relaxed", True)
 flags("strong-views-acquire", "acquire", "release", True)
 

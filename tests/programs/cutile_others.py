@@ -153,3 +153,11 @@ kernel(
     lambda: [random((300,), "f32", 1), random((300,), "f32", 2), 3, (128,)],
     (3,), lambda x, y, n, tile: {1: x * x + n}, 1e-6,
 )  # fmt: skip
+kernel(
+    "unchecked",
+    lambda: [
+        random((50,), "f32", 1), np.random.default_rng(7).integers(0, 50, 128).astype(np.int32),
+        random((128,), "f32", 2), (64,),
+    ],
+    (2,), lambda x, index, y, tile: {2: x[index] + np.float32(1)}, 0.0,
+)  # fmt: skip

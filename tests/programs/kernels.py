@@ -566,3 +566,11 @@ def squares_i64(x, y, n, tile: C):
     at = ct.arange(tile, dtype=ct.int64) + ct.bid(0) * tile
     v = ct.gather(x, at)
     ct.scatter(y, at, v * v + n)
+
+
+@ct.kernel
+def unchecked(x, index, y, tile: C):
+    """Gathers without bounds, which cuTile writes as loads with a padding value and no mask."""
+    at = ct.bid(0) * tile + ct.arange(tile, dtype=ct.int32)
+    where = ct.gather(index, at, check_bounds=False)
+    ct.scatter(y, at, ct.gather(x, where, check_bounds=False) + 1, check_bounds=False)

@@ -120,7 +120,7 @@ def gather(name: str, kind: str, masked: bool, padded: bool, index: str = "i32",
         if rank == 2:
             at = at.reshape(8, 32)
         mask = at < w.n.splat(*at.shape) if masked else None
-        where = w.gather(w.index[at], mask, 0 if masked else None)[0]
+        where = w.gather(w.index[at], mask, 0 if masked or padded else None)[0]
         x = w.gather(w.x[where], mask, 7 if padded else None)[0]
         w.scatter(w.y[at], x + 1, mask)
         return w.text()
@@ -141,6 +141,7 @@ def gather(name: str, kind: str, masked: bool, padded: bool, index: str = "i32",
 for kind in ("f32", "f16", "i8", "i64"):
     gather(f"gather-{kind}", kind, True, True)
 gather("gather-unmasked", "f32", False, False)
+gather("gather-padded-unmasked", "f32", False, True)
 gather("gather-unpadded", "bf16", True, False)
 gather("gather-i64-index", "f32", True, True, "i64")
 gather("gather-2d", "f32", True, True, rank=2)

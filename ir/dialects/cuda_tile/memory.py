@@ -274,7 +274,10 @@ class GetTensorShape(TileOp):
 
 @op("cuda_tile.load_ptr_tko", opcode=61)
 class LoadPtr(TileOp):
-    """Gather through a pointer tile; where the mask is false the result is the padding (unspecified without one)."""
+    """Gather through a pointer tile; where the mask is false the result is the padding (unspecified without one).
+
+    Without a mask every element is loaded, and a padding value says nothing (upstream's verifier asks for no mask).
+    """
 
     result_names = ("result", "result_token")
 
@@ -298,7 +301,6 @@ class LoadPtr(TileOp):
         if self.mask is not None:
             self.same_shape("mask", self.mask, "source", self.source)
         if self.padding_value is not None:
-            self.expect(self.mask is not None, "operand 'padding_value' needs a mask")
             self.same_type("padding_value", self.padding_value, "result", self.result)
 
 
