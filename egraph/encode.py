@@ -109,6 +109,8 @@ class _Encoder:
         self.frame: Endless | None = None  # of the innermost loop, None where it is counted
         self.ends: tuple[Type, ...] = ()  # types of what the paths through its body end with
         self.side: int | None = None  # the token that stands for being on this side of the innermost branch
+        self.certain = True  # every execution gets here, but for those that an assertion has ended
+        self.asserted = False
         self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
         self.program = Program(entry, skeleton.Region(), self.rows, self.interner, self.values)
@@ -218,8 +220,27 @@ class _Encoder:
             self.reduction(op)
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
             into.items.append(self.store(op))
+            self.asserted = self.asserted or isinstance(op, ct.Assert)
+        elif isinstance(op, ct.Assume) and not self.believed:
+            self.numbers[op.result] = self.numbers[op.value]
         else:
             self.term(op)
+
+    @property
+    def believed(self) -> bool:
+        """Does every execution run what stands here? Only then its promises hold for equal values elsewhere: terms do
+        not know where they are used. They are dropped on a side of a branch, in a loop that may make no trip, after an
+        early exit or an assertion; there an assume is its operand, and arithmetic wraps.
+        """
+        return self.certain and not self.asserted
+
+    @contextmanager
+    def only_if(self, certain: bool) -> Generator[None]:
+        """Inside a region that runs wherever its operation does, if `certain`."""
+        outside = self.certain
+        self.certain = outside and certain
+        yield
+        self.certain = outside
 
     def term(self, op: Op) -> None:
         """A pure operation or a weak load as one row."""
@@ -240,8 +261,6 @@ class _Encoder:
                 self.program.source[self.numbers[result]] = op
         self.rows[f"r.{signature.mnemonic}"].append((number, *operands, *self.integers(op, signature)))
         self.program.source[number] = op
-        if isinstance(op, ct.Assume) and self.defined_here(op.value, op):
-            self.rows["always"].append((number,))
 
     def on_this_side(self, token: int, side: int) -> int:
         """A token that also says on which side of a branch it is used: such a load cannot leave the branch."""
@@ -252,11 +271,6 @@ class _Encoder:
             found = self.sided[token, side] = self.number()
             self.rows["r.join_tokens"].append((found, self.list([token, side]), self.type_id(TOKEN)))
         return found
-
-    def defined_here(self, value: Value, op: Op) -> bool:
-        """True where `value` is computed in the block of `op`: then a promise made by `op` holds for it anywhere."""
-        owner = value.owner
-        return (owner.parent if isinstance(owner, Op) else owner) is op.parent
 
     def splat(self, op: ct.Constant) -> bool:
         """Encode an integer splat as `(splat value type)`, so that rules can compute with it."""
@@ -296,8 +310,11 @@ class _Encoder:
         """The i64 columns: attributes, then result types."""
         found: list[int] = []
         for attribute in op.info.attributes:
-            if not is_hint(attribute):
-                found.append(self.attribute(op.attributes.get(attribute.name, attribute.default)))
+            if is_hint(attribute):
+                continue
+            value = op.attributes.get(attribute.name, attribute.default)
+            wraps = attribute.kind is ct.Overflow and not self.believed
+            found.append(self.attribute(ct.Overflow.NONE if wraps else value))
         if signature.results != 1:
             found.append(self.interner.attributes.id(tuple([r.type for r in op.results])))
         elif signature.like < 0:
@@ -347,7 +364,7 @@ class _Encoder:
         carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
         body = skeleton.Region()
         types = tuple([r.type for r in op.results])
-        with self.inside(None, types):
+        with self.inside(None, types), self.only_if(runs(op)):
             yields = self.region(op.body.block, body)
         self.scope = outside
         self.rows["r.loop_bounds"].append((loop, lower, upper, step))
@@ -435,7 +452,8 @@ class _Encoder:
             self.rows["r.effect"].append((self.side, item, len(types) + index, self.type_id(TOKEN)))
             self.rows["r.deps"].append((self.side, self.scope))
             into = skeleton.Region()
-            yields = self.run(region.block.ops, into, after) if region.blocks else self.resume(after, [], into)
+            with self.only_if(False):
+                yields = self.run(region.block.ops, into, after) if region.blocks else self.resume(after, [], into)
             sides.append((scope, into, yields))
         self.scope, self.side = outside, side_outside
         (then, then_items, then_yields), (other, other_items, other_yields) = sides
@@ -472,6 +490,15 @@ class _Encoder:
 def leaf_of(kind: Type) -> str:
     """The leaf of a skeleton item's result: tiles have a layout that is chosen, all else every thread holds."""
     return "branch" if isinstance(kind, TileType) and kind.size > 1 else "effect"
+
+
+def runs(loop: ct.For) -> bool:
+    """Is its first iteration certain? Known of constant bounds."""
+    bounds = [v.owner for v in (loop.lower_bound, loop.upper_bound)]
+    first, end = (int(op.value.item) if isinstance(op, ct.Constant) else None for op in bounds)
+    if first is None or end is None:
+        return False
+    return first < end and (first >= 0 or not loop.unsigned_cmp)
 
 
 def leaves(branch: ct.If) -> bool:

@@ -55,8 +55,6 @@ from ir.types import (
 Rows = dict[str, list[tuple[int, ...]]]
 
 DECLARATIONS = """
-(relation always (i64))
-(relation unconditional (V))
 (relation r.loop_bounds (i64 i64 i64 i64))
 (relation r.loop_signed (i64 i64))
 (relation r.loop_init (i64 i64 i64))
@@ -91,7 +89,6 @@ DECLARATIONS = """
 (relation widens (i64 i64))
 (relation view_rank (i64 i64))
 (relation allow (i64))
-(rule ((always k)) ((unconditional (N k))) :ruleset load :name "load/unconditional")
 (rule ((r.loop_bounds l a b c)) ((loop_bounds l (N a) (N b) (N c))) :ruleset load :name "load/loop-bounds")
 (rule ((r.loop_init l i k)) ((loop_init l i (N k))) :ruleset load :name "load/loop-init")
 (rule ((r.branch_yield l i k)) ((branch_yield l i (N k))) :ruleset load :name "load/branch-yield")

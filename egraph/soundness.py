@@ -65,7 +65,7 @@ class Rule:
     @property
     def guards(self) -> tuple[Sexpr, ...]:
         """Body facts that restrict rather than match: comparisons of numbers, and permissions."""
-        heads = ("<", "<=", ">", ">=", "!=", "allow", "exact_sum", "exact_product", "unconditional")
+        heads = ("<", "<=", ">", ">=", "!=", "allow", "exact_sum", "exact_product")
         return tuple([f for f in self.body if isinstance(f, List) and f.head in heads])
 
     def without(self, guards: Iterable[Sexpr]) -> Rule:

@@ -209,7 +209,7 @@ class World:
 
     def relation(self, head: str, arguments: Sequence[Sexpr]) -> None:
         """Match a relation, binding its free columns."""
-        if head in ("unconditional", "allow"):
+        if head == "allow":
             return
         if head in ("exact_sum", "exact_product"):
             x, y = (self.datum(a) for a in arguments)
@@ -494,7 +494,7 @@ class World:
         return "sample: " + ", ".join(parts)
 
 
-_FACT_RELATIONS = facts.RELATIONS - {"always", "unconditional", "allow", "combiner"}
+_FACT_RELATIONS = facts.RELATIONS - {"allow", "combiner"}
 
 
 def _same_name(left: Sexpr, right: Sexpr) -> bool:

@@ -19,6 +19,7 @@ from tests.programs import (  # noqa: F401
     memory,
     parts,
     products,
+    promises,
     reductions,
     scans,
 )
@@ -96,6 +97,9 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "parts-rotated",
         "loop-product",
         "loop-lock",
+        "promise-then",
+        "promise-no-trip",
+        "promise-after-return",
     ],
 )
 def test_accesses_and_scans_for_other_targets(name: str, target: str) -> None:
