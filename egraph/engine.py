@@ -100,7 +100,7 @@ class Engine:
             hint = "two rules claim different types, values or facts for one class; bisect with without=..."
             return RuleError(f"the rules contradict each other: {message}", hint=hint)
         found = _POSITION.search(text)
-        line, column = (int(found[1]), int(found[2])) if found else (command.line, 1)
+        line, column = (int(found[1]), int(found[2])) if found else (command.line, command.column)
         what = f"{command.head} '{command.name}'" if command.name else f"'{command.head}'"
         hint = "see egraph/rules/README.md for sorts, columns and rulesets"
         return RuleError(f"{what}: {message}", Location(command.file, line, column), hint)
@@ -171,7 +171,7 @@ def _refuse_doubles(commands: Iterable[Command]) -> None:
         other = first.setdefault(command.name, command)
         if command.name and other is not command:
             message = f"rule '{command.name}' is already defined at {other.file}:{other.line}"
-            raise RuleError(message, Location(command.file, command.line, 1), "give it another :name")
+            raise RuleError(message, Location(command.file, command.line, command.column), "give it another :name")
 
 
 def _from_egglog(error: BaseException) -> bool:

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SORTS = ("V", "P")
-"""The sorts that have e-classes; every other column is an i64."""
+"""The sorts that have e-classes; every other column of ours is an i64."""
+
+_DECODERS = {"String": "value_to_string", "f64": "value_to_f64", "bool": "value_to_bool"}
+"""Sorts that only rules of the user's have: a column holds the place of the value in `Frozen.values`."""
+
+_UNIT = ("Unit", "@")
+"""What the output sorts of relations start with: `Unit`, or egglog's own sort `@<relation>Sort`."""
 
 _MAPS = ("at", "nat", "out")
 _NUMBERS = "N"
@@ -28,6 +34,7 @@ class Node:
 class Frozen:
     """Nodes without subsumed rows and bookkeeping; `analysis[f]` maps a class (or a tuple, for functions of several
     columns) to its fact, `relations[r]` lists rows, `at`, `nat` and `out` map (value class, layout) to a placed class.
+    Numbers stand for strings, floats and booleans: their places in `values`.
     """
 
     nodes: list[Node] = field(default_factory=list[Node])
@@ -38,6 +45,7 @@ class Frozen:
     at: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     nat: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     out: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    values: list[str | float | bool] = field(default_factory=list[str | float | bool])
     _by_class: dict[int, list[Node]] = field(default_factory=dict[int, list[Node]], repr=False)
 
     def class_of(self, number: int) -> int:
@@ -75,6 +83,7 @@ class _Export:
         self.result = Frozen()
         self._integer = egraph.value_to_i64
         self._readers: dict[str, Callable[[Any], int]] = {"i64": self._integer} | {s: self._classes(s) for s in SORTS}
+        self._readers |= {sort: self._literals(getattr(egraph, name)) for sort, name in _DECODERS.items()}
         for name, function in egraph.freeze().functions.items():
             if function.is_let_binding or not function.rows:
                 continue
@@ -84,8 +93,8 @@ class _Export:
                 continue
             if output in SORTS:
                 self._terms(name, sorts, output, function.rows)
-            elif output == "i64":
-                self._analysis(name, sorts, function.rows)
+            elif not output.startswith(_UNIT):
+                self._analysis(name, sorts, self._readers[output], function.rows)
             elif name != "row" and not name.startswith("r."):
                 self.result.relations[name] = [arguments for arguments, _ in self._columns(sorts, function.rows)]
 
@@ -102,6 +111,20 @@ class _Export:
             return found
 
         return number
+
+    def _literals(self, decode: Callable[[Any], str | float | bool]) -> Callable[[Any], int]:
+        """The place of a value of one sort in `Frozen.values`."""
+        known: dict[Any, int] = {}
+        values = self.result.values
+
+        def place(value: Any) -> int:
+            found = known.get(value)
+            if found is None:
+                found = known[value] = len(values)
+                values.append(decode(value))
+            return found
+
+        return place
 
     def _columns(self, sorts: list[str], rows: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
         """The arguments of each row, beside the row."""
@@ -123,8 +146,8 @@ class _Export:
                 children, literals = tuple([args[i] for i in classes]), tuple([args[i] for i in others])
                 result.nodes.append(Node(name, args, cls, children, literals))
 
-    def _analysis(self, name: str, sorts: list[str], rows: Any) -> None:
+    def _analysis(self, name: str, sorts: list[str], read: Callable[[Any], int], rows: Any) -> None:
         single = len(sorts) == 1
         self.result.analysis[name] = {
-            args[0] if single else args: self._integer(row.output) for args, row in self._columns(sorts, rows)
+            args[0] if single else args: read(row.output) for args, row in self._columns(sorts, rows)
         }

@@ -31,9 +31,10 @@ class Command:
     head: str
     name: str = ""
     ruleset: str = ""
+    column: int = 1
 
     @staticmethod
-    def of(text: str, file: str, line: int = 1) -> Command:
+    def of(text: str, file: str, line: int = 1, column: int = 1) -> Command:
         """The single command in `text`.
 
         Raises TileError, located, for a rule without a name or ruleset.
@@ -41,15 +42,15 @@ class Command:
         found = _HEAD.match(text)
         head = found[1] if found else ""
         if head not in _RULES:
-            return Command(text, file, line, head)
+            return Command(text, file, line, head, column=column)
         name, ruleset = _NAME.search(text), _RULESET.search(text)
         if name is None:
             hint = 'add :name "<theory>/<what it does>"'
-            raise TileError(f"a {head} has no name", Location(file, line, 1), hint)
+            raise TileError(f"a {head} has no name", Location(file, line, column), hint)
         if ruleset is None:
             hint = "add :ruleset analysis, canon, algebra, demand, place or isel"
-            raise TileError(f"{head} '{name[1]}' is in no ruleset", Location(file, line, 1), hint)
-        return Command(text, file, line, head, name[1], ruleset[1])
+            raise TileError(f"{head} '{name[1]}' is in no ruleset", Location(file, line, column), hint)
+        return Command(text, file, line, head, name[1], ruleset[1], column)
 
     @property
     def is_rule(self) -> bool:
@@ -63,8 +64,8 @@ class Command:
 
     @property
     def located_text(self) -> str:
-        """The text behind as many newlines as put it at its line, so that egglog's messages give the right one."""
-        return "\n" * (self.line - 1) + self.text
+        """The text behind as much space as puts it at its place, so that egglog's messages give the right one."""
+        return "\n" * (self.line - 1) + " " * (self.column - 1) + self.text
 
 
 def read_commands(text: str, file: str) -> list[Command]:
@@ -72,7 +73,10 @@ def read_commands(text: str, file: str) -> list[Command]:
 
     Raises TileError, located, for text that is no list of commands and for rules without a name or ruleset.
     """
-    return [Command.of(text[s.start : s.end], file, s.line) for s in spans(text, file)]
+    return [
+        Command.of(text[s.start : s.end], file, s.line, s.start - text.rfind("\n", 0, s.start))
+        for s in spans(text, file)
+    ]
 
 
 def read_file(path: Path) -> list[Command]:

@@ -17,8 +17,9 @@ from egraph.encode import Program
 from egraph.engine import Engine, IterationReport
 from egraph.frozen import Frozen
 from egraph.report import Report, Row, StopReason
-from egraph.rulefile import Command, own_rules, read_commands, read_file, select
+from egraph.rulefile import own_rules, read_commands, select
 from egraph.terms import declarations, packed
+from egraph.userrules import user_rules
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
 
@@ -158,9 +159,10 @@ def engine_for(
 
     Only rules that a program of `operations` can use are loaded (all where it is None or there are user rules); a
     program that needs more replaces the engine by one that serves it and all before it.
-    Raises TileError, located, for a file that cannot be read or that egglog refuses.
+    Raises TileError, located, for a file that cannot be read, that holds what egraph/userrules.py does not allow, or
+    that egglog refuses.
     """
-    extra: list[Command] = [c for path in rules for c in read_file(Path(path))]
+    extra = user_rules([Path(path) for path in rules])
     key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
     rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
