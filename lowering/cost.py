@@ -16,6 +16,7 @@ SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices G
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
 DIVISION = 20  # instructions of a 32-bit integer division by a variable; counted in sm_80 SASS of ptxas 13.5
 RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
+DOUBLE = 64  # bits of f64, which has a pipe of its own
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
 
 
@@ -45,25 +46,10 @@ FREE = Cost()
 _PIPES: dict[str, tuple[str, float]] = {
     # mnemonic: pipe, instructions an element; default is one integer instruction. Counts are those of the PTX printer.
     **dict.fromkeys(("addf", "subf", "mulf", "fma", "maxf", "minf"), ("fma_f32", 1.0)),
-    "divf": ("fma_f32", 10.0),
     "muli": ("int_mul", 1.0),
     "mulhii": ("int_mul", 1.0),
     "divi": ("int_add", DIVISION),
     "remi": ("int_add", DIVISION + 2),
-    "exp": ("mufu", 1.0),
-    "exp2": ("mufu", 1.0),
-    "log": ("mufu", 1.0),
-    "log2": ("mufu", 1.0),
-    "rsqrt": ("mufu", 1.0),
-    "sqrt": ("mufu", 2.0),
-    "tanh": ("mufu", 2.0),
-    "sin": ("mufu", 2.0),
-    "cos": ("mufu", 2.0),
-    "tan": ("fma_f32", 30.0),
-    "sinh": ("fma_f32", 24.0),
-    "cosh": ("fma_f32", 16.0),
-    "atan2": ("fma_f32", 40.0),
-    "pow": ("fma_f32", 90.0),
     "fpowi": ("fma_f32", 85.0),
     "remf": ("fma_f64", 60.0),
     "absi": ("int_add", 2.0),
@@ -73,12 +59,47 @@ _PIPES: dict[str, tuple[str, float]] = {
     "offset": ("int_add", 2.0),
     "get_index_space_shape": ("int_add", DIVISION),
 }
+_FUNCTIONS: dict[str, tuple[int, int, int]] = {
+    # mnemonic and modifiers: instructions an element on mufu, fma_f32 and int_add. Counted in sm_80 SASS of ptxas 13.5,
+    # on the path that ordinary numbers take. Without ftz subnormals are scaled up before MUFU and down behind it.
+    "exp2": (1, 3, 0),
+    "exp2.ftz": (1, 0, 0),
+    "exp": (1, 6, 1),
+    "exp.approx": (1, 4, 0),
+    "log": (2, 20, 5),
+    "log2": (2, 20, 5),
+    "rsqrt": (1, 3, 0),
+    "rsqrt.ftz": (1, 0, 0),
+    "sqrt": (1, 4, 5),
+    "sqrt.approx": (1, 3, 0),
+    "sqrt.approx.ftz": (1, 0, 0),
+    "tanh": (2, 11, 1),
+    "tanh.approx": (1, 0, 0),
+    "sin": (1, 16, 4),
+    "cos": (1, 16, 5),
+    "tan": (4, 28, 3),
+    "sinh": (2, 17, 2),
+    "cosh": (2, 9, 1),
+    "atan2": (2, 23, 8),
+    "pow": (5, 69, 10),
+    "divf": (2, 5, 3),  # with FCHK, which says whether the short path will do
+    "divf.full": (1, 7, 0),
+    "divf.full.ftz": (1, 4, 0),
+    "divf.approx": (1, 4, 0),
+    "divf.approx.ftz": (1, 1, 0),
+}
 _FREE = frozenset((
     "cat", "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
     "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id", "get_num_tile_blocks", "proj", "own",
     "assume", "reshape", "permute", "broadcast", "constant", "splat", "carry", "res", "permute_shared",
     "reshape_shared",
 ))  # fmt: skip
+
+
+def _function(mnemonic: str, modifiers: tuple[str, ...]) -> tuple[int, int, int] | None:
+    """The counts of the form with these modifiers, or with the first of them that make a difference."""
+    forms = (".".join((mnemonic, *modifiers[:kept])) for kept in range(len(modifiers), -1, -1))
+    return next((_FUNCTIONS[form] for form in forms if form in _FUNCTIONS), None)
 
 
 @dataclass(frozen=True)
@@ -96,11 +117,21 @@ class Machine:
             rate = self._rates[pipe] = float(getattr(self.target.throughput, pipe))
         return each * self.warps * WARP / rate
 
-    def elementwise(self, mnemonic: str, registers: int, width: int) -> Cost:
-        """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time."""
+    def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
+        """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
+
+        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order.
+        """
         if mnemonic in _FREE:
             return FREE
+        form = _function(mnemonic, modifiers)
+        if form is not None:
+            float_pipe = "fma_f64" if width == DOUBLE else "fma_f32"
+            pipes = zip(("mufu", float_pipe, "int_add"), form, strict=True)
+            return Cost(alu=sum(self.instructions(pipe, each * registers) for pipe, each in pipes if each))
         pipe, each = _PIPES.get(mnemonic, ("int_add", 1.0))
+        if pipe == "fma_f32" and width == DOUBLE:
+            pipe = "fma_f64"
         packed = width == 16 and mnemonic in ("addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf")
         count = max(1, registers // 2) if packed else registers
         return Cost(alu=self.instructions(pipe, each * count))

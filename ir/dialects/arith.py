@@ -274,8 +274,16 @@ class DivF(FloatBinary):
 
 
 @op("arith.remf")
-class RemF(FloatBinary):
+class RemF(Op):
     """Remainder of truncated division, exact; the sign of the dividend."""
+
+    lhs = Operand(is_float)
+    rhs = Operand(is_float)
+    result = same_type_as("lhs")
+
+    def verify(self) -> None:
+        """Both operands have one type."""
+        self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
 
 
 @op("arith.negf")
@@ -283,7 +291,6 @@ class NegF(Op):
     """Sign flip."""
 
     operand = Operand(is_float)
-    ftz = flag()
     result = same_type_as("operand")
 
 

@@ -1,6 +1,6 @@
 """math: float functions on scalars and packed 16-bit pairs; names as in MLIR's math dialect.
 
-`rounding` "rn" asks for an accurate result (f32 exp within 2 ulp), "approx" for the hardware approximation.
+`rounding` "rn" and "full" ask for an accurate result (f32 exp within 2 ulp), "approx" for the hardware approximation.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ class FloatUnary(Op):
 
     operand = Operand(is_float)
     rounding = Attr(str, "rn")
-    ftz = flag()
     result = same_type_as("operand")
+
+
+class FlushingUnary(FloatUnary):
+    """Those that may flush subnormal operands and results of f32 to zero."""
+
+    ftz = flag()
 
 
 @op("math.fma")
@@ -40,7 +45,7 @@ class Exp(FloatUnary):
 
 
 @op("math.exp2")
-class Exp2(FloatUnary):
+class Exp2(FlushingUnary):
     """2^x."""
 
 
@@ -55,12 +60,12 @@ class Log2(FloatUnary):
 
 
 @op("math.sqrt")
-class Sqrt(FloatUnary):
+class Sqrt(FlushingUnary):
     """Square root."""
 
 
 @op("math.rsqrt")
-class Rsqrt(FloatUnary):
+class Rsqrt(FlushingUnary):
     """1 / sqrt(x)."""
 
 

@@ -74,7 +74,9 @@ def scalar_op(
     declared = {a.name for a in found.info.attributes}
     if "rounding" in declared and attributes.get("rounding") in ROUNDINGS:
         extra["rounding"] = ROUNDINGS[attributes["rounding"]]
-    if "ftz" in declared and attributes.get("flush_to_zero", False):
+    if attributes.get("flush_to_zero", False):
+        if "ftz" not in declared:
+            raise _unsupported(cls, op, "cannot flush subnormals per thread")
         extra["ftz"] = True
     return found, extra
 
@@ -93,6 +95,6 @@ def float_predicate(attributes: Mapping[str, Any]) -> str:
     return ("o" if attributes.get("ordering", ct.Ordering.ORDERED) == ct.Ordering.ORDERED else "u") + base
 
 
-def _unsupported(cls: type[Op], op: Op | None) -> UnsupportedError:
-    message = f"'{cls.info.name}' has no per-thread form yet"
+def _unsupported(cls: type[Op], op: Op | None, why: str = "has no per-thread form yet") -> UnsupportedError:
+    message = f"'{cls.info.name}' {why}"
     return UnsupportedError(message, op.location) if op is not None else UnsupportedError(message)

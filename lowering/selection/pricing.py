@@ -12,7 +12,7 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
 from ir.core import Type
-from ir.dialects.cuda_tile import DenseElements
+from ir.dialects.cuda_tile import DenseElements, Rounding
 from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
@@ -37,6 +37,7 @@ from lowering.targets.target import WARP
 SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
+_FAST = {int(Rounding.APPROX): "approx", int(Rounding.FULL): "full"}
 READS = frozenset(("p.shared_read", "p.load_view", "p.load_ptr", "p.constant", "p.splat", "p.iota"))
 WHOLE = frozenset((*PRODUCTS, "p.reduce", "p.carry", "p.res", "p.branch", "cvt"))  # made as a whole tile
 
@@ -104,7 +105,16 @@ class Pricer:
         placed = self.oracle.layouts[site.layout]
         registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
         width = getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 32
-        return Price(self.machines[site.warps].elementwise(mnemonic, registers, width))
+        return Price(self.machines[site.warps].elementwise(mnemonic, registers, width, self.modifiers(node, mnemonic)))
+
+    def modifiers(self, node: Node, mnemonic: str) -> tuple[str, ...]:
+        """The fast forms that a node asks for: approx or full, ftz."""
+        signature = signatures().get(mnemonic)
+        if signature is None:
+            return ()
+        values = dict(zip(signature.integers, node.literals, strict=False))
+        rounding = _FAST.get(values.get("rounding", -1))
+        return tuple(filter(None, (rounding, "ftz" if values.get("flush_to_zero") == 1 else None)))
 
     def allowed(self, choice: MmaChoice) -> bool:
         """May this atom be used?"""

@@ -215,10 +215,6 @@ def test_minimum_and_maximum_order_zeros_and_drop_nan(opcode: str) -> None:
     ("code", "function", "domain"),
     [
         ("ex2.approx.ftz.f32", np.exp2, (-100, 100)),
-        ("lg2.approx.f32", np.log2, (0.01, 1e6)),
-        ("sin.approx.f32", np.sin, (-3, 3)),
-        ("cos.approx.f32", np.cos, (-3, 3)),
-        ("tanh.approx.f32", np.tanh, (-4, 4)),
         ("rsqrt.approx.f32", lambda a: 1 / np.sqrt(a), (0.01, 1e6)),
         ("rcp.approx.ftz.f32", lambda a: 1 / a, (0.01, 1e6)),
         ("sqrt.approx.f32", np.sqrt, (0.01, 1e6)),
@@ -230,6 +226,29 @@ def test_approximate_functions(
     a = np.random.default_rng(5).uniform(*domain, LANES).astype(np.float32)
     found = run_lanes(f"{code} %o, %a;", a, out=np.float32)
     np.testing.assert_allclose(found, function(a.astype(np.float64)), rtol=2e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("code", "function", "domain", "relative", "absolute"),
+    [
+        ("lg2.approx.f32", np.log2, (0.5, 2), 0, 2.0**-22),
+        ("sin.approx.f32", np.sin, (-3, 3), 0, 2.0**-20.5),
+        ("cos.approx.f32", np.cos, (-3, 3), 0, 2.0**-20.5),
+        ("tanh.approx.f32", np.tanh, (-4, 4), 2.0**-11, 0),
+    ],
+)
+def test_coarse_functions_are_as_coarse_as_the_isa_allows(
+    code: str,
+    function: Callable[[np.ndarray], np.ndarray],
+    domain: tuple[float, float],
+    relative: float,
+    absolute: float,
+) -> None:
+    """Errors stated by the PTX ISA: code that needs more bits must not pass."""
+    a = np.random.default_rng(5).uniform(*domain, LANES).astype(np.float32)
+    exact = function(a.astype(np.float64))
+    error = abs(run_lanes(f"{code} %o, %a;", a, out=np.float32) - exact) / (absolute + relative * abs(exact))
+    assert 0.25 < error.max() <= 1
 
 
 def test_approximate_functions_at_special_values() -> None:

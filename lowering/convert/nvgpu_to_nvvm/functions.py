@@ -21,19 +21,29 @@ SINH = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800)
 
 
 def _function(
-    cls: type[Op], exact: Callable[[Emitter, Value], Value], approximate: Callable[[Emitter, Value], Value]
+    cls: type[Op],
+    exact: Callable[[Emitter, Value], Value],
+    approximate: Callable[[Emitter, Value], Value],
+    flushing: Callable[[Emitter, Value], Value] | None = None,
 ) -> None:
-    """Register an f32 function; 16-bit operands take the approximation, whose error is far below their rounding."""
+    """Register an f32 function: `exact` unless an approximation is asked for, `flushing` where subnormals may go.
+
+    bf16 and tf32 take the approximation, whose error is far below their rounding; f16 the form that flushes, since all
+    its numbers are normal in f32.
+    """
+    shortest = approximate if flushing is None else flushing
 
     def pattern(e: Emitter, op: math.FloatUnary, x: Value) -> Value:
         kind = scalar_type(x.type)
         if kind in (F16, BF16):
-            return through_f32(e, approximate, x)
+            return through_f32(e, shortest if kind == F16 else approximate, x)
         if kind == TF32:
             return bitcast(e, approximate(e, bitcast(e, x, F32)), TF32)
         if kind != F32:
             raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
-        return approximate(e, x) if op.rounding in ("approx", "full") else exact(e, x)
+        if op.attributes.get("ftz", False):
+            return shortest(e, x)
+        return approximate(e, x) if op.rounding == "approx" else exact(e, x)
 
     ELEMENTWISE[cls] = pattern
 
@@ -91,9 +101,9 @@ def sinh(e: Emitter, x: Value) -> Value:
     return with_sign(e, ints.select(e, near, small, large), x)
 
 
-def exp_approximate(e: Emitter, x: Value) -> Value:
+def _exp_approximate(**attributes: object) -> Callable[[Emitter, Value], Value]:
     """ex2.approx(x log2 e)."""
-    return e.value(nvvm.Ex2, F32, mul(e, x, f32(e, LOG2_E)), ftz=True)
+    return lambda e, x: e.value(nvvm.Ex2, F32, mul(e, x, f32(e, LOG2_E)), **attributes)
 
 
 def log_approximate(e: Emitter, x: Value) -> Value:
@@ -101,8 +111,8 @@ def log_approximate(e: Emitter, x: Value) -> Value:
     return mul(e, e.value(nvvm.Lg2, F32, x), f32(e, LN_2))
 
 
-_function(math.Exp, exp, exp_approximate)
-_function(math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True))
+_function(math.Exp, exp, _exp_approximate(), _exp_approximate(ftz=True))
+_function(math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True))
 _function(math.Log, accurate.log, log_approximate)
 _function(math.Log2, accurate.log2, _instruction(nvvm.Lg2))
 _function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh))
