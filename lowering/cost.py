@@ -154,6 +154,12 @@ class Machine:
         issue = self.instructions("load_store", accesses)
         return Cost(alu=self.instructions("int_add", ADDRESS * accesses), memory=max(busy, issue))
 
+    def spill(self, registers: int) -> Cost:
+        """`registers` a thread stored to local memory and read back: 4 bytes a lane, whole lines of the L1 cache, which
+        is the same memory as shared memory.
+        """
+        return self.shared_access(2 * registers, 2 * registers)
+
     def shared_access(self, wavefronts: int, accesses: int) -> Cost:
         """Accesses of every warp that take `wavefronts` passes over the banks in all.
 

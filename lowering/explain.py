@@ -24,7 +24,7 @@ from ir.types import TileType
 from lowering.placement.oracle import Mechanism
 from lowering.schedule.explain import agents
 from lowering.selection import PRODUCTS, Selection, StoreChoice
-from lowering.selection.resources import REGISTERS
+from lowering.selection.resources import SPILLS
 from lowering.targets import Feature
 
 if TYPE_CHECKING:
@@ -93,8 +93,13 @@ class _Explanation:
             f"(gap {100 * answer.gap:.1f} %)"
         )
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
-            unit = "a thread" if name.startswith(REGISTERS) else "bytes"
-            yield f"{name}: {answer.resources[name]:g} of {limit:g} {unit}"
+            spilled = self.selection.spilled.get(name)
+            if spilled is None:
+                yield f"{name}: {answer.resources[name]:g} of {limit:g} bytes"
+            else:
+                beyond = SPILLS[-1]  # what the row has for those that spill, which the others take
+                used = answer.resources[name] - beyond + spilled
+                yield f"{name}: {used:g} of {limit - beyond:g} a thread" + (f", {spilled} spill" if spilled else "")
 
     def shape(self) -> Iterator[str]:
         """Warps of the CTA and stages of the rings, each with what the program would cost without that choice."""
@@ -250,6 +255,8 @@ class _Explanation:
         missing = sorted(feature.value for feature in needed - target.features)
         if missing:
             return f"{name}: {target.name} lacks {', '.join(missing)}"
+        if node.op in PRODUCTS and not all(map(self.illegal, self.candidates[self.value_of(node)])):
+            return f"{name}: tensor cores compute this product"
         if node.op in PRODUCTS:
             return f"{name}: no target multiplies such narrow elements one at a time"
         if node.op == "cvt":

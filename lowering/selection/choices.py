@@ -69,6 +69,7 @@ class Selection:
     enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
     choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
     forbid: frozenset[str] = frozenset()
+    spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a price
     branch: int | None = None  # the choice group of `warps`, which divides the graph
 
     def layout(self, id: int) -> Layout | SharedLayout:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, cast
 
 from egraph.frozen import Frozen, Node
@@ -31,7 +32,7 @@ from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection,
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, RELAXATIONS, SHARED, Peak, Rows
+from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, FIRST, SHARED, SPILLS, Peak, Rows
 from lowering.selection.trips import Pace, trip_counts
 from lowering.targets import Feature, Target
 
@@ -95,7 +96,11 @@ class _Selector:
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.held_classes: dict[tuple[int, int], int] = {}
         self.peaks: dict[str, Peak] = {}
+        self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
         self.buildable = buildable(self.frozen, self.stands)
+        self.pricer.tensor_products = frozenset(
+            self.owner[node.cls][0] for node in self.frozen.nodes if node.op in PRODUCTS and self.on_tensor_cores(node)
+        )
 
     def run(self, method: str) -> Selection:
         self.require_products()
@@ -103,30 +108,17 @@ class _Selector:
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
         for placed in self.reached:  # grows while it is walked
             self.add_class(placed)
+        roots += [self.spills(row, path) for row, path in enumerate(self.rows.paths, FIRST)]
         for name, peak in self.peaks.items():
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
-            graph, answer = self.extract(graph, method)
+            answer = extract(graph, cast(Any, method), branch=self.groups.get(("warps",)))
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
         return self.selection(graph, answer)
-
-    def extract(self, graph: Graph, method: str) -> tuple[Graph, Answer]:
-        """The answer and the limits that it keeps: those on registers, which are estimates, give way where nothing else
-        is left.
-        """
-        branch = self.groups.get(("warps",))
-        for factor in RELAXATIONS[:-1] if self.rows.registers else ():
-            within = graph.with_limit(self.rows.relaxed(factor))
-            try:
-                return within, extract(within, cast(Any, method), branch=branch)
-            except InfeasibleError:
-                continue
-        within = graph.with_limit(self.rows.relaxed(RELAXATIONS[-1]))
-        return within, extract(within, cast(Any, method), branch=branch)
 
     def selection(self, graph: Graph, answer: Answer) -> Selection:
         of_dense = {d: c for c, d in self.dense.items()}
@@ -143,6 +135,9 @@ class _Selector:
                 found.stores[choice.item] = choice
             elif isinstance(choice, CarryChoice):
                 found.carried[choice.loop, choice.index] = choice.layout
+            elif node in self.spilled:
+                name, registers = self.spilled[node]
+                found.spilled[name] = registers
             elif cls in of_dense:
                 placed = of_dense[cls]
                 found.node[placed] = self.enodes[node]
@@ -163,6 +158,11 @@ class _Selector:
             f"no lowering for {self.target.name}: {text}", self.program.entry.location,
             "see what is supported in docs/, or allow the forbidden atoms",
         )  # fmt: skip
+
+    def on_tensor_cores(self, node: Node) -> bool:
+        """Can this product be chosen, and do tensor cores compute it?"""
+        choice = self.oracle.choice(node.literals[0])
+        return choice.atom.threads > 1 and self.pricer.allowed(choice) and self.buildable.issuperset(node.children)
 
     def require_products(self) -> None:
         """Every matrix product needs an atom that is legal here: say which product has none, and where."""
@@ -231,6 +231,19 @@ class _Selector:
                 f"{stages} stages", found, cost=trips * self.pace.wait(loop, stages),
                 group=self.group("stages", loop), alternative=stages,
             )  # fmt: skip
+        return found
+
+    def spills(self, row: int, path: tuple[int, ...]) -> int:
+        """The class of the registers that a loop spills: each is stored and read once an iteration."""
+        found = self.new_class(f"registers that loop {path[-1]} spills")
+        trips = self.trip_product(sum(1 << each for each in path))
+        for warps, spilled in product(self.oracle.warps, SPILLS):
+            cost = self.pricer.machines[warps].spill(spilled)
+            node = self.builder.add(
+                f"{spilled} spilled", found, self.warps(warps), trips * cost.scalar(),
+                resource=self.rows.kept(row, spilled),
+            )  # fmt: skip
+            self.spilled[node] = (self.rows.names[row], spilled)
         return found
 
     def peak(self, row: str, amount: int) -> list[int]:

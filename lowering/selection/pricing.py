@@ -94,6 +94,7 @@ class Pricer:
         self.ahead = {self.frozen.class_of(number) for number in ahead(saturated.program)}
         self.without_tma = loads_without_tma(saturated, target)
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
+        self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
     def price(self, node: Node, value: int, site: Site) -> Price | None:
         """The price of a node of value class `value`."""
@@ -388,28 +389,29 @@ class Pricer:
     # --- matrix products
 
     def product(self, node: Node, site: Site) -> Price | None:
-        """Tensor cores at the atom's rate, or scalar multiply-adds."""
+        """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
         choice = self.oracle.choice(node.literals[0])
-        if not self.allowed(choice):
+        scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
+        if scalar or not self.allowed(choice):
             return None
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in node.children[:2])
         c = self.oracle.layout(site.layout)
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
+        registers, held = self.live(node, site)
         m, n, k = atom.shape
         if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
             kind = cast(TileType, self.value_type(self.owner[node.children[0]][0])).element
             if isinstance(kind, FloatType) and kind.width < 16 and not self.target.has(Feature.CVT_FP8):
                 return None
             operands = a.n_regs + b.n_regs
-            cost = work / atom.scalar_rate(self.target) + machine.instructions("convert", operands)
-            return Price(Cost(alu=cost))
+            cost = Cost(alu=work / atom.scalar_rate(self.target) + machine.instructions("convert", operands))
+            return Price(cost, registers=registers, held=held)
         count = work / (m * n * k)
         cycles = count * atom.cycles(self.target)
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        registers, held = self.live(node, site)
         return Price(Cost(tensor=cycles, alu=issued), registers=registers, held=held)
 
     def live(self, node: Node, site: Site) -> tuple[int, tuple[int, ...]]:

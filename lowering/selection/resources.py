@@ -21,7 +21,11 @@ REGISTERS = "registers"
 AFTER_LOOPS = "shared memory after loops"  # scratch outside of loops lies over rings, which are drained by then
 ADDRESSES = 54  # registers beside accumulators and fragments: counters, addresses, predicates; ptxas 13.5: a GEMM of
 # 128 x 128 x 64 takes 46 (sm_80), attention with tiles of 128 x 128 spills 16 bytes with 48 left (sm_90a)
-RELAXATIONS = (1.0, 1.5, 2.0, 4.0, float("inf"))  # of register limits, which are estimates: a program beyond them runs
+SPILLS = (
+    0,
+    *(1 << k for k in range(3, 17)),
+)  # registers a thread beyond the limit of a loop that are offered at a price
+FIRST = 2  # row of registers, after those of shared memory
 
 
 @dataclass
@@ -53,20 +57,17 @@ class Rows:
         self.most = max(self._budget.values())
         margin = 2 * PERIOD * len(self.paths)  # barriers and alignment of each ring
         shared = float(target.smem_bytes)
-        self.limits = (shared - margin, shared, *(float(self.most) for _ in self.paths))
+        self.limits = (shared - margin, shared, *(float(self.most + SPILLS[-1]) for _ in self.paths))
 
-    @property
-    def registers(self) -> bool:
-        """Is there a row for registers?"""
-        return bool(self.paths)
-
-    def relaxed(self, factor: float) -> list[float]:
-        """The limits with those on registers multiplied."""
-        return [*self.limits[:2], *(factor * limit for limit in self.limits[2:])]
+    def kept(self, row: int, spilled: int) -> list[float]:
+        """What is taken of a row of registers where `spilled` of them go to local memory: what it has beyond the
+        registers of a thread stands for those, so all but as many of it.
+        """
+        return self.use({row: float(SPILLS[-1] - spilled)})
 
     def of_loop(self, loop: int) -> list[int]:
         """Register rows of the innermost loops in `loop`, or the one that it is."""
-        return [2 + i for i, path in enumerate(self.paths) if loop in path]
+        return [row for row, path in enumerate(self.paths, FIRST) if loop in path]
 
     def use(self, amounts: Mapping[int, float]) -> list[float]:
         """A resource vector from amounts by row."""
@@ -77,7 +78,7 @@ class Rows:
 
     def of_warps(self, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks of the largest register budget."""
-        return self.use(dict.fromkeys(range(2, len(self.names)), self.most - self._budget[warps]))
+        return self.use(dict.fromkeys(range(FIRST, len(self.names)), self.most - self._budget[warps]))
 
 
 def registers(target: Target, warps: int) -> int:

@@ -31,7 +31,7 @@
   %24 = "nv_tileas.reshape"(%arg6) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
   %25 = "nv_tileas.broadcast"(%24) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
   %26 = "nv_tileas.iota"() : () -> tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
-  %27 = "arith.constant"() <{value = 64 : i32}> : () -> i32
+  %27 = "arith.constant"() <{value = 6 : i32}> : () -> i32
   %28 = "nv_tileas.broadcast"(%11) : (tensor<1x1xf32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
   %29 = "arith.muli"(%arg6, %arg9) : (i32, i32) -> i32
   %30 = "nv_tileas.make_memref"(%arg2, %arg4, %arg6, %29, %arg9) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> tensor_view<?x?x64xf16, strides=[?,?,1]>
@@ -87,7 +87,7 @@
     %69 = "nv_tileas.reshape"(%68) : (tensor<1x64x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 0]>>) -> tensor<64x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 0]>>
     %70 = "nv_tileas.permute"(%69) <{permutation = [1 : i64, 0 : i64]}> : (tensor<64x64xf16, #linear<reg=[1, 8, 512, 1024, 2048, 16, 32], lane=[2, 4, 64, 128, 256], warp=[0, 0]>>) -> tensor<64x64xf16, #linear<reg=[64, 512, 8, 16, 32, 1024, 2048], lane=[128, 256, 1, 2, 4], warp=[0, 0]>>
     %71 = "nv_tileas.dot"(%23, %70, %8) <{atom = "mma.sync.m16n8k16.f16.f16", grid = [4 : i64, 1 : i64]}> : (tensor<128x64xf16, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>, tensor<64x64xf16, #linear<reg=[64, 512, 8, 16, 32, 1024, 2048], lane=[128, 256, 1, 2, 4], warp=[0, 0]>>, tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>) -> tensor<128x64xf32, #linear<reg=[1, 512, 8, 16, 32, 1024], lane=[2, 4, 64, 128, 256], warp=[2048, 4096]>>
-    %72 = "arith.muli"(%arg12, %27) : (i32, i32) -> i32
+    %72 = "arith.shli"(%arg12, %27) : (i32, i32) -> i32
     %73 = "nv_tileas.reshape"(%72) : (i32) -> tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>
     %74 = "nv_tileas.broadcast"(%73) : (tensor<1xi32, #linear<reg=[], lane=[0, 0, 0, 0, 0], warp=[0, 0]>>) -> tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>
     %75 = "arith.addi"(%74, %26) : (tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>, tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>) -> tensor<64xi32, #linear<reg=[1, 8, 16, 32], lane=[2, 4, 0, 0, 0], warp=[0, 0]>>

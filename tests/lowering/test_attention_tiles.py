@@ -1,0 +1,89 @@
+"""Attention with large tiles: products stay on tensor cores, whatever registers it takes, and extraction proves it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import tilesat
+from tests.programs.products import attention
+from tests.programs.program import PROGRAMS, interpret, simulate
+from tests.programs.writer import Writer
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+SHAPES = ((128, 128, 128), (256, 64, 128), (256, 128, 128))  # queries, keys, width
+for queries, keys, width in SHAPES:
+    attention(f"tiles-{queries}x{keys}x{width}", "f16", queries, width, keys + 37, keys)
+
+
+@cache
+def compiled(target: str, shape: tuple[int, int, int]) -> Kernel:
+    return tilesat.compile(PROGRAMS[f"tiles-{'x'.join(map(str, shape))}"].source(), target)
+
+
+def products(kernel: Kernel) -> tuple[int, int]:
+    """Matrix instructions and scalar multiply-adds."""
+    matrices = re.findall(r"^\s*(?:mma\.sync|wgmma\.mma_async)", kernel.ptx, re.MULTILINE)
+    return len(matrices), kernel.ptx.count("fma.rn.f32")
+
+
+CASES = [
+    pytest.param(target, shape, marks=() if shape is SHAPES[0] and target in ("sm_80", "sm_90a") else pytest.mark.slow)
+    for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+    for shape in SHAPES
+]
+
+
+@pytest.mark.parametrize(("target", "shape"), CASES)
+def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int]) -> None:
+    """Scalar products took no registers, and the first limit with any answer was kept whatever it cost: 8,200 fma."""
+    kernel = compiled(target, shape)
+    matrices, scalar = products(kernel)
+    assert matrices >= 16
+    assert scalar == 0
+    assert kernel.bound == pytest.approx(kernel.cost)
+
+
+@pytest.mark.parametrize(("target", "shape"), CASES)
+def test_is_right(target: str, shape: tuple[int, int, int]) -> None:
+    kernel, program = compiled(target, shape), PROGRAMS[f"tiles-{'x'.join(map(str, shape))}"]
+    found, reference = simulate(kernel, program), interpret(kernel, program)
+    assert largest_error(found[3], reference[3]) <= program.tolerance
+    assert not np.array_equal(reference[3], program.arguments()[3])
+
+
+def product(rows: int, columns: int, depth: int) -> str:
+    w = Writer("product", a="ptr<f16>", b="ptr<f16>", d="ptr<f32>")
+    w.promise(a=16, b=16, d=16)
+    left = w.load(w.view(w.a, [rows, depth], [depth, 1], [rows, depth]), 0, 0)
+    right = w.load(w.view(w.b, [depth, columns], [columns, 1], [depth, columns]), 0, 0)
+    w.store(w.dot(left, right), w.view(w.d, [rows, columns], [columns, 1], [rows, columns]), 0, 0)
+    return w.text()
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_scalar_products_are_never_cheaper(target: str) -> None:
+    """However small: what a tensor core can compute, scalar instructions compute only where they are asked to."""
+    matrices, scalar = products(tilesat.compile(product(64, 16, 16), target))
+    assert matrices > 0
+    assert scalar == 0
+    forced = tilesat.compile(product(64, 16, 16), target, forbid=("mma", "wgmma"))
+    assert products(forced) == (0, 64 * 16 * 16 // 128)
+
+
+def test_explanation_says_why_no_scalar_product() -> None:
+    report = tilesat.compile(product(64, 16, 16), "sm_80").compiled.explain()
+    assert "not legal: fma.rn.f32: tensor cores compute this product" in report
+    forced = tilesat.compile(product(64, 16, 16), "sm_80", forbid=("mma",)).compiled.explain()
+    assert re.search(r": fma\.rn\.f32 on ", forced)
+    assert "mma.sync.m16n8k16.f16.f16: forbidden by the caller" in forced
+
+
+def test_spilled_registers_are_stated_and_priced() -> None:
+    """A loop that needs more registers than a thread has: `--explain` says how many spill."""
+    report = compiled("sm_80", (128, 128, 128)).compiled.explain()
+    assert re.search(r"\nregisters in loop 0: \d+ of \d+ a thread(, \d+ spill)?\n", report)
