@@ -208,7 +208,8 @@ class Atomic(Op):
     `kind` is add, fadd, and, or, xor, smax, smin, umax, umin or exch of one value, or cas of the value to compare with
     and the new one.
 
-    The result, which may be left out, is the old value; zero where `pred` is false. `order` and `scope` are PTX's.
+    The result, which may be left out, is the old value; where `pred` is false zero, of cas the value to compare with.
+    `order` and `scope` are PTX's.
     """
 
     ptr = Operand(_is_pointer)

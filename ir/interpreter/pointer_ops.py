@@ -97,7 +97,7 @@ def _rmw(block: TileBlock, op: ct.AtomicRMW) -> Results:
 
 
 def _cas(block: TileBlock, op: ct.AtomicCAS) -> Results:
-    """Equality is of bits: a NaN can be swapped out, and -0 is not +0."""
+    """Equality is of bits: a NaN can be swapped out, and -0 is not +0. Masked out elements are as if found equal."""
     shape, element = shape_of(op.pointers), _pointee(op.pointers)
     mask = _mask(block, op.mask, shape)
     addresses = np.broadcast_to(block.array(op.pointers), shape)[mask]
@@ -108,7 +108,7 @@ def _cas(block: TileBlock, op: ct.AtomicCAS) -> Results:
         equal = old.view(bits) == np.ascontiguousarray(expected[which]).view(bits)
         return np.where(equal, desired[which], old)
 
-    old = unspecified(shape, element)
+    old = np.array(np.broadcast_to(block.array(op.cmp), shape))
     old[mask] = _in_turns(block, addresses, element, op.location, swap)
     return [old, TOKEN]
 

@@ -452,7 +452,10 @@ def store(s: Selector, op: nvvm.St) -> None:
 
 @template(nvvm.Atom)
 def atomic(s: Selector, op: nvvm.Atom) -> None:
-    """atom, into the sink where nobody asks for the old value; under a predicate zero is moved in first."""
+    """atom, into the sink where nobody asks for the old value.
+
+    Under a predicate the result of a thread that does nothing is moved in first: zero, or what cas compares with.
+    """
     uses: list[Value] = []
     guard = f"@{s.predicate(op.operands[1], uses)} " if op.segments[1] else ""
     address = s.address(op.operands[0], uses)
@@ -466,7 +469,10 @@ def atomic(s: Selector, op: nvvm.Atom) -> None:
         s.emit(f"{opcode} %s, {address}, {values};", results, uses)
         return
     s.emit(f"{guard}{opcode} %s, {address}, {values};", results, [*uses, *results], [uses[0], *results, *uses[1:]])
-    s.emit(f"mov.{move_type(results[0].type)} %s, {immediate(results[0].type, 0)};", results, [])
+    kept: list[Value] = []
+    cas = op.kind == "cas"
+    source = s.register(op.operands[1 + op.segments[1]], kept) if cas else immediate(results[0].type, 0)
+    s.emit(f"mov.{move_type(results[0].type)} %s, {source};", results, kept)
 
 
 def ordering(op: Op) -> str:

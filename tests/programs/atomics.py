@@ -131,30 +131,60 @@ add(Program(
 ))  # fmt: skip
 
 
-def swap(name: str, kind: str) -> None:
-    """held = new where it is what was expected; the found value tells."""
+def swap(name: str, kind: str, size: int = 64, mask: str = "") -> None:
+    """held = new where it is what was expected; the found value tells, and is the guess where the mask is false.
+
+    Source: Tile IR, atomic_cas_tko.
+    """
+    taken = {"": np.full(size, True), "some": np.arange(size) % 4 != 1, "none": np.full(size, False)}[mask]
 
     def source() -> str:
         w = Writer("swap", guess=f"ptr<{kind}>", new=f"ptr<{kind}>", held=f"ptr<{kind}>", y=f"ptr<{kind}>")
-        i = w.iota(64)
+        i = w.iota(size)
         guess, new = (w.gather(p[i])[0] for p in (w.guess, w.new))
-        found, _ = w.update(w.held[i], guess, new, order="acq_rel")
+        inside = {"": None, "some": (i & 3).ne(1), "none": i < 0}[mask]
+        found, _ = w.update(w.held[i], guess, new, order="acq_rel", mask=inside)
         w.scatter(w.y[i], found)
         return w.text()
 
     def arguments() -> list[Any]:
-        held = random((64,), kind, 1)
-        guess = np.where(np.arange(64) % 3 == 0, held, random((64,), kind, 2)).astype(held.dtype)
-        return [guess, random((64,), kind, 3), held, random((64,), kind, 4)]
+        held = random((size,), kind, 1)
+        guess = np.where(np.arange(size) % 3 == 0, held, random((size,), kind, 2)).astype(held.dtype)
+        return [guess, random((size,), kind, 3), held, random((size,), kind, 4)]
 
     def expected(guess: Any, new: Any, held: Any, y: Any) -> dict[int, Any]:
-        return {2: np.where(guess == held, new, held), 3: held}
+        return {2: np.where(taken & (guess == held), new, held), 3: np.where(taken, held, guess)}
 
     add(Program(name, source, arguments, (1,), expected, 0.0))
 
 
-for kind in ("i32", "i64", "f32"):
+for kind in ("i32", "i64", "f32", "f64"):
     swap(f"compare-and-swap-{kind}", kind)
+    swap(f"compare-and-swap-masked-{kind}", kind, mask="some")
+swap("compare-and-swap-few", "i32", 8, "some")
+swap("compare-and-swap-many", "f32", 1024, "some")
+swap("compare-and-swap-nowhere", "i64", 64, "none")
+
+
+def lock(name: str, asks: bool) -> None:
+    """One scalar compare-and-swap a block, which the mask allows or not; every thread uses what it found."""
+
+    def source() -> str:
+        w = Writer("lock", held="ptr<i32>", x="ptr<i32>", y="ptr<i32>", asks="i32")
+        found, _ = w.update(w.held, w.const(5, "i32"), w.const(9, "i32"), mask=w.asks.ne(0))
+        i = w.iota(256)
+        w.scatter(w.y[i], w.gather(w.x[i])[0] + found.splat(256))
+        return w.text()
+
+    def expected(held: Any, x: Any, y: Any, asks: int) -> dict[int, Any]:
+        return {0: held, 2: x + (held if asks else 5)}
+
+    arguments = lambda: [np.array([7], np.int32), *(random((256,), "i32", s) for s in (1, 2)), int(asks)]  # noqa: E731
+    add(Program(name, source, arguments, (1,), expected, 0.0))
+
+
+lock("compare-and-swap-scalar", True)
+lock("compare-and-swap-scalar-masked", False)
 
 
 def flags(name: str, load: str, store: str, view: bool, masked: bool = True) -> None:

@@ -409,7 +409,7 @@ class AtomicRMW(TileOp):
 
 @op("cuda_tile.atomic_cas_tko", opcode=7)
 class AtomicCAS(TileOp):
-    """Compare and swap through a pointer tile where the mask is true (bitwise); the result is the old value."""
+    """Compare and swap through a pointer tile where the mask is true (bitwise); the result is the old value, else `cmp`."""
 
     result_names = ("result", "result_token")
 

@@ -99,11 +99,11 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
     """nvgpu.atomic -> nvvm.atom."""
     e, pred = c.e, predicate_of(c, op.pred)
     kinds = [kind for r in op.results for kind in register_types(r.type)]
+    values = [c.register(v) for v in op.values]
     if pred is False:
         for result in op.results:
-            c.define(result, [e.constant(kind, 0) for kind in kinds])
+            c.define(result, [values[0]] if op.kind == "cas" else [e.constant(kind, 0) for kind in kinds])
         return
-    values = [c.register(v) for v in op.values]
     guard = [] if pred is True else [pred]
     made = e.effect(
         nvvm.Atom, [c.register(op.ptr), *guard, *values], kinds, (1, len(guard), len(values)),
