@@ -133,8 +133,8 @@ class St(Op):
 class Atom(Op):
     """atom.global of one register (ours; llvm.atomicrmw and cmpxchg upstream), only where `pred` holds.
 
-    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false, of cas
-    the value to compare with.
+    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false, of
+    cas the value to compare with.
     """
 
     ptr = Operand()

@@ -409,7 +409,10 @@ class AtomicRMW(TileOp):
 
 @op("cuda_tile.atomic_cas_tko", opcode=7)
 class AtomicCAS(TileOp):
-    """Compare and swap through a pointer tile where the mask is true (bitwise); the result is the old value, else `cmp`."""
+    """Compare and swap through a pointer tile where the mask is true (bitwise).
+
+    The result is the old value, of a masked out element its `cmp`.
+    """
 
     result_names = ("result", "result_token")
 
