@@ -11,9 +11,9 @@ class StopReason(enum.Enum):
     """Why a phase ended."""
 
     SATURATED = "saturated"
-    NODE_LIMIT = "node limit"
+    ROW_LIMIT = "row limit"
+    MATCH_LIMIT = "match limit"
     ITERATION_LIMIT = "iteration limit"
-    TIME_LIMIT = "time limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     sizes: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
     """(phase, iteration, rows of all tables after it)"""
+    ended: str = ""
+    """The limit that ended a phase before its fixpoint, in words; empty where none did."""
 
     @property
     def saturated(self) -> bool:

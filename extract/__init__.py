@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from extract.answer import Answer, Moment, Report, check
 from extract.auto import auto
+from extract.budget import Budget
 from extract.errors import CheckError, ExtractionError, GraphError, GraphWarning, InfeasibleError
 from extract.graph import Graph, GraphBuilder
 from extract.greedy import greedy
@@ -21,6 +22,7 @@ from extract.tree import tree
 __all__ = [
     "METHODS",
     "Answer",
+    "Budget",
     "CheckError",
     "ExtractionError",
     "Graph",

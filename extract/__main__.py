@@ -119,8 +119,9 @@ def _read(path: str) -> Graph:
 
 def _answers(graph: Graph, options: argparse.Namespace, progress: Progress | None) -> list[Answer]:
     if options.top > 1:
-        return top(graph, options.top, time_limit=options.time_limit)
-    return [extract(graph, options.method, time_limit=options.time_limit, listener=progress)]
+        return top(graph, options.top, budget=options.budget, time_limit=options.time_limit)
+    limits = {"budget": options.budget, "time_limit": options.time_limit}
+    return [extract(graph, options.method, **limits, listener=progress)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -130,7 +131,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", metavar="FILE.json")
     parser.add_argument("--method", choices=METHODS, default="auto")
     parser.add_argument(
-        "--time-limit", type=_seconds, metavar="S", help="seconds for auto (default 10), pruned and ilp (60)"
+        "--budget", type=_count, metavar="N", help="units of work for auto (default 10000), pruned and ilp (60000)"
+    )
+    parser.add_argument(
+        "--time-limit", type=_seconds, metavar="S", help="seconds besides; the answer then depends on the machine"
     )
     parser.add_argument(
         "--top", type=_count, default=1, metavar="K", help="the K cheapest distinct answers, by the exact method"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from extract.errors import CheckError
@@ -58,10 +58,8 @@ class Answer:
     """Use of each resource row."""
     report: Report | None = None
     """Sizes and progress, from the methods that keep them."""
-
-    def with_report(self, report: Report) -> Answer:
-        """This answer with its report."""
-        return replace(self, report=report)
+    ended: str = ""
+    """The limit that ended the search before its proof, in words; empty where none did."""
 
     @property
     def gap(self) -> float:

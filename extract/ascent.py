@@ -35,6 +35,8 @@ class Ascent(NamedTuple):
     """[n] what is left of each weight: an answer with the node weighs at least `bound` plus this."""
     cuts: list[list[int]]
     """Sets of nodes of which every answer holds one."""
+    steps: int = 0
+    """Nodes looked at."""
 
 
 def ascend(topology: Topology, weight: list[float], prefer: Sequence[float]) -> Ascent:
@@ -53,6 +55,7 @@ class _Ascent:
         self.inside = [0] * topology.n_classes
         """The last cut that a class was in, counted from 1."""
         self.cuts: list[list[int]] = []
+        self.steps = 0
 
     def run(self) -> Ascent:
         """Raise the bound until every root can be built from nodes without a price."""
@@ -63,11 +66,11 @@ class _Ascent:
                 cut = self._cut(root)
                 step = min((self.price[node] for node in cut), default=INFINITY)
                 if step == INFINITY:
-                    return Ascent(INFINITY, self.price, self.cuts)
+                    return Ascent(INFINITY, self.price, self.cuts, self.steps)
                 bound += step
                 self.cuts.append(cut)
                 self._pay(cut, step)
-        return Ascent(bound, self.price, self.cuts)
+        return Ascent(bound, self.price, self.cuts, self.steps)
 
     def _cut(self, root: int) -> list[int]:
         """Nodes with a price that every way to build the root passes through one of."""
@@ -78,6 +81,7 @@ class _Ascent:
         order = [root]
         priced: list[int] = []
         for cls in order:  # grows while it is walked
+            self.steps += len(class_nodes[cls])
             for node in class_nodes[cls]:
                 if price[node] > zero:
                     priced.append(node)

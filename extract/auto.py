@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from extract.answer import Answer
-from extract.errors import ExtractionError
+from extract.budget import Budget, as_budget
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy, run_narrow
 from extract.pruned import run_pruned
 from extract.session import Listener, Session
-
-DEFAULT_TIME_LIMIT: Final = 10.0
-"""Seconds."""
 
 SMALL: Final = 1500
 """Reduced graphs up to this size go to the whole program at once: pruning first costs as much as it saves."""
@@ -22,18 +19,19 @@ def auto(
     graph: Graph,
     *,
     start: Answer | None = None,
+    budget: Budget | float | None = None,
     time_limit: float | None = None,
     listener: Listener | None = None,
     branch: int | None = None,
 ) -> Answer:
-    """The best answer within time_limit seconds, sooner when it is proved optimal.
+    """The best answer within the budget, sooner when it is proved optimal.
 
     Simplification, dynamic programming over small treewidth, greedy with local search, the pruned 0-1 program, the
     whole one. branch: a choice group whose alternatives are searched one by one (`extract.branching`), for groups that
-    divide the graph. Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found
-    in time.
+    divide the graph. Raises InfeasibleError when no answer meets the constraints, ExtractionError when the budget
+    ended before any was found.
     """
-    limit = DEFAULT_TIME_LIMIT if time_limit is None else time_limit
+    limit = as_budget(budget, time_limit)
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         from extract.branching import branched
 
@@ -45,7 +43,7 @@ def auto(
 
 
 def run_portfolio(session: Session) -> None:
-    """All that follows greedy, until the bound meets the cost or the time is up."""
+    """All that follows greedy, until the bound meets the cost or the budget is spent."""
     try:
         run_bounds(session, thorough=True)
         run_narrow(session)
@@ -58,8 +56,7 @@ def run_portfolio(session: Session) -> None:
         if session.chosen is None:
             raise
         session.interrupted = True
-    if session.chosen is None:
-        raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+    session.require_answer()
 
 
 def _run_programs(session: Session) -> None:
@@ -70,4 +67,4 @@ def _run_programs(session: Session) -> None:
 
     run_relaxation(session)
     run_neighbourhoods(session)
-    solve_exactly(session, "ilp", session.deadline)
+    solve_exactly(session, "ilp", session.budget)

@@ -12,6 +12,7 @@ from time import perf_counter
 
 from extract.answer import Answer
 from extract.auto import run_portfolio
+from extract.budget import PASS, Budget
 from extract.constrained import ConstrainedSearch
 from extract.errors import InfeasibleError
 from extract.graph import Graph
@@ -22,7 +23,7 @@ from extract.settle import INFINITY
 
 
 def branched(
-    graph: Graph, group: int, time_limit: float, *, start: Answer | None = None, listener: Listener | None = None
+    graph: Graph, group: int, budget: Budget, *, start: Answer | None = None, listener: Listener | None = None
 ) -> Answer:
     """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs.
 
@@ -33,13 +34,15 @@ def branched(
     for alternative in graph.groups[group]:
         within = graph.forbid(others(graph, group, alternative))
         try:
-            session = Session(graph, time_limit, start=start, listener=listener, within=within)
+            session = Session(graph, budget, start=start, listener=listener, within=within)
         except InfeasibleError:
             continue
         sessions.append((first_cost(session), alternative, session))
     best: Answer | None = None
     bound = INFINITY
-    for _, _, session in sorted(sessions, key=lambda each: each[:2]):
+    ended = ""
+    for place, (_, _, session) in enumerate(sorted(sessions, key=lambda each: each[:2])):
+        session.budget = budget.part(1 / (len(sessions) - place))
         try:
             if best is not None:
                 session.adopt(best)
@@ -49,17 +52,20 @@ def branched(
         except InfeasibleError:
             continue
         best = session.answer("auto")
+        ended = ended or best.ended
         bound = min(bound, best.bound)
     if best is None:
         raise InfeasibleError(why_infeasible(graph))
-    return replace(best, bound=bound, seconds=perf_counter() - began)
+    return replace(best, bound=bound, seconds=perf_counter() - began, ended=ended)
 
 
 def first_cost(session: Session) -> float:
     """What one bottom-up pass finds, to begin where the best answer is likely."""
     if session.graph is None or session.cost < INFINITY:
         return session.cost
-    found = ConstrainedSearch(session.graph, polish=False).run()
+    search = ConstrainedSearch(session.graph, polish=False)
+    found = search.run()
+    session.budget.spend(PASS * search.steps)
     return INFINITY if found is None else session.simplified.base + found.cost
 
 

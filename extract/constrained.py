@@ -68,6 +68,7 @@ class ConstrainedSearch:
                 if use[node] > limit:
                     self.cost[node] = INFINITY  # no answer that fits holds it
         self.price = 0.0
+        self.steps = 0  # nodes that passes have looked at
         self.bound = -INFINITY  # known from elsewhere: choices that meet it need no improvement
         self.constraints = Constraints(self.rows, self.limits)
         self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
@@ -149,6 +150,7 @@ class ConstrainedSearch:
         return members
 
     def _pass(self, weight: list[float], cost: list[float], assignment: Assignment, price: float) -> Candidate | None:
+        self.steps += len(self.topology.nodes)
         settled = self.settle(self.topology, self._with_price(weight, price))
         if not settled.builds(self.topology.roots):
             return None

@@ -6,6 +6,7 @@ from typing import Final
 
 from extract.ascent import ascend
 from extract.bounds import path_bound, rewards_below
+from extract.budget import ASCENT, PASS
 from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.infeasible import why_infeasible
@@ -27,6 +28,7 @@ def run_greedy(session: Session) -> None:
     """Greedy DAG with local search."""
     if session.search is not None and not session.optimal:
         found = session.search.run()
+        session.budget.spend(PASS * session.search.steps)
         if found is not None:
             session.offer(found, "greedy")
 
@@ -71,9 +73,11 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
     rewards = rewards_below(topology, graph.cost.tolist())
     gone = bytearray(topology.n_nodes)
     cuts: dict[frozenset[int], list[int]] = {}
+    session.budget.spend(2 * PASS * graph.n_nodes)
     for prefer in preferences(graph, weight)[: 3 if thorough else 2]:
         session.beat()
         found = ascend(topology, weight, prefer)
+        session.budget.spend(ASCENT * found.steps)
         if found.bound == INFINITY:
             session.prove("bounds")
             return []

@@ -12,8 +12,8 @@ from extract.explain import conflicting_groups, unbuildable
 from extract.graph import Graph
 from extract.settle import INFINITY, settle_tree, weights
 
-TIME_LIMIT: Final = 10.0
-"""Seconds to find the least use of one resource; a bound of it is enough for the message."""
+BUDGET: Final = 10_000.0
+"""Units of work to find the least use of one resource; a bound of it is enough for the message."""
 
 
 def why_infeasible(graph: Graph) -> str:
@@ -48,7 +48,7 @@ def _exceeded_row(graph: Graph) -> str | None:
     for row in limited:
         least = free.with_cost(np.where(np.isinf(graph.cost), np.inf, graph.resource[row]))
         try:
-            bound = ilp(least, time_limit=TIME_LIMIT).bound
+            bound = ilp(least, budget=BUDGET).bound
         except InfeasibleError:
             return None
         limit = float(graph.limit[row])

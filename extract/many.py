@@ -12,14 +12,19 @@ from extract.methods import Method, extract
 
 
 def extract_many(
-    graph: Graph, costs: Sequence[ArrayLike], method: Method = "greedy", *, time_limit: float | None = None
+    graph: Graph,
+    costs: Sequence[ArrayLike],
+    method: Method = "greedy",
+    *,
+    budget: float | None = None,
+    time_limit: float | None = None,
 ) -> list[Answer]:
     """Extract once per cost vector [n]; the copies share adjacency and cost-free simplification.
 
-    Each answer is the start of the next. time_limit: seconds for each. Raises as `extract` does.
+    Each answer is the start of the next. budget, time_limit: as of `extract`, for each. Raises as `extract` does.
     """
     answers: list[Answer] = []
     for cost in costs:
         start = answers[-1] if answers else None
-        answers.append(extract(graph.with_cost(cost), method, time_limit=time_limit, start=start))
+        answers.append(extract(graph.with_cost(cost), method, budget=budget, time_limit=time_limit, start=start))
     return answers

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from extract.answer import Answer, check
 from extract.auto import auto
+from extract.budget import Budget
 from extract.errors import ExtractionError
 from extract.graph import Graph
 from extract.greedy import greedy
@@ -23,6 +24,7 @@ def extract(
     graph: Graph,
     method: Method = "greedy",
     *,
+    budget: Budget | float | None = None,
     time_limit: float | None = None,
     start: Answer | None = None,
     listener: Listener | None = None,
@@ -30,21 +32,22 @@ def extract(
 ) -> Answer:
     """Extract by a named method and re-verify the answer.
 
-    time_limit: seconds for auto (10 by default), pruned and ilp (60). start: an answer to begin from, also one for
-    other costs. listener: called when the best answer or the bound changes. branch: a choice group that `auto` searches
-    alternative by alternative. Raises InfeasibleError, and ExtractionError
-    for an unknown method.
+    budget: units of work (`extract.budget`) for auto (10,000 by default), pruned and ilp (60,000): the same answer on
+    every machine. time_limit: a limit in seconds besides, which makes the answer depend on the machine and its load.
+    start: an answer to begin from, also one for other costs. listener: called when the best answer or the bound
+    changes. branch: a choice group that `auto` searches alternative by alternative. Raises InfeasibleError, and
+    ExtractionError for an unknown method and where the budget ended before any answer was found.
     """
     if method == "tree":
         answer = tree(graph)
     elif method == "greedy":
         answer = greedy(graph, start=start)
     elif method == "pruned":
-        answer = pruned(graph, time_limit=time_limit, start=start, listener=listener)
+        answer = pruned(graph, budget=budget, time_limit=time_limit, start=start, listener=listener)
     elif method == "ilp":
-        answer = ilp(graph, time_limit=time_limit, start=start, listener=listener)
+        answer = ilp(graph, budget=budget, time_limit=time_limit, start=start, listener=listener)
     elif method == "auto":
-        answer = auto(graph, time_limit=time_limit, start=start, listener=listener, branch=branch)
+        answer = auto(graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch)
     else:
         raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
     check(graph, answer)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from random import Random
-from time import perf_counter
 from typing import Final
 
+from extract.budget import PASS
 from extract.exact import solve_exactly
 from extract.graph import Graph
 from extract.session import Session
 from extract.settle import INFINITY, settle_dag, weights
 
 SHARE: Final = 0.4
-"""Part of the remaining time that the search may take."""
+"""Part of the remaining budget that the search may take."""
 
 GAP: Final = 0.01
-"""Below this gap the time is better spent on the proof."""
+"""Below this gap the budget is better spent on the proof."""
 
 FIRST: Final = 50
 """Free nodes, in classes with a choice, of the first neighbourhoods."""
@@ -24,30 +24,31 @@ GROWTH: Final = 1.3
 """More nodes after a neighbourhood that was searched through without gain, fewer after one that was not."""
 
 SLICE: Final = 0.1
-"""Part of the search's remaining time that one neighbourhood may take."""
+"""Part of the search's remaining budget that one neighbourhood may take."""
 
 IDLE: Final = 40
 """Neighbourhoods in a row without gain that end the search."""
 
 
 def run_neighbourhoods(session: Session) -> None:
-    """Improve the best answer in random neighbourhoods of growing size, within a share of the remaining time."""
+    """Improve the best answer in random neighbourhoods of growing size, within a share of the remaining budget."""
     graph = session.graph
     if graph is None or session.done or session.chosen is None:
         return
     if session.cost - session.bound <= GAP * abs(session.cost):
         return
-    deadline = perf_counter() + SHARE * session.left
-    random = Random(2)  # the same answer every time, as far as the clock allows
+    budget = session.budget.part(SHARE)
+    random = Random(2)  # the same answer every time
     size = float(FIRST)
     idle = 0
-    while not session.optimal and idle < IDLE and (left := deadline - perf_counter()) > 0:
+    while not session.optimal and idle < IDLE and budget.left > 0:
         best = session.nodes()
         if best is None:
             return
         before = session.cost
+        budget.spend(2 * PASS * graph.n_nodes)
         keep = _keep(graph, best, _around(graph, random, best, size))
-        ended = solve_exactly(session, "neighbourhood", perf_counter() + SLICE * left, keep)
+        ended = solve_exactly(session, "neighbourhood", budget.part(SLICE), keep)
         if session.cost < before:
             idle = 0
             continue

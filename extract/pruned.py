@@ -6,11 +6,10 @@ program from the heuristic answer. The ratio is opened step by step; each step b
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Final
 
 from extract.answer import Answer
-from extract.errors import ExtractionError
+from extract.budget import LONG_BUDGET, PASS, Budget, as_budget
 from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy
 from extract.session import Listener, Session
@@ -21,44 +20,50 @@ THETAS: Final = (1.1, 1.25, 1.5, 2.0, 4.0)
 graphs whose greedy prices mislead."""
 
 SLICE: Final = 0.25
-"""Part of the remaining time that one ratio may take."""
+"""Part of the remaining budget that one ratio may take."""
 
 GROWTH: Final = 1.02
 """A ratio that keeps hardly more nodes than the one before is passed over."""
 
 
 def pruned(
-    graph: Graph, *, start: Answer | None = None, time_limit: float | None = None, listener: Listener | None = None
+    graph: Graph,
+    *,
+    start: Answer | None = None,
+    budget: Budget | float | None = None,
+    time_limit: float | None = None,
+    listener: Listener | None = None,
 ) -> Answer:
     """The cheapest answer found among nodes near the best of their class; its bound is a cheap one.
 
-    Raises InfeasibleError when no answer meets the constraints, ExtractionError when none was found in time.
+    Raises InfeasibleError when no answer meets the constraints, ExtractionError when the budget
+    ended before any was found.
     """
     from extract.exact import solve_exactly
 
-    session = Session(graph, time_limit, start=start, listener=listener)
+    session = Session(graph, as_budget(budget, time_limit, LONG_BUDGET), start=start, listener=listener)
     try:
         run_greedy(session)
         run_bounds(session, thorough=True)
         run_pruned(session)
         if session.chosen is None:
-            solve_exactly(session, "ilp", session.deadline)
+            solve_exactly(session, "ilp", session.budget)
     except KeyboardInterrupt:
         if session.chosen is None:
             raise
         session.interrupted = True
-    if session.chosen is None:
-        raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+    session.require_answer()
     return session.answer("pruned")
 
 
 def run_pruned(session: Session) -> None:
-    """Open the ratio until a step does not end in its slice of time, or nothing is pruned any more."""
+    """Open the ratio until a step does not end in its slice of the budget, or nothing is pruned any more."""
     graph = session.graph
     if graph is None or session.chosen is None or bool((graph.cost < 0).any()):
         return  # prices say nothing about rewards
     from extract.exact import solve_exactly
 
+    session.budget.spend(2 * PASS * graph.n_nodes)
     ratios = _ratios(graph)
     before = 0
     for theta in THETAS:
@@ -73,7 +78,7 @@ def run_pruned(session: Session) -> None:
         if kept < before * GROWTH:
             continue
         before = kept
-        if not solve_exactly(session, f"pruned {theta:g}", perf_counter() + SLICE * session.left, keep):
+        if not solve_exactly(session, f"pruned {theta:g}", session.budget.part(SLICE), keep):
             return
 
 

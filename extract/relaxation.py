@@ -6,10 +6,10 @@ Its duals rule out nodes as the prices of an ascent do; where many go, the rest 
 from __future__ import annotations
 
 from random import Random
-from time import perf_counter
 from typing import Final
 
 from extract.ascent import ascend
+from extract.budget import ASCENT, PASS, Budget
 from extract.cycles import two_cycles
 from extract.graph import Graph
 from extract.heuristics import WORTH, preferences, run_bounds, run_greedy
@@ -19,7 +19,7 @@ from extract.settle import weights
 from extract.solver import Relaxed, Solver
 
 SHARE: Final = 0.4
-"""Part of the remaining time that relaxations may take."""
+"""Part of the remaining budget that relaxations may take."""
 
 BATCH: Final = 6
 """Ascents between two solutions of the relaxation."""
@@ -35,11 +35,11 @@ PATIENCE: Final = 2
 
 
 def run_relaxation(session: Session) -> None:
-    """Raise the bound by relaxations and drop what they rule out, within a share of the remaining time."""
-    deadline = perf_counter() + SHARE * session.left
-    while session.graph is not None and not session.done and perf_counter() < deadline:
+    """Raise the bound by relaxations and drop what they rule out, within a share of the remaining budget."""
+    budget = session.budget.part(SHARE)
+    while session.graph is not None and not session.done and budget.left > 0:
         graph = session.graph
-        gone = _tighten(session, graph, deadline)
+        gone = _tighten(session, graph, budget)
         if session.optimal or len(gone) < WORTH * graph.n_nodes:
             return
         session.shrink(gone)
@@ -47,9 +47,10 @@ def run_relaxation(session: Session) -> None:
         run_bounds(session, thorough=True)
 
 
-def _tighten(session: Session, graph: Graph, deadline: float) -> list[int]:
+def _tighten(session: Session, graph: Graph, budget: Budget) -> list[int]:
     """Solve, add the cuts that the solution violates, and again; nodes that the best duals rule out."""
     base = session.simplified.base
+    budget.spend(PASS * graph.n_nodes)
     program = make_program(graph, session.cost + session.slack - base)
     if program is None:
         session.prove("relaxation")
@@ -62,8 +63,8 @@ def _tighten(session: Session, graph: Graph, deadline: float) -> list[int]:
     source = _Cuts(graph)
     found: Relaxed | None = None
     idle, last = 0, session.bound
-    while (left := deadline - perf_counter()) > 0 and idle < PATIENCE:
-        relaxed = solver.relax(left)
+    while budget.left > 0 and idle < PATIENCE:
+        relaxed = solver.relax(budget)
         if relaxed.infeasible:
             session.prove("relaxation")
             return []
@@ -76,7 +77,7 @@ def _tighten(session: Session, graph: Graph, deadline: float) -> list[int]:
             return []
         idle = 0 if session.bound - last >= GAIN * (session.cost - last) else idle + 1
         last = session.bound
-        fresh = source.violated(relaxed.value)
+        fresh = source.violated(relaxed.value, budget)
         session.beat()
         session.cuts.extend(fresh)
         for cut in fresh:
@@ -100,14 +101,16 @@ class _Cuts:
         self.random = Random(1)  # the same answer every time
         self.count = 0
 
-    def violated(self, value: dict[int, float]) -> list[list[int]]:
+    def violated(self, value: dict[int, float], budget: Budget) -> list[list[int]]:
         """Cuts of a batch of ascents over which the values of the nodes sum to less than one."""
         found: dict[frozenset[int], list[int]] = {}
         for _ in range(BATCH):
             base = self.bases[self.count % len(self.bases)]
             self.count += 1
             prefer = [known * self.random.uniform(0.2, 1.2) for known in base]
-            for cut in ascend(self.topology, self.weight, prefer).cuts:
+            ascent = ascend(self.topology, self.weight, prefer)
+            budget.spend(ASCENT * ascent.steps)
+            for cut in ascent.cuts:
                 if sum(value.get(node, 0.0) for node in cut) < 1.0 - VIOLATION:
                     found[frozenset(cut)] = cut
         return list(found.values())

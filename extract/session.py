@@ -1,26 +1,25 @@
-"""One extraction under way: the reduced graph, the best answer so far, the bound, the clock."""
+"""One extraction under way: the reduced graph, the best answer so far, the bound, the budget."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
 import numpy as np
 
 from extract.answer import Answer, Moment, Report, check, make_answer, slack
+from extract.budget import LONG_BUDGET, SIMPLIFY, Budget
 from extract.constrained import Candidate, ConstrainedSearch, reachable_nodes
-from extract.errors import CheckError, InfeasibleError
+from extract.errors import CheckError, ExtractionError, InfeasibleError
 from extract.graph import Floats, Graph
 from extract.infeasible import why_infeasible
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
-
-DEFAULT_TIME_LIMIT: Final = 60.0
-"""Seconds."""
 
 SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
@@ -35,7 +34,7 @@ class Session:
     def __init__(
         self,
         graph: Graph,
-        time_limit: float | None = None,
+        budget: Budget | None = None,
         *,
         start: Answer | None = None,
         listener: Listener | None = None,
@@ -43,7 +42,7 @@ class Session:
     ) -> None:
         """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers."""
         self.began = perf_counter()
-        self.deadline = self.began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
+        self.budget = Budget(LONG_BUDGET) if budget is None else budget
         self.original = graph
         self.listener = listener
         self.trace: list[Moment] = []
@@ -56,6 +55,7 @@ class Session:
             self.simplified = simplify(graph if within is None else within)
         except InfeasibleError as error:
             raise InfeasibleError(why_infeasible(graph)) from error
+        self.budget.spend(SIMPLIFY * len(graph.topology.nodes))
         self.seconds_simplifying = perf_counter() - self.began
         self.steps = self.simplified.steps
         self.after = _sizes(self.simplified.graph)
@@ -76,8 +76,8 @@ class Session:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline."""
-        return self.deadline - perf_counter()
+        """Units of work that may still be done."""
+        return self.budget.left
 
     @property
     def optimal(self) -> bool:
@@ -86,7 +86,7 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do, or no time to do it."""
+        """Whether there is nothing left to do, or no budget to do it."""
         return self.optimal or self.left <= 0
 
     @property
@@ -158,6 +158,8 @@ class Session:
     def shrink(self, gone: list[int]) -> None:
         """Drop nodes of the reduced graph that no answer cheaper than the best holds, and simplify again."""
         try:
+            if self.graph is not None:
+                self.budget.spend(SIMPLIFY * self.graph.n_nodes)
             self.simplified = self.simplified.without(gone)
         except InfeasibleError:
             self.prove("bounds")
@@ -170,7 +172,13 @@ class Session:
         if self.chosen is None:
             raise InfeasibleError(why_infeasible(self.original))
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
-        return found.with_report(self._report())
+        ended = "" if found.optimal or self.left > 0 else self.budget.name
+        return replace(found, report=self._report(), ended=ended)
+
+    def require_answer(self) -> None:
+        """Raises ExtractionError, with the limit that ended the search, when nothing was found."""
+        if self.chosen is None:
+            raise ExtractionError(f"{self.budget.name} ended before any answer was found; allow more")
 
     def beat(self) -> None:
         """Tell the listener that the search is alive."""

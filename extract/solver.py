@@ -1,4 +1,9 @@
-"""HiGHS behind the few calls that extraction needs; the only module that touches highspy."""
+"""HiGHS behind the few calls that extraction needs; the only module that touches highspy.
+
+One thread, and no limit in seconds unless one is asked for: HiGHS 1.15.1 reads its clock only for that limit, for logs
+and statistics, so runs with the same limits take the same steps. A relaxation ends after a number of simplex
+iterations. A 0-1 program ends after a number of looks: HiGHS asks its caller whether to go on at every node of branch
+and bound and at every round of cuts at the root (HighsMipSolverData::checkLimits)."""
 
 from __future__ import annotations
 
@@ -10,11 +15,26 @@ from typing import Any, Final
 
 import numpy as np
 
+from extract.budget import LOOK, PIVOT, PRESOLVE, Budget
 from extract.program import Program
 from extract.settle import INFINITY
 
 RELATIVE_GAP: Final = 1e-9
 """HiGHS stops at 1e-4 unless told otherwise, which is too far from optimal to be called so."""
+
+OPTIONS: Final = {
+    "output_flag": False,
+    "threads": 1,
+    "parallel": "off",
+    "mip_rel_gap": RELATIVE_GAP,
+    "mip_abs_gap": RELATIVE_GAP,
+}
+
+MOST_PIVOTS: Final = 2**31 - 1
+"""HiGHS' integers have 32 bits."""
+
+SETUP_PIVOTS: Final = 50
+"""Simplex iterations' worth of work in a run that takes none."""
 
 FEASIBLE: Final = 2
 """kSolutionStatusFeasible."""
@@ -43,7 +63,7 @@ class Relaxed:
 
     bound: float
     value: dict[int, float] | None
-    """Of each node; None when the time ended first."""
+    """Of each node; None when the budget ended first."""
     price: dict[int, float]
     """Reduced cost of each node: answers with it cost at least `bound` plus this."""
     infeasible: bool
@@ -61,14 +81,19 @@ class Solver:
         self.stopped = False
         self.waiting: Callable[[], None] | None = None
         """Called about every `POLL` seconds while the solver runs."""
-        for option, value in (("output_flag", False), ("mip_rel_gap", RELATIVE_GAP), ("mip_abs_gap", RELATIVE_GAP)):
+        self.non_zeros = len(program.index)
+        self.looks = 0
+        """How often HiGHS has asked whether to go on with a 0-1 program."""
+        self.most_looks = math.inf
+        for option, value in OPTIONS.items():
             self.highs.setOptionValue(option, value)
         self.highs.passModel(self._model(relaxed))
-        self.highs.cbMipInterrupt += self._poll
+        self.highs.cbMipInterrupt += self._look
         self.highs.cbSimplexInterrupt += self._poll
 
     def add_row(self, lower: float, columns: list[int], upper: float) -> None:
         """lower <= sum of the columns <= upper."""
+        self.non_zeros += len(columns)
         places = np.array(columns, np.int32)
         self.highs.addRow(lower, upper, len(places), places, np.ones(len(places)))
 
@@ -82,14 +107,18 @@ class Solver:
         for cycle in cycles:
             self.add_row(-INFINITY, self.program.cycle_row(cycle), len(cycle) - 1.0)
 
-    def run(self, seconds: float, point: dict[int, float] | None = None) -> Outcome:
-        """Solve for at most this long, beginning from a point."""
+    def run(self, budget: Budget, point: dict[int, float] | None = None) -> Outcome:
+        """Solve within a budget, beginning from a point."""
         highs, status = self.highs, self.kinds.HighsModelStatus
-        highs.setOptionValue("time_limit", highs.getRunTime() + max(seconds, 0.0))
+        budget.spend(PRESOLVE * self.non_zeros)
+        price = LOOK * max(1, self.non_zeros)
+        self.looks, self.most_looks = 0, max(1, int(budget.left / price))
+        self._limit_seconds(budget)
         if point:
             columns = np.array(list(point), np.int32)
             highs.setSolution(len(columns), columns, np.array(list(point.values())))
         interrupted = self._run_in_thread()
+        budget.spend(price * self.looks)
         model, info = highs.getModelStatus(), highs.getInfo()
         if model == status.kInfeasible:
             return Outcome(None, -INFINITY, True, True, interrupted)
@@ -100,11 +129,15 @@ class Solver:
         bound = info.mip_dual_bound if math.isfinite(info.mip_dual_bound) else -INFINITY
         return Outcome(selected, bound, False, model == status.kOptimal, interrupted)
 
-    def relax(self, seconds: float) -> Relaxed:
-        """Solve a relaxed program for at most this long. Raises KeyboardInterrupt when Ctrl-C ended it."""
+    def relax(self, budget: Budget) -> Relaxed:
+        """Solve a relaxed program within a budget. Raises KeyboardInterrupt when Ctrl-C ended it."""
         highs, status = self.highs, self.kinds.HighsModelStatus
-        highs.setOptionValue("time_limit", highs.getRunTime() + max(seconds, 0.0))
-        if self._run_in_thread():
+        price = PIVOT * max(1, self.non_zeros)
+        highs.setOptionValue("simplex_iteration_limit", max(1, min(MOST_PIVOTS, int(budget.left / price))))
+        self._limit_seconds(budget)
+        interrupted = self._run_in_thread()
+        budget.spend(price * (SETUP_PIVOTS + highs.getInfo().simplex_iteration_count))
+        if interrupted:
             raise KeyboardInterrupt
         model = highs.getModelStatus()
         if model != status.kOptimal:
@@ -134,6 +167,16 @@ class Solver:
             except KeyboardInterrupt:
                 self.stopped = True
         return self.stopped
+
+    def _limit_seconds(self, budget: Budget) -> None:
+        """A limit of the clock, for the caller that asked for one."""
+        if budget.seconds_left is not None:
+            self.highs.setOptionValue("time_limit", self.highs.getRunTime() + budget.seconds_left)
+
+    def _look(self, event: Any) -> None:
+        self.looks += 1
+        if self.stopped or self.looks > self.most_looks:
+            event.interrupt()
 
     def _poll(self, event: Any) -> None:
         if self.stopped:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from extract.answer import Answer, check
 from extract.ascent import ascend
+from extract.budget import LONG_BUDGET, SIMPLIFY, Budget, as_budget
 from extract.constrained import reachable_nodes
 from extract.errors import ExtractionError, InfeasibleError
 from extract.graph import Graph
 from extract.heuristics import preferences
 from extract.infeasible import why_infeasible
-from extract.session import DEFAULT_TIME_LIMIT
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import Simplified, structure
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
     from extract.program import Program
 
 
-def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[Answer]:
+def top(
+    graph: Graph, count: int, *, budget: Budget | float | None = None, time_limit: float | None = None
+) -> list[Answer]:
     """Up to `count` answers in order of cost, no two choosing the same nodes; fewer when there are no more.
 
     Each is found by forbidding those before it (a no-good cut over its nodes), after the simplifications that lose no
-    answer. The bound of an answer holds for all answers but those before it. Ctrl-C and the end of time_limit seconds
-    return those found. Raises InfeasibleError when there is none, ExtractionError when none was found in time.
+    answer. The bound of an answer holds for all answers but those before it. Ctrl-C and the end of the budget
+    return those found. Raises InfeasibleError when there is none, ExtractionError when the budget ended before any was.
     """
     from extract.program import make_program
 
     if count < 1:
         raise ExtractionError(f"asked for {count} answers; ask for at least 1")
     began = perf_counter()
-    deadline = began + (DEFAULT_TIME_LIMIT if time_limit is None else time_limit)
+    limit = as_budget(budget, time_limit, LONG_BUDGET)
+    limit.spend(SIMPLIFY * graph.n_nodes)
     try:
         simplified = structure(graph)
     except InfeasibleError as error:
@@ -40,17 +43,17 @@ def top(graph: Graph, count: int, *, time_limit: float | None = None) -> list[An
     if simplified.graph is None:
         return [simplified.answer([], 0.0, "top", perf_counter() - began)]
     program = make_program(simplified.graph, INFINITY)
-    found = [] if program is None else _enumerate(program, simplified, count, began, deadline)
+    found = [] if program is None else _enumerate(program, simplified, count, began, limit)
     if not found:
-        if perf_counter() >= deadline:
-            raise ExtractionError("the time limit ended before any answer was found; allow more seconds")
+        if not limit.left:
+            raise ExtractionError(f"{limit.name} ended before any answer was found; allow more")
         raise InfeasibleError(why_infeasible(graph))
     for answer in found:
         check(graph, answer)
     return found
 
 
-def _enumerate(program: Program, simplified: Simplified, count: int, began: float, deadline: float) -> list[Answer]:
+def _enumerate(program: Program, simplified: Simplified, count: int, began: float, budget: Budget) -> list[Answer]:
     from extract.cycles import find_cycles, two_cycles
     from extract.solver import Solver
 
@@ -61,8 +64,8 @@ def _enumerate(program: Program, simplified: Simplified, count: int, began: floa
         for cut in ascend(program.graph.topology, weight, prefer).cuts:
             solver.add_cut(cut)
     found: list[Answer] = []
-    while len(found) < count and (left := deadline - perf_counter()) > 0:
-        outcome = solver.run(left)
+    while len(found) < count and budget.left > 0:
+        outcome = solver.run(budget)
         if outcome.infeasible or outcome.selected is None:
             break
         cycles = find_cycles(program, outcome.selected)

@@ -6,7 +6,6 @@ and takes along whatever else would have to change.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +14,7 @@ import numpy as np
 
 from egraph.frozen import Node
 from egraph.skeleton import Store
-from extract import Answer, InfeasibleError, extract
+from extract import Answer, Budget, ExtractionError, extract
 from ir.core import Block, Location, Op, Value
 from ir.dialects.cuda_tile import Entry, StoreView
 from ir.dialects.nv_tileas import Func
@@ -36,8 +35,8 @@ NEEDED = {
     "tma": frozenset({Feature.TMA}),
     "ldmatrix": frozenset({Feature.LDMATRIX}),
 }
-TRIAL_SECONDS = 10.0
-"""No new trial starts after this long: a report is read by a person who waits for it."""
+TRIALS = 10_000.0
+"""Units of work (`extract.budget`) for all runners-up of a report, which is read by a person who waits for it."""
 
 
 def explain(compiled: Compiled) -> str:
@@ -59,7 +58,7 @@ class _Explanation:
         self.program = selection.saturated.program
         self.oracle = selection.oracle
         self.layouts: set[int] = set()
-        self.deadline = time.perf_counter() + TRIAL_SECONDS
+        self.trials = Budget(TRIALS)
         self.names = _Names(self.program.entry)
         self.chosen = {e.cls: n for n in self.answer.chosen.values() if (e := selection.enodes.get(n)) is not None}
         self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
@@ -92,6 +91,8 @@ class _Explanation:
         yield f"extracted by {answer.method}: cost {answer.cost:g}, no program costs less than {answer.bound:g} " + (
             f"(gap {100 * answer.gap:.1f} %)"
         )
+        if answer.ended:
+            yield f"{answer.ended} ended the search"
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:
@@ -180,8 +181,8 @@ class _Explanation:
         same = [n for n in self.candidates.get(cls, ()) if self.selection.enodes[n] == self.selection.enodes[node]]
         if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n not in same):
             return "else nothing: no other legal way"
-        if time.perf_counter() > self.deadline:
-            return "else not tried: the report took long enough"
+        if not self.trials.left:
+            return f"else not tried: the {TRIALS:g} units of work for runners-up are spent"
         trial = self.without(same)
         if trial is None:
             return "else nothing: no program without it"
@@ -200,8 +201,8 @@ class _Explanation:
     def without(self, nodes: list[int]) -> Answer | None:
         """The best program without these nodes: those of one e-node, or of one choice."""
         try:
-            return extract(self.graph.forbid(nodes), "auto", time_limit=TRIAL_SECONDS, branch=self.selection.branch)
-        except InfeasibleError:
+            return extract(self.graph.forbid(nodes), "auto", budget=self.trials, branch=self.selection.branch)
+        except ExtractionError:
             return None
 
     def difference(self, trial: Answer) -> str:

@@ -27,17 +27,22 @@ from lowering.targets import target as target_named
 
 WARPS = 4  # a CTA of one warpgroup, the fewest
 THREADS = 32 * WARPS
+ITERATIONS = 400  # of a phase of saturation: five times what the largest kernel under tests/data/programs takes
 HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method."""
+    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method, and how
+    much work extraction (units of `extract.budget`) and saturation (matches of rules) may do; None: the default.
+    """
 
     rules: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     forbid: frozenset[str] = frozenset()
     extractor: str = "auto"
+    extract_budget: float | None = None
+    saturate_budget: int | None = None
 
 
 @dataclass
@@ -65,6 +70,19 @@ class Compiled:
     def saturated(self) -> Saturated:
         """The e-graph and its report."""
         return self.selection.saturated
+
+    @property
+    def limits(self) -> list[str]:
+        """What a limit on counted work ended early, in words."""
+        answer, found = self.selection.answer, list[str]()
+        if self.saturated.report.ended:
+            found.append(f"saturation ended early, {self.saturated.report.ended}; --saturate-budget allows more")
+        if answer.ended:
+            found.append(
+                f"{answer.ended} ended the search: cost {answer.cost:g}, no program costs less than {answer.bound:g}; "
+                "--extract-budget allows more"
+            )
+        return found
 
     def explain(self) -> str:
         """What saturation did and what extraction chose."""
@@ -102,7 +120,8 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
         oracle = LayoutOracle(program, warps, frozenset[Feature]().union(*(tier.features for tier in tiers)))
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
-        saturated = saturate(program, oracle, options.rules, options.without, Limits(iterations=400))
+        limits = Limits.of(options.saturate_budget, ITERATIONS)
+        saturated = saturate(program, oracle, options.rules, options.without, limits)
     return [lower(module, entry, saturated, oracle, tier, options, Clock(clock.seconds)) for tier in tiers]
 
 
@@ -113,7 +132,7 @@ def lower(
     """From a saturated e-graph to one target's PTX; `clock` counts on."""
     refuse_on_target(entry, tier)
     with clock.stage("extract"):
-        selection = select(saturated, oracle, tier, options.forbid, options.extractor)
+        selection = select(saturated, oracle, tier, options.forbid, options.extractor, options.extract_budget)
     with clock.stage("decode"):
         placed = decode(selection, entry.sym_name)
     with clock.stage("schedule"):

@@ -129,8 +129,18 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
+    parser.add_argument("--extract-budget", type=_budget, metavar="N",
+                        help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
+    parser.add_argument("--saturate-budget", type=_budget, metavar="N",
+                        help="matches of rewrite rules, default 200000")  # fmt: skip
     parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
+
+
+def _budget(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def _grid(text: str) -> Grid:

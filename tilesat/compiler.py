@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from extract.collector import collector_paused
+from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.pipeline import Options, compile_entry
 from tilesat import cutile
@@ -14,6 +15,8 @@ from tilesat.kernel import Kernel
 from tilesat.source import Source, find_entry, read, timed
 
 DEFAULT_TARGET = "sm_80"
+
+Number = TypeVar("Number", int, float)
 
 
 def compile(
@@ -26,12 +29,16 @@ def compile(
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str = "auto",
+    extract_budget: float | None = None,
+    saturate_budget: int | None = None,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
     `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
-    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp.
+    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp; `extract_budget`: units of work of
+    the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules (200,000). Both
+    count work and no seconds: the same program on any machine at any load.
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
@@ -41,7 +48,8 @@ def compile(
     elif signature is not None:
         raise cutile.no_kernel("the program")
     module = read(source, seconds)
-    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
+    budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
+    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
     return compile_module(module, find_entry(module, entry), [target], options, seconds)[0]
 
 
@@ -54,11 +62,14 @@ def compile_for(
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str = "auto",
+    extract_budget: float | None = None,
+    saturate_budget: int | None = None,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     module = read(source, seconds)
-    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor)
+    budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
+    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
     return compile_module(module, find_entry(module, entry), targets, options, seconds)
 
 
@@ -72,3 +83,10 @@ def compile_module(
         Kernel(module, entry, target, each, {**seconds, **each.timings})
         for target, each in zip(targets, compiled, strict=True)
     ]
+
+
+def positive(name: str, budget: Number | None) -> Number | None:
+    """A budget as it was given. Raises TileError where it is not above 0."""
+    if budget is not None and not budget > 0:
+        raise TileError(f"{name}: expected a number above 0, got {budget!r}")
+    return budget

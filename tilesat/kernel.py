@@ -69,6 +69,11 @@ class Kernel:
         return self.compiled.bound
 
     @property
+    def limits(self) -> list[str]:
+        """What a limit on counted work (`extract_budget`, `saturate_budget`) ended early, in words; mostly empty."""
+        return self.compiled.limits
+
+    @property
     def report(self) -> str:
         """What saturation did, rule by rule, and what extraction chose and why."""
         return self.compiled.explain()

@@ -58,17 +58,22 @@ class Alternative:
 
 
 def select(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str
-) -> Selection:
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str,
+    budget: float | None = None,
+) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
+    `budget`: units of work that the search may do (`extract.budget`).
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return _Selector(saturated, oracle, target, forbid).run(method)
+    return _Selector(saturated, oracle, target, forbid, budget).run(method)
 
 
 class _Selector:
-    def __init__(self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str]):
+    def __init__(
+        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], budget: float | None
+    ):
+        self.budget = budget
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.program = saturated.program
@@ -113,7 +118,7 @@ class _Selector:
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
-            answer = extract(graph, cast(Any, method), branch=self.groups.get(("warps",)))
+            answer = extract(graph, cast(Any, method), budget=self.budget, branch=self.groups.get(("warps",)))
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:

@@ -4,14 +4,17 @@ import math
 import os
 import pathlib
 import signal
+import sys
 import threading
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
 
 from extract import (
     Answer,
+    ExtractionError,
     Graph,
     GraphBuilder,
     Moment,
@@ -56,7 +59,7 @@ def test_the_answer_is_proved_and_the_report_tells_how() -> None:
 
 def test_history_only_improves() -> None:
     moments: list[Moment] = []
-    answer = extract(tangle(120), "auto", time_limit=2.0, listener=moments.append)
+    answer = extract(tangle(120), "auto", budget=2000, listener=moments.append)
     check(tangle(120), answer)
     assert answer.report is not None
     trace = answer.report.trace
@@ -75,6 +78,37 @@ def test_time_limits_hold(method: object) -> None:
     check(graph, answer)
     assert answer.seconds < 4.0  # HiGHS looks at its clock between steps
     assert answer.bound <= answer.cost
+    assert answer.optimal or "limit of 1 s" in answer.ended or "budget of 1000 units" in answer.ended
+
+
+@pytest.mark.parametrize("method", [auto, ilp, pruned])
+def test_budgets_end_a_search_at_the_same_place_whatever_the_clock_says(
+    method: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet = method(tangle(300), budget=400.0)
+    assert not quiet.optimal
+    assert quiet.ended == "the extraction budget of 400 units"
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("extract.") and hasattr(module, "perf_counter"):
+            monkeypatch.setattr(module, "perf_counter", slow_clock())
+    busy = method(tangle(300), budget=400.0)
+    assert (busy.chosen, busy.cost, busy.bound, busy.ended) == (quiet.chosen, quiet.cost, quiet.bound, quiet.ended)
+    assert busy.seconds > 1000
+
+
+def slow_clock() -> Callable[[], float]:
+    """Every look at it is an hour after the one before."""
+    hours = count()
+    return lambda: 3600.0 * next(hours)
+
+
+@pytest.mark.parametrize("method", [auto, ilp, pruned])
+def test_a_budget_that_ends_before_any_answer_says_so(method: object) -> None:
+    graph = random_graph(170)  # greedy finds no answer that meets its constraints
+    with pytest.raises(
+        ExtractionError, match=r"the extraction budget of 0\.001 units ended before any answer was found"
+    ):
+        method(graph, budget=0.001)
 
 
 def test_ctrl_c_returns_the_best_so_far() -> None:
@@ -82,7 +116,7 @@ def test_ctrl_c_returns_the_best_so_far() -> None:
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        answer = auto(graph, time_limit=60.0)
+        answer = auto(graph, budget=60_000)
     finally:
         timer.cancel()
     check(graph, answer)
@@ -112,7 +146,7 @@ def test_many_costs_give_what_each_gives_alone(method: str) -> None:
 
 def test_a_start_is_never_made_worse() -> None:
     graph = tangle(40)
-    best = ilp(graph, time_limit=20.0)
+    best = ilp(graph, budget=20_000)
     assert best.optimal
     again = greedy(graph, start=best)
     assert again.cost <= best.cost + 1e-9

@@ -8,6 +8,7 @@ import pytest
 from extract import Graph, GraphBuilder, InfeasibleError, check
 from extract.ascent import ascend
 from extract.bounds import forced_bound, path_bound
+from extract.budget import Budget
 from extract.heuristics import preferences, run_bounds, run_greedy
 from extract.neighbourhood import run_neighbourhoods
 from extract.relaxation import run_relaxation
@@ -65,7 +66,7 @@ def test_dropping_and_relaxing_keep_an_optimum(first: int) -> None:
         graph = random_graph(seed)
         optimum = brute_force(graph)
         try:
-            session = Session(graph, 10.0)
+            session = Session(graph, Budget(10_000))
         except InfeasibleError:
             assert optimum is None
             continue
@@ -103,7 +104,7 @@ def test_forced_bound_counts_single_nodes_and_least_costs() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbourhoods_improve_and_relaxations_bound_a_hard_graph(seed: int) -> None:
     graph = tangle(80, seed)
-    session = Session(graph, 6.0)
+    session = Session(graph, Budget(6_000))
     run_greedy(session)
     first = session.cost
     run_bounds(session, thorough=True)

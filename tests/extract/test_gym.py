@@ -40,7 +40,7 @@ QUICK = [row for row in baseline() if row["ilp_status"] == "optimal" and float(r
 
 @pytest.mark.parametrize("row", [r for r in QUICK if r["dataset"] != "maxsat"], ids=lambda row: row["file"][:24])
 def test_exact_method_meets_the_recorded_optimum(row: dict[str, str]) -> None:
-    answer = extract(load(row), "ilp", time_limit=30.0)
+    answer = extract(load(row), "ilp", budget=30_000)
     assert answer.optimal
     assert answer.cost == pytest.approx(float(row["ilp_cost"]), abs=1e-4)
 
@@ -78,7 +78,7 @@ SOLVED = (
     "row", [row for row in baseline() if row["file"].startswith(SOLVED)], ids=lambda row: row["file"][:24]
 )
 def test_auto_proves_what_the_plain_program_took_a_minute_for(row: dict[str, str]) -> None:
-    answer = extract(load(row), "auto", time_limit=30.0)
+    answer = extract(load(row), "auto", budget=30_000)
     assert answer.optimal
     assert answer.cost <= best_known(row) + 5e-4
 

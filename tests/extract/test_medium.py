@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extract import Graph, GraphBuilder, InfeasibleError, auto, check, top
+from extract.budget import Budget
 from extract.cycles import find_cycles
 from extract.program import make_program
 from extract.solver import Solver
@@ -18,7 +19,7 @@ def bare_optimum(graph: Graph) -> float | None:
         return None
     solver = Solver(program)
     while True:
-        outcome = solver.run(60.0)
+        outcome = solver.run(Budget(60_000))
         if outcome.infeasible:
             return None
         assert outcome.selected is not None
@@ -57,7 +58,7 @@ def agree(graph: Graph) -> bool:
         with pytest.raises(InfeasibleError):
             auto(graph)
         return False
-    answer = auto(graph, time_limit=60.0)
+    answer = auto(graph, budget=60_000)
     check(graph, answer)
     assert answer.optimal
     assert answer.cost == pytest.approx(expected, abs=1e-5)

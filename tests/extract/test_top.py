@@ -57,3 +57,8 @@ def test_asking_for_none_is_refused() -> None:
 def test_no_time_is_said_so() -> None:
     with pytest.raises(ExtractionError, match="time limit"):
         top(random_graph(35), 2, time_limit=1e-9)
+
+
+def test_no_budget_is_said_so() -> None:
+    with pytest.raises(ExtractionError, match=r"extraction budget of 0\.001 units ended"):
+        top(random_graph(35), 2, budget=0.001)

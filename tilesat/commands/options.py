@@ -12,11 +12,14 @@ from tilesat.kernel import Kernel
 def pipeline_options(arguments: argparse.Namespace) -> Options:
     """Options as `lowering.pipeline` takes them."""
     rules = tuple(str(path) for path in arguments.rules)
-    return Options(rules, frozenset(arguments.without), frozenset(arguments.forbid), arguments.extractor)
+    budgets = arguments.extract_budget, arguments.saturate_budget
+    return Options(rules, frozenset(arguments.without), frozenset(arguments.forbid), arguments.extractor, *budgets)
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
-    """`--time` and `--explain`, on standard error so that standard output stays the program."""
+    """Limits that ended something, `--time` and `--explain`, on standard error: standard output stays the program."""
+    for limit in kernel.limits:
+        print(f"tilesat: warning: {kernel.target}: {limit}", file=sys.stderr)
     if arguments.explain:
         print(kernel.report, file=sys.stderr)
     if arguments.time:
