@@ -15,17 +15,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import statistics
-import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarks import tileiras
+from benchmarks.cubin import Code, read_code
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "examples" / "gemm.mlir"
@@ -34,9 +34,6 @@ BYTECODE_VERSION = "13.3"
 LOOP_GOALS = {"sm_80": 260, "sm_90a": 60}
 RATIO_GOAL = 0.6
 """Compile seconds against the better peer. Source: the project's goals, docs/roadmap.md."""
-_SIZED, _REGCOUNT = 4, 0x2F
-"""EIFMT_SVAL, the format with a payload, and EIATTR_REGCOUNT."""
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 @dataclass(frozen=True)
@@ -48,17 +45,6 @@ class Seconds:
     process: float
     compile_cpu: float
     process_cpu: float
-
-
-@dataclass(frozen=True)
-class Code:
-    """What the assembled kernel is: SASS instructions of the MMA loop, registers, local loads and stores."""
-
-    loop: int
-    mma: int
-    registers: int
-    spills: int
-    instructions: int
 
 
 def main() -> None:
@@ -95,10 +81,10 @@ def measure(target: str, peers: str, repeat: int) -> dict[str, dict[str, Any]]:
         if _has(peers, "triton"):
             for variant in ("pointers",) if target == "sm_80" else ("pointers", "descriptors"):
                 runs[f"Triton, {variant}"] = lambda out, v=variant: run_triton(peers, target, v, out)
-        tileiras = _tileiras(peers)
-        if tileiras is not None:
-            home = _cuda_home(folder / "cuda", tileiras)
-            runs["tileiras"] = lambda out: run_tileiras(tileiras, home, target, bytecode, out)
+        program = tileiras.find(peers)
+        if program is not None:
+            home = tileiras.cuda_home(folder / "cuda", program)
+            runs["tileiras"] = lambda out: run_tileiras(program, home, target, bytecode, out)
         runs["ours"](folder / "first.cubin")  # Python writes the compiled modules; packages from an index bring theirs
         for _ in range(repeat):
             for compiler, run in runs.items():
@@ -181,39 +167,12 @@ def _from_worker(said: str, wall: float, cpu: float) -> Seconds:
 
 def run_tileiras(program: Path, home: Path, target: str, bytecode: Path, output: Path) -> Seconds:
     """One process; the ptxas that it starts writes down how long it took."""
-    log = home / "ptxas.log"
-    log.write_text("")
-    command = [str(program), str(bytecode), "-o", str(output), "--gpu-name", target.rstrip("a"), "-O3"]
-    _, wall, cpu = _timed(command, {"CUDA_HOME": str(home)})
-    ptxas = sum(int(line) for line in log.read_text().split()) / 1e9
-    return Seconds(front=wall - ptxas, compile=wall, process=wall, compile_cpu=cpu, process_cpu=cpu)
-
-
-def _cuda_home(folder: Path, tileiras: Path) -> Path:
-    """A CUDA installation as tileiras looks for it: its own NVVM, and the ptxas that all use, timed."""
-    from runtime.ptxas import find
-
-    (folder / "bin").mkdir(parents=True)
-    (folder / "nvvm").symlink_to(tileiras.parent.parent / "nvvm")
-    (folder / "lib").symlink_to(tileiras.parent.parent / "lib")
-    wrapper = folder / "bin" / "ptxas"
-    wrapper.write_text(
-        f'#!/bin/sh\nstart=$(date +%s%N)\n{shlex.quote(str(find()))} "$@"\ncode=$?\n'
-        f"echo $(($(date +%s%N) - start)) >> {shlex.quote(str(folder / 'ptxas.log'))}\nexit $code\n"
+    done = tileiras.run(program, home, target, bytecode, output)
+    if done.code:
+        raise RuntimeError(f"tileiras for {target}: {done.stderr}")
+    return Seconds(
+        front=done.wall - done.ptxas, compile=done.wall, process=done.wall, compile_cpu=done.cpu, process_cpu=done.cpu
     )
-    wrapper.chmod(0o755)
-    return folder
-
-
-def _tileiras(peers: str) -> Path | None:
-    """tileiras of an interpreter's environment, where its NVVM is there too."""
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    purelib = sysconfig.get_path("purelib")
-    if peers != sys.executable:
-        purelib = subprocess.run([peers, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
-    folder = Path(purelib) / "nvidia" / "cu13"
-    program = folder / "bin" / "tileiras"
-    return program if program.is_file() and (folder / "nvvm").is_dir() else None
 
 
 def _has(python: str, module: str) -> bool:
@@ -232,42 +191,6 @@ def _timed(command: list[str], more: dict[str, str] | None = None) -> tuple[str,
         print(done.stderr, file=sys.stderr)
         done.check_returncode()
     return done.stdout, wall, sum(after[2:4]) - sum(before[2:4])
-
-
-# What was made
-
-
-def read_code(cubin: Path) -> Code:
-    """Loop, registers and spills of a cubin with one kernel, from its listing and its section headers."""
-    from benchmarks.sass import mma_loop, mnemonics
-    from runtime.ptxas import disassemble
-
-    binary = cubin.read_bytes()
-    listing = disassemble(binary)
-    loop, every = mma_loop(listing), mnemonics(listing)
-    spills = sum(name.partition(".")[0] in ("STL", "LDL") for name in every)
-    found = (loop.length, loop.tensor_core) if loop is not None else (0, 0)
-    return Code(*found, registers(binary), spills, len(every))
-
-
-def registers(binary: bytes) -> int:
-    """Registers a thread, from the attribute that ptxas leaves for the driver.
-
-    `.nv.info` is a list of (format, attribute, size, payload); a register count is (symbol, count).
-    Source: cuobjdump -elf, EIATTR_REGCOUNT.
-    """
-    (table,) = struct.unpack_from("<Q", binary, 40)  # ELF-64: e_shoff; then e_shnum and e_shstrndx at 60 and 62
-    count, names = struct.unpack_from("<HH", binary, 60)
-    sections = [_SECTION.unpack_from(binary, table + _SECTION.size * i) for i in range(count)]
-    strings, found = sections[names][4], 0
-    for name, _, _, _, offset, size, *_ in sections:
-        at, end = offset, offset + size
-        while binary[strings + name :].startswith(b".nv.info\0") and at < end:
-            form, attribute, length = struct.unpack_from("<BBH", binary, at)
-            if attribute == _REGCOUNT:
-                found = max(found, struct.unpack_from("<II", binary, at + 4)[1])
-            at += 4 + (length if form == _SIZED else 0)
-    return found
 
 
 def report(target: str, rows: dict[str, dict[str, Any]]) -> None:

@@ -89,6 +89,12 @@ def mnemonics(listing: str) -> list[str]:
     return [match["mnemonic"] for match in map(_INSTRUCTION.match, listing.splitlines()) if match]
 
 
+def innermost(listing: str) -> list[Loop]:
+    """The loops that hold no other, in order of the code."""
+    found = loops(listing)
+    return [loop for loop in found if not any(loop.holds(other) for other in found)]
+
+
 def mma_loop(listing: str) -> Loop | None:
     """Of the innermost loops with MMA instructions the one with the most, and of these the shortest."""
     with_mma = [loop for loop in loops(listing) if loop.tensor_core]

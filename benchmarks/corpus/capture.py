@@ -1,0 +1,294 @@
+"""A GPU that is not there: programs of PyTorch and cuTile run on fake tensors, and their launches are written down.
+
+Runs in the environment of the corpus (PyTorch, cuda-tile, whatever package is measured). A fake tensor has a shape,
+strides and a type, no storage; `cuda.tile.launch` records the kernel and what cuTile would specialise it for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import cuda.tile as ct
+import torch
+from cuda.tile import _cext, _execution, compilation, tune
+from torch._subclasses import fake_impls, fake_tensor
+from torch.overrides import TorchFunctionMode
+
+SPECIALISED_RANK = 5
+"""cuTile specialises sizes and strides of arrays of at most this rank (cext/tile_kernel.cpp, TMA_MAX_NDIM)."""
+CARD = torch.device("cuda", 0)
+ALIGNMENT = 256
+"""Bytes that PyTorch's CUDA allocator aligns to."""
+UNKNOWN = 1
+"""What a number reads as that only the card would know, such as the length of a sequence."""
+MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
+"""A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """One launch: the kernel (a cuda.tile.kernel) and its KernelSignature."""
+
+    kernel: Any
+    signature: Any
+
+    @property
+    def name(self) -> str:
+        return str(self.kernel._annotated_function.pyfunc.__qualname__)
+
+    @property
+    def file(self) -> Path:
+        return Path(inspect.getsourcefile(self.kernel._annotated_function.pyfunc) or "unknown")
+
+
+@contextmanager
+def fake_device(capability: tuple[int, int], record: Callable[[Launch], None]) -> Iterator[None]:
+    """Within it PyTorch has one fake GPU of that compute capability, and launches go to `record`.
+
+    Enter it before the programs are imported: they may bind `launch` by name.
+    """
+
+    def launch(_stream: Any, _grid: Any, kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
+        with fake_tensor.unset_fake_temporarily():
+            record(Launch(kernel, signature(kernel, arguments)))
+
+    ct.launch = launch
+    tune.exhaustive_search = _search_for(launch)
+    _patch_torch(capability)
+    card = Card()
+    backward = torch.autograd._engine_run_backward
+
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        with card:  # gradients that the programs define are their own code again
+            return backward(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run_backward
+    with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True), card:
+        yield
+
+
+class Card(TorchFunctionMode):
+    """Tensors of the CPU that say they are on the card: a PyTorch without CUDA has no gradients on any other device."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
+            return True
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if func is torch.Tensor.data_ptr:
+            return ALIGNMENT + args[0].storage_offset() * args[0].element_size()
+        kwargs = {name: _on_cpu(value) for name, value in (kwargs or {}).items() if name != "generator"}
+        return func(*(_on_cpu(value) for value in args), **kwargs)
+
+
+class Generator(torch.Generator):
+    """A generator that may be asked for on the card."""
+
+    def __new__(cls, device: Any = None) -> Any:
+        return super().__new__(cls)
+
+
+def _on_cpu(value: Any) -> Any:
+    """An argument, the card replaced by the CPU."""
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return torch.device("cpu")
+    return "cpu" if isinstance(value, str) and value.startswith("cuda") else value
+
+
+def _search_for(launch: Callable[..., None]) -> Callable[..., Any]:
+    """An autotuner that takes the first configuration whose kernel can be made."""
+
+    def exhaustive_search(
+        space: Any, stream: Any, grid_fn: Any, kernel: Any, args_fn: Any, hints_fn: Any = None, **_: Any
+    ) -> Any:
+        failures: list[Any] = []
+        for config in space:
+            try:
+                chosen = kernel(config) if not isinstance(kernel, ct.kernel) else kernel
+                if hints_fn is not None:
+                    chosen = chosen.replace_hints(**hints_fn(config))
+                launch(stream, grid_fn(config), chosen, args_fn(config))
+            except (TypeError, ValueError) as error:
+                failures.append((config, type(error), str(error)))
+                continue
+            best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
+            return tune.TuningResult(best=best, successes=[best], failures=failures)
+        raise ValueError(f"no configuration of {failures}")
+
+    return exhaustive_search
+
+
+def _patch_torch(capability: tuple[int, int]) -> None:
+    """A card in torch.cuda; the numbers that only it would know."""
+    properties = SimpleNamespace(
+        name=f"fake sm_{capability[0]}{capability[1]}",
+        major=capability[0],
+        minor=capability[1],
+        multi_processor_count=MULTIPROCESSORS.get(capability, 132),
+        total_memory=80 << 30,
+        L2_cache_size=50 << 20,
+        shared_memory_per_block_optin=99 << 10 if capability[0] == 12 else 163 << 10,
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+    )
+    gc.collect = lambda *_: 0  # programs call it to free the card's memory; it takes 0.6 s a time here
+    torch.cuda.Event = torch.cuda.Stream = MagicMock
+    aten = torch.ops.aten
+    fake_impls.op_implementations_dict[aten.bincount.default] = _bincount
+    stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)
+    replaced = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "is_initialized": lambda: True,
+        "get_device_capability": lambda *_: capability,
+        "get_device_properties": lambda *_: properties,
+        "get_device_name": lambda *_: properties.name,
+        "current_stream": lambda *_: stream,
+        "default_stream": lambda *_: stream,
+        "synchronize": lambda *_: None,
+        "empty_cache": lambda: None,
+        "manual_seed": lambda *_: None,
+        "manual_seed_all": lambda *_: None,
+        "set_device": lambda *_: None,
+        "is_bf16_supported": lambda *_, **__: True,
+        "mem_get_info": lambda *_: (80 << 30, 80 << 30),
+    }
+    for name, function in replaced.items():
+        setattr(torch.cuda, name, function)
+    torch.Generator = Generator
+    plain = fake_tensor.FakeTensor.device
+    # Programs see the card; PyTorch's own code, which runs outside of the mode, the CPU.
+    in_program = torch._C._len_torch_function_stack
+    fake_tensor.FakeTensor.device = property(lambda self: CARD if in_program() else plain.__get__(self), plain.__set__)
+    _cext.get_compute_capability = lambda *_: capability
+    _execution.get_compute_capability = lambda *_: capability
+    fake_impls.op_implementations_dict[aten._local_scalar_dense.default] = lambda _mode, _func, tensor: _known(tensor)
+
+
+def _bincount(mode: Any, _func: Any, tensor: Any, weights: Any = None, minlength: int = 0) -> Any:
+    with mode:
+        return torch.empty(max(minlength, UNKNOWN), dtype=torch.int64 if weights is None else weights.dtype)
+
+
+def _known(tensor: Any) -> Any:
+    if tensor.dtype == torch.bool:
+        return True
+    return float(UNKNOWN) if tensor.dtype.is_floating_point else UNKNOWN
+
+
+# What cuTile specialises a kernel for
+
+
+def signature(kernel: Any, arguments: Sequence[Any]) -> Any:
+    """The KernelSignature that cuTile's launch would compile for. Source: cuda-tile 1.7.0, cext/tile_kernel.cpp.
+
+    KernelSignature.from_kernel_args says the same, but needs NVIDIA's driver.
+    """
+    function = kernel._annotated_function
+    annotations = function.parameter_annotations
+    if len(annotations) != len(arguments):
+        raise TypeError(f"{function.pyfunc.__name__} takes {len(annotations)} arguments, got {len(arguments)}")
+    parameters = [_constraint(value, note) for value, note in zip(arguments, annotations, strict=True)]
+    conventions = compilation.CallingConvention
+    for convention in (conventions.cutile_python_v1(), conventions.cutile_python_v2()):
+        try:
+            return compilation.KernelSignature(parameters, convention, symbol=function.pyfunc.__name__)
+        except ValueError as error:
+            refused = error
+    raise refused
+
+
+def _constraint(value: Any, note: Any) -> Any:
+    if isinstance(value, tuple):
+        notes = getattr(note, "items", None) or (getattr(note, "each", note),) * len(value)
+        return compilation.TupleConstraint([_constraint(v, n) for v, n in zip(value, notes, strict=True)])
+    if isinstance(value, torch.Tensor):
+        return _array(value, getattr(note, "array", None))
+    if isinstance(value, list):
+        inner = getattr(getattr(note, "list", None), "element", None)
+        arrays = [_array(each, inner) for each in value]
+        return compilation.ListConstraint(_common(arrays), alias_groups=(), elements_may_alias=True)
+    if getattr(note, "constant", False) or value is None or not isinstance(value, (bool, int, float)):
+        return compilation.ConstantConstraint(_native(value))
+    wanted = getattr(getattr(note, "scalar", None), "dtype", None)
+    if isinstance(value, bool):
+        return compilation.ScalarConstraint(ct.bool_)
+    return compilation.ScalarConstraint(wanted or (ct.int32 if isinstance(value, int) else ct.float32))
+
+
+def _native(value: Any) -> Any:
+    return dtype(value) if isinstance(value, torch.dtype) else value
+
+
+def dtype(kind: torch.dtype) -> Any:
+    """cuTile's name of a PyTorch type."""
+    name = str(kind).removeprefix("torch.")
+    return getattr(ct, {"bool": "bool_", "float8_e4m3fn": "float8_e4m3fn"}.get(name, name))
+
+
+def _array(tensor: torch.Tensor, note: Any) -> Any:
+    """Divisors of sizes, strides and base as cuTile's launch infers them."""
+    sizes, strides = tuple(tensor.shape), tensor.stride()
+    rank, bits = len(sizes), tensor.element_size() * 8
+    index = getattr(note, "index_dtype", None) or ct.int32
+    fixed_sizes = {axis % rank for axis in getattr(note, "static_shape_dims", None) or ()}
+    fixed_strides = {axis % rank for axis in getattr(note, "static_stride_dims", None) or ()}
+    few = rank <= SPECIALISED_RANK
+    unit = 128 // bits
+    constant: list[int | None] = [
+        stride if axis in fixed_strides else 1 if few and stride == 1 and not fixed_strides else None
+        for axis, stride in enumerate(strides)
+    ]
+    shape = [size if axis in fixed_sizes else None for axis, size in enumerate(sizes)]
+    return compilation.ArrayConstraint(
+        dtype(tensor.dtype),
+        rank,
+        index_dtype=index,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=not _disjoint(sizes, strides),
+        stride_constant=constant,
+        shape_constant=shape,
+        stride_divisible_by=tuple(
+            unit if few and fixed is None and stride % unit == 0 else 1
+            for stride, fixed in zip(strides, constant, strict=True)
+        ),
+        shape_divisible_by=tuple(
+            16 if few and fixed is None and size % 16 == 0 else 1 for size, fixed in zip(sizes, shape, strict=True)
+        ),
+        base_addr_divisible_by=16 if tensor.data_ptr() % 16 == 0 else 1,
+    )
+
+
+def _disjoint(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether distinct indices are distinct elements, as far as cuTile looks."""
+    order = sorted(zip(strides, sizes, strict=True))
+    if order and order[0][0] <= 0:
+        return False
+    return all(after[0] >= before[0] * before[1] for before, after in pairwise(order))
+
+
+def _common(arrays: Sequence[Any]) -> Any:
+    """What holds for every array of a list."""
+    first = arrays[0]
+    merged: dict[str, Any] = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
+    for other in arrays[1:]:
+        for name in ("stride_constant", "shape_constant", "stride_divisible_by", "shape_divisible_by"):
+            lost = 1 if name.endswith("by") else None
+            pairs = zip(merged[name], getattr(other, name), strict=True)
+            merged[name] = tuple(a if a == b else lost for a, b in pairs)
+        if other.base_addr_divisible_by != merged["base_addr_divisible_by"]:
+            merged["base_addr_divisible_by"] = 1
+        merged["may_alias_internally"] |= other.may_alias_internally
+    kind, rank = merged.pop("dtype"), merged.pop("ndim")
+    return compilation.ArrayConstraint(kind, rank, **merged)

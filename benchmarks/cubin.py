@@ -1,0 +1,59 @@
+"""What an assembled kernel is: instructions, loops, registers and spills of a cubin, whoever made it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_SIZED, _REGCOUNT = 4, 0x2F
+"""EIFMT_SVAL, the format with a payload, and EIATTR_REGCOUNT."""
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+
+
+@dataclass(frozen=True)
+class Code:
+    """SASS instructions of the MMA loop, MMA in it, registers, local loads and stores, instructions in all, and the
+    lengths of all innermost loops, longest first.
+    """
+
+    loop: int
+    mma: int
+    registers: int
+    spills: int
+    instructions: int
+    loops: tuple[int, ...] = ()
+
+
+def read_code(cubin: Path) -> Code:
+    """Loop, registers and spills of a cubin with one kernel, from its listing and its section headers."""
+    from benchmarks.sass import innermost, mma_loop, mnemonics
+    from runtime.ptxas import disassemble
+
+    binary = cubin.read_bytes()
+    listing = disassemble(binary)
+    loop, every = mma_loop(listing), mnemonics(listing)
+    spills = sum(name.partition(".")[0] in ("STL", "LDL") for name in every)
+    found = (loop.length, loop.tensor_core) if loop is not None else (0, 0)
+    lengths = sorted((each.length for each in innermost(listing)), reverse=True)
+    return Code(*found, registers(binary), spills, sum(name != "NOP" for name in every), tuple(lengths))
+
+
+def registers(binary: bytes) -> int:
+    """Registers a thread, from the attribute that ptxas leaves for the driver.
+
+    `.nv.info` is a list of (format, attribute, size, payload); a register count is (symbol, count).
+    Source: cuobjdump -elf, EIATTR_REGCOUNT.
+    """
+    (table,) = struct.unpack_from("<Q", binary, 40)  # ELF-64: e_shoff; then e_shnum and e_shstrndx at 60 and 62
+    count, names = struct.unpack_from("<HH", binary, 60)
+    sections = [_SECTION.unpack_from(binary, table + _SECTION.size * i) for i in range(count)]
+    strings, found = sections[names][4], 0
+    for name, _, _, _, offset, size, *_ in sections:
+        at, end = offset, offset + size
+        while binary[strings + name :].startswith(b".nv.info\0") and at < end:
+            form, attribute, length = struct.unpack_from("<BBH", binary, at)
+            if attribute == _REGCOUNT:
+                found = max(found, struct.unpack_from("<II", binary, at + 4)[1])
+            at += 4 + (length if form == _SIZED else 0)
+    return found
