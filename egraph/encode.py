@@ -118,8 +118,11 @@ class _Encoder:
         self.numbers = self.program.numbers
         self.rows["r.none"].append((NONE_VALUE,))
         self.rows["r.nil"].append((NIL_VALUE,))
-        for index, parameter in enumerate(entry.body.block.args):
+        for index, parameter in enumerate(entry.parameters):
             self.leaf("arg", parameter, index)
+        for argument in entry.body.block.args:
+            if argument.type == TOKEN:  # after nothing, like one that is made here
+                self.rows["r.make_token"].append((self.number(argument), self.type_id(TOKEN)))
 
     def number(self, value: Value | None = None) -> int:
         """A new number, for `value` or for a term that the source does not name."""

@@ -12,21 +12,32 @@ MAGIC = b"\x7fTileIR\x00"
 
 
 def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
-    """Read a module, unverified: bytes are bytecode or text, a str is text where it holds a brace or a line's end.
+    """The one module of a source, as `load_modules` reads it. Raises TileError where there are more, too."""
+    found = load_modules(source, name)
+    if len(found) != 1:
+        raise TileError(f"the source has {len(found)} modules, expected one", found[-1].location, "read load_modules")
+    return found[0]
 
-    Any other str is a path. Messages call bytes `name`. Raises TileError where the file cannot be read or is malformed.
+
+def load_modules(source: bytes | str | Path, name: str = "<bytes>") -> list[Module]:
+    """Read one or more modules, unverified: bytes are bytecode or text, a str is text where it holds a brace or a
+    line's end, any other a path.
+
+    Messages call bytes `name`. Raises TileError where the file cannot be read or is malformed.
     """
     if isinstance(source, bytes):
         return _decode(source, name)
     if isinstance(source, str) and ("{" in source or "\n" in source or not source.strip()):
-        from ir.text import parse
+        from ir.text import parse_modules
 
-        return parse(source)
+        return parse_modules(source)
     return _read_file(Path(source))
 
 
 def load_all(data: bytes, name: str) -> list[Module]:
-    """The modules of a file's content, unverified: one of bytecode, of text one a program between `// -----` lines."""
+    """The modules of a file's content, unverified: one of bytecode, of text those of each program between `// -----`
+    lines.
+    """
     if data.startswith(MAGIC[:1]):
         from ir.bytecode import read_bytecode
 
@@ -36,7 +47,7 @@ def load_all(data: bytes, name: str) -> list[Module]:
     return parse_all(_text(data, name), name)
 
 
-def _read_file(path: Path) -> Module:
+def _read_file(path: Path) -> list[Module]:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -45,14 +56,14 @@ def _read_file(path: Path) -> Module:
     return _decode(data, str(path))
 
 
-def _decode(data: bytes, name: str) -> Module:
+def _decode(data: bytes, name: str) -> list[Module]:
     if data.startswith(MAGIC[:1]):
         from ir.bytecode import read_bytecode
 
-        return read_bytecode(data, name)
-    from ir.text import parse
+        return [read_bytecode(data, name)]
+    from ir.text import parse_modules
 
-    return parse(_text(data, name), name)
+    return parse_modules(_text(data, name), name)
 
 
 def _text(data: bytes, name: str) -> str:

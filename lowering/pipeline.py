@@ -176,8 +176,8 @@ def _generic(op: Op) -> str:
 
 
 def check_parameters(entry: ct.Entry) -> None:
-    """Only scalars and pointers are parameters."""
-    for argument in entry.body.block.args:
+    """Only scalars and pointers are passed."""
+    for argument in entry.parameters:
         kind = argument.type
         if not isinstance(kind, TileType) or kind.shape:
             raise UnsupportedError(f"parameter of type {kind} is not supported", entry.location, "pass a scalar")
@@ -218,7 +218,7 @@ def registers_of(tile: Value) -> int:
 def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str, Any]:
     """The launch manifest: all that a launcher needs beside the PTX."""
     params: list[dict[str, Any]] = []
-    for number, argument in enumerate(entry.body.block.args):
+    for number, argument in enumerate(entry.parameters):
         element = argument.type.element if isinstance(argument.type, TileType) else argument.type
         if isinstance(element, PointerType):
             params.append({"kind": "pointer", "arg": number, "dtype": str(element.pointee)})

@@ -47,10 +47,10 @@ def compile(
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
-    module = read(source, seconds)
+    found = find_entry(read(source, seconds), entry)
     budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
-    return compile_module(module, find_entry(module, entry), [target], options, seconds)[0]
+    return compile_module(*found, [target], options, seconds)[0]
 
 
 def compile_for(
@@ -67,10 +67,10 @@ def compile_for(
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
-    module = read(source, seconds)
+    found = find_entry(read(source, seconds), entry)
     budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
     options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
-    return compile_module(module, find_entry(module, entry), targets, options, seconds)
+    return compile_module(*found, targets, options, seconds)
 
 
 def compile_module(

@@ -28,7 +28,7 @@ def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -
 
     Raises TileError that names the parameter and says what it needs.
     """
-    parameters = entry.body.block.args
+    parameters = entry.parameters
     if len(arguments) != len(parameters):
         raise TileError(
             f"entry '{entry.sym_name}' has {len(parameters)} parameters, {len(arguments)} arguments are given",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 from typing import Any
 
@@ -92,22 +93,33 @@ class Attributes:
 
     def hints(self, cursor: Cursor) -> OptimizationHints:
         """Optimization hints: architecture to dictionary."""
-        entries: list[tuple[str, tuple[tuple[str, HintValue], ...]]] = []
+        entries: dict[str, tuple[tuple[str, HintValue], ...]] = {}
         for _ in range(cursor.count("architectures of hints", 3)):
-            arch = self.strings.read(cursor, "architecture of hints")
+            arch = self._key(cursor, "architecture of hints", entries)
             tag = cursor.byte("hints of an architecture")
             if tag != DICTIONARY:
                 raise cursor.error(f"hints of {arch!r} are not a dictionary (attribute tag {tag})")
-            entries.append((arch, tuple(self._hint(cursor) for _ in range(cursor.count("hints", 3)))))
-        return OptimizationHints(tuple(entries))
+            found: dict[str, HintValue] = {}
+            for _ in range(cursor.count("hints", 3)):
+                name = self._key(cursor, "hint", found)
+                found[name] = self._hint(cursor, name)
+            entries[arch] = tuple(found.items())
+        return OptimizationHints(tuple(entries.items()))
 
-    def _hint(self, cursor: Cursor) -> tuple[str, HintValue]:
-        name = self.strings.read(cursor, "hint")
+    def _key(self, cursor: Cursor, what: str, known: Collection[str]) -> str:
+        """A name that is not empty and not in `known`."""
+        at = cursor.position
+        name = self.strings.read(cursor, what)
+        if not name or name in known:
+            raise cursor.error(f"{what} {name!r} is given twice" if name else f"{what} has no name", at)
+        return name
+
+    def _hint(self, cursor: Cursor, name: str) -> HintValue:
         at = cursor.position
         value = self.number(cursor)
         if isinstance(value, float):
             raise cursor.error(f"hint {name!r} must be an integer, a bool or a string", at)
-        return name, value
+        return value
 
     def numbers(self, cursor: Cursor) -> tuple[Number, ...]:
         """An array of tagged numbers, without the array's own tag."""
@@ -122,21 +134,17 @@ class Attributes:
         if tag == ARRAY:
             return self.array(cursor, depth)
         if tag == DICTIONARY:
-            count = cursor.count("attributes", 2)
-            return Dictionary(tuple((self._name(cursor), self.kept(cursor, depth + 1)) for _ in range(count)))
+            entries: dict[str, Any] = {}
+            for _ in range(cursor.count("attributes", 2)):
+                name = self._key(cursor, "attribute", entries)
+                entries[name] = self.kept(cursor, depth + 1)
+            return Dictionary(tuple(entries.items()))
         if tag == TYPE:
             return self.types.read(cursor, "type")
         if tag in (INTEGER, FLOAT):
             return TypedNumber(*self._typed(cursor, tag))
         cursor.position = at
         return self.number(cursor)
-
-    def _name(self, cursor: Cursor) -> str:
-        at = cursor.position
-        name = self.strings.read(cursor, "name of an attribute")
-        if not name:
-            raise cursor.error("an attribute has no name", at)
-        return name
 
     def array(self, cursor: Cursor, depth: int = 0) -> tuple[Any, ...]:
         """A counted list of tagged attributes."""

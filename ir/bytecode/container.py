@@ -24,6 +24,8 @@ FIRST_PREVIEW_OPCODE = 0x4000
 """Operations from here on need the preview tag (opcode ranges of the public dialect)."""
 PRODUCER_SINCE = (13, 3)
 """The first version with a producer section (public dialect, version of the module's attribute)."""
+ALIGNED = 0x80
+"""Bit of a section's id: an alignment follows the length."""
 MAX_ALIGNMENT = 4096
 """Writers use 4 and 8; a larger power of two only wastes bytes, an absurd one is damage."""
 
@@ -65,19 +67,26 @@ def read_container(data: bytes, file: str) -> Container:
         at = cursor.position
         head = cursor.byte("section id")
         if head == Section.END:
+            if cursor.remaining:
+                raise cursor.error(f"{cursor.remaining} bytes are left after the end of the sections", at)
             return Container(version, preview, sections, at)
-        if (head & 0x7F) not in Section.__members__.values():
-            raise cursor.error(f"unknown section {head & 0x7F}", at)
-        which = Section(head & 0x7F)
+        which = _section(head & ~ALIGNED, cursor, at)
         if which in sections:
             raise cursor.error(f"section {which.name.lower()} appears twice", at)
         length = cursor.varint("section length")
-        if head & 0x80:
+        if head & ALIGNED:
             alignment = cursor.varint("section alignment")
             if not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
                 raise cursor.error(f"section alignment {alignment} is not a power of two up to {MAX_ALIGNMENT}", at)
             cursor.align(alignment)
         sections[which] = cursor.slice(length, f"section {which.name.lower()}")
+
+
+def _section(identity: int, cursor: Cursor, at: int) -> Section:
+    """The section of a header; the end has neither alignment nor length, so it is none here."""
+    if identity == Section.END or identity not in Section.__members__.values():
+        raise cursor.error(f"unknown section {identity}", at)
+    return Section(identity)
 
 
 def announces_preview(data: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ir.bytecode.output import PADDING
 from ir.core import Location, TileError
 
 REPORT = "the file is damaged or not Tile IR bytecode; export it again"
@@ -43,6 +44,12 @@ class Cursor:
         inner = Cursor(self.data, self.file, self.position, self.position + length)
         self.position += length
         return inner
+
+    def finish(self, what: str) -> None:
+        """Nothing but padding may follow `what`, up to the bound."""
+        rest = self.data[self.position : self.end]
+        if rest.strip(PADDING):
+            raise self.error(f"{len(rest)} bytes are left after {what}")
 
     def raw(self, length: int, what: str) -> bytes:
         """The next `length` bytes."""

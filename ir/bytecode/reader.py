@@ -15,8 +15,8 @@ from ir.core import Block, Location, Op, Region, Type, UnsupportedError, Value, 
 from ir.dialects.cuda_tile import Dictionary, Entry, Global, Module, Visibility
 from ir.types import TOKEN, FunctionType, TileType
 
-KERNEL, HAS_HINTS = 2, 4
-"""Bits of a function's flags; bit 0 marks it private."""
+PRIVATE, KERNEL, HAS_HINTS = 1, 2, 4
+"""Bits of a function's flags (public dialect, FunctionFlags); upstream's reader ignores that a kernel is private."""
 FIXED_FIELDS = (13, 5)
 """From here on hints and attributes of parameters are always there, and no flag says so."""
 MAX_DEPTH = 64
@@ -61,8 +61,7 @@ def read_bytecode(data: bytes, filename: str = "<bytes>") -> Module:
     functions = section(Section.FUNCTION)
     for _ in range(functions.count("functions", 4) if functions.remaining else 0):
         body.append(_read_function(functions, tables))
-    if functions.remaining:
-        raise functions.error(f"{functions.remaining} bytes are left after the last function")
+    functions.finish("the last function")
     attributes = _read_producer(section(Section.PRODUCER), strings)
     return Module((), (), attributes, [Region([body])], Location(filename, offset=0))
 
@@ -72,8 +71,7 @@ def _read_producer(cursor: Cursor, strings: Strings) -> dict[str, Any]:
     if not cursor.remaining:
         return {}
     found = strings.read(cursor, "producer")
-    if cursor.remaining:
-        raise cursor.error(f"{cursor.remaining} bytes are left after the producer")
+    cursor.finish("the producer")
     return {"producer": found}
 
 
@@ -93,8 +91,7 @@ def _read_globals(cursor: Cursor, tables: Tables) -> list[Global]:
             attributes["symbol_visibility"] = Visibility(code)
             attributes["constant"] = bool(cursor.varint("constness of a global"))
         found.append(Global((), (), attributes, (), location))
-    if cursor.remaining:
-        raise cursor.error(f"{cursor.remaining} bytes are left after the last global")
+    cursor.finish("the last global")
     return found
 
 
@@ -103,6 +100,8 @@ def _read_function(cursor: Cursor, tables: Tables) -> Entry:
     name = tables.strings.read(cursor, "name of a function")
     signature = tables.types.read_as(FunctionType, cursor, f"type of function {name!r}")
     flags = cursor.byte("flags of a function")
+    if flags & ~(PRIVATE | KERNEL | HAS_HINTS):
+        raise cursor.error(f"flags {flags:#x} of function @{name} have bits that do not exist", cursor.position - 1)
     if not flags & KERNEL:
         here = Location(cursor.file, offset=at)
         raise UnsupportedError(f"function @{name} is not a kernel", here, "only entries can be compiled")

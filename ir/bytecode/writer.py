@@ -45,6 +45,11 @@ def write_bytecode(module: Module, version: Version = WRITTEN) -> bytes:
     Raises UnsupportedError, located, for what that version cannot hold. The module's own name is not kept, since the
     container has no place for it, nor before 13.3 its producer, which means nothing to a compiler.
     """
+    if module.sym_visibility not in ("", "public"):
+        hint = "write it as text, or leave the attribute out"
+        raise UnsupportedError(
+            f"bytecode has no place for a module that is {module.sym_visibility}", module.location, hint
+        )
     if not OLDEST <= version <= NEWEST:
         raise UnsupportedError(f"bytecode version {version[0]}.{version[1]} cannot be written", module.location)
     strings, constants, types = UniqueTable(), UniqueTable(), TypeWriter(version)

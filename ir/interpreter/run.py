@@ -15,7 +15,7 @@ from ir.dialects.cuda_tile.attributes import Array, dtype_of
 from ir.dialects.cuda_tile.constraints import tile_type
 from ir.dialects.cuda_tile.numerics import to_bits
 from ir.interpreter import control_ops, effect_ops, pointer_ops, view_ops
-from ir.interpreter.block import Environment, Grid, Launch, TileBlock
+from ir.interpreter.block import TOKEN, Environment, Grid, Launch, TileBlock
 from ir.interpreter.memory import ALIGNMENT, NIBBLE, InterpreterError, Memory, argument_fits, memory_dtype
 from ir.types import F8E5M3FNU, I64, IntType, PointerType
 
@@ -43,12 +43,13 @@ def run(
     verify(module)
     kernel = _pick(module, entry)
     memory = Memory()
-    parameters = kernel.body.block.args
+    parameters = kernel.parameters
     if len(args) != len(parameters):
         raise InterpreterError(
             f"@{kernel.sym_name} takes {len(parameters)} arguments, {len(args)} are given", kernel.location
         )
     bound: Environment = {p: _bind(p, a, memory, kernel) for p, a in zip(parameters, args, strict=True)}
+    bound.update((argument, TOKEN) for argument in kernel.body.block.args if argument not in bound)
     launch = Launch(memory, _extent(grid, kernel), output or sys.stdout.write)
     launch.globals = {each.sym_name: _place(each, memory) for each in module.globals}
     width, height, depth = launch.grid

@@ -9,7 +9,7 @@ from ir.dialects.cuda_tile import Module
 from ir.text import access, effects, structured
 from ir.text.generic import print_generic
 from ir.text.generic_input import parse_quoted
-from ir.text.modules import parse_module, split_text
+from ir.text.modules import read_module, read_modules, split_text
 from ir.text.parser import QUOTED, STRUCTURED, Parser
 from ir.text.printer import PRINTED, Printer
 
@@ -20,16 +20,22 @@ for _forms in (structured.FORMS, access.FORMS, effects.FORMS):
 
 
 def parse(text: str, filename: str = "<text>") -> Module:
-    """The module that Tile IR text spells, unverified.
+    """The one module that Tile IR text spells, unverified.
 
     Raises ParseError, at a line and column, for malformed text, VerifyError for places in functions not theirs.
     """
-    return parse_module(Parser(text, filename))
+    return read_module(Parser(text, filename))
+
+
+def parse_modules(text: str, filename: str = "<text>") -> list[Module]:
+    """The modules that Tile IR text spells, one after the other or within MLIR's own; raises as `parse` does."""
+    return read_modules(Parser(text, filename))
 
 
 def parse_all(text: str, filename: str = "<text>") -> list[Module]:
     """The modules of a text in which `// -----` lines stand between programs; empty programs give none."""
-    return [parse(part, filename) for part in split_text(text) if part.strip()]
+    parts = [part for part in split_text(text) if part.strip()]
+    return [module for part in parts for module in parse_modules(part, filename)]
 
 
 def print_text(module: Module, form: Literal["tile", "generic"] = "tile", locations: bool = False) -> str:
@@ -37,4 +43,4 @@ def print_text(module: Module, form: Literal["tile", "generic"] = "tile", locati
     return print_generic(module) if form == "generic" else Printer(module, locations).module(module)
 
 
-__all__ = ["ParseError", "parse", "parse_all", "print_generic", "print_text", "split_text"]
+__all__ = ["ParseError", "parse", "parse_all", "parse_modules", "print_generic", "print_text", "split_text"]

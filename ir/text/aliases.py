@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ir.core import Location
-from ir.text.tokens import END, MAX_DIGITS, Tokens, unescape
+from ir.quoting import unescape
+from ir.text.tokens import END, MAX_DIGITS, Tokens
 
 MAX_NESTING = 16
 """Aliases within aliases; MLIR's printers nest two or three deep."""

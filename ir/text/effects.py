@@ -21,13 +21,13 @@ from ir.dialects.cuda_tile import (
     PreviewCall,
     Print,
 )
+from ir.quoting import escape, symbol_text
 from ir.text.access import Access, print_access
 from ir.text.generic_input import parse_kept
 from ir.text.generic_names import KEPT, MNEMONICS, attribute_text
 from ir.text.parser import Parser, StructuredParser
 from ir.text.printer import Printer, StructuredPrinter
 from ir.text.syntax import mnemonic
-from ir.text.tokens import escape, symbol_text
 from ir.types import TOKEN
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from ir.core import Op, Region, Value
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.quoting import escape
 from ir.text.generic_names import tile_attributes
 from ir.text.literals import dense_text, scalar_text
 from ir.text.names import Names
-from ir.text.tokens import escape
 from ir.types import F64, I1, I64, FloatType, IntType, TensorType, TileType, VectorType
 
 

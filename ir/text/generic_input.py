@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
-from ir.dialects.cuda_tile import DenseElements, Dictionary, OptimizationHints, TileOp, TypedNumber
+from ir.dialects.cuda_tile import DenseElements, Dictionary, Module, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
+from ir.quoting import unescape
 from ir.text.generic_names import FUNCTIONS, KEPT, mlir_name
 from ir.text.literals import parse_dense, parse_scalar
 from ir.text.parser import MAX_DEPTH, Parser, check_literal
 from ir.text.syntax import SPELLINGS, enum_members
-from ir.text.tokens import END, unescape
+from ir.text.tokens import END
 from ir.types import F64, I64, FloatType, FunctionType, IntType, TileType
 
 
@@ -42,11 +43,11 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
         tokens.fail("branches between blocks are not part of cuda_tile")
     found: dict[str, Any] = {}
     if tokens.accept("<"):
-        found |= _dictionary(parser)
+        found |= parse_dictionary(parser)
         tokens.expect(">", "after the properties")
     regions = _regions(parser)
     if tokens.current == "{":
-        found |= _dictionary(parser)
+        found |= parse_dictionary(parser)
     inputs, outputs = _signature(parser, len(operands))
     for index, (value, written) in enumerate(zip(operands, inputs, strict=True)):
         if value.type != written:
@@ -54,8 +55,6 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     name = unescape(word)
     cls = OPS.get("cuda_tile." + _plain(name))
     if cls is None or not name.startswith("cuda_tile.") or not issubclass(cls, TileOp):
-        if name == "builtin.module" and len(regions) == 1 and len(regions[0].blocks) == 1 and regions[0].block.ops:
-            return regions[0].block.ops[0]
         for type_ in (*inputs, *outputs):
             if why_not(type_):
                 tokens.fail(f"type {type_} does not exist: {why_not(type_)}", index=at)
@@ -65,6 +64,10 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
     if len(regions) != len(cls.info.regions):
         message = f"'{cls.info.name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
         tokens.fail(message, index=at)
+    if cls is Module and not regions[0].blocks:
+        regions = [
+            Region([Block()])
+        ]  # printed as nothing between the braces, as MLIR prints a block without operations
     return cls(operands, outputs, attributes, regions, location, segments)
 
 
@@ -180,7 +183,9 @@ def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -
     if cls.info.name in FUNCTIONS:
         for name in ("arg_attrs", "res_attrs"):
             given = found.pop(name, ())
-            if any(not isinstance(each, Dictionary) or each.entries for each in given or ()):
+            if not isinstance(given, tuple):
+                parser.tokens.fail(f"'{cls.info.name}': attribute '{name}' must be a list of dictionaries", index=at)
+            if any(not isinstance(each, Dictionary) or each.entries for each in given):  # pyright: ignore[reportUnknownVariableType]
                 parser.tokens.fail(f"'{cls.info.name}': attributes of parameters are not supported", index=at)
     names = {mlir_name(a): a for a in cls.info.attributes} | {a.name: a for a in cls.info.attributes}
     made: dict[str, Any] = {}
@@ -229,7 +234,7 @@ def _shown(value: Any) -> str:
     return f"'{value.text}'" if isinstance(value, Spelled) else str(value)
 
 
-def _dictionary(parser: Parser) -> dict[str, Any]:
+def parse_dictionary(parser: Parser) -> dict[str, Any]:
     """`{name = value, flag}`."""
     tokens = parser.tokens
     tokens.expect("{", "before the attributes")
@@ -237,13 +242,7 @@ def _dictionary(parser: Parser) -> dict[str, Any]:
     while not tokens.accept("}"):
         if found:
             tokens.expect(",", "between the attributes")
-        at = tokens.at
-        name = tokens.take()
-        name = unescape(name) if name.startswith('"') else name
-        if not name or not (name[0].isalpha() or name[0] == "_"):
-            tokens.fail("expected the name of an attribute", index=at)
-        if name in found:
-            tokens.fail(f"attribute {name} is written twice", index=at)
+        name = tokens.key("an attribute", found)
         read = parse_kept if name in KEPT else parse_attribute
         found[name] = read(parser) if tokens.accept("=") else True
     return found
@@ -259,13 +258,13 @@ def parse_kept(parser: Parser, depth: int = 0) -> Any:
         return _list(parser, depth, parse_kept)
     if token == "{":
         tokens.take()
-        entries: list[tuple[str, Any]] = []
+        entries: dict[str, Any] = {}
         while not tokens.accept("}"):
             if entries:
                 tokens.expect(",", "between the attributes")
-            name = tokens.take()
-            entries.append((name, parse_kept(parser, depth + 1) if tokens.accept("=") else True))
-        return Dictionary(tuple(entries))
+            name = tokens.key("an attribute", entries)
+            entries[name] = parse_kept(parser, depth + 1) if tokens.accept("=") else True
+        return Dictionary(tuple(entries.items()))
     if token[:1].isdigit() or token[:1] == "-":
         return TypedNumber(*_typed_number(parser))
     return parse_attribute(parser, depth)

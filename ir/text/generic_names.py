@@ -26,8 +26,8 @@ from ir.dialects.cuda_tile.attributes import (
     Visibility,
 )
 from ir.dialects.cuda_tile.constraints import tile_type
+from ir.quoting import escape, key_text, symbol_text
 from ir.text.literals import dense_text, scalar_text
-from ir.text.tokens import escape, symbol_text
 from ir.types import F64, I1, I64, FloatType, FunctionType, IntType, TileType
 
 MLIR_NAMES = {
@@ -114,7 +114,7 @@ def attribute_text(value: Any) -> str:
     if isinstance(value, TypedNumber):
         return _number(value.value, value.type)
     if isinstance(value, Dictionary):
-        return f"{{{', '.join(f'{name} = {attribute_text(each)}' for name, each in value.entries)}}}"
+        return f"{{{', '.join(f'{key_text(name)} = {attribute_text(each)}' for name, each in value.entries)}}}"
     if isinstance(value, IntType | FloatType):
         return str(value)
     if isinstance(value, str):

@@ -10,7 +10,8 @@ import numpy as np
 
 from ir.dialects.cuda_tile.attributes import Array, DenseElements, Rounding, dtype_of
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS, convert_float, from_bits, to_bits
-from ir.text.tokens import MAX_DIGITS, Tokens, unescape
+from ir.quoting import unescape
+from ir.text.tokens import MAX_DIGITS, Tokens
 from ir.types import F8E5M3FNU, I1, TF32, FloatType, IntType, TileType
 
 Scalar = IntType | FloatType

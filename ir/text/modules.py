@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ir.core import Block, Location, Op, Region, Type
+from ir.core import Block, Op, ParseError, Region, Type
 from ir.dialects.cuda_tile import Entry, Global, Module, Return, TestingFunc, Visibility
-from ir.text.parser import Parser, is_terminator, parse_literal
+from ir.text.generic_input import parse_dictionary
+from ir.text.parser import MAX_DEPTH, Parser, is_terminator, parse_literal
 from ir.text.syntax import DIALECT, classes
-from ir.text.tokens import END, Tokens
+from ir.text.tokens import END
 
 TOP_LEVEL = ("entry", "global", "testing$func", "module")
 SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
@@ -28,73 +29,124 @@ def split_text(text: str) -> list[str]:
     return parts
 
 
-def parse_module(parser: Parser) -> Module:
-    """The whole text: one module, or what one holds without its line."""
+def read_modules(parser: Parser) -> list[Module]:
+    """The whole text: its modules, or one of what stands there without a module's line."""
     tokens = parser.tokens
     parser.aliases.skip()
     start = tokens.location()
-    wrapped = tokens.current in ("module", "builtin.module") and _next(parser) in ("module", DIALECT + "module")
-    if wrapped:
-        tokens.take()
-        tokens.expect("{", "after 'module'")
-    if tokens.current in ("module", "cuda_tile.module"):
-        made = _module(parser, start)
-    elif tokens.current == '"cuda_tile.module"' or (tokens.current == '"builtin.module"'):
-        made = _quoted_module(parser)
-    else:
-        made = Module((), (), {}, [Region([_contents(parser, END)])], start)
-    if wrapped:
-        tokens.expect("}", "at the end of the outer module")
+    found = _modules(parser, END, 0)
+    if not found:
+        found = [Module((), (), {}, [Region([_contents(parser, END)])], start)]
     if tokens.current == "loc":
         parser.aliases.location()
     parser.aliases.skip()
     if tokens.current != END:
-        tokens.fail(f"expected the end of the text, found {tokens.describe()}", "one module or its entries a file")
-    parser.scopes.check(made)
-    return made
+        tokens.fail(f"expected the end of the text, found {tokens.describe()}", "modules, or the entries of one")
+    for each in found:
+        parser.scopes.check(each)
+    return found
 
 
-def _next(parser: Parser) -> str:
-    """The token after `{`, where the one after the current is `{`."""
-    tokens, at = parser.tokens.tokens, parser.tokens.at
-    return tokens[at + 2] if tokens[at + 1] == "{" and len(tokens) > at + 2 else ""
+def read_module(parser: Parser) -> Module:
+    """The only module of a text."""
+    found = read_modules(parser)
+    if len(found) != 1:
+        place = found[-1].location
+        raise ParseError(f"the text has {len(found)} modules, expected one", place, "read it by parse_all or load_all")
+    return found[0]
 
 
-def _module(parser: Parser, start: Location) -> Module:
+def _modules(parser: Parser, end: str, depth: int) -> list[Module]:
+    """Modules one after the other up to `end`, which stays, or to what is none; those of MLIR's own are taken out."""
     tokens = parser.tokens
-    tokens.take()
-    attributes: dict[str, Any] = {}
-    if tokens.current.startswith("@"):
-        attributes["sym_name"] = tokens.symbol("the module's name")
-    if tokens.accept("attributes"):
-        attributes |= _producer(tokens)
-    tokens.expect("{", "after the module's name")
-    body = _contents(parser, "}")
-    tokens.take()
-    made = Module((), (), attributes, [Region([body])], start)
+    found: list[Module] = []
+    while tokens.current != end:
+        if depth > MAX_DEPTH:
+            tokens.fail(f"modules are nested deeper than {MAX_DEPTH}")
+        if tokens.current == '"builtin.module"':
+            found += _quoted_outer(parser, depth)
+        elif tokens.current == '"cuda_tile.module"':
+            found.append(_quoted_module(parser))
+        elif tokens.current in ("module", "cuda_tile.module", "builtin.module"):
+            found += _module(parser, depth)
+        else:
+            break
+        parser.aliases.skip()
+    return found
+
+
+def _module(parser: Parser, depth: int) -> list[Module]:
+    """`module @name attributes {...} { ... }`: ours, or MLIR's around others, which has no meaning of its own."""
+    tokens = parser.tokens
+    start = tokens.location()
+    ours = tokens.take() == "cuda_tile.module"
+    name = tokens.symbol("the module's name") if tokens.current.startswith("@") else ""
+    at = tokens.at + 1
+    given = _dictionary_after_word(parser)
+    tokens.expect("{", "after the module's name" if name or ours else "after 'module'")
+    parser.aliases.skip()
+    inner = [] if ours else _modules(parser, "}", depth + 1)
+    if inner:
+        tokens.expect("}", "at the end of the outer module")
+    else:
+        attributes = ({"sym_name": name} if name else {}) | _known(parser, given, at)
+        body = _contents(parser, "}")
+        tokens.take()
+        inner = [Module((), (), attributes, [Region([body])], start)]
     if tokens.current == "loc":
         parser.aliases.location()
-    return made
+    return inner
 
 
-def _producer(tokens: Tokens) -> dict[str, str]:
-    """The one attribute of `{producer = "text", ...}` that a module knows."""
-    if tokens.current != "{":
-        tokens.fail(f"expected {{ after 'attributes', found {tokens.describe()}")
-    start = tokens.at
-    tokens.skip_balanced()
-    end = tokens.at
-    if "producer" not in tokens.tokens[start:end]:
+def _dictionary_after_word(parser: Parser) -> dict[str, Any]:
+    """`attributes {name = value, ...}`, which may be left out."""
+    if not parser.tokens.accept("attributes"):
         return {}
-    tokens.at = tokens.tokens.index("producer", start, end) + 1
-    tokens.expect("=", "after 'producer'")
-    found = {"producer": tokens.string("the module's producer")}
-    tokens.at = end
+    if parser.tokens.current != "{":
+        parser.tokens.fail(f"expected {{ after 'attributes', found {parser.tokens.describe()}")
+    return parse_dictionary(parser)
+
+
+def _known(parser: Parser, given: dict[str, Any], at: int) -> dict[str, str]:
+    """The attributes that the dialect declares for a module; on others, which MLIR allows, nothing depends."""
+    declared = [attr.name for attr in Module.info.attributes if attr.name != "sym_name"]
+    found = {name: given[name] for name in declared if name in given}
+    for name, value in found.items():
+        if not isinstance(value, str):
+            parser.tokens.fail(f"'cuda_tile.module': attribute '{name}' must be a string", index=at)
+    return found
+
+
+def _quoted_outer(parser: Parser, depth: int) -> list[Module]:
+    """`"builtin.module"() ({ ... }) : () -> ()`: the modules in MLIR's own, in generic form."""
+    tokens = parser.tokens
+    tokens.take()
+    tokens.expect("(", "after the operation's name")
+    tokens.expect(")", "after the operands")
+    if tokens.accept("<"):
+        parse_dictionary(parser)
+        tokens.expect(">", "after the properties")
+    tokens.expect("(", "before the regions")
+    tokens.expect("{", "before a region")
+    if tokens.current.startswith("^"):
+        tokens.take()
+        tokens.expect(":", "after the label")
+    parser.aliases.skip()
+    found = _modules(parser, "}", depth + 1)
+    if not tokens.accept("}"):
+        tokens.fail(f"expected a module, found {tokens.describe()}", "MLIR's own module holds those of cuda_tile")
+    tokens.expect(")", "after the regions")
+    if tokens.tokens[tokens.at] == "{":
+        parse_dictionary(parser)
+    for each in (":", "(", ")", "->", "(", ")"):
+        tokens.expect(each, "in the type of the outer module")
+    if tokens.tokens[tokens.at] == "loc":
+        parser.aliases.location()
     return found
 
 
 def _quoted_module(parser: Parser) -> Module:
-    """A module in generic form, perhaps inside MLIR's own module."""
+    """A module in generic form."""
     tokens = parser.tokens
     at = tokens.at
     found: Op = parser.operation()

@@ -224,16 +224,14 @@ class Parser:
         while not tokens.accept(">"):
             if entries:
                 tokens.expect(",", "between the architectures")
-            arch, at = tokens.take(), tokens.at - 1
-            if arch in entries:
-                tokens.fail(f"hints of {arch} are given twice", index=at)
+            arch = tokens.key("an architecture", entries)
             tokens.expect("=", "after an architecture")
             tokens.expect("{")
             found: dict[str, HintValue] = {}
             while not tokens.accept("}"):
                 if found:
                     tokens.expect(",", "between the hints")
-                key = tokens.take()
+                key = tokens.key("a hint", found)
                 tokens.expect("=", "after a hint's name")
                 found[key] = self._hint(key)
             entries[arch] = tuple(found.items())

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from ir.core import Op, OpT, Region, Type, Value
 from ir.dialects.cuda_tile import Constant, Entry, Global, Module, TestingFunc, Visibility, tile_type
 from ir.dialects.cuda_tile.attributes import TextEnum
+from ir.quoting import escape, symbol_text
 from ir.text.literals import dense_text
 from ir.text.names import Names
 from ir.text.syntax import Form, Kind, Step, form_of, mnemonic
-from ir.text.tokens import escape, symbol_text
 from ir.types import GatherScatterViewType
 
 StructuredPrinter = Callable[["Printer", Op, str], str]
@@ -59,14 +59,18 @@ class Printer:
         return op
 
     def module(self, module: Module) -> str:
-        """Bare entries after a comment that names the producer, or a named module around them."""
-        indent = "  " if module.sym_name else ""
+        """Bare entries after a comment that names the producer, or a module with a name or a visibility around them."""
+        line = bool(module.sym_name or module.sym_visibility)
+        indent = "  " if line else ""
         entries = [f"{indent}{self.operation(op, indent)}\n" for op in module.body.block.ops]
-        if not module.sym_name:
+        if not line:
             comment = "\n// ".join(f"Producer: {module.producer}".splitlines())
             return (f"// {comment}\n" if module.producer else "") + "".join(entries)
-        producer = f" attributes {{producer = {escape(module.producer)}}}" if module.producer else ""
-        return f"cuda_tile.module {symbol_text(module.sym_name)}{producer} {{\n{''.join(entries)}}}\n"
+        given = {"producer": module.producer, "sym_visibility": module.sym_visibility}
+        pairs = ", ".join(f"{name} = {escape(value)}" for name, value in given.items() if value)
+        name = f" {symbol_text(module.sym_name)}" if module.sym_name else ""
+        attributes = f" attributes {{{pairs}}}" if pairs else ""
+        return f"cuda_tile.module{name}{attributes} {{\n{''.join(entries)}}}\n"
 
     def global_(self, op: Global) -> str:
         """`global private constant @g alignment = 256 <i32: 7> : tile<4xi32>`, blanks as the disassembler's."""

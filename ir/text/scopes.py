@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ir.core import Op
 from ir.dialects.cuda_tile import Entry, Global, Module, TestingFunc
+from ir.quoting import unescape
 from ir.scopes import NO_SCOPE, Scope, check_function, check_global, check_operations
 from ir.text.aliases import MAX_NESTING, Aliases
-from ir.text.tokens import unescape
 
 PLACE, BLOCK, SUBPROGRAM = (f"#cuda_tile.di_{each}" for each in ("loc", "lexical_block", "subprogram"))
 LONGEST = 1000

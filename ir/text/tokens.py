@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Collection
 from typing import NoReturn
 
 from ir.core import Location, ParseError
+from ir.quoting import is_bare, unescape
 
 _TOKEN = re.compile(
     r"""(?:\s++|//[^\n]*+)*+(
@@ -136,9 +138,23 @@ class Tokens:
         self.at += 1
         return unescape(token[1:]) if token.startswith('@"') else token[1:]
 
+    def key(self, what: str, known: Collection[str]) -> str:
+        """The name of `what` in a dictionary, a word or quoted, that is not in `known`."""
+        at = self.at
+        token = self.take()
+        name = unescape(token) if token.startswith('"') else token
+        if not name or not (token.startswith('"') or is_bare(token)):
+            self.at = at
+            self.fail(f"expected the name of {what}, found {self.describe()}")
+        if name in known:
+            self.fail(f"{what}, {name}, is written twice", index=at)
+        return name
+
     def skip_balanced(self) -> None:
         """Pass over a bracketed group that starts at the cursor."""
         pairs = {"(": ")", "[": "]", "{": "}", "<": ">"}
+        if self.current not in pairs:
+            self.fail(f"expected a bracket, found {self.describe()}")
         start, expected = self.at, [pairs[self.take()]]
         while expected:
             token = self.take()
@@ -148,34 +164,3 @@ class Tokens:
                 expected.append(pairs[token])
             elif token == expected[-1]:
                 expected.pop()
-
-
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
-_NAMED_ESCAPES = {b"n": b"\n", b"t": b"\t"}
-
-
-def unescape(quoted: str) -> str:
-    """The content of a quoted string: MLIR's \\n, \\t, \\\\, \\" and two hexadecimal digits a byte."""
-
-    def replace(match: re.Match[bytes]) -> bytes:
-        code = match[1]
-        return bytes([int(code, 16)]) if len(code) == 2 else _NAMED_ESCAPES.get(code, code)
-
-    return _ESCAPE.sub(replace, quoted[1:-1].encode()).decode(errors="replace")
-
-
-def escape(text: str) -> str:
-    """`text` quoted as MLIR prints it: every byte that is not plain ASCII as two hexadecimal digits."""
-    body = "".join(
-        "\\\\" if byte == 0x5C else chr(byte) if 0x20 <= byte < 0x7F and byte != 0x22 else f"\\{byte:02X}"
-        for byte in text.encode()
-    )
-    return f'"{body}"'
-
-
-_BARE_SYMBOL = re.compile(r"[A-Za-z_][\w$.]*")
-
-
-def symbol_text(name: str) -> str:
-    """A symbol as it is printed: quoted where it is not a plain identifier."""
-    return f"@{name}" if _BARE_SYMBOL.fullmatch(name) else f"@{escape(name)}"

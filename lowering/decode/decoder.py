@@ -79,7 +79,7 @@ class Decoder:
     def func(self, name: str) -> nv_tileas.Func:
         """The placed kernel."""
         entry = self.program.entry
-        block = Block([uniform_type(a.type) for a in entry.body.block.args])
+        block = Block([uniform_type(a.type) for a in entry.parameters])
         self.scopes.append(Scope(Builder(block, entry.location), 0))
         self.arguments = block.args
         self.region(self.program.skeleton)

@@ -13,7 +13,10 @@ from cuda.tile._bytecode.version import BytecodeVersion
 from cuda.tile._bytecode.writer import write_bytecode
 
 from ir.bytecode import BytecodeError, read_bytecode
+from ir.bytecode import write_bytecode as write_module
 from ir.core import TileError, UnsupportedError, verify
+from ir.dialects.cuda_tile import OptimizationHints
+from ir.text import parse, print_text
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/bytecode"
@@ -117,6 +120,10 @@ def varint(number):
         (HEADER + ONE_STRING + section(7, b"\x00\x00") + b"\x00", "1 bytes are left after the producer", 28),
         (HEADER + section(7, b"\x03") + b"\x00", "producer: string 3 does not exist, there are 0", 14),
         (HEADER + section(2, b"\x01\x00\x00\x02\x00") + b"\x00", "string 0 does not exist, there are 0", 15),
+        (HEADER + b"\x00\xcb", "1 bytes are left after the end of the sections", 12),
+        (HEADER + b"\x80\x00\x01", "unknown section 0", 12),
+        (HEADER + section(2, b"\x00\xcb\xca") + b"\x00", "2 bytes are left after the last function", 15),
+        (HEADER + section(6, b"\x00\x00") + b"\x00", "1 bytes are left after the last global", 15),
     ],
 )
 def test_message_and_offset(data, message, offset):
@@ -136,6 +143,76 @@ def test_other_versions_are_refused_with_advice(version):
 
 def test_an_empty_module_is_read():
     assert read_bytecode(HEADER + b"\x00").entries == []
+
+
+NEGATIONS = """
+entry @k() {
+  %x = constant <i32: [3, -4]> : tile<2xi32>
+  %y = negi %x : tile<2xi32>
+}
+"""
+FLAGS = 19
+"""Where the first function's flags are: after the header, the section's head, the count, its name and type."""
+
+
+def negations():
+    """Bytecode of 13.1, whose function section starts at byte 16."""
+    data = bytearray(write_module(parse(NEGATIONS), (13, 1)))
+    assert data[12] == 0x82
+    assert data[16] == 1
+    return data
+
+
+def test_padding_may_end_a_section():
+    """A file that NVIDIA's tools wrote for 13.1 has 6 bytes of it after its last function."""
+    data = negations()
+    end = 16 + data[13]
+    data[13] += 8
+    data[end:end] = b"\xcb" * 8
+    assert print_text(read_bytecode(bytes(data))) == print_text(read_bytecode(bytes(negations())))
+    data[end + 3] = 0
+    with pytest.raises(BytecodeError, match="8 bytes are left after the last function"):
+        read_bytecode(bytes(data))
+
+
+@pytest.mark.parametrize(("flags", "fault"), [(3, ""), (0x0A, "flags 0xa"), (0x82, "flags 0x82"), (1, "not a kernel")])
+def test_flags_of_a_function(flags, fault):
+    """A private kernel is one like any other, as for upstream's reader."""
+    data = negations()
+    assert data[FLAGS] == 2
+    data[FLAGS] = flags
+    if not fault:
+        assert len(read_bytecode(bytes(data)).entries) == 1
+        return
+    with pytest.raises((BytecodeError, UnsupportedError), match=fault):
+        read_bytecode(bytes(data))
+
+
+def test_one_changed_byte_never_makes_an_empty_module():
+    """A section id that becomes 0 would end the file before its functions."""
+    data = (DATA / "gemm.13.3.tileirbc").read_bytes()
+    for at in range(12, len(data)):
+        try:
+            module = read_bytecode(data[:at] + b"\x00" + data[at + 1 :])
+        except TileError:
+            continue
+        assert module.entries, at
+
+
+@pytest.mark.parametrize(
+    ("hints", "message"),
+    [
+        ((("sm_80", (("latency", 1),)), ("sm_80", ())), "architecture of hints 'sm_80' is given twice"),
+        ((("sm_80", (("latency", 1), ("latency", 2))),), "hint 'latency' is given twice"),
+        ((("", ()),), "architecture of hints has no name"),
+        ((("sm_80", (("", 1),)),), "hint has no name"),
+    ],
+)
+def test_keys_of_hints_are_named_once(hints, message):
+    module = parse("entry @k() optimization_hints=<sm_90 = {occupancy = 1}> { return }")
+    module.entries[0].attributes["hints"] = OptimizationHints(hints)
+    with pytest.raises(BytecodeError, match=message):
+        read_bytecode(write_module(module))
 
 
 def test_deep_nesting_is_refused_without_recursion_error():

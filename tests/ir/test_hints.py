@@ -38,7 +38,7 @@ WRONG = [
     (program("", LOAD.format("sm_90 = {latency = 0}")), "'latency' for sm_90 must be 1 to 10, is 0"),
     (program("", LOAD.format("sm_90 = {allow_tma = true}")), "'allow_tma' for sm_90 is not one of latency"),
     (program("", LOAD_VIEW.format("sm_90 = {allow_tma = 1}")), "'allow_tma' for sm_90 must be true or false, is 1"),
-    (program("", LOAD_VIEW.format('sm_90 = {latency = "lo\\"ng"}')), 'must be an integer, is "lo\\"ng"'),
+    (program("", LOAD_VIEW.format('sm_90 = {latency = "lo\\"ng"}')), 'must be an integer, is "lo\\22ng"'),
 ]
 
 

@@ -51,9 +51,9 @@ def test_a_module_without_one_has_none():
     ("attributes", "message"),
     [
         ("producer", "1:22: error: expected { after 'attributes', found 'producer'"),
-        ("{producer}", "1:31: error: expected '=' after 'producer', found '}'"),
-        ("{producer = 3}", "1:34: error: expected a string for the module's producer, found '3'"),
-        ('{producer = "a"', "1:22: error: '{' is never closed"),
+        ("{producer}", "1:22: error: 'cuda_tile.module': attribute 'producer' must be a string"),
+        ("{producer = 3}", "1:22: error: 'cuda_tile.module': attribute 'producer' must be a string"),
+        ('{producer = "a"', "1:38: error: expected ',' between the attributes, found '{'"),
     ],
 )
 def test_wrong_producers(attributes, message):

@@ -145,7 +145,8 @@ def test_refused_with_op_operand_and_place(case):
 
 
 def test_entries_have_scalar_parameters_and_names_of_their_own():
-    with pytest.raises(VerifyError, match="parameter 0 of @k must be a rank-0 tile, is tile<8xi32>"):
+    verify(parse("entry @k(%t: token) { %u = join_tokens %t, %t : token return }"))
+    with pytest.raises(VerifyError, match="parameter 0 of @k must be a rank-0 tile or a token, is tile<8xi32>"):
         verify(parse("entry @k(%x: tile<8xi32>) {}"))
     with pytest.raises(VerifyError, match="a symbol @k exists already at <text>:1:1"):
         verify(parse("entry @k() {}\nentry @k() {}"))

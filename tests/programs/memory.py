@@ -148,6 +148,25 @@ gather("gather-2d", "f32", True, True, rank=2)
 gather("gather-2d-f16", "f16", True, False, rank=2)
 
 
+TOKEN_PARAMETERS = """
+entry @k(%first: token, %p: tile<ptr<f32>>, %t: token, %n: tile<i32>, %q: tile<ptr<f32>>) {
+  %both = join_tokens %first, %t : token
+  %x, %read = load_ptr_tko weak %p token=%both : tile<ptr<f32>> -> tile<f32>, token
+  %f = itof %n signed : tile<i32> -> tile<f32>
+  %y = addf %x, %f : tile<f32>
+  %done = store_ptr_tko weak %q, %y token=%read : tile<ptr<f32>>, tile<f32> -> token
+  return
+}
+"""
+"""A token is no argument of a launch: it says that nothing came before."""
+add(
+    Program(
+        "token-parameters", lambda: TOKEN_PARAMETERS, lambda: [random((1,), "f32", 1), 3, random((1,), "f32", 2)], (1,),
+        lambda x, n, y: {2: x + np.float32(3)}, 0.0,
+    )
+)  # fmt: skip
+
+
 def pointers(name: str, kind: str, tile: tuple[int, int], transposed: bool, promised: bool) -> None:
     """A 2-D tile by pointers base + row * pitch + column, masked at both edges, stored straight or transposed."""
     m, n = 50, 40

@@ -144,7 +144,41 @@ def test_unknown_target_writes_nothing_for_any(target: str, tmp_path: Path, caps
 
 def test_unknown_entry_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", GEMM, "--entry", "flash"]) == 1
-    assert "hint: its entries: gemm" in capsys.readouterr().err
+    assert "hint: entries: gemm" in capsys.readouterr().err
+
+
+MODULES = """
+module attributes {gpu.container_module} {
+  cuda_tile.module @m {
+    entry @k() { return }
+    entry @a() { return }
+  }
+  cuda_tile.module @n { entry @k() { return } }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("a", ""), ("m::k", ""), ("n::k", ""),
+        ("k", "the modules have several entries 'k'\nhint: name one with --entry (entry=): m::k, a, n::k"),
+        (None, "the modules have several entries\nhint: name one with --entry (entry=): m::k, a, n::k"),
+        ("n::a", "the modules have no entry 'n::a'\nhint: entries: m::k, a, n::k"),
+    ],
+)  # fmt: skip
+def test_an_entry_of_several_modules(
+    entry: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text(MODULES)
+    code = main(["compile", str(path), *(["--entry", entry] if entry else [])])
+    out, err = capsys.readouterr()
+    assert code == (1 if message else 0)
+    assert "".join(line for line in err.splitlines(True) if " | " not in line).endswith(
+        f"{message}\n" if message else ""
+    )
+    assert message or ".visible .entry" in out
 
 
 def test_bad_rule_file_is_located(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from ir.core import Block, Region, TileError, verify
 from ir.dialects.cuda_tile import Module
 from ir.dialects.cuda_tile.hints import hint_faults, verify_hints
 from ir.load import MAGIC, load_all
-from ir.text import parse, split_text
+from ir.text import parse_modules, split_text
 from tilesat.cli import FAILED, OK
 from tilesat.failures import render
 from tilesat.inputs import content
@@ -46,13 +46,14 @@ def _check_parts(parts: list[str], name: str, hints: str) -> int:
     wrong = 0
     for number, part in enumerate(parts, 1):
         try:
-            module = parse(part, name)
-            _verify(module, hints)
+            modules = parse_modules(part, name)
+            for module in modules:
+                _verify(module, hints)
         except TileError as error:
             wrong += 1
             print(render(error), file=sys.stderr)
             continue
-        print(f"{name}: program {number}: ok, {_summary(module)}")
+        print(f"{name}: program {number}: ok, {'; '.join(map(_summary, modules))}")
     print(f"{name}: {len(parts) - wrong} of {len(parts)} programs are right")
     return FAILED if wrong else OK
 

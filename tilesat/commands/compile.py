@@ -15,16 +15,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile for each target; write or print the asked stage, the manifest and the pictures."""
     seconds: dict[str, float] = {}
     source, name = _source(arguments)
-    module = read(source, seconds, name)
+    modules = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
 
-        _deliver([(arguments.output, print_text(module))])
+        _deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
         return OK
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
-    entry = find_entry(module, arguments.entry)
+    module, entry = find_entry(modules, arguments.entry)
     options = pipeline_options(arguments)
     targets: list[str] = list(dict.fromkeys(arguments.target.split(",")))
     several = len(targets) > 1

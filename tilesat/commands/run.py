@@ -22,8 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = [parse(text, position) for position, text in enumerate(arguments.arg)]
     seconds: dict[str, float] = {}
     source, name = inputs.source(arguments.file)
-    module = read(source, seconds, name)
-    entry = find_entry(module, arguments.entry)
+    module, entry = find_entry(read(source, seconds, name), arguments.entry)
     given = execution.check_arguments(entry, [spec.make() for spec in specs])
     values = [value.copy() for value in given]
     spent = _execute(arguments, module, entry, values, seconds)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.core import Attribute, Type
+from ir.quoting import escape, key_text
 from ir.types import (
     BF16,
     F4E2M1FN,
@@ -252,17 +253,17 @@ class OptimizationHints(Attribute):
         return found
 
     def __str__(self) -> str:
-        return f"<{', '.join(f'{arch} = {{{self._pairs(hints)}}}' for arch, hints in self.entries)}>"
+        return f"<{', '.join(f'{key_text(arch)} = {{{self._pairs(hints)}}}' for arch, hints in self.entries)}>"
 
     @classmethod
     def _pairs(cls, hints: tuple[tuple[str, HintValue], ...]) -> str:
-        return ", ".join(f"{key} = {cls.value_text(value)}" for key, value in hints)
+        return ", ".join(f"{key_text(key)} = {cls.value_text(value)}" for key, value in hints)
 
     @staticmethod
     def value_text(value: HintValue) -> str:
         """A hint's value as it is written."""
         if isinstance(value, str):
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            return escape(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
 

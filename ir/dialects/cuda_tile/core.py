@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir.core import CONTROL, Attr, Attribute, Op, Operand, RegionField, Result, op, optional, same_type_as
+from ir.core import CONTROL, Attr, Attribute, Op, Operand, RegionField, Result, Value, op, optional, same_type_as
 from ir.dialects.cuda_tile.attributes import (
     ELEMENTWISE,
     SHAPE,
@@ -32,18 +32,24 @@ from ir.dialects.cuda_tile.constraints import (
 from ir.dialects.cuda_tile.storage import Global
 from ir.dialects.cuda_tile.testing import TestingFunc
 from ir.dialects.cuda_tile.well_formed import verify_all_types, verify_scopes
-from ir.types import I4, IntType, PointerType, TensorViewType, TileType
+from ir.types import I4, IntType, PointerType, TensorViewType, TileType, TokenType
 
+VISIBILITIES = ("", "public", "private", "nested")
+"""Of a symbol, where it is said (MLIR, symbols and symbol tables)."""
 LARGEST_DIVISOR = 1 << 62
 """A promise of more is refused by the public dialect (CUDA Tile IR 13.4, div_by)."""
 
 
 @op("cuda_tile.module", opcode=75)
 class Module(TileOp):
-    """A symbol container; its one region holds entries and globals. `producer` says who wrote it."""
+    """A symbol container; its one region holds entries and globals. `producer` says who wrote it.
+
+    `sym_visibility` is MLIR's attribute of any symbol, empty where it is left out; bytecode has no place for it.
+    """
 
     sym_name = Attr(str, "")
     producer = Attr(str, "", since=(13, 3))
+    sym_visibility = Attr(str, "")
     body = RegionField()
 
     effect = CONTROL
@@ -51,6 +57,10 @@ class Module(TileOp):
 
     def verify(self) -> None:
         """Holds entries and globals of distinct names, all of whose types exist."""
+        visible = self.sym_visibility
+        self.expect(visible in VISIBILITIES, "attribute 'sym_visibility' must be one of {}, is {!r}",
+                    ", ".join(VISIBILITIES[1:]), visible)  # fmt: skip
+        self.expect(len(self.body.blocks) == 1, "a region must have one block, has {}", len(self.body.blocks))
         names: dict[str, Op] = {}
         for each in self.body.block.ops:
             if not isinstance(each, Entry | Global | TestingFunc):
@@ -72,7 +82,7 @@ class Module(TileOp):
 
 @op("cuda_tile.entry", opcode=22)
 class Entry(TileOp):
-    """A kernel: its region's block arguments are the parameters, rank-0 tiles; it returns nothing."""
+    """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing."""
 
     sym_name = Attr(str)
     hints = optional(OptimizationHints)
@@ -82,12 +92,19 @@ class Entry(TileOp):
     placement = SKELETON
 
     def verify(self) -> None:
-        """Parameters are scalars; the body ends with return and uses values only after their definition."""
+        """Arguments are scalars or tokens; the body ends with return and uses values only after their definition."""
         verify_region(self, self.body, ("cuda_tile.return",))
         for index, value in enumerate(self.body.block.args):
             scalar = isinstance(value.type, TileType) and not value.type.shape
-            self.expect(scalar, "parameter {} of @{} must be a rank-0 tile, is {}", index, self.sym_name, value.type)
+            held = scalar or isinstance(value.type, TokenType)
+            message = "parameter {} of @{} must be a rank-0 tile or a token, is {}"
+            self.expect(held, message, index, self.sym_name, value.type)
         verify_scopes(self.body, set())
+
+    @property
+    def parameters(self) -> list[Value]:
+        """What a launch passes: the body's arguments but for tokens, which hold nothing."""
+        return [value for value in self.body.block.args if not isinstance(value.type, TokenType)]
 
 
 @op("cuda_tile.constant", opcode=16)

@@ -83,8 +83,9 @@ class Permute(TileOp):
     placement = SHAPE
 
     def verify(self) -> None:
-        """The permutation names every dimension once."""
+        """Two dimensions or more, each of which the permutation names once."""
         source, result = tile_type(self.source), tile_type(self.result)
+        self.expect(len(source.shape) > 1, "operand 'source' must have two dimensions or more, is {}", source)
         named = sorted(self.permutation) == list(range(len(source.shape)))
         message = "permutation {} must name each dimension of operand 'source' {} once"
         self.expect(named, message, self.permutation, source)

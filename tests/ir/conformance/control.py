@@ -92,7 +92,7 @@ def modules() -> list[Case]:
         Case("testing$func", "a returned value of another type", "testing$func @f(%a: tile<2xf32>) -> tile<2xi16> {\n  return %a : tile<2xf32>\n}\n", TYPES.format("tile<2xf32>", "tile<2xi16>")),
         Case("entry", "a word before the name", "entry public @k() { }\n", "expected a symbol such as @kernel for the entry's name, found 'public'"),
         Case("entry", "a returned value", "entry @k(%a: tile<f32>) -> tile<f32> {\n  return %a : tile<f32>\n}\n", "an entry returns nothing"),
-        Case("entry", "a parameter that is no scalar", "entry @k(%a: tile<2x2xf32>) { }\n", "parameter 0 of @k must be a rank-0 tile, is tile<2x2xf32>"),
+        Case("entry", "a parameter that is no scalar", "entry @k(%a: tile<2x2xf32>) { }\n", "parameter 0 of @k must be a rank-0 tile or a token, is tile<2x2xf32>"),
         Case("get_global", "another pointee", called.format("g", "tile<ptr<f32>>"), "result tile<ptr<f32>> does not point to the elements of @g, f16"),
         Case("get_global", "a name that is none of a global", called.format("h", "tile<ptr<f32>>"), "the module has no global @h"),
         Case("get_global", "a result that is no scalar", called.format("g", "tile<4xptr<f16>>"), "result 'result' must be a scalar tile of pointers, is tile<4xptr<f16>>"),

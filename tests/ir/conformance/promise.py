@@ -40,7 +40,7 @@ def cases() -> list[Case]:
         assumed("bounds in the wrong order", "bounded<8, 6>", "tile<16xi8>", "the lower bound 8 is above the upper bound 6"),
         assumed("a number in place of the promise", "32 : i32", "tile<f32>", "'32' is not a promise"),
         hinted("an architecture without its hints", "sm_100 = 2", "expected '{'"),
-        hinted("a number in place of the hints", "2", "expected '='"),
+        hinted("a number in place of the hints", "2", "expected the name of an architecture, found '2'"),
         hinted("an architecture that is not known", "sm_100a = {num_cta_in_cga = 2}", f"{HINT}s for 'sm_100a': no such architecture"),
         hinted("a hint that entries do not have", "sm_100 = {speed = 1}", f"{HINT} 'speed' for sm_100 is not one of num_cta_in_cga, num_worker_warps_per_cta, occupancy"),
         hinted("num_cta_in_cga that is no number", 'sm_100 = {num_cta_in_cga = "a"}', f"{HINT} 'num_cta_in_cga' for sm_100 must be an integer, is \"a\""),
@@ -50,7 +50,7 @@ def cases() -> list[Case]:
         hinted("num_worker_warps_per_cta that is no number", 'sm_100 = {num_worker_warps_per_cta = "a"}', f"{HINT} 'num_worker_warps_per_cta' for sm_100 must be an integer, is \"a\""),
         hinted("num_worker_warps_per_cta that is no power of two", "sm_100 = {num_worker_warps_per_cta = 9}", f"{HINT} 'num_worker_warps_per_cta' for sm_100 must be a power of two up to 32, is 9"),
         hinted("num_worker_warps_per_cta out of range", "sm_100 = {num_worker_warps_per_cta = 64}", f"{HINT} 'num_worker_warps_per_cta' for sm_100 must be a power of two up to 32, is 64"),
-        hinted("one architecture twice", "sm_90 = {occupancy = 1}, sm_90 = {occupancy = 2}", "hints of sm_90 are given twice", 0),
+        hinted("one architecture twice", "sm_90 = {occupancy = 1}, sm_90 = {occupancy = 2}", "an architecture, sm_90, is written twice", 0),
         case("load_ptr_tko", "a latency out of range", "%a: tile<4xptr<f32>>", load.format("sm_90 = {latency = 11}"), f"{HINT} 'latency' for sm_90 must be 1 to 10, is 11", 0),
         case("load_ptr_tko", "a hint of views", "%a: tile<4xptr<f32>>", load.format("sm_90 = {allow_tma = true}"), f"{HINT} 'allow_tma' for sm_90 is not one of latency", 0),
     ]  # fmt: skip

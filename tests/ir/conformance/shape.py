@@ -49,6 +49,7 @@ def shapes() -> list[Case]:
         moved("broadcast", "a result of negative size", "tile<1x4xf32>", "tile<-4x4xf32>", "is not a type"),
         moved("broadcast", "a result with sizes that are no powers of two", "tile<1x1xf32>", "tile<3x9xf32>", "dimension 3 is not a positive power of two"),
         moved("broadcast", "a result of too many elements", "tile<1x1xf32>", "tile<8192x8192xf32>", "a tile has at most 16777216 elements"),
+        permuted("a tile of one dimension", "tile<4xf32>", "[0]", "tile<4xf32>", "operand 'source' must have two dimensions or more, is tile<4xf32>"),
         permuted("a dimension named twice", "tile<2x4xf32>", "[0, 0]", "tile<2x2xf32>", "permutation (0, 0) must name each dimension of operand 'source' tile<2x4xf32> once"),
         permuted("too few dimensions", "tile<2x4xf32>", "[0]", "tile<2x4xf32>", "permutation (0,) must name each dimension"),
         permuted("a dimension that does not exist", "tile<2x4xf32>", "[0, 2]", "tile<2x4xf32>", "permutation (0, 2) must name each dimension"),
