@@ -3,26 +3,30 @@
 Built on `egglog.bindings` 13.2.0 (pinned). Commands are parsed one by one (parsing a long string is quadratic), rows
 enter through files and one rule an op (2.4 to 4 us a node), a run is one iteration at a time (egglog has no limits),
 Push and Pop keep the compiled rules between programs. A Rust panic arrives as PanicException, a BaseException.
+
+An EGraph belongs to the thread that made it (used or dropped in another, it panics), and does not survive a fork: what
+a child inherits is never touched again, not even dropped.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from egraph.bindings import load as load_bindings
+from egraph import bindings
 from egraph.frozen import Frozen
 from egraph.rulefile import Command
 from ir.core import Location, TileError
-
-bindings = load_bindings()
 
 Row = tuple[int, ...]
 Facts = Mapping[str, Sequence[Row]]
@@ -35,6 +39,45 @@ _MEMORY = "/dev/shm"
 
 _REPORT_TIME_FACTOR = 1000
 """The binding hands milliseconds over as microseconds (measured on 13.2.0: wall 0.282 s, report 0.282 ms)."""
+
+
+@dataclass
+class _Process:
+    """What this process has of egglog: its engines in all threads, by folder; whether it inherited the extension."""
+
+    alive: dict[str, weakref.ref[Engine]]
+    forking: list[Engine]
+    module: Any = None
+    inherited: bool = False
+
+    def extension(self) -> Any:
+        """The bindings; in a child of a process that used them a copy of its own."""
+        if self.module is None:
+            self.module = bindings.load_again() if self.inherited else bindings.load()
+        return self.module
+
+    def before_fork(self) -> None:
+        """Keep every thread's engines: the child would drop those of the threads that it does not have."""
+        self.forking += [engine for each in list(self.alive.values()) if (engine := each()) is not None]
+
+    def in_parent(self) -> None:
+        self.forking.clear()
+
+    def in_child(self) -> None:
+        """Nothing of egglog that was made before the fork is used or dropped."""
+        for engine in self.forking:
+            engine.abandon()
+        self.forking.clear()
+        self.alive.clear()
+        self.inherited = self.inherited or self.module is not None
+        self.module = None
+
+
+_PROCESS = _Process({}, [])
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_PROCESS.before_fork, after_in_parent=_PROCESS.in_parent, after_in_child=_PROCESS.in_child
+    )
 
 
 class RuleError(TileError):
@@ -61,8 +104,10 @@ class Engine:
 
     def __init__(self, commands: Iterable[Command]):
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-        self._facts = tempfile.TemporaryDirectory(prefix="tilesat-facts-", dir=memory)  # removed with the engine
-        self._egraph = bindings.EGraph(fact_directory=self._facts.name)
+        self._facts = tempfile.mkdtemp(prefix="tilesat-facts-", dir=memory)
+        self._remove_facts = weakref.finalize(self, _remove, self._facts)
+        self._egraph = _PROCESS.extension().EGraph(fact_directory=self._facts)
+        _PROCESS.alive[self._facts] = weakref.ref(self)
         self._parsed: dict[str, list[Any]] = {}
         self._filled = False
         self.rows = 0
@@ -78,7 +123,7 @@ class Engine:
         except BaseException as error:
             if not _from_egglog(error):
                 raise
-        self._egraph = bindings.EGraph(fact_directory=self._facts.name)
+        self._egraph = _PROCESS.extension().EGraph(fact_directory=self._facts)
         for command in commands:
             try:
                 self._load([command])
@@ -128,14 +173,20 @@ class Engine:
 
     def close(self) -> None:
         """Remove the files that rows passed through; the engine is of no use after it."""
-        self._facts.cleanup()
+        self._remove_facts()
+
+    def abandon(self) -> None:
+        """In a child process: leave the e-graph, and its files, to the parent."""
+        self.broken = True
+        self._remove_facts.detach()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._egraph))  # never dropped
 
     def load(self, facts: Facts) -> None:
         """Insert rows of i64 into relations."""
         for relation, rows in facts.items():
             if rows:
                 text = "\n".join(["\t".join(map(str, row)) for row in rows])
-                Path(self._facts.name, f"{relation}.tsv").write_text(text + "\n", encoding="ascii")
+                Path(self._facts, f"{relation}.tsv").write_text(text + "\n", encoding="ascii")
                 self._run(f'(input {relation} "{relation}.tsv")')
 
     def run(self, ruleset: str) -> IterationReport:
@@ -165,6 +216,12 @@ class Engine:
         return Frozen.of(self._egraph)
 
 
+def _remove(facts: str) -> None:
+    """An engine has ended: its folder goes with it."""
+    _PROCESS.alive.pop(facts, None)
+    shutil.rmtree(facts, ignore_errors=True)
+
+
 def _refuse_doubles(commands: Iterable[Command]) -> None:
     first: dict[str, Command] = {}
     for command in commands:
@@ -176,4 +233,4 @@ def _refuse_doubles(commands: Iterable[Command]) -> None:
 
 def _from_egglog(error: BaseException) -> bool:
     """True for egglog's own errors and for a Rust panic; an interrupt or a bug of ours passes through."""
-    return isinstance(error, bindings.EggSmolError) or type(error).__name__ == "PanicException"
+    return type(error).__name__ in ("EggSmolError", "PanicException")  # of either copy of the extension

@@ -7,6 +7,7 @@ then shows the rows of every `ask_...` relation to the oracle and loads its answ
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -173,13 +174,20 @@ class _Loaded:
     constructors: frozenset[str]
 
 
-_ENGINES: dict[tuple[tuple[str, ...], tuple[str, ...]], _Loaded] = {}
+class _Engines(threading.local):
+    """The engines of one thread, by the user's rules and the rules left out."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...]], _Loaded] = {}
+
+
+_ENGINES = _Engines()
 
 
 def engine_for(
     rules: Sequence[Path | str] = (), without: Iterable[str] = (), operations: frozenset[str] | None = None
 ) -> Engine:
-    """The process's engine for our rules, the user's files `rules`, less those named by prefix in `without`.
+    """This thread's engine for our rules, the user's files `rules`, less those named by prefix in `without`.
 
     Only rules that a program of `operations` can use are loaded (all where it is None or there are user rules); a
     program that needs more replaces the engine by one that serves it and all before it.
@@ -192,11 +200,11 @@ def engine_for(
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
         operations = vocabulary.everything()
-    found = _ENGINES.get(key)
+    found = _ENGINES.loaded.get(key)
     if found is None or found.engine.broken or not operations <= found.constructors:
         known = found.constructors if found is not None else frozenset[str]()
         wanted = vocabulary.reachable(commands, operations | known)
-        found = _ENGINES[key] = _Loaded(Engine(vocabulary.usable(commands, wanted)), wanted)
+        found = _ENGINES.loaded[key] = _Loaded(Engine(vocabulary.usable(commands, wanted)), wanted)
     return found.engine
 
 

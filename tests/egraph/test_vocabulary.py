@@ -23,7 +23,7 @@ def shape_of(frozen):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_unneeded_rules_change_nothing(path, monkeypatch):
     program = encode(load(path))
-    monkeypatch.setattr(module, "_ENGINES", {})
+    monkeypatch.setattr(module, "_ENGINES", module._Engines())
     few = saturate(program)
     engine_for()  # replaces the engine by one with every rule
     all_rules = saturate(program)
@@ -32,13 +32,13 @@ def test_unneeded_rules_change_nothing(path, monkeypatch):
 
 
 def test_one_engine_grows_with_the_programs(monkeypatch):
-    monkeypatch.setattr(module, "_ENGINES", {})
+    monkeypatch.setattr(module, "_ENGINES", module._Engines())
     first = engine_for(operations=frozenset(("addi", "iota")))
     assert engine_for(operations=frozenset(("addi",))) is first
     second = engine_for(operations=frozenset(("negf",)))
     assert second is not first
     assert engine_for(operations=frozenset(("addi", "iota", "negf"))) is second
-    assert len(module._ENGINES) == 1
+    assert len(module._ENGINES.loaded) == 1
 
 
 @pytest.mark.parametrize(
