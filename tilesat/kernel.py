@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ir.dialects.cuda_tile import Entry, Module
@@ -11,6 +12,7 @@ from ir.dialects.cuda_tile import Entry, Module
 if TYPE_CHECKING:
     from lowering.pipeline import Compiled
     from tilesat.spec import Argument
+    from tilesat.stored import Stored
 
 
 class Stages(Mapping[str, str]):
@@ -34,12 +36,12 @@ class Stages(Mapping[str, str]):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """What `tilesat.compile` returns."""
+    """What `tilesat.compile` returns. It pickles: as text, without the e-graph, with `report` if it was read."""
 
     module: Module
     entry: Entry
     target: str
-    compiled: Compiled
+    compiled: Compiled | Stored
     seconds: dict[str, float]
     """Wall-clock seconds per stage, in the order of the road."""
 
@@ -73,7 +75,7 @@ class Kernel:
         """What a limit on counted work (`extract_budget`, `saturate_budget`) ended early, in words; mostly empty."""
         return self.compiled.limits
 
-    @property
+    @cached_property
     def report(self) -> str:
         """What saturation did, rule by rule, and what extraction chose and why."""
         return self.compiled.explain()
@@ -101,7 +103,24 @@ class Kernel:
         else:
             execution.refuse(on, self.entry)
 
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
+        """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""
+        from tilesat.stored import Stored
+
+        texts = {name: text() for name, text in self.compiled.stages.items()}
+        report: str | None = self.__dict__.get("report")
+        stored = Stored(self.ptx, self.manifest, texts, self.cost, self.bound, self.limits, report)
+        return _restored, (stored, self.module.entries.index(self.entry), self.target, self.seconds)
+
     def _sass(self) -> str:
         from runtime.ptxas import assemble, disassemble
 
         return disassemble(assemble(self.ptx, self.target))
+
+
+def _restored(stored: Stored, entry: int, target: str, seconds: dict[str, float]) -> Kernel:
+    """The kernel of a pickle; its source is what the stage cuda_tile printed."""
+    from ir.load import load
+
+    module = load(stored.texts["cuda_tile"])
+    return Kernel(module, module.entries[entry], target, stored, seconds)

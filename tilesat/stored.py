@@ -1,0 +1,50 @@
+"""A kernel out of a pickle: its PTX, manifest, stages and source as text, without the e-graph that they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+from ir.core import TileError
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a pickle keeps of `lowering.pipeline.Compiled`, in plain data: `texts` are the stages, `report` that of the
+    compilation where it had been asked for.
+    """
+
+    ptx: str
+    manifest: dict[str, Any]
+    texts: dict[str, str]
+    cost: float
+    bound: float
+    limits: list[str]
+    report: str | None
+
+    @property
+    def stages(self) -> dict[str, Callable[[], str]]:
+        """The stages as the printers that `Compiled` has."""
+        return {name: partial(str, text) for name, text in self.texts.items()}
+
+    @property
+    def selection(self) -> NoReturn:
+        """Raises TileError: the choice is gone."""
+        _gone("no e-graph")
+
+    @property
+    def modules(self) -> NoReturn:
+        """Raises TileError: the levels are text."""
+        _gone("its levels only as text")
+
+    def explain(self) -> str:
+        """The report of the compilation. Raises TileError where it had not been read before the kernel was pickled."""
+        return self.report if self.report is not None else _gone("no report")
+
+
+def _gone(what: str) -> NoReturn:
+    raise TileError(
+        f"a kernel out of a pickle has {what}", hint="compile it again, or read `report` before pickling it"
+    )
