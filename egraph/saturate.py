@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,16 @@ from egraph.report import Report, Row, StopReason
 from egraph.rulefile import own_rules, read_commands, select
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
+from ir.core import TileError
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
+
+NEEDED = ("analysis", "canon")
+"""Rulesets that run to their end even where a limit has ended the rewrites."""
+
+ATTEMPTS = (("analysis", "canon", "algebra"), NEEDED, ("analysis",))
+"""Rulesets of the first phase. Where rules grow so far that what follows does not end, the next are taken: a program
+without their terms is better than none."""
 
 FAST_MATH = {"nsz": 0, "contract": 1}
 """Permissions for inexact rules, as rows of `allow`: no-signed-zeros, and contraction of a product and a sum."""
@@ -36,7 +45,7 @@ ROWS_PER_MATCH = 2
 class Limits:
     """Counted work, and no clock: the same e-graph on any machine at any load.
 
-    matches: of all rules over both phases; rows: of all tables; iterations: of one phase. The largest kernel under
+    Of each phase, matches of all rules, rows that it adds to all tables, and iterations. The largest kernel under
     tests/data/programs ends after 7,731 matches with 12,092 rows in 80 iterations; facts walk one operation an
     iteration, so a chain of n operations takes n. These only stop a rule that grows without end; the report names the
     one that did.
@@ -88,8 +97,18 @@ class _Run:
 
     engine: Engine
     limits: Limits
+    report: Report
     matches: int = 0
-    report: Report = field(default_factory=Report)
+    rows_before: int = 0
+    ended: list[str] = field(default_factory=list[str])
+    """The limits that ended phases, in words."""
+
+    def stop(self, phase: str, reason: StopReason) -> bool:
+        """Report the end of a phase; whether it came to its fixpoint."""
+        self.report.stop[phase] = reason
+        if reason is not StopReason.SATURATED:
+            self.ended.append(in_words(phase, reason, self.limits))
+        return reason is StopReason.SATURATED
 
     def step(self, phase: str, iteration: int, ruleset: str) -> bool:
         """One iteration of a ruleset, reported; True where it changed anything."""
@@ -107,11 +126,26 @@ class _Run:
 
     def exceeded(self, iteration: int) -> StopReason | None:
         """The limit that is hit, if any."""
-        if self.engine.rows > self.limits.rows:
+        if self.engine.rows - self.rows_before > self.limits.rows:
             return StopReason.ROW_LIMIT
         if self.matches > self.limits.matches:
             return StopReason.MATCH_LIMIT
         return StopReason.ITERATION_LIMIT if iteration >= self.limits.iterations else None
+
+    def renew(self) -> None:
+        """Count from here what a program cannot do without: a small budget ends rewrites, not this."""
+        self.matches, self.rows_before = 0, self.engine.rows
+        matches, rows = max(self.limits.matches, Limits.matches), max(self.limits.rows, Limits.rows)
+        self.limits = Limits(matches, rows, self.limits.iterations)
+
+    def algebra(self, rulesets: Sequence[str]) -> bool:
+        """Rewrites until nothing is new or a limit ends them; whether the facts are whole, as they must be: what is not
+        known yet of a value (the loops that it depends on) reads as if it were not so.
+        """
+        if self.stop(ALGEBRA, self.fixpoint(ALGEBRA, rulesets)[1]):
+            return True
+        self.renew()
+        return self.fixpoint(ALGEBRA, NEEDED)[1] is StopReason.SATURATED
 
     def fixpoint(self, phase: str, rulesets: Sequence[str], iteration: int = 0) -> tuple[int, StopReason]:
         """Iterate `rulesets`, each to its own fixpoint before the next, until none changes anything."""
@@ -128,6 +162,32 @@ class _Run:
                         break  # new terms get their facts before the next round of rewrites
             if not changed or len(rulesets) == 1:
                 return iteration, StopReason.SATURATED
+
+    def attempt(
+        self, program: Program, fast: Iterable[str], rulesets: Sequence[str], oracle: Oracle | None, *, last: bool
+    ) -> Frozen | None:
+        """Both phases on a fresh e-graph; None where rewrites grew so far that the rest did not end. The last attempt
+        takes what placement found until its limit.
+        """
+        seconds = self.report.seconds
+        with self.engine.program():
+            started = time.perf_counter()
+            self.engine.load(packed(program.facts))
+            self.engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
+            self.engine.run("load")
+            loaded = time.perf_counter()
+            whole = self.algebra(rulesets)
+            rewritten = time.perf_counter()
+            if not whole:
+                return None
+            self.renew()
+            if oracle is not None and not self.stop(PLACEMENT, self.placement(oracle)) and not last:
+                return None
+            placed = time.perf_counter()
+            frozen = self.engine.freeze()
+        seconds |= {"load": loaded - started, "algebra": rewritten - loaded, "placement": placed - rewritten}
+        seconds["freeze"] = time.perf_counter() - placed
+        return frozen
 
     def placement(self, oracle: Oracle) -> StopReason:
         """Demand, placement and selection in turns with the oracle, until it has nothing new to say to old questions.
@@ -156,14 +216,14 @@ class _Run:
             self.engine.load(new)
 
 
-def ended(stop: Mapping[str, StopReason], limits: Limits) -> str:
-    """The limit that ended a phase, in words."""
+def in_words(phase: str, reason: StopReason, limits: Limits) -> str:
+    """The limit that ended a phase."""
     counts = {
         StopReason.ROW_LIMIT: f"{limits.rows} rows",
         StopReason.MATCH_LIMIT: f"{limits.matches} matches",
         StopReason.ITERATION_LIMIT: f"{limits.iterations} iterations",
     }
-    return " and ".join(f"{phase} at its limit of {counts[why]}" for phase, why in stop.items() if why in counts)
+    return f"{phase} at its limit of {counts[reason]}"
 
 
 @dataclass(frozen=True)
@@ -225,24 +285,25 @@ def saturate(
     start = time.perf_counter()
     engine = engine_for(rules, without, vocabulary.operations(program.facts))
     ready = time.perf_counter()
-    run = _Run(engine, limits)
-    with engine.program():
-        engine.load(packed(program.facts))
-        engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
-        engine.run("load")
-        loaded = time.perf_counter()
-        _, run.report.stop[ALGEBRA] = run.fixpoint(ALGEBRA, ("analysis", "canon", "algebra"))
-        algebra = time.perf_counter()
-        if oracle is not None:
-            run.report.stop[PLACEMENT] = run.placement(oracle)
-        placed = time.perf_counter()
-        frozen = engine.freeze()
-    run.report.ended = ended(run.report.stop, limits)
-    run.report.seconds = {
-        "rules": ready - start,
-        "load": loaded - ready,
-        "algebra": algebra - loaded,
-        "placement": placed - algebra,
-        "freeze": time.perf_counter() - placed,
-    }
-    return Saturated(frozen, run.report, program)
+    report = Report()
+    early: list[str] = []
+    for rulesets in ATTEMPTS:
+        report = Report(seconds={"rules": ready - start})
+        run = _Run(engine, limits, report)
+        frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
+        early += [text for text in run.ended if text not in early]
+        if frozen is not None:
+            report.ended = ", then ".join(early)
+            return Saturated(frozen, report, program)
+    raise TileError(
+        f"the facts about values do not come to an end: {', then '.join(early)}; most matches: {busiest(report)}",
+        program.entry.location, "leave out the rules that grow without end (without=..., --without)",
+    )  # fmt: skip
+
+
+def busiest(report: Report) -> str:
+    """The three rules with most matches."""
+    counts: Counter[str] = Counter()
+    for row in report.rows:
+        counts[row.rule] += row.matches
+    return ", ".join(f"{rule} ({matches})" for rule, matches in counts.most_common(3))

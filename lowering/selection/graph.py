@@ -17,7 +17,7 @@ from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Store
 from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
-from ir.core import TileError, UnsupportedError
+from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, PartitionViewType, TileType, TokenType
 from lowering.atoms.tma import GRAIN
@@ -159,6 +159,8 @@ class _Selector:
                 f"the kernel needs more than the {int(self.target.smem_bytes)} bytes of shared memory of {self.target}",
                 self.program.entry.location, "use smaller tiles",
             )  # fmt: skip
+        if self.saturated.report.ended:
+            return self.unfinished(f"no lowering for {self.target.name}", self.program.entry.location)
         return UnsupportedError(
             f"no lowering for {self.target.name}: {text}", self.program.entry.location,
             "see what is supported in docs/, or allow the forbidden atoms",
@@ -168,6 +170,11 @@ class _Selector:
         """Can this product be chosen, and do tensor cores compute it?"""
         choice = self.oracle.choice(node.literals[0])
         return choice.atom.threads > 1 and self.pricer.allowed(choice) and self.buildable.issuperset(node.children)
+
+    def unfinished(self, what: str, place: Location) -> UnsupportedError:
+        """A limit ended saturation before there was any program."""
+        ended = self.saturated.report.ended
+        return UnsupportedError(f"{what}: saturation ended early, {ended}", place, "--saturate-budget N allows more")
 
     def require_products(self) -> None:
         """Every matrix product needs an atom that is legal here: say which product has none, and where."""
@@ -179,6 +186,8 @@ class _Selector:
                 legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
+                if self.saturated.report.ended:
+                    raise self.unfinished(f"'{op.name}': no matrix instruction was found", op.location)
                 counts = " or ".join(map(str, self.oracle.warps))
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tilesat
+from egraph.report import StopReason
 from ir.core import TileError
 from tilesat.cli import main
 
@@ -44,6 +45,48 @@ def test_a_budget_that_ends_the_search_names_itself(tmp_path: Path, capsys: pyte
     assert "the extraction budget of 1 units ended the search" in kernel.report
     assert main(["compile", str(GEMM), "--extract-budget", "1", "-o", str(tmp_path / "k.ptx")]) == 0
     assert "tilesat: warning: sm_80: the extraction budget of 1 units ended" in capsys.readouterr().err
+
+
+GROWING = '(rewrite (addf x y r f) (mulf (addf (mulf x y r f) y r f) x r f) :ruleset {} :name "mine/grow")'
+"""Not sound, so only the limit and that there is a program are looked at."""
+
+
+@pytest.mark.parametrize("ruleset", ["algebra", "canon"])
+def test_a_budget_that_ends_saturation_names_itself_and_leaves_a_program(
+    ruleset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "grow.egg"
+    rules.write_text(GROWING.format(ruleset))
+    kernel = tilesat.compile("examples/vecadd_view.mlir", rules=[rules], saturate_budget=500)
+    (limit,) = kernel.limits
+    assert limit.startswith("saturation ended early, algebra at its limit of ")
+    assert "--saturate-budget" in limit
+    assert "st.global" in kernel.ptx
+    arguments = ["compile", "examples/vecadd_view.mlir", "--rules", str(rules), "-o", str(tmp_path / "k.ptx")]
+    assert main([*arguments, "--saturate-budget", "500"]) == 0
+    assert "tilesat: warning: sm_80: saturation ended early, algebra at its limit of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"), [("vecadd_view", "no lowering for sm_80"), ("gemm", "no matrix instruction was found")]
+)
+def test_saturation_that_ends_before_there_is_a_program_says_so(
+    kernel: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("egraph.saturate._Run.placement", lambda *_: StopReason.MATCH_LIMIT)
+    with pytest.raises(TileError, match=f"{what}: saturation ended early, placement at its limit of") as caught:
+        tilesat.compile(f"examples/{kernel}.mlir")
+    assert "--saturate-budget" in (caught.value.hint or "")
+
+
+def test_facts_without_end_are_refused_with_the_rules_that_make_them(tmp_path: Path) -> None:
+    rules = tmp_path / "climb.egg"
+    rules.write_text(
+        '(rule ((= d (divisor v)) (< d 1000000)) ((set (divisor v) (+ d 1))) :ruleset analysis :name "mine/climb")'
+    )
+    with pytest.raises(TileError, match=r"facts about values do not come to an end: algebra at .*mine/climb") as caught:
+        tilesat.compile("examples/vecadd_ptr.mlir", rules=[rules])
+    assert "--without" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("option", ["--extract-budget", "--saturate-budget"])
