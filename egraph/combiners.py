@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from ir.core import Op, Region, UnsupportedError, Value
+from egraph.accesses import splatted
+from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
+from ir.types import FloatType, IntType, TileType
 
 
 class Combiner(enum.IntEnum):
@@ -90,10 +93,64 @@ def captured(value: Value, user: Op) -> ct.Constant:
     """The constant behind a value that a combiner takes from around it. Raises UnsupportedError, located, for more."""
     if not isinstance(value.op, ct.Constant):
         raise UnsupportedError(
-            f"'{user.name}' in a combiner uses a value from outside of it that is no constant, which is not supported",
-            user.location, "make it one more operand of the reduction or scan, broadcast to its tile",
+            f"'{user.name}' in a combiner uses a value of type {value.type} from outside of its region, which is not "
+            "supported", user.location, "make it one more operand of the reduction or scan, broadcast to its tile",
         )  # fmt: skip
     return value.op
+
+
+def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
+    """The scalars that a combiner takes from around it, other than constants, in the order of their first use.
+
+    Empty where it has operations with regions, which are refused later.
+    """
+    block = op.body.block
+    if any(each.regions for each in block.ops):
+        return []
+    inside = {*block.args, *(result for each in block.ops for result in each.results)}
+    used = [value for each in block.ops for value in each.operands if value not in inside]
+    return [value for value in dict.fromkeys(used) if not isinstance(value.op, ct.Constant) and scalar_number(value)]
+
+
+def scalar_number(value: Value) -> bool:
+    """Is this one number?"""
+    kind = value.type
+    return isinstance(kind, TileType) and not kind.shape and isinstance(kind.element, IntType | FloatType)
+
+
+def by_operands(op: ct.Reduce | ct.Scan, outside: Sequence[Value]) -> tuple[list[Op], list[Value]]:
+    """The reduction with each value that its combiner takes from around it as one more operand, the same in every
+    element, of which every combination gives the left one; and what stands for its results.
+    """
+    block = Block()
+    b = Builder(block, op.location)
+    shape = cast(TileType, op.operands[0].type).shape
+    more = [splatted(b, value, shape) for value in outside]
+    kinds = [cast(TileType, value.type) for value in (*op.operands, *more)]
+    region = Block([TileType((), kind.element) for kind in kinds for _ in range(2)])
+    count = len(op.operands)
+    new = dict(zip(op.body.block.args, region.args, strict=False)) | dict(
+        zip(outside, region.args[2 * count :: 2], strict=True)
+    )
+    for each in op.body.block.ops:
+        operands = [new.get(value, value) for value in each.operands]
+        if isinstance(each, ct.Yield):
+            operands += region.args[2 * count :: 2]
+        segments = (len(operands),) if isinstance(each, ct.Yield) else each.segments
+        types = [result.type for result in each.results]
+        made = type(each)(operands, types, each.attributes, (), each.location, segments)
+        region.append(made)
+        new.update(zip(each.results, made.results, strict=True))
+    identities = (*op.identities, *(0.0 if isinstance(kind.element, FloatType) else 0 for kind in kinds[count:]))
+    dropped = (op.dim,) if isinstance(op, ct.Reduce) else ()
+    types = [TileType(tuple(n for d, n in enumerate(kind.shape) if d not in dropped), kind.element) for kind in kinds]
+    folded = b.add(
+        type(op), *op.operands, *more, types=types, segments=(len(kinds),), regions=[Region([region])],
+        **{**op.attributes, "identities": identities},
+    )  # fmt: skip
+    for each in block.ops:
+        each.parent = op.parent  # loops and branches around it are those around the source
+    return block.ops, folded.results[:count]
 
 
 def _recognise(region: Region) -> tuple[Combiner | None, Op | None]:

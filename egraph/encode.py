@@ -57,6 +57,8 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_factors(op)
     if isinstance(op, ct.Pack | ct.Unpack):
         return by_shifts(op)
+    if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
+        return combiners.by_operands(op, outside)
     return accesses.by_pointers(op) if accesses.needs_pointers(op) else None
 
 

@@ -185,3 +185,48 @@ add(Program(
     "scan-in-loop", scan_in_loop, lambda: [random((1000,), "f32", 1), random((1000,), "f32", 2), 1000], (1,),
     lambda x, y, n: {1: np.add.accumulate(x.astype(np.float64))}, 2e-5,
 ))  # fmt: skip
+
+
+def bounded(name: str, kind: str, shape: tuple[int, int], dim: int, scan: bool) -> None:
+    """Sums of each row or column that stop at a limit, or its maxima where a flag says so: the combiner reads both, and
+    each step of a loop brings another limit.
+    """
+    steps = 2
+    out = shape if scan else (1, shape[1 - dim])
+
+    def source() -> str:
+        w = Writer("bounded", x=f"ptr<{kind}>", y=f"ptr<{kind}>", limit=kind, maxima="i32")
+        w.promise(x=16, y=16)
+        x = w.view(w.x, [steps * shape[0], shape[1]], [shape[1], 1], shape)
+        y = w.view(w.y, [steps * out[0], out[1]], [out[1], 1], out)
+        largest = w.const(0, "i32") < w.maxima
+        with w.loop(0, steps, carried=[w.limit]) as loop:
+            (limit,) = loop.values
+            combine = lambda a, b: [largest.where(a[0].max(b[0]), (a[0] + b[0]).min(limit))]  # noqa: E731
+            (found,) = w.fold([w.load(x, loop.counter, 0)], dim, combine, [0.0 if kind[0] == "f" else 0], scan=scan)
+            w.store(found.reshape(*out), y, loop.counter, 0)
+            loop.values = [limit + limit]
+        return w.text()
+
+    for maxima in (0, 1):
+
+        def arguments(maxima: int = maxima) -> list[Any]:
+            x = np.abs(random((steps * shape[0], shape[1]), kind, 1)) % 50
+            return [x.astype(x.dtype), random((steps * out[0], out[1]), kind, 2), x.dtype.type(90), maxima]
+
+        def expected(x: Any, y: Any, limit: Any, maxima: int) -> dict[int, Any]:
+            found = []
+            for step in range(steps):
+                tile = x[step * shape[0] :][: shape[0]]
+                sums = np.add.accumulate(tile.astype(np.float64), dim)
+                prefixes = np.maximum.accumulate(tile, dim) if maxima else np.minimum(sums, float(limit) * (step + 1))
+                found.append((prefixes if scan else np.take(prefixes, [-1], dim)).reshape(out))
+            return {1: np.concatenate(found)}
+
+        add(Program(f"{name}-{'maxima' if maxima else 'sums'}", source, arguments, (1,), expected, 2e-5))
+
+
+bounded("bounded-rows", "f32", (16, 64), 1, False)
+bounded("bounded-columns-i32", "i32", (64, 16), 0, False)
+bounded("bounded-prefixes", "i32", (8, 64), 1, True)
+bounded("bounded-prefixes-f32", "f32", (64, 8), 0, True)

@@ -66,9 +66,18 @@ def block_in_combiner(w: Writer) -> None:
     w.store(total.to("f32").splat(32), w.view(w.f, [32], [1], [32]), 0)
 
 
+def pointer_in_combiner(w: Writer) -> None:
+    def join(a: list[Tile], b: list[Tile]) -> list[Tile]:
+        return [a[0] + b[0] * w.op(ct.PtrToInt, w.f, types=[TileType((), I64)])]
+
+    total = w.fold([w.iota(32).to("i64")], 0, join, [0])[0]
+    w.store(total.to("f32").splat(32), w.view(w.f, [32], [1], [32]), 0)
+
+
 REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "operands that the target has not": (f8_product, "mmaf", "no matrix instruction of sm_80 fits"),
     "no arithmetic in a combiner": (block_in_combiner, "get_tile_block_id", "in a combiner"),
+    "a pointer from outside of a combiner": (pointer_in_combiner, "ptr_to_int", "type tile<ptr<f32>> from outside"),
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
