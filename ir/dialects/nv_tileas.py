@@ -480,8 +480,8 @@ class ConvertLayout(Op):
 class Dot(Op):
     """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments.
 
-    Warpgroup products take b, and a where it has a shared layout, from shared memory; `pending` groups of them may
-    still be in flight when the op ends.
+    Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
+    `pending` groups of them may still be in flight when the op ends.
     """
 
     a = Operand()
@@ -489,6 +489,7 @@ class Dot(Op):
     c = Operand()
     atom = Attr(str)
     grid = Attr[Any](object)
+    negated = flag()
     pending = Attr(int, 0)
     result = Result()
 

@@ -288,9 +288,9 @@ class WarpgroupMma(Op):
     `a` and `b` are matrix descriptors (i64); `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
     tf32 or 4x4 of bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in
     place: operand i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read.
-    `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16 only). Element types: f16, bf16, tf32,
-    e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes are i32. Source: PTX ISA 8.8,
-    wgmma.mma_async.
+    `negated`: D = D - A * B, not of bytes. `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16
+    only). Element types: f16, bf16, tf32, e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes
+    are i32. Source: PTX ISA 8.8, wgmma.mma_async.
     """
 
     a = Operand()
@@ -300,6 +300,7 @@ class WarpgroupMma(Op):
     shape: Attr[tuple[int, ...]] = Attr(tuple)
     type_a = Attr(str)
     type_b = Attr(str)
+    negated = flag()
     trans_a = flag()
     trans_b = flag()
     out = VariadicResult()
@@ -316,6 +317,7 @@ class WarpgroupMma(Op):
         legal = m == WGMMA_M and n in columns and k == WGMMA_K[self.type_a]
         self.expect(legal, "no wgmma m{}n{}k{} of {}: m is 64, n {}, {}, ..., 256, k {}", m, n, k, self.type_a,
                     *columns[:2], WGMMA_K[self.type_a])  # fmt: skip
+        self.expect(columns is WGMMA_N or not self.negated, "{} operands cannot be negated", self.type_a)
         groups = len(self.accumulators)
         self.expect(groups == n // 8, "n = {} needs {} accumulator groups, has {}", n, n // 8, groups)
         kind = self.accumulators[0].type

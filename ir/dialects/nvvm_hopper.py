@@ -169,8 +169,8 @@ class WgmmaWaitGroup(Op):
 class WgmmaMmaAsync(Op):
     """wgmma.mma_async: `a` is a descriptor or four registers, `c` the accumulators tied to the results.
 
-    Without `c` the product starts from zero. `scaleD` false does so too; absent it is true. Layouts row or col as
-    upstream: B col and A row are K-major.
+    Without `c` the product starts from zero. `scaleD` false does so too; absent it is true. `scaleA` -1 negates A.
+    Layouts row or col as upstream: B col and A row are K-major.
     """
 
     a = Variadic()
@@ -181,6 +181,7 @@ class WgmmaMmaAsync(Op):
     typeA = Attr(str)
     typeB = Attr(str)
     typeD = Attr(str, "f32")
+    scaleA = Attr(int, 1)
     layoutA = Attr(str, "row")
     layoutB = Attr(str, "col")
     out = VariadicResult()

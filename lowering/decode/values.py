@@ -297,8 +297,9 @@ def rename_shared(d: Decoder, b: Builder, cls: int, node: Node, operands: list[A
 def product(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A matrix product by its atom."""
     choice = d.selection.oracle.choice(node.literals[0])
-    kind = d.type_of(cls)
-    return b.value(nv_tileas.Dot, *operands, types=[kind], atom=choice.atom.name, grid=choice.grid)
+    kind, negated = d.type_of(cls), node.op.startswith("p.wgmma") and node.literals[-1] < 0
+    more = {"negated": True} if negated else {}
+    return b.value(nv_tileas.Dot, *operands, types=[kind], atom=choice.atom.name, grid=choice.grid, **more)
 
 
 def reduce(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:

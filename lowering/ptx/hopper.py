@@ -182,7 +182,7 @@ def wgmma(s: Selector, op: hopper.WgmmaMmaAsync) -> None:
         constant = s.use(value, uses)
         ties.append((result, uses[-1] if constant == "%s" else constant))
     m, n, k = op.shape
-    modifiers = [scale] if op.typeD == "s32" else [scale, "1", "1"]
+    modifiers = [scale] if op.typeD == "s32" else [scale, str(op.scaleA), "1"]
     if op.typeA in HALVES:
         modifiers += [*([] if from_registers else [str(int(op.layoutA == "col"))]), str(int(op.layoutB == "row"))]
     d = "{" + ", ".join(["%s"] * len(op.results)) + "}"

@@ -416,6 +416,7 @@ def test_attributes_out_of_range_are_refused(cls, operands: int, attributes: dic
         ({"type_a": "s8"}, "no wgmma of s8"),
         ({"type_a": "s8", "type_b": "u8", "shape": (64, 40, 32)}, "no wgmma m64n40k32 of s8"),
         ({"type_a": "s8", "type_b": "u8", "shape": (64, 32, 32)}, "no wgmma of s8 into vector<2x2xf32>"),
+        ({"type_a": "s8", "type_b": "u8", "shape": (64, 32, 32), "negated": True}, "s8 operands cannot be negated"),
     ],
 )
 def test_products_that_do_not_exist_are_refused(changed: dict, message: str) -> None:
@@ -428,8 +429,8 @@ def test_products_that_do_not_exist_are_refused(changed: dict, message: str) -> 
         verify(made)
 
 
-@pytest.mark.parametrize("n", [8, 24, 64, 256])
-def test_every_type_assembles(n: int) -> None:
+@pytest.mark.parametrize(("n", "negated"), [(8, False), (24, True), (64, False), (256, False)])
+def test_every_type_assembles(n: int, negated: bool) -> None:
     """One kernel holds a product of every type and place of A; the accumulators pass from one to the next."""
     k = Warpgroup(GLOBAL_PTR, smem=65536)
     acc = [k.const(0.0, ACC)] * (n // 8)
@@ -444,7 +445,7 @@ def test_every_type_assembles(n: int) -> None:
         k.effect(hopper.WarpgroupFence)
         types_a, types_b = atom.types
         made = k.add(hopper.WarpgroupMma, left, name, *acc, types=[ACC] * len(acc), shape=atom.shape,
-                     segments=(1, 1, 0, len(acc)), type_a=types_a, type_b=types_b)  # fmt: skip
+                     segments=(1, 1, 0, len(acc)), type_a=types_a, type_b=types_b, negated=negated)  # fmt: skip
         k.effect(hopper.WarpgroupCommit)
         passed = [*made.results, left]
         acc = k.add(hopper.WarpgroupWait, *passed, types=[v.type for v in passed], pending=0).results[:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -218,3 +219,14 @@ def test_host_evaluates_what_strides_became() -> None:
         stride["mul"][0] for stride in record["global_strides"]
     ]
     assert "add" in str(record["global_dim"])
+
+
+def test_tensor_maps_are_prefetched_once() -> None:
+    """By one thread, before anything waits for a copy."""
+    kernel = tilesat.compile(total(2, "f16").source(), "sm_90a")
+    maps = [p["kind"] for p in kernel.manifest["params"]].count("tensormap")
+    lines = kernel.ptx.splitlines()
+    prefetches = [i for i, line in enumerate(lines) if re.search(r"@%p\d+ prefetch\.tensormap \[%rd\d+\];", line)]
+    assert len(prefetches) == maps > 0
+    assert prefetches[-1] < next(i for i, line in enumerate(lines) if "bra" in line)
+    assert "prefetch" not in tilesat.compile(total(2, "f16").source(), "sm_80").ptx

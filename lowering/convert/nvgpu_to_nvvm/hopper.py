@@ -137,7 +137,7 @@ def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
         nvvm_hopper.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
         (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
         typeD="s32" if accumulators[0].type == I32 else str(scalar_type(accumulators[0].type)),
-        layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
+        scaleA=-1 if op.negated else 1, layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
     )  # fmt: skip
     _spread(c, op.results, held, made.results)
 

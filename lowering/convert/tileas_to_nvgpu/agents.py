@@ -44,6 +44,17 @@ class Barriers:
         return emitter.pointer(emitter.shared_base, stage, BARRIER_BYTES, offset)
 
 
+def prefetch(x: Expander, maps: int) -> None:
+    """Bring all tensor maps of the kernel into the descriptor cache, by one thread: the first copies find them there.
+
+    Source: PTX ISA, prefetch.tensormap; CUTLASS's sm_90 kernels begin with it.
+    """
+    emitter = x.emitter
+    first = emitter.compare("eq", emitter.thread, emitter.constant(0)) if maps else None
+    for number in range(maps):
+        emitter.effect(nvgpu_hopper.TmaPrefetchDescriptor, x.tensor_map(number), first, segments=(1, 1))
+
+
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
@@ -166,7 +177,7 @@ def product(
         made = emitter.builder.add(
             nvgpu_hopper.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
             segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
-            trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
+            negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
         )  # fmt: skip
         groups[span] = made.results
     emitter.effect(nvgpu_hopper.WarpgroupCommit)

@@ -58,6 +58,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     emitter = Emitter(block, func.warps)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     expander = Expander(emitter, environment, target, func.sym_name)
+    agents.prefetch(expander, len(func.tensormaps))
     expander.ops(source)
     block.args += expander.maps
     emitter.finish()

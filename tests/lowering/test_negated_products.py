@@ -1,0 +1,75 @@
+"""Negated factors of warpgroup products: the instruction negates what it reads, whatever the type and place of A."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.programs.program import DTYPES, Program, check, random, simulate
+from tests.programs.writer import Tile, Writer
+
+M, N, K, STEPS = 64, 64, 64, 2
+
+
+def product(kind: str, negated: str, computed: bool = False, to: str = "") -> Program:
+    """D = -(A B) over some steps of k, the sign on A or B; `computed`: A is made in registers; `to`: A is converted
+    behind the sign.
+    """
+
+    def source() -> str:
+        w = Writer("negated", a=f"ptr<{kind}>", b=f"ptr<{to or kind}>", d="ptr<f32>")
+        w.promise(a=16, b=16, d=16)
+        a = w.view(w.a, [M, K * STEPS], [K * STEPS, 1], [M, K])
+        b = w.view(w.b, [N, K * STEPS], [K * STEPS, 1], [N, K])
+        with w.loop(0, STEPS, carried=[w.const(0.0, "f32", M, N)]) as loop:
+            left, right = w.load(a, 0, loop.counter), w.load(b, 0, loop.counter)
+            if computed:
+                left = left * 0.5
+            left = -left if negated == "a" else left
+            right = -right if negated == "b" else right
+            factors: list[Tile] = [left.to(to) if to else left, right.T]
+            loop.values = [w.dot(*factors, loop.values[0])]
+        w.store(loop.values[0], w.view(w.d, [M, N], [N, 1], [M, N]), 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [random((M, K * STEPS), kind, 1), random((N, K * STEPS), to or kind, 2), random((M, N), "f32", 3)]
+
+    def expected(a: Any, b: Any, d: Any) -> dict[int, Any]:
+        a = a.astype(DTYPES[to]) if to else a
+        return {2: (-0.5 if computed else -1.0) * a.astype(float) @ b.astype(float).T}
+
+    return Program(f"negated-{kind}-{negated}", source, arguments, (1,), expected, 1e-2 if to else 2e-3)
+
+
+@pytest.mark.parametrize("negated", ["a", "b"])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_negation_of_a_loaded_factor_is_free(kind: str, negated: str) -> None:
+    kernel = check(product(kind, negated), "sm_90a")
+    assert "wgmma.mma_async" in kernel.ptx
+    assert "neg." not in kernel.ptx
+    assert kernel.ptx.count("1, -1, 1") == kernel.ptx.count("wgmma.mma_async")
+
+
+def test_negation_of_a_computed_factor_is_free() -> None:
+    kernel = check(product("f16", "a", computed=True), "sm_90a", forbid=("wgmma.m64n64k16.f16.f16.ss",))
+    assert "wgmma.mma_async" in kernel.ptx
+    assert "neg." not in kernel.ptx
+
+
+@pytest.mark.parametrize(("kind", "to"), [("f32", "tf32"), ("f16", "f8E5M2")])
+def test_negation_before_a_conversion_is_free(kind: str, to: str) -> None:
+    """Rules move it behind the conversion: neither type has a negf of its own."""
+    kernel = check(product(kind, "a", to=to), "sm_90a")
+    assert "wgmma.mma_async" in kernel.ptx
+    assert "neg." not in kernel.ptx
+    assert kernel.ptx.count("1, -1, 1") == kernel.ptx.count("wgmma.mma_async")
+
+
+def test_the_sign_reaches_the_result() -> None:
+    """Without it the simulator's result is another one: the tests above could fail."""
+    program = product("f16", "a")
+    kernel = check(program, "sm_90a")
+    plain = simulate(kernel, program, ptx=kernel.ptx.replace("1, -1, 1", "1, 1, 1"))[2]
+    assert abs(plain - simulate(kernel, program)[2]).max() > 1
