@@ -19,7 +19,7 @@ from lowering import ptx
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
-from lowering.schedule import schedule
+from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
 from lowering.supported import refuse_on_target, refuse_unsupported
 from lowering.targets import Feature, Target
@@ -131,12 +131,10 @@ def lower(
 ) -> Compiled:  # fmt: skip
     """From a saturated e-graph to one target's PTX; `clock` counts on."""
     refuse_on_target(entry, tier)
-    with clock.stage("extract"):
-        selection = select(saturated, oracle, tier, options.forbid, options.extractor, options.extract_budget)
-    with clock.stage("decode"):
-        placed = decode(selection, entry.sym_name)
-    with clock.stage("schedule"):
-        scheduled = schedule(placed, tier)
+    try:
+        selection, scheduled = choose(entry, saturated, oracle, tier, options, clock)
+    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
+        selection, scheduled = choose(entry, saturated, oracle, tier, options, clock, apart=True)
     with clock.stage("nvgpu"):
         threads = tileas_to_nvgpu.expand(scheduled, tier)
     with clock.stage("nvvm"):
@@ -155,6 +153,19 @@ def lower(
     }
     modules: dict[str, Op] = {"nv_tileas": scheduled, "nvgpu": threads, "nvvm": low}
     return Compiled(text, manifest, stages, selection, modules, clock.seconds)
+
+
+def choose(
+    entry: ct.Entry, saturated: Saturated, oracle: LayoutOracle, tier: Target, options: Options, clock: Clock,
+    apart: bool = False,
+) -> tuple[Selection, Func]:  # fmt: skip
+    """The cheapest program, scheduled. `apart`: no two loops share the memory of a ring."""
+    with clock.stage("extract"):
+        selection = select(saturated, oracle, tier, options.forbid, options.extractor, options.extract_budget, apart)
+    with clock.stage("decode"):
+        placed = decode(selection, entry.sym_name)
+    with clock.stage("schedule"):
+        return selection, schedule(placed, tier)
 
 
 def _as_text(module: ct.Module) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
@@ -22,13 +22,57 @@ from lowering.atoms.wgmma import WARPGROUP
 from lowering.schedule.boundary import Boundary, Plan, Way
 from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
 from lowering.schedule.producer import Job, Producer, advance
-from lowering.schedule.rings import align
-from lowering.schedule.states import alternate, thread
+from lowering.schedule.rings import Ring, align
+from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
 from lowering.schedule.units import demand, map_units
 from lowering.targets import Target
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.schedule.pipelining import Rewriter, Scheduler
+
+
+@dataclass
+class Run:
+    """A consumer's loop over a ring: the operand that begins its stage, and its products that are waited for behind it
+    (`done`), where they run on from one iteration to the next.
+    """
+
+    loop: scf.For
+    slot: int
+    done: nv_tileas.DotWait | None
+
+    @property
+    def site(self) -> Site:
+        """It takes and leaves stage and parity."""
+        return Site([self.slot, self.slot + 1], self.loop.results[self.slot - 3 : self.slot - 1])
+
+
+@dataclass
+class AgentRing:
+    """A ring that a producer fills, for one loop or for several of one depth, which follow one another: stage and
+    parity go on from one to the next, so the producer fills stages for the next loop before this one has ended.
+    """
+
+    memory: Ring
+    pipeline: nv_tileas.CreatePipeline
+    runs: list[Run] = field(default_factory=list[Run])
+
+    def release_last(self) -> None:
+        """Release what a loop's last iteration has left in use: where the ring goes on, its last stage is free then."""
+        for run in self.runs:
+            done, loop, block = run.done, run.loop, Block()
+            goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(loop))
+            if done is not None and done.parent is not None and goes_on:
+                b = Builder(block, loop.location)
+                predicate = "ult" if loop.unsigned else "slt"
+                ran = b.value(arith.CmpI, loop.lower, loop.upper, types=[I1], predicate=predicate)
+                last = loop.results[run.slot - 1]  # the stage before, which the loop carries behind stage and parity
+                b.add(nv_tileas.ConsumerRelease, self.pipeline.result, last, ran, types=(), segments=(1, 1, 1))
+                place = done.parent.ops.index(done) + 1
+                done.parent.ops[place:place] = block.ops
+                for op in block.ops:
+                    op.parent = done.parent
 
 
 @dataclass
@@ -40,10 +84,9 @@ class Agents:
     arguments: dict[Value, int]
     by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
-    pipelines: list[nv_tileas.CreatePipeline] = field(default_factory=list[nv_tileas.CreatePipeline])
+    rings: dict[tuple[int, int, int], AgentRing] = field(default_factory=dict[tuple[int, int, int], AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
-    loops: list[tuple[scf.For, int]] = field(default_factory=list[tuple[scf.For, int]])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy], stages: int) -> Plan | None:
@@ -72,8 +115,10 @@ class Agents:
         producer = Producer(boundary, self.jobs, values, channels, self.zero, self.map_number)
         block = Block()
         producer.block(self.ops, Builder(block, self.common.location))
-        for loop, slot in (*producer.loops, *self.loops):
-            thread(loop, [slot, slot + 1], loop.results[slot - 3 : slot - 1])
+        for ring in self.rings.values():
+            ring.release_last()
+            thread({run.loop: run.site for run in ring.runs}, [self.zero, self.zero])
+            thread(producer.sites(ring.pipeline.result), [self.zero, self.zero])
         one = self.common.value(arith.Constant, types=[I32], value=1)
         for each in (*self.sends, *producer.receives):
             alternate(each, each.operands.index(self.zero), one)
@@ -89,9 +134,9 @@ class Agents:
 
     def place(self, rewriter: Rewriter, receivers: int) -> None:
         """Barriers and channels lie behind all else: scratch over drained rings must not reach those still in use."""
-        for ring in self.pipelines:
-            ring.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
-            rewriter.free = offset + 2 * BARRIER_BYTES * cast(nv_tileas.PipelineType, ring.result.type).stages
+        for ring in self.rings.values():
+            ring.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
+            rewriter.free = offset + 2 * BARRIER_BYTES * ring.memory.stages
         for channel in self.channels:
             channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": receivers}
             rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
@@ -148,8 +193,8 @@ class Consumer:
     def build(self, b: Builder) -> None:
         """The loop here, and its job for the producer."""
         scheduler, plan, op = self.scheduler, self.plan, self.plan.loop
-        buffers = scheduler.ring(plan.copies, plan.stages, self.agents.common)
-        pipeline = self.pipeline()
+        ring = self.ring()
+        buffers, pipeline = scheduler.buffers(plan.copies, ring.memory, self.agents.common), ring.pipeline.result
         stored = self.stored(b) if plan.after_store else None
         self.agents.jobs.append(Job(plan, buffers, pipeline, stored))
         flying = in_flight(op.body.block, plan.copies)
@@ -158,15 +203,11 @@ class Consumer:
         zero = self.agents.zero
         operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), zero, zero, zero]
         made = scheduler.rebuild(op, operands, self.body(buffers, pipeline, operands[0], flying is not None), b)
-        self.agents.loops.append((made, len(operands) - 3))
+        run = Run(made, len(operands) - 3, None)
+        ring.runs.append(run)
         if flying is not None:
-            done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
-            scheduler.rewriter.values[op.results[flying[1]]] = done.result
-            if scheduler.depth:  # the ring goes on: its last stage is free now, if there was one
-                predicate = "ult" if op.unsigned else "slt"
-                ran = b.value(arith.CmpI, made.lower, made.upper, types=[I1], predicate=predicate)
-                last = made.results[-1]
-                b.add(nv_tileas.ConsumerRelease, pipeline, last, ran, types=(), segments=(1, 1, 1))
+            run.done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
+            scheduler.rewriter.values[op.results[flying[1]]] = run.done.result
 
     def body(self, buffers: list[Value], pipeline: Value, lower: Value, flying: bool) -> Block:
         """One iteration, which carries the stage, its parity and the stage before beside the source's values."""
@@ -205,17 +246,22 @@ class Consumer:
         self.agents.sends.append(b.add(nv_tileas.Send, channel, news, zero, types=()))
         return channel
 
-    def pipeline(self) -> Value:
-        """The barriers of the ring."""
-        warps, kind = self.scheduler.rewriter.func.warps, nv_tileas.PipelineType(self.plan.stages)
+    def ring(self) -> AgentRing:
+        """The ring of all loops of this depth that have as many stages, filled by as many arrivals."""
+        warps, stages = self.scheduler.rewriter.func.warps, self.plan.stages
+        key = (self.scheduler.depth, stages, arrivals(self.plan.fills))
+        found = self.agents.rings.get(key)
+        if found is None:
+            pipeline = self.agents.common.add(
+                nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
+                each="warp", producers=key[2],
+            )  # fmt: skip
+            found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
+            self.scheduler.rewriter.rings.append([found.memory])
         ops = nested(self.plan.loop.body.block)
-        plain = any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops)
-        made = self.agents.common.add(
-            nv_tileas.CreatePipeline, types=[kind], offset=0, consumers=32 * warps if plain else warps,
-            each="thread" if plain else "warp", producers=arrivals(self.plan.fills),
-        )  # fmt: skip
-        self.agents.pipelines.append(made)
-        return made.result
+        if any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops):
+            found.pipeline.attributes |= {"consumers": WARP * warps, "each": "thread"}
+        return found
 
 
 def nested(body: Block) -> list[Op]:

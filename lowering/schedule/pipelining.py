@@ -20,11 +20,15 @@ from lowering.atoms.barrier import moves_registers
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
-from lowering.schedule.rings import align, arrange, slice_of, tile_of
+from lowering.schedule.rings import Ring, align, arrange, slice_of, tile_of
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
 
 MIN_STAGES = 2
+
+
+class MemoryExceededError(TileError):
+    """The buffers of a program do not fit into the shared memory of its target."""
 
 
 class Rewriter:
@@ -36,7 +40,8 @@ class Rewriter:
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
         self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
-        self.rings: list[tuple[list[nv_tileas.AllocTensor], int]] = []  # buffers, all their bytes
+        self.rings: list[list[Ring]] = []  # those that stand together are used at different times
+        self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
 
     def clone(self, op: Op, b: Builder, values: dict[Value, Value] | None = None) -> Op:
         """A copy of an op without regions on new operands."""
@@ -74,7 +79,7 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
             block.append(op)
     shared = rewriter.free
     if shared > target.smem_bytes:
-        raise TileError(
+        raise MemoryExceededError(
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {int(target.smem_bytes)} a block",
             func.location, "use smaller tiles",
         )  # fmt: skip
@@ -199,8 +204,8 @@ class Scheduler:
         stages = min((c.stages for c in copies), default=0)
         return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES else None
 
-    def ring(self, copies: list[nv_tileas.TiledCopy], stages: int, b: Builder) -> list[Value]:
-        """Rings side by side: one stage holds all buffers, so one stage offset serves them all."""
+    def buffers(self, copies: list[nv_tileas.TiledCopy], ring: Ring, b: Builder) -> list[Value]:
+        """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
         layouts = [tile_of(c)[1] for c in copies]
         offsets: list[int] = []
         end = 0
@@ -208,9 +213,18 @@ class Scheduler:
             offsets.append(align(end, layout.alignment))
             end = offsets[-1] + layout.size_bytes
         stage_bytes = align(end, max(layout.alignment for layout in layouts))
-        made = [self.allocate(c, stages, stage_bytes, o, b) for c, o in zip(copies, offsets, strict=True)]
-        self.rewriter.rings.append((made, stages * stage_bytes))
+        made = [self.allocate(c, ring.stages, stage_bytes, o, b) for c, o in zip(copies, offsets, strict=True)]
+        ring.add(made, stage_bytes)
         return [each.result for each in made]
+
+    def own_ring(self, stages: int) -> tuple[Ring, bool]:
+        """A ring that the consumers fill, over those of earlier loops of its depth, and whether there are any."""
+        found = self.rewriter.own.get(self.depth)
+        if found is None:
+            found = self.rewriter.own[self.depth] = []
+            self.rewriter.rings.append(found)
+        found.append(Ring(stages))
+        return found[-1], len(found) > 1
 
     def inner(self, ops: list[Op], b: Builder) -> None:
         """Rebuild what stands in a loop's body."""
@@ -272,9 +286,10 @@ class _Pipeline:
     def build(self, b: Builder) -> None:
         """The prologue, the loop and the drain."""
         b.location = self.op.location
-        self.buffers = self.scheduler.ring(self.ahead, self.stages, b)
-        if self.nested or self.scheduler.scratch_used:
-            b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop, or of scratch, are done
+        ring, over = self.scheduler.own_ring(self.stages)
+        self.buffers = self.scheduler.buffers(self.ahead, ring, b)
+        if self.nested or over or self.scheduler.scratch_used:
+            b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop, of a ring, of scratch, are done
         self.scheduler.scratch_used = False
         lower, upper, step = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
         predicate = "ult" if self.op.unsigned else "slt"

@@ -16,6 +16,7 @@ from ir.types import I1, I32
 from lowering.schedule.boundary import Boundary, Plan, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
 from lowering.schedule.rings import tile_of
+from lowering.schedule.states import Site
 
 
 @dataclass
@@ -46,8 +47,16 @@ class Producer:
         self.zero = zero
         self.map_number = map_number
         self.turns: dict[Op, tuple[Value, Value]] = {}  # loop of a job -> stage and parity of an iteration
-        self.loops: list[tuple[scf.For, int]] = []  # loops of jobs and where their stage is among the operands
+        self.loops: list[tuple[scf.For, int, Job]] = []  # loops of jobs and where their stage is among the operands
         self.receives: list[nv_tileas.Receive] = []
+
+    def sites(self, pipeline: Value) -> dict[Op, Site]:
+        """The loops that fill one ring: each takes and leaves its stage and parity."""
+        return {
+            loop: Site([slot, slot + 1], loop.results[slot - 3 : slot - 1])
+            for loop, slot, job in self.loops
+            if job.pipeline is pipeline
+        }
 
     def known(self, values: list[Value]) -> list[Value]:
         """This agent's values."""
@@ -105,7 +114,7 @@ class Producer:
         )  # fmt: skip
         self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
         if job:
-            self.loops.append((made, 3 + len(kept)))
+            self.loops.append((made, 3 + len(kept), job))
 
     def endless(self, op: scf.While, b: Builder) -> None:
         """A loop without a count: the producer, too, comes to know whether it goes on."""

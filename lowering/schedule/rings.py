@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from ir.core import Block, Op, Value
 from ir.dialects import arith, nv_tileas
 from ir.types import TensorType
 from lowering.layouts.shared import PERIOD, SharedLayout
+
+
+@dataclass
+class Ring:
+    """Stages in shared memory that the copies of a loop fill, or those of several loops that follow one another.
+
+    A stage has as many bytes as the loop that needs most of it.
+    """
+
+    stages: int
+    buffers: list[nv_tileas.AllocTensor] = field(default_factory=list[nv_tileas.AllocTensor])
+    stage_bytes: int = 0
+
+    def add(self, buffers: Sequence[nv_tileas.AllocTensor], stage_bytes: int) -> None:
+        """The buffers of one more loop, which lie side by side in `stage_bytes`."""
+        self.stage_bytes = max(self.stage_bytes, stage_bytes)
+        self.buffers += buffers
+        for buffer in self.buffers:
+            buffer.attributes["stage_bytes"] = self.stage_bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of all stages."""
+        return self.stages * self.stage_bytes
 
 
 def tile_of(op: nv_tileas.TiledCopy) -> tuple[TensorType, SharedLayout]:
@@ -35,12 +60,10 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
     return None if wanted.intersection(body.args[1:]) else found[::-1]
 
 
-def arrange(
-    once: Sequence[nv_tileas.AllocTensor], rings: Sequence[tuple[Sequence[nv_tileas.AllocTensor], int]]
-) -> tuple[int, int]:
+def arrange(once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]]) -> tuple[int, int]:
     """Give all buffers their places in shared memory; where those that are filled once end, and where all do.
 
-    They come first, so that scratch may lie over all rings. Of a ring: its buffers, and the bytes of all stages.
+    They come first, so that scratch may lie over all rings. Rings that stand together lie over one another.
     """
     kept = 0
     for buffer in once:
@@ -48,11 +71,11 @@ def arrange(
         buffer.attributes["offset"] = kept
         kept += buffer.stage_bytes
     free = kept
-    for buffers, size in rings:
+    for together in rings:
         start = align(free, PERIOD)
-        for buffer in buffers:
+        for buffer in (each for ring in together for each in ring.buffers):
             buffer.attributes["offset"] += start
-        free = start + size
+        free = start + max(ring.size for ring in together)
     return kept, free
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ir.core import Block, Op, Value
 from ir.dialects import arith, scf
@@ -19,29 +20,57 @@ def enclosing(op: Op) -> Iterator[scf.For | scf.While | scf.If]:
         above = above.parent.parent_op if above.parent else None
 
 
-def thread(op: Op, slots: Sequence[int], outs: Sequence[Value]) -> None:
-    """Carry a state through all loops and branches around `op`: what one run leaves is what the next one takes.
+@dataclass(frozen=True)
+class Site:
+    """An op that takes a state as the operands `slots`, and what it leaves of it."""
 
-    `op` takes it as the operands `slots`, which hold what it begins with: values from outside of all of them. `outs`
-    are what a run leaves. What no loop repeats needs no state.
+    slots: Sequence[int]
+    left: Sequence[Value]
+
+
+def thread(sites: Mapping[Op, Site], begin: Sequence[Value]) -> None:
+    """Carry a state through all code around some ops: what one of them leaves is what the next one takes, in the order
+    in which they run. The first takes `begin`, values from outside of all of it. What no loop repeats and no other op
+    takes leaves nothing.
     """
-    around = list(enclosing(op))
-    while around and not isinstance(around[-1], LOOPS):
-        around.pop()
-    entering = [[op.operands[slot] for slot in slots]]
-    for each in reversed(around):
-        loop = not isinstance(each, scf.If)
-        carried = [_argument(each, value) for value in entering[-1]] if loop else entering[-1]
-        entering.append(carried)
-    for slot, value in zip(slots, entering.pop(), strict=True):
-        op.operands[slot] = value
-    inner, left = op, list(outs)
-    for each in around:
-        before = entering.pop()
-        for region in each.regions:
-            _yield(region.block, left if region.block is inner.parent else before)
-        left = [_result(each, value) for value in left]
-        inner = each
+    _Threading(sites).block(_outermost(next(iter(sites))), list(begin), wanted=False)
+
+
+class _Threading:
+    def __init__(self, sites: Mapping[Op, Site]):
+        self.sites = sites
+        self.around = {each for op in sites for each in enclosing(op)}
+
+    def block(self, block: Block, state: list[Value], wanted: bool) -> list[Value]:
+        """The state behind a block; `wanted`: something takes it there."""
+        ops = [op for op in block.ops if op in self.sites or op in self.around]
+        for op in ops:
+            site = self.sites.get(op)
+            if site is None:
+                state = self.through(op, state, wanted or op is not ops[-1])
+            else:
+                for slot, value in zip(site.slots, state, strict=True):
+                    op.operands[slot] = value
+                state = list(site.left)
+        return state
+
+    def through(self, op: Op, state: list[Value], wanted: bool) -> list[Value]:
+        """The state behind a loop, which carries it, or behind a branch."""
+        loop = isinstance(op, LOOPS)
+        inner = [_argument(op, value) for value in state] if loop else state
+        for region in op.regions:
+            left = self.block(region.block, inner, wanted or loop)
+            if wanted or loop:
+                _yield(region.block, left)
+        return [_result(op, value) for value in state] if wanted or loop else state
+
+
+def _outermost(op: Op) -> Block:
+    """The block that holds all code around an op."""
+    block = (list(enclosing(op)) or [op])[-1].parent
+    if block is None:
+        raise TypeError(f"{op} stands in no block")
+    return block
 
 
 def alternate(op: Op, slot: int, one: Value) -> None:
@@ -52,7 +81,7 @@ def alternate(op: Op, slot: int, one: Value) -> None:
     flipped = arith.XOrI((op.operands[slot], one), (I32,), location=op.location)
     block.ops.insert(block.ops.index(op) + 1, flipped)
     flipped.parent = block
-    thread(op, [slot], [flipped.result0])
+    thread({op: Site([slot], [flipped.result0])}, [op.operands[slot]])
     flipped.operands[0] = op.operands[slot]
 
 

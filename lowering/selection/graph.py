@@ -32,7 +32,7 @@ from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection,
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, AFTER_LOOPS, FIRST, SHARED, SPILLS, Peak, Rows
+from lowering.selection.resources import ADDRESSES, SHARED, SPILLS, Peak, Rows
 from lowering.selection.trips import Pace, trip_counts
 from lowering.targets import Feature, Target
 
@@ -59,20 +59,23 @@ class Alternative:
 
 def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str,
-    budget: float | None = None,
+    budget: float | None = None, apart: bool = False,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `budget`: units of work that the search may do (`extract.budget`).
 
+    `apart`: no two loops share the memory of a ring.
+
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return _Selector(saturated, oracle, target, forbid, budget).run(method)
+    return _Selector(saturated, oracle, target, forbid, budget, apart).run(method)
 
 
 class _Selector:
     def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], budget: float | None
-    ):
+        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
+        budget: float | None, apart: bool,
+    ):  # fmt: skip
         self.budget = budget
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
@@ -88,7 +91,8 @@ class _Selector:
         self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
         self.host = Host(self.frozen)
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
-        self.rows = Rows(self.paths, target, oracle.warps)
+        self.rings = self.ring_loops(apart)
+        self.rows = Rows(self.paths, self.rings, target, oracle.warps)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
         self.dense: dict[int, int] = {}
         self.reached: list[int] = []
@@ -113,7 +117,7 @@ class _Selector:
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
         for placed in self.reached:  # grows while it is walked
             self.add_class(placed)
-        roots += [self.spills(row, path) for row, path in enumerate(self.rows.paths, FIRST)]
+        roots += [self.spills(row, path) for row, path in enumerate(self.rows.paths, self.rows.first)]
         for name, peak in self.peaks.items():
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
@@ -243,7 +247,7 @@ class _Selector:
             trips = self.trip_product(sum(1 << each for each in self.paths[loop]))
             self.builder.add(
                 f"{stages} stages", found, cost=trips * self.pace.wait(loop, stages),
-                group=self.group("stages", loop), alternative=stages,
+                group=self.group("stages", self.same_ring(loop)), alternative=stages,
             )  # fmt: skip
         return found
 
@@ -260,11 +264,17 @@ class _Selector:
             self.spilled[node] = (self.rows.names[row], spilled)
         return found
 
-    def peak(self, row: str, amount: int) -> list[int]:
-        """What a node takes as a child that needs `amount` of a row for itself while it runs."""
+    def same_ring(self, loop: int) -> int:
+        """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
+        agents = self.target.has(Feature.MBARRIER) and self.target.has(Feature.TMA)
+        return next((together[0] for together in self.rings if loop in together), loop) if agents else loop
+
+    def peak(self, rows: tuple[int, ...], amount: int) -> list[int]:
+        """What a node takes as a child that needs `amount` of some rows for itself while it runs."""
         if not amount:
             return []
-        peak = self.peaks.setdefault(row, Peak(self.rows.names.index(row)))
+        row = self.rows.names[rows[0]]
+        peak = self.peaks.setdefault(row, Peak(rows))
         found = peak.levels.get(amount)
         if found is None:
             found = peak.levels[amount] = self.new_class(f"{amount} of {row}")
@@ -415,7 +425,7 @@ class _Selector:
                 if price is not None and held in self.buildable:
                     plan, size = self.access(item, op, layout)
                     children = [self.cls(held), *self.all_at(self.place(item, op))]
-                    children += self.peak(self.scratch_row(value, loop), price.scratch)
+                    children += self.peak(self.scratch_rows(value, loop), price.scratch)
                     choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom)
                     yield Alternative(children, price.cost, trips, choice)
 
@@ -498,7 +508,7 @@ class _Selector:
         """All nodes of one placed class."""
         value, layout = self.owner.get(placed, (-1, -1))
         deps = self.frozen.analysis.get("deps", {}).get(value, 0)
-        loop = max((path for path in self.paths.values() if deps >> path[-1] & 1), key=len, default=(-1,))[-1]
+        loop = self.innermost(deps)
         for node in self.frozen.by_class.get(placed, ()):
             below = [c for c in node.children if self.frozen.sort[c] == "P"]
             if self.stands(node) and self.buildable.issuperset(below):
@@ -529,18 +539,20 @@ class _Selector:
         use: dict[int, float] = {}
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
-            children = [*children, *self.peak(self.scratch_row(self.owner[placed][0], loop), price.scratch)]
+            children = [*children, *self.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):
-                children += self.peak(self.rows.names[row], price.registers)
+                children += self.peak((row,), price.registers)
                 children += [self.held(row, placed) for placed in price.held]
             if price.buffer and not ring:
-                use = {0: price.buffer, 1: price.buffer}
+                use = dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):
             made = self.builder.add(
                 node.op, self.dense[placed], [*children, self.stage(loop, stages)] if ring else children,
                 INFINITE if price is None else trips * price.cost.scalar(),
                 group=group, alternative=alternative,
-                resource=self.rows.use({0: stages * price.buffer} if ring and price is not None else use),
+                resource=self.rows.use(
+                    dict.fromkeys(self.rows.of_ring(loop), float(stages * price.buffer)) if ring and price else use
+                ),
             )  # fmt: skip
             self.enodes[made] = node
             if ring:
@@ -550,10 +562,26 @@ class _Selector:
         """Does a node copy tiles ahead of its loop's iterations?"""
         return node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS and value in self.pricer.ahead
 
-    def scratch_row(self, value: int, loop: int) -> str:
+    def scratch_rows(self, value: int, loop: int) -> tuple[int, ...]:
         """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""
         ahead = self.target.has(Feature.MBARRIER) and value in self.loops.before_last
-        return SHARED if loop >= 0 or ahead else AFTER_LOOPS
+        return self.rows.shared if loop >= 0 or ahead else self.rows.after
+
+    def ring_loops(self, apart: bool) -> list[list[int]]:
+        """The loops that may have rings, those of one depth together: they follow one another. `apart`: each alone."""
+        deps, found = self.frozen.analysis.get("deps", {}), dict[int, list[int]]()
+        for node in self.frozen.nodes:
+            value = self.owner.get(node.cls, (-1, -1))[0]
+            loop = self.innermost(deps.get(value, 0))
+            if loop in self.counted and self.fills_ring(node, value):
+                together = found.setdefault(loop if apart else len(self.paths[loop]), [])
+                if loop not in together:
+                    together.append(loop)
+        return list(found.values())
+
+    def innermost(self, deps: int) -> int:
+        """The innermost loop in a dependence mask, -1 where there is none."""
+        return max((path for path in self.paths.values() if deps >> path[-1] & 1), key=len, default=(-1,))[-1]
 
     def stands(self, node: Node) -> bool:
         """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""

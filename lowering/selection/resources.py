@@ -1,5 +1,8 @@
 """What a program has only so much of, as rows of the extraction problem: shared memory and registers.
 
+Loops that follow one another use the same shared memory for their rings, those inside one another do not: there is a
+row of shared memory for each way to take one loop of every depth.
+
 Rows add up what is chosen. What is used at different times is no sum but a maximum: `Peak` says a maximum in rows, as a
 chain of classes of which each takes what the one below it leaves missing.
 """
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
+from math import prod
 
 from extract import GraphBuilder
 from lowering.atoms.barrier import moves_registers, register_share
@@ -25,14 +30,14 @@ SPILLS = (
     0,
     *(1 << k for k in range(3, 17)),
 )  # registers a thread beyond the limit of a loop that are offered at a price
-FIRST = 2  # row of registers, after those of shared memory
+MOST_ROWS = 12  # of shared memory: more depths with more loops have one row for the sum of all, an upper bound
 
 
 @dataclass
 class Peak:
-    """The most of one row that any chosen node needs at one time."""
+    """The most of some rows that any chosen node needs at one time, the same of each."""
 
-    row: int
+    rows: tuple[int, ...]
     levels: dict[int, int] = field(default_factory=dict[int, int])  # amount -> class
 
     def add_nodes(self, builder: GraphBuilder, n_rows: int, name: str) -> None:
@@ -40,24 +45,37 @@ class Peak:
         below, taken = -1, 0
         for amount, cls in sorted(self.levels.items()):
             use = [0.0] * n_rows
-            use[self.row] = float(amount - taken)
+            for row in self.rows:
+                use[row] = float(amount - taken)
             builder.add(name, cls, [below] if taken else [], resource=use)
             below, taken = cls, amount
 
 
 class Rows:
-    """The rows of one program on one target: shared memory twice, registers of each loop without loops inside."""
+    """The rows of one program on one target: shared memory, registers of each loop without loops inside."""
 
-    def __init__(self, loops: Mapping[int, tuple[int, ...]], target: Target, warps: Sequence[int]):
-        """`loops`: each with those around it."""
+    def __init__(
+        self, loops: Mapping[int, tuple[int, ...]], rings: Sequence[Sequence[int]], target: Target,
+        warps: Sequence[int],
+    ):  # fmt: skip
+        """`loops`: each with those around it. `rings`: the loops that may have rings, those together that share one."""
         around = {each for path in loops.values() for each in path[:-1]}
         self.paths = [path for loop, path in loops.items() if loop not in around]
-        self.names = (SHARED, AFTER_LOOPS, *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths))
+        self._taken = list(product(*rings)) if prod(map(len, rings)) <= MOST_ROWS else [tuple(chain(*rings))]
+        self.shared = tuple(range(len(self._taken)))
+        self.after = (len(self._taken),)
+        self.first = len(self._taken) + 1
+        with_loops = [f"{SHARED} with loops {', '.join(map(str, each))}" for each in self._taken]
+        self.names = (
+            *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
+            *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths),
+        )  # fmt: skip
         self._budget = {w: registers(target, w) for w in warps}
         self.most = max(self._budget.values())
         margin = 2 * PERIOD * len(self.paths)  # barriers and alignment of each ring
         shared = float(target.smem_bytes)
-        self.limits = (shared - margin, shared, *(float(self.most + SPILLS[-1]) for _ in self.paths))
+        spill = float(self.most + SPILLS[-1])
+        self.limits = (*[shared - margin] * len(self.shared), shared, *(spill for _ in self.paths))
 
     def kept(self, row: int, spilled: int) -> list[float]:
         """What is taken of a row of registers where `spilled` of them go to local memory: what it has beyond the
@@ -67,7 +85,11 @@ class Rows:
 
     def of_loop(self, loop: int) -> list[int]:
         """Register rows of the innermost loops in `loop`, or the one that it is."""
-        return [row for row, path in enumerate(self.paths, FIRST) if loop in path]
+        return [row for row, path in enumerate(self.paths, self.first) if loop in path]
+
+    def of_ring(self, loop: int) -> list[int]:
+        """Rows of shared memory that the ring of a loop takes."""
+        return [row for row in self.shared if loop in self._taken[row]]
 
     def use(self, amounts: Mapping[int, float]) -> list[float]:
         """A resource vector from amounts by row."""
@@ -78,7 +100,7 @@ class Rows:
 
     def of_warps(self, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks of the largest register budget."""
-        return self.use(dict.fromkeys(range(FIRST, len(self.names)), self.most - self._budget[warps]))
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._budget[warps]))
 
 
 def registers(target: Target, warps: int) -> int:
