@@ -50,7 +50,9 @@ def prefetch(x: Expander, maps: int) -> None:
     Source: PTX ISA, prefetch.tensormap; CUTLASS's sm_90 kernels begin with it.
     """
     emitter = x.emitter
-    first = emitter.compare("eq", emitter.thread, emitter.constant(0)) if maps else None
+    if not maps:
+        return
+    first = emitter.compare("eq", emitter.thread, emitter.constant(0))
     for number in range(maps):
         emitter.effect(nvgpu_hopper.TmaPrefetchDescriptor, x.tensor_map(number), first, segments=(1, 1))
 
