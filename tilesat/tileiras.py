@@ -29,19 +29,15 @@ READ_VERSIONS = ("13.1", "13.2", "13.3", "13.4", "13.5")
 DEFAULT_GPU = "sm_100"
 TARGETS = {
     "sm_80": "sm_80", "sm_86": "sm_86", "sm_87": "sm_86", "sm_88": "sm_86", "sm_89": "sm_89", "sm_90": "sm_90a",
-    "sm_100": "sm_100a", "sm_103": "sm_103a", "sm_110": "sm_100a", "sm_120": "sm_120a", "sm_121": "sm_120a",
+    "sm_100": "sm_100a", "sm_103": "sm_103a", "sm_110": "sm_110a", "sm_120": "sm_120a", "sm_121": "sm_121a",
 }  # fmt: skip
 """Which target compiles for a GPU: its own features (`a`) from Hopper on, as tileiras does; a cubin of 8.6 runs on 8.7
 and 8.8."""
-RENAMED = {"sm_110": ("sm_110a", "9.0"), "sm_121": ("sm_121a", "8.8")}
-"""GPUs with the instructions of another target but a cubin of their own: what ptxas calls them, and the first PTX
-version that knows the name (PTX ISA, release notes)."""
 NO_TARGET = ("sm_107",)
 """GPUs that tileiras knows and this compiler has no target for."""
 FEATURES = ("simt",)
 """Preview features of tileiras 13.5."""
-_EMPTY = ".version 8.8\n.target {}\n.address_size 64\n"
-_TARGET_LINES = re.compile(r"^\.version .*\n\.target .*\n", re.MULTILINE)
+_EMPTY = ".version {}.{}\n.target {}\n.address_size 64\n"
 _PTX_HEADER = re.compile(r"^\.(version|target|address_size)\b.*\n", re.MULTILINE)
 HELP = """usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [options]
 
@@ -253,6 +249,7 @@ def _failed(error: TileError, code: int) -> int:
 def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     """Every entry in one cubin; parameters are the entry's own, so no tensor maps are made."""
     from lowering.pipeline import Options
+    from lowering.targets import ALL_TARGETS
     from runtime.ptxas import assemble
     from tilesat.compiler import compile_module
 
@@ -260,10 +257,8 @@ def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     options = Options(forbid=frozenset(("tma",)))
     kernels = [compile_module(module, entry, [target], options, {})[0] for entry in module.entries]
     texts = [kernel.ptx for kernel in kernels]
-    ptx = texts[0] + "".join(_PTX_HEADER.sub("", text) for text in texts[1:]) if texts else _EMPTY.format(target)
-    if arguments.gpu in RENAMED:
-        target, version = RENAMED[arguments.gpu]
-        ptx = _TARGET_LINES.sub(f".version {version}\n.target {target}\n", ptx, count=1)
+    header = _EMPTY.format(*ALL_TARGETS[target].ptx_version, target)
+    ptx = texts[0] + "".join(_PTX_HEADER.sub("", text) for text in texts[1:]) if texts else header
     flags = [f"-O{0 if arguments.debug else arguments.level}", *(["-lineinfo"] if arguments.lineinfo else [])]
     return kernels, assemble(ptx, target, flags)
 

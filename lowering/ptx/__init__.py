@@ -2,6 +2,6 @@
 
 from lowering.ptx import conversions as conversions  # registers its templates, like hopper
 from lowering.ptx import hopper as hopper
-from lowering.ptx.printer import PTX_VERSION, emit
+from lowering.ptx.printer import emit
 
-__all__ = ["PTX_VERSION", "emit"]
+__all__ = ["emit"]

@@ -14,8 +14,8 @@ from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
 from lowering.ptx.templates import TEMPLATES, move_type
+from lowering.targets import target
 
-PTX_VERSION = "8.8"  # covers every feature used and assembles with CUDA 12.9 and 13 (bisected with ptxas 13.5)
 REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
 CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
 SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
@@ -54,10 +54,11 @@ class Printer:
 
     def _header(self) -> list[str]:
         func = self.func
+        major, minor = target(func.target).ptx_version
         shared = [f".extern .shared .align {SHARED_ALIGNMENT} .b8 dynamic_smem[];"] if func.dynamic_smem else []
         params = [f"    {parameter(a.type, f'{func.sym_name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
-            f".version {PTX_VERSION}", f".target {func.target}", ".address_size 64", "", *shared,
+            f".version {major}.{minor}", f".target {func.target}", ".address_size 64", "", *shared,
             *[declaration(array) for array in func.arrays], *self._externs(),
             f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
             f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",

@@ -29,14 +29,15 @@ class TargetError(TileError):
 
 def _found() -> dict[str, Target]:
     """The records of the files named after their tier beside this one, by capability."""
-    names = sorted((m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("sm")), key=_capability)
+    names = [m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("sm")]
     records = (vars(importlib.import_module(f"{__name__}.{name}")).values() for name in names)
-    return {t.name: t for values in records for t in values if isinstance(t, Target)}
+    found = {t.name: t for values in records for t in values if isinstance(t, Target)}
+    return dict(sorted(found.items(), key=lambda item: (_capability(item[0]), item[0])))
 
 
-def _capability(module: str) -> int:
-    """80 of sm80, 100 of sm100a."""
-    return int(module.strip("sma"))
+def _capability(name: str) -> int:
+    """80 of sm_80, 100 of sm_100a."""
+    return int(name.strip("sm_a"))
 
 
 ALL_TARGETS: Mapping[str, Target] = MappingProxyType(_found())

@@ -6,7 +6,7 @@ from lowering.targets.target import KIB, Feature, Latency, Limit, Rate
 
 CAPABILITY = "CUDA C++ Programming Guide, technical specifications per compute capability"
 ARITHMETIC = "CUDA C++ Best Practices Guide 13, section 12.1.1, throughput of native arithmetic instructions"
-PTX_VERSION = (8, 8)  # lowest that holds every feature used, for all targets; source: ptx.md section 1
+PTX_VERSION = (8, 8)  # covers every feature used, assembles with CUDA 12.9 and 13; bisected with ptxas 13.5
 
 REGISTERS_PER_THREAD = Limit(255, CAPABILITY)
 REGISTERS_PER_SM = Limit(64 * KIB, CAPABILITY)
@@ -39,8 +39,11 @@ SM_90_FEATURES = SM_89_FEATURES | {
     Feature.MBARRIER,
     Feature.TMA,
     Feature.CLUSTER,
-    Feature.SETMAXNREG,
     Feature.ATOMIC_BF16,  # PTX ISA, atom: .bf16 and .bf16x2 need sm_90
 }
 BLACKWELL_FEATURES = SM_90_FEATURES | {Feature.F32X2, Feature.WIDE_GLOBAL, Feature.MINMAX3}
-"""Feature sets follow the acceptance table of ptx.md section 2."""
+"""What plain names have, whose PTX every later tier runs; the acceptance table of ptx.md section 2."""
+
+SM_90A_FEATURES = SM_90_FEATURES | {Feature.SETMAXNREG, Feature.WGMMA}
+BLACKWELL_A_FEATURES = BLACKWELL_FEATURES | {Feature.SETMAXNREG}
+"""With the architecture-specific instructions (suffix a), whose PTX runs on that tier alone."""

@@ -1,6 +1,9 @@
-"""GeForce and RTX PRO Blackwell (compute capability 12.0), with the architecture-specific instructions."""
+"""GeForce and RTX PRO Blackwell (compute capability 12.0), with and without the architecture-specific
+instructions."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from lowering.targets import guide
 from lowering.targets.target import KIB, Feature, Limit, Rate, Target, Throughput
@@ -17,7 +20,7 @@ SM_120A = Target(
     registers_per_sm=guide.REGISTERS_PER_SM,
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
-    features=guide.BLACKWELL_FEATURES | {Feature.MMA_BLOCK_SCALE},
+    features=guide.BLACKWELL_A_FEATURES | {Feature.MMA_BLOCK_SCALE},
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,
@@ -43,3 +46,4 @@ SM_120A = Target(
     ),
     latency=guide.LATENCY,
 )
+SM_120 = replace(SM_120A, name="sm_120", features=guide.BLACKWELL_FEATURES)

@@ -87,6 +87,10 @@ def interpret(kernel: Kernel, program: Program) -> list[Any]:
     return arguments
 
 
+TENSOR_COPY_FRAME = 8
+"""Bytes of stack: on sm_120 and sm_121 ptxas 13.5 makes a tensor copy a call of the driver."""
+
+
 def check(program: Program, target: str = "sm_80", spills: bool = False, **options: Any) -> Kernel:
     """Compile and assemble without complaint or spill; the simulator, the interpreter and NumPy must agree on every
     array, also where nothing is written. `spills`: registers may spill.
@@ -94,7 +98,9 @@ def check(program: Program, target: str = "sm_80", spills: bool = False, **optio
     kernel = tilesat.compile(program.source(), target, **options)
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos) == ((), ()), "ptxas complains"
-    assert spills or assembled.spill_stores == assembled.stack == 0, f"{assembled.spill_stores} bytes of spills"
+    frame = TENSOR_COPY_FRAME if target.startswith("sm_12") and "cp.async.bulk.tensor" in kernel.ptx else 0
+    spilled = assembled.spill_stores or assembled.stack > frame
+    assert spills or not spilled, f"{assembled.spill_stores} bytes of spills, {assembled.stack} of stack"
     found, reference = simulate(kernel, program), interpret(kernel, program)
     for position, (a, b) in enumerate(zip(found, reference, strict=True)):
         if isinstance(a, np.ndarray):

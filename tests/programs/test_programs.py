@@ -6,6 +6,7 @@ import pytest
 
 from ir.load import load
 from ir.text import print_text
+from lowering.targets import ALL_TARGETS
 from tests.programs import (  # noqa: F401
     atomics,
     branches,
@@ -72,9 +73,16 @@ def test_program_of_the_long_tail(name: str) -> None:
     check(PROGRAMS[name], first_target(name))
 
 
-@pytest.mark.parametrize("target", ["sm_86", "sm_89"])
+@pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90"])
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_program_for_other_targets(name: str, target: str) -> None:
+    check(PROGRAMS[name], target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [name for name in ALL_TARGETS if name not in ("sm_80", "sm_86", "sm_89", "sm_90")])
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_program_on_every_name(name: str, target: str) -> None:
     check(PROGRAMS[name], target)
 
 

@@ -1,0 +1,23 @@
+"""NVIDIA Jetson Thor (compute capability 11.0), with and without the architecture-specific instructions.
+
+Rates are those of 10.0, whose instructions it has; memory bandwidth and f64 are not measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lowering.targets import guide
+from lowering.targets.sm100a import SM_100A
+from lowering.targets.target import NO_TMEM, Feature, Limit
+
+PTX_VERSION = (9, 0)  # the first that knows the name; PTX ISA, release notes
+
+SM_110A = replace(
+    SM_100A,
+    name="sm_110a",
+    ptx_version=PTX_VERSION,
+    warps_per_sm=Limit(48, guide.CAPABILITY),
+    features=guide.BLACKWELL_A_FEATURES | {Feature.TCGEN05, Feature.TCGEN05_LD_RED},
+)
+SM_110 = replace(SM_110A, name="sm_110", features=guide.BLACKWELL_FEATURES, tmem_columns=NO_TMEM)
