@@ -102,7 +102,6 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "gather-view-f16",
         "argmax-rows",
         "scan-recurrence",
-        "bounded-prefixes-sums",
         "parts-rotated",
         "loop-product",
         "loop-lock",

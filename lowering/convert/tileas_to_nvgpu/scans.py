@@ -28,20 +28,43 @@ Tuple = tuple[Value, ...]
 Combine = Callable[[Tuple, Tuple], Tuple]
 
 
-def combiner(emitter: Emitter, region: Region) -> Combine:
-    """The combiner region as a function that emits its ops; its arguments are lhs0, rhs0, lhs1, rhs1, ..."""
+def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combine:
+    """The combiner region as a function that emits its ops; its arguments are lhs0, rhs0, lhs1, rhs1, ...
+
+    Operands that are `fixed` are not in the tuples.
+    """
+    block = region.block
+    moving = [i for i in range(len(block.terminator.operands)) if i not in fixed]
 
     def combine(left: Tuple, right: Tuple) -> Tuple:
-        block = region.block
-        values = dict(zip(block.args, [v for pair in zip(left, right, strict=True) for v in pair], strict=True))
+        values = {block.args[2 * i + side]: value for i, value in fixed.items() for side in range(2)}
+        for i, *pair in zip(moving, left, right, strict=True):
+            values.update(zip(block.args[2 * i : 2 * i + 2], pair, strict=True))
         for op in block.ops[:-1]:
             operands = [values[v] for v in op.operands]
             values[op.results[0]] = emitter.emit(
                 type(op), *operands, types=[r.type for r in op.results], **op.attributes
             )
-        return tuple([values[v] for v in block.terminator.operands])
+        return tuple([values[block.terminator.operands[i]] for i in moving])
 
     return combine
+
+
+def fixed_operands(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan) -> dict[int, Value]:
+    """Operands that are one number in every element, which every combination keeps: all threads hold it already."""
+    block = op.combiner.block
+    kept = [v in block.args[2 * i : 2 * i + 2] for i, v in enumerate(block.terminator.operands)]
+    found = [i for i, source in enumerate(op.sources) if kept[i] and one_number(source)]
+    return {i: x.tile(op.sources[i]).scalar(0) for i in found} if len(found) < len(op.sources) else {}
+
+
+def one_number(tile: Value) -> bool:
+    """Is this tile a scalar that is spread over a shape?"""
+    while isinstance(tile.type, TensorType):
+        if not isinstance(tile.op, nv_tileas.Broadcast | nv_tileas.Reshape | nv_tileas.Permute):
+            return False
+        tile = tile.op.operands[0]
+    return True
 
 
 # --- reductions
@@ -49,8 +72,9 @@ def combiner(emitter: Emitter, region: Region) -> Combine:
 
 def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
     """One dimension folded."""
-    emitter, sources = x.emitter, [x.tile(v) for v in op.sources]
-    combine = combiner(emitter, op.combiner)
+    emitter, fixed = x.emitter, fixed_operands(x, op)
+    sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
+    combine = combiner(emitter, op.combiner, fixed)
     plan = reduce_dim(tensor_of(op.sources[0]).shape, op.dim, sources[0].layout)
     partial: list[Tuple] = []
     for group in plan.groups:
@@ -60,16 +84,20 @@ def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
         partial.append(total)
     if plan.warp_bits:
         partial = across_warps(emitter, partial, sources, plan.layout, plan.warp_bits, combine)
-    define(x, op, plan.layout, partial)
+    define(x, op, plan.layout, partial, fixed)
 
 
-def define(x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple]) -> None:
-    """The results from the tuple of each register."""
+def define(
+    x: Expander, op: nv_tileas.Reduce | nv_tileas.Scan, layout: Layout, values: Sequence[Tuple], fixed: dict[int, Value]
+) -> None:
+    """The results from the tuple of each register and what is `fixed`."""
+    moved = iter(zip(*values, strict=True))
     for i, result in enumerate(op.results):
+        registers = [fixed[i]] * len(values) if i in fixed else next(moved)
         if isinstance(result.type, TensorType):
-            x.values[result] = Held(x.emitter, layout, result.type.element, [v[i] for v in values])
+            x.values[result] = Held(x.emitter, layout, result.type.element, registers)
         else:
-            x.values[result] = values[0][i]
+            x.values[result] = registers[0]
 
 
 def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
@@ -111,15 +139,16 @@ def across_warps(
 
 def scan(x: Expander, op: nv_tileas.Scan) -> None:
     """Inclusive prefixes along a dimension, from the far end where it is reversed."""
-    sources = [x.tile(v) for v in op.sources]
+    fixed = fixed_operands(x, op)
+    sources = [x.tile(v) for i, v in enumerate(op.sources) if i not in fixed]
     layout = sources[0].layout
     plan = scan_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
     if plan is None:
         raise TypeError(f"no scan along dimension {op.dim} in {layout}")
-    prefixes = Prefixes(x.emitter, sources, combiner(x.emitter, op.combiner), op.reverse)
+    prefixes = Prefixes(x.emitter, sources, combiner(x.emitter, op.combiner, fixed), op.reverse)
     for step in plan.steps:
         prefixes.step(step)
-    define(x, op, layout, prefixes.values)
+    define(x, op, layout, prefixes.values, fixed)
 
 
 class Prefixes:
