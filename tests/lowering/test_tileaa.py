@@ -21,7 +21,7 @@ Golden = Callable[[str, str], None]
 
 
 def logical(source: Path | str) -> nv_tileaa.Func:
-    return convert(find_entry(read(source, {}), None))
+    return convert(find_entry(read(source, {}), None)[1])
 
 
 def kernel(body: str, parameters: str = "%p: tile<ptr<f32>>, %n: tile<i32>") -> nv_tileaa.Func:
@@ -181,6 +181,6 @@ def test_verifier_names_the_op(make: Callable[..., Op], message: str) -> None:
 def test_products_and_arrays_have_a_logical_form(program: str, wanted: str) -> None:
     text = PROGRAMS[program].source()
     assert isinstance(text, str)
-    made = convert(find_entry(read(text, {}), None))
+    made = convert(find_entry(read(text, {}), None)[1])
     verify(made)
     assert wanted in print_generic(made)
