@@ -32,7 +32,7 @@ from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection,
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, SHARED, SPILLS, Peak, Rows
+from lowering.selection.resources import ADDRESSES, SHARED, SPILLS, Peak, Rows, has_producer
 from lowering.selection.trips import Pace, trip_counts
 from lowering.targets import Feature, Target
 
@@ -104,6 +104,7 @@ class _Selector:
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.held_classes: dict[tuple[int, int], int] = {}
+        self.agent: int | None = None  # the class of a producer
         self.peaks: dict[str, Peak] = {}
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
         self.buildable = buildable(self.frozen, self.stands)
@@ -238,6 +239,14 @@ class _Selector:
                 resource=self.rows.of_warps(count),
             )  # fmt: skip
         return [found]
+
+    def producer(self) -> int:
+        """What a copy takes as a child that an agent of its own makes: registers of those that compute."""
+        if self.agent is None:
+            self.agent = self.new_class("a producer")
+            for warps in self.oracle.warps:
+                self.builder.add("producer", self.agent, self.warps(warps), resource=self.rows.of_producer(warps))
+        return self.agent
 
     def stage(self, loop: int, stages: int) -> int:
         """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
@@ -543,6 +552,8 @@ class _Selector:
             for row in self.rows.of_loop(loop):
                 children += self.peak((row,), price.registers)
                 children += [self.held(row, placed) for placed in price.held]
+            if ring and has_producer(self.target, node.literals[-1] == Mechanism.TMA):
+                children.append(self.producer())
             if price.buffer and not ring:
                 use = dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):

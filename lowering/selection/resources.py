@@ -15,10 +15,10 @@ from itertools import chain, product
 from math import prod
 
 from extract import GraphBuilder
-from lowering.atoms.barrier import moves_registers, register_share
+from lowering.atoms.barrier import REGISTER_STEP, moves_registers, register_share
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.shared import PERIOD
-from lowering.targets import Target
+from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
 SHARED = "shared memory"  # rings, buffers that are filled once, scratch in loops
@@ -70,8 +70,8 @@ class Rows:
             *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
             *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths),
         )  # fmt: skip
-        self._budget = {w: registers(target, w) for w in warps}
-        self.most = max(self._budget.values())
+        self._alone, self._beside = ({w: registers(target, w, x) for w in warps} for x in (False, True))
+        self.most = max(self._alone.values())
         margin = 2 * PERIOD * len(self.paths)  # barriers and alignment of each ring
         shared = float(target.smem_bytes)
         spill = float(self.most + SPILLS[-1])
@@ -100,14 +100,27 @@ class Rows:
 
     def of_warps(self, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks of the largest register budget."""
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._budget[warps]))
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._alone[warps]))
+
+    def of_producer(self, warps: int) -> list[float]:
+        """What each of `warps` computing warps lacks beside a producer."""
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), self._alone[warps] - self._beside[warps]))
 
 
-def registers(target: Target, warps: int) -> int:
-    """32-bit registers a thread for tiles, beside a producer warpgroup where one may give registers back.
+def has_producer(target: Target, boxed: bool) -> bool:
+    """Does an agent of its own fill a ring, by tensor copies (`boxed`) or by cp.async?"""
+    return target.has(Feature.MBARRIER) and (boxed or moves_registers(target))
 
-    Source: CUDA C++ Programming Guide, registers of an SM and of a thread.
+
+def registers(target: Target, warps: int, producer: bool) -> int:
+    """32-bit registers a thread for tiles where `warps` compute, beside a producer: a warpgroup where one may give
+    registers back, else one warp that has as many as all others.
+
+    Each scheduler of an SM has its share of the registers and of a CTA's warps: ptxas 13.5 gives 288 threads of
+    sm_120a 168 registers as it does 384. Source: CUDA C++ Programming Guide, registers of an SM and of a thread.
     """
-    if moves_registers(target):
+    if producer and moves_registers(target):
         return register_share(WARP * warps, WARPGROUP, target)[1] - ADDRESSES
-    return min(int(target.registers_per_thread), int(target.registers_per_sm) // (WARP * warps)) - ADDRESSES
+    schedulers = int(target.throughput.issue)
+    share = int(target.registers_per_sm) // schedulers // (WARP * -(-(warps + producer) // schedulers))
+    return min(int(target.registers_per_thread), share // REGISTER_STEP * REGISTER_STEP) - ADDRESSES

@@ -118,7 +118,9 @@ class Emitter:
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
-        self.settle(shared_only=True)
+        for registers in [r for r in self.pending if r.reads_scratch]:  # rings and buffers lie elsewhere
+            self.pending.remove(registers)
+            registers.force()
         if self.stores_read() or self.scratch_used:
             self.meet()
         return self.pointer(self.shared_base, None, 1, self.scratch_offset)

@@ -110,6 +110,7 @@ def from_scratch(
     read = SharedVectors(
         emitter, layout, source.element, place, SharedLayout(tuple(1 << k for k in range(bits)), bits, size)
     )
+    read.reads_scratch = True
     emitter.pending.append(read)
     return read
 
