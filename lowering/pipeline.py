@@ -10,7 +10,7 @@ from typing import Any
 
 from egraph.encode import encode
 from egraph.saturate import Limits, Saturated, saturate
-from ir.core import Op, UnsupportedError, Value
+from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
@@ -21,12 +21,13 @@ from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
-from lowering.supported import refuse_on_target, refuse_unsupported
+from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
+from lowering.targets.target import WARP
 
 WARPS = 4  # a CTA of one warpgroup, the fewest
-THREADS = 32 * WARPS
+THREADS = WARP * WARPS
 ITERATIONS = 400  # of a phase of saturation: five times what the largest kernel under tests/data/programs takes
 HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
 
@@ -115,6 +116,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     check_parameters(entry)
     refuse_unsupported(entry)
     warps = warp_counts(entry)
+    refuse_oversized(entry, WARP * max(warps))
     with clock.stage("encode"):
         program = encode(entry)
         oracle = LayoutOracle(program, warps, frozenset[Feature]().union(*(tier.features for tier in tiers)))
@@ -203,7 +205,7 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     products = reduced = 0
     for op in entry.walk():
         if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled):
-            each = registers_of(op.acc)
+            each = registers_of(op.acc, THREADS)
             if each > 2 * HELD:
                 raise UnsupportedError(
                     f"'{op.name}': an accumulator of {op.acc.type} takes {each // 2} registers of each of "
@@ -212,18 +214,10 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
                 )  # fmt: skip
             products = max(products, each)
         elif isinstance(op, ct.Reduce | ct.Scan):
-            reduced = max(reduced, *(registers_of(value) for value in op.operands))
+            reduced = max(reduced, *(registers_of(value, THREADS) for value in op.operands))
     if products:
         return (WARPS, 2 * WARPS) if products <= HELD else (2 * WARPS,)
     return (next((n * WARPS for n in (1, 2) if reduced <= n * HELD), 4 * WARPS),)
-
-
-def registers_of(tile: Value) -> int:
-    """32-bit registers that each of `THREADS` threads needs to hold a tile."""
-    kind = tile.type
-    if not isinstance(kind, TileType):
-        return 0
-    return -(-kind.size * max(8, getattr(kind.element, "width", 64)) // (32 * THREADS))
 
 
 def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str, Any]:
