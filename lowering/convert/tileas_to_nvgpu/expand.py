@@ -248,8 +248,9 @@ class Expander:
     def tiled_load(self, op: nv_tileas.TiledLoad) -> None:
         """A tile straight into registers, when they are asked for."""
         loaded = views.ViewLoad(
-            self.emitter, layout_of(op.result), self._as(op.view, views.View), self.scalars(op.index), op.bytes
-        )
+            self.emitter, layout_of(op.result), self._as(op.view, views.View), self.scalars(op.index), op.bytes,
+            cache=views.cache_of(op),
+        )  # fmt: skip
         self._lazily(op.result, loaded)
 
     def _lazily(self, result: Value, loaded: Registers) -> None:
@@ -268,8 +269,9 @@ class Expander:
         mask = None if op.mask is None else self.tile(op.mask)
         other = None if op.other is None else self.tile(op.other)
         loaded = views.GatherLoad(
-            self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width, order=op.order, scope=op.scope
-        )
+            self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width, cache=views.cache_of(op),
+            order=op.order, scope=op.scope,
+        )  # fmt: skip
         if op.order:
             loaded.force()
         if isinstance(op.result.type, TensorType):

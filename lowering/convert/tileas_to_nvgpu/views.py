@@ -6,12 +6,12 @@ once, plus a constant or stride multiple for each access; bounds predicates spli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Type, Value
-from ir.dialects import arith, nvgpu, nvgpu_hopper, vector
+from ir.dialects import arith, nv_tileas, nvgpu, nvgpu_hopper, vector
 from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
@@ -31,6 +31,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
+BATCH = 128  # bytes of a thread that are computed before they are stored: 32 registers, and as many loaded; see batches
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
@@ -226,12 +227,13 @@ class ViewLoad(Vectors):
 
     def __init__(
         self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None,
+        enable: Value | None = None, **how: Any,
     ):  # fmt: skip
         element = view.type.view.element
         width = max(1, nbytes // element_bytes(element))
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
         super().__init__(emitter, layout, element, self.plan)
+        self.how = how
         self.window = TileWindow(emitter, view, index, self.plan.thread, enable)
         self.padding = PADDING[view.type.padding or "zero"] if isinstance(element, FloatType) else 0
 
@@ -239,7 +241,7 @@ class ViewLoad(Vectors):
         """One vector load, padded out of bounds."""
         where = self.plan.accesses[number]
         pointer, inside = self.window.pointer(where), self.window.inside(where)
-        return load(self.emitter, pointer, self.element, self.width, inside, self.padding)
+        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, **self.how)
 
 
 def access_type(element: Scalar, width: int) -> Scalar | VectorType:
@@ -255,13 +257,20 @@ def place_in(kind: Scalar | VectorType, i: int) -> tuple[int, ...]:
     return divmod(i, 2) if isinstance(kind, VectorType) and len(kind.shape) == 2 else (i,)
 
 
+def cache_of(op: nv_tileas.TiledLoad | nv_tileas.Gather) -> str:
+    """ld.global.nc for what no store or atomic update of the kernel is ordered with: it is not written while the kernel
+    runs, so ptxas may move the load over any store. Source: PTX ISA, ld.global.nc.
+    """
+    return "" if op.ordered else "nc"
+
+
 def load(
     emitter: Emitter, pointer: Value, element: object, width: int, inside: Value | None, padding: float | Value,
-    **ordering: Any,
+    **how: Any,
 ) -> Value:  # fmt: skip
-    """One global load of `width` elements; where `inside` is false the result is the padding."""
+    """One load of `width` elements, `how` its qualifiers; where `inside` is false the result is the padding."""
     if not isinstance(element, IntType | FloatType):
-        return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0))
+        return emitter.emit(nvgpu.Load, pointer, types=[GLOBAL_PTR], segments=(1, 0, 0), **how)
     kind = access_type(element, width)
     operands = [pointer] if inside is None else [pointer, inside]
     nonzero = isinstance(padding, Value) or padding != 0 or str(padding).startswith("-")
@@ -269,7 +278,7 @@ def load(
         fill = padding if isinstance(padding, Value) else emitter.splat(padding, kind)
         operands.append(fill)
     segments = (1, int(inside is not None), int(len(operands) == 3))
-    made = emitter.builder.add(nvgpu.Load, *operands, types=[kind], segments=segments, **ordering)
+    made = emitter.builder.add(nvgpu.Load, *operands, types=[kind], segments=segments, **how)
     return made.results[0]
 
 
@@ -297,9 +306,18 @@ def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[
     width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
     window = TileWindow(emitter, view, index, plan.thread, owner(emitter, plan.free))
-    for access in plan.accesses:
-        value = vector_of(emitter, source, access.registers)
-        store(emitter, value, window.pointer(access), window.inside(access))
+    for batch in batches(plan.accesses, element_bytes(source.element)):
+        values = [vector_of(emitter, source, access.registers) for access in batch]
+        for access, value in zip(batch, values, strict=True):
+            store(emitter, value, window.pointer(access), window.inside(access))
+
+
+def batches(accesses: Sequence[GlobalAccess], size: int) -> Iterator[Sequence[GlobalAccess]]:
+    """Accesses of elements of `size` bytes whose values are made before the first of them is stored: what they are
+    computed from is then loaded with one wait, not with one an access. At most `BATCH` bytes of a thread.
+    """
+    count = max(1, BATCH // (size * len(accesses[0].registers)))
+    return (accesses[i : i + count] for i in range(0, len(accesses), count))
 
 
 def owner(emitter: Emitter, free: Free) -> Value | None:
@@ -487,9 +505,9 @@ class GatherLoad(Vectors):
         other: Registers | None,
         shape: tuple[int, ...],
         width: int,
-        **ordering: Any,
+        **how: Any,
     ):
-        self.ordering = ordering
+        self.how = how
         self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
         super().__init__(emitter, pointers.layout, element, self.plan)
         self.pointers, self.mask, self.other = pointers, mask, other
@@ -502,7 +520,7 @@ class GatherLoad(Vectors):
         if self.other is not None and inside is not None:
             padding = vector_of(self.emitter, self.other, registers)
         pointer = self.pointers.scalar(registers[0])
-        return load(self.emitter, pointer, self.element, self.width, inside, padding, **self.ordering)
+        return load(self.emitter, pointer, self.element, self.width, inside, padding, **self.how)
 
 
 def scatter(
@@ -512,7 +530,9 @@ def scatter(
     """Store through a tile of pointers; of threads that hold replicas only one writes."""
     plan = global_access(value.layout, shape, len(shape) - 1, width)
     condition = owner(emitter, plan.free)
-    for access in plan.accesses:
-        first = access.registers[0]
-        inside = emitter.both(None if mask is None else mask.scalar(first), condition)
-        store(emitter, vector_of(emitter, value, access.registers), pointers.scalar(first), inside, **ordering)
+    for batch in batches(plan.accesses, element_bytes(value.element)):
+        values = [vector_of(emitter, value, access.registers) for access in batch]
+        for access, each in zip(batch, values, strict=True):
+            first = access.registers[0]
+            inside = emitter.both(None if mask is None else mask.scalar(first), condition)
+            store(emitter, each, pointers.scalar(first), inside, **ordering)
