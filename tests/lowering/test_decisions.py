@@ -271,9 +271,9 @@ def test_needless_conversions_are_not_extracted(name: str) -> None:
 @pytest.mark.parametrize("name", ["permute of permute back", "two views of one layout"])
 def test_elementwise_programs_move_whole_vectors(name: str) -> None:
     names = instructions(needless(name).ptx)
-    assert count(names, "ld.global.v4") > 0
+    assert count(names, "ld.global.nc.v4") > 0
     assert count(names, "st.global.v4") > 0
-    assert count(names, "ld.global.b32", "ld.global.f32", "st.global.b32", "bar.") == 0
+    assert count(names, "ld.global.b32", "ld.global.nc.b32", "st.global.b32", "bar.") == 0
 
 
 def test_a_needless_chain_costs_nothing() -> None:

@@ -188,7 +188,7 @@ def test_without_asynchronous_copies_registers_load_full_vectors() -> None:
     text = total(2, "f32").source()
     kernel = tilesat.compile(text, "sm_90a", forbid=("tma", "cp.async"))
     assert "cp.async" not in kernel.ptx
-    assert "ld.global.v4" in kernel.ptx
+    assert "ld.global.nc.v4" in kernel.ptx
     assert kernel.manifest["block"] == [128, 1, 1]
 
 

@@ -32,6 +32,7 @@ from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
 BATCH = 128  # bytes of a thread that are computed before they are stored: 32 registers, and as many loaded; see batches
+FEW = 4  # accesses along a dimension that compare each with the size: fewer pay no difference and no selection
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
@@ -57,16 +58,14 @@ class TileWindow:
     """One tile of a view as the threads of a plan see it: pointers and predicates of each access."""
 
     def __init__(
-        self,
-        emitter: Emitter,
-        view: View,
-        index: Sequence[Value],
-        thread: Sequence[ThreadPart],
-        enable: Value | None = None,
-    ):
+        self, emitter: Emitter, view: View, index: Sequence[Value], thread: Sequence[ThreadPart],
+        accesses: Sequence[GlobalAccess], enable: Value | None = None, store: bool = False,
+    ):  # fmt: skip
         """`thread`: the coordinate parts that depend on the thread, one a dimension; `index`: the tile's coordinates.
 
-        `enable` is a condition on every access.
+        `enable` is a condition on every access. Predicates of a `store` are its own, not those of a load with the same
+        bounds: a thread has seven, and ptxas 13.5 keeps one from its load to its store rather than compare again, so
+        that six loads were in flight where now a batch is.
         """
         self.emitter = emitter
         self.view = view
@@ -75,12 +74,21 @@ class TileWindow:
         self.index = list(index)
         self.thread = thread
         self.enable = enable
+        self.store = store
         self._starts: dict[tuple[int, int], Value] = {}
         self._pointers: dict[tuple[int, ...], Value] = {}
         self._conjunctions: dict[tuple[object, ...], Value] = {}
         self._inside: dict[tuple[int, int, int], Value] = {}
+        self._rooms: dict[tuple[object, ...], Value] = {}
         self._prefixes: dict[tuple[int, int], Value] = {}
         self._by_depth = sorted(range(len(self.shape)), key=lambda d: emitter.depth_of.get(self.index[d], 0))
+        self._ruler = self._longest(accesses)
+
+    def _longest(self, accesses: Sequence[GlobalAccess]) -> int | None:
+        """The dimension along which one thread has the most accesses from one start; None where it has few."""
+        places = [len({a.add[d] for a in accesses}) for d in range(len(self.shape))]
+        best = max(self._by_depth, key=places.__getitem__)
+        return best if places[best] > FEW else None
 
     def _size(self, dim: int) -> Value:
         return self.view.memref.sizes[self.view.type.dim_map[dim]]
@@ -131,12 +139,32 @@ class TileWindow:
     def inside(self, access: GlobalAccess) -> Value | None:
         """Whether that element lies in the array and the access is enabled; None where that is certain.
 
-        Comparison is unsigned, so that a negative coordinate is outside. Dimensions that change in more loops come
-        first and are shared by the accesses that agree in them: one predicate each access is then what is left.
+        Comparison is unsigned, so that a negative coordinate is outside. Where a thread has many accesses along one
+        dimension, each compares its constant distance from the first one with the room there, which is none where
+        another dimension is outside.
+        """
+        ruler = self._ruler
+        if ruler is None:
+            return self._conjunction(access, self._by_depth)[0]
+        xor, emitter = access.xor[ruler], self.emitter
+        rest, key = self._conjunction(access, [d for d in self._by_depth if d != ruler])
+        room = self._rooms.get((xor, key))
+        if room is None:
+            room = self._room(ruler, xor)
+            if rest is not None:
+                room = emitter.emit(arith.Select, rest, room, emitter.constant(0))
+            self._rooms[xor, key] = room = emitter.add_constant(room, -1) if self.store else room
+        return emitter.compare("sge" if self.store else "ugt", room, emitter.constant(access.add[ruler]))
+
+    def _conjunction(self, access: GlobalAccess, dims: Sequence[int]) -> tuple[Value | None, tuple[object, ...]]:
+        """Whether an access is enabled and inside along some dimensions, and what that depends on.
+
+        Dimensions that change in more loops come first and are shared by the accesses that agree in them: one
+        predicate each access is then what is left.
         """
         total = self.enable
         key: tuple[object, ...] = ()
-        for dim in reversed(self._by_depth):
+        for dim in reversed(dims):
             part = (access.xor[dim], access.add[dim])
             key = (*key, dim, *part)
             found = self._conjunctions.get(key)
@@ -145,7 +173,24 @@ class TileWindow:
                 if found is not None:
                     self._conjunctions[key] = found
             total = found
-        return total
+        return total, key
+
+    def _room(self, dim: int, xor: int) -> Value:
+        """How many elements lie between the thread's first one along `dim` and the array's end: i32, at most a tile."""
+        emitter = self.emitter
+        start, size = self._bounds(dim, xor)
+        room = emitter.emit(arith.SubI, size, emitter.emit(arith.MinUI, start, size))
+        if room.type == I64:
+            room = emitter.emit(arith.MinUI, room, emitter.constant(self.shape[dim], I64))
+            room = emitter.emit(arith.TruncI, room, types=[I32])
+        return room
+
+    def _bounds(self, dim: int, xor: int) -> tuple[Value, Value]:
+        """The thread's first coordinate along `dim` and the array's size there, in one type."""
+        start, size = self._start(dim, xor), self._size(dim)
+        if start.type != size.type:
+            start, size = self.emitter.widen(start), self.emitter.widen(size)
+        return start, size
 
     def bytes_inside(self, access: GlobalAccess, dim: int, nbytes: int) -> Value:
         """How many bytes of an access that starts inside the array lie inside along `dim`: i32, at most `nbytes`."""
@@ -153,9 +198,7 @@ class TileWindow:
         key = (access.xor[dim], access.add[dim])
         found = self._prefixes.get(key)
         if found is None:
-            start, size = self._start(dim, key[0]), self._size(dim)
-            if start.type != size.type:
-                start, size = emitter.widen(start), emitter.widen(size)
+            start, size = self._bounds(dim, key[0])
             left = emitter.emit(arith.SubI, size, emitter.add_constant(start, key[1]))
             most = emitter.constant(nbytes // self.element_bytes, left.type)
             left = emitter.emit(arith.MinUI, left, most)
@@ -168,9 +211,7 @@ class TileWindow:
         emitter = self.emitter
         found = self._inside.get((dim, xor, added))
         if found is None:
-            start, size = self._start(dim, xor), self._size(dim)
-            if start.type != size.type:
-                start, size = emitter.widen(start), emitter.widen(size)
+            start, size = self._bounds(dim, xor)
             found = emitter.compare("ult", emitter.add_constant(start, added), size)
             self._inside[dim, xor, added] = found
         return found
@@ -234,7 +275,7 @@ class ViewLoad(Vectors):
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
         super().__init__(emitter, layout, element, self.plan)
         self.how = how
-        self.window = TileWindow(emitter, view, index, self.plan.thread, enable)
+        self.window = TileWindow(emitter, view, index, self.plan.thread, self.plan.accesses, enable)
         self.padding = PADDING[view.type.padding or "zero"] if isinstance(element, FloatType) else 0
 
     def access(self, number: int) -> Value:
@@ -305,7 +346,7 @@ def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[
     """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes."""
     width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
-    window = TileWindow(emitter, view, index, plan.thread, owner(emitter, plan.free))
+    window = TileWindow(emitter, view, index, plan.thread, plan.accesses, owner(emitter, plan.free), True)
     for batch in batches(plan.accesses, element_bytes(source.element)):
         values = [vector_of(emitter, source, access.registers) for access in batch]
         for access, value in zip(batch, values, strict=True):
@@ -351,7 +392,7 @@ def copy_to_shared(
     if plan is None or plan.bytes != nbytes:
         raise LayoutError(f"no cp.async of {nbytes} bytes copies {view.type} as {threads}")
     # a copy that is not enabled fills zeros into a stage whose iteration does not exist: nobody reads it
-    window = TileWindow(emitter, view, index, plan.source_thread, enable)
+    window = TileWindow(emitter, view, index, plan.source_thread, [copy.source for copy in plan.copies], enable)
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
         inside = window.inside(copy.source)
