@@ -43,7 +43,7 @@ class TmaAtom:
 
 def _atom(rank: int, load: bool) -> TmaAtom:
     if load:
-        ptx = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ptx = f"cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
     else:
         ptx = f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
     return TmaAtom(

@@ -414,7 +414,8 @@ class LayoutOracle:
             yield "gather_run", (ty, id, plan.vector)
 
     def _shared(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """Shared layouts from which a fragment is read well: rows of 128 bytes, swizzled, contiguous as in memory.
+        """Shared layouts from which a fragment is read well: rows of 128 bytes, swizzled, contiguous as in memory. A
+        tile of one row lies as in memory where that is read as well: its boxes may be wider than a swizzle's row.
 
         A layout that global memory serves with full vectors needs no detour.
         """
@@ -430,6 +431,9 @@ class LayoutOracle:
             return
         row_bytes = max(32, swizzle_row(kind.shape, contiguous, size))
         shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, row_bytes)
+        if kind.shape[contiguous] == kind.size:
+            dense = SharedLayout.row_major(kind.shape, size)
+            shared = min(dense, shared, key=lambda each: access_plan(layout, each).wavefronts)
         if ldmatrix(layout, shared) is not None:
             yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ldmatrix"))
         access_plan(layout, shared)

@@ -76,12 +76,14 @@ def _coordinates(s: Selector, op: hopper.TensorLoad | hopper.TensorStore, uses: 
 
 @template(hopper.TensorLoad)
 def tensor_load(s: Selector, op: hopper.TensorLoad) -> None:
-    """cp.async.bulk.tensor, global to shared."""
+    """cp.async.bulk.tensor, global to shared memory of this CTA: for the cluster's, ptxas 13.5 asks before each copy on
+    sm_120a whether the address is another CTA's, and calls a function where it is (36 instructions, 8 bytes of stack).
+    """
     uses: list[Value] = []
     guard, rank = _guard(s, op, uses), len(op.coordinates)
     target = s.address(op.dstMem, uses)
     source = _coordinates(s, op, uses)
-    opcode = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    opcode = f"cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
     s.emit(f"{guard}{opcode} {target}, {source}, {s.address(op.mbar, uses)};", [], uses)
 
 

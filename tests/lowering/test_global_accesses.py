@@ -58,11 +58,11 @@ def test_atomic_update_makes_memory_written() -> None:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_epilogue_loads_many_vectors_before_it_stores_them(target: str) -> None:
-    """C of a product is read 16 vectors of 8 bytes at a time: one wait for 32 registers, not one for each vector."""
+    """C of a product is read 8 vectors of 8 bytes at a time, and ptxas may take more together."""
     ptx = tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx
     assert ptx.count("ld.global.nc.v2.b32") == 64
     runs = [(kind, len(list(group))) for kind, group in groupby(re.findall(r"(ld|st)\.global", ptx))]
-    assert runs == [("ld", 16), ("st", 16)] * 4
+    assert runs == [("ld", 8), ("st", 8)] * 8
 
 
 def test_stores_do_not_share_predicates_with_loads() -> None:

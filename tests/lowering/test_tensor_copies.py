@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import tilesat
+from runtime.ptxas import assemble
 from tests.programs.program import DTYPES, Program, check, random
 from tests.programs.writer import Tile, Writer
+from tests.tilesat.example_cases import EXAMPLES
 
 TILES: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
     1: ((1024,), (5000,)),
@@ -230,3 +232,19 @@ def test_tensor_maps_are_prefetched_once() -> None:
     assert len(prefetches) == maps > 0
     assert prefetches[-1] < next(i for i, line in enumerate(lines) if "bra" in line)
     assert "prefetch" not in tilesat.compile(total(2, "f16").source(), "sm_80").ptx
+
+
+def test_one_row_travels_in_the_widest_boxes() -> None:
+    """No swizzle cuts it into 128 bytes: a piece of 1024 elements takes 4 copies of 256, for each of 5 loads."""
+    kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_90a")
+    maps = [each for each in kernel.manifest["params"] if each["kind"] == "tensormap"]
+    assert {(each["box"][0], each["swizzle"]) for each in maps} == {(256, "none")}
+    assert kernel.ptx.count("cp.async.bulk.tensor") == 20
+
+
+def test_copies_into_this_block_call_nothing() -> None:
+    """On sm_120a a copy into the cluster's shared memory brought a call and 8 bytes of stack."""
+    kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_120a")
+    assert "cp.async.bulk.tensor" in kernel.ptx
+    assembled = assemble(kernel.ptx, "sm_120a")
+    assert (assembled.stack, assembled.warnings, assembled.infos) == (0, (), ())

@@ -259,7 +259,7 @@ def persistent(rows: int) -> Program:
 def test_tiles_of_a_persistent_block_leave_while_the_next_ones_come() -> None:
     """Beside two tensor copies that load, one that stores; the loads run on over it."""
     kernel = check(persistent(3), "sm_90a")
-    assert len(re.findall(r"tensor\.2d\.shared::cluster", kernel.ptx)) == 2
+    assert len(re.findall(r"tensor\.2d\.shared::cta\.global", kernel.ptx)) == 2
     assert len(re.findall(r"tensor\.2d\.global\.shared::cta", kernel.ptx)) == 1
     with pytest.raises(SimulatorError):
         simulate(kernel, persistent(3), ptx=kernel.ptx.replace("cp.async.bulk.wait_group.read 0;", ""))
@@ -348,7 +348,7 @@ def stored_then_multiplied() -> Program:
 
 def test_producer_waits_for_what_tensor_copies_store() -> None:
     kernel = check(stored_then_multiplied(), "sm_90a", forbid=FROM_REGISTERS)
-    assert len(re.findall(r"tensor\.2d\.shared::cluster", kernel.ptx)) == 2
+    assert len(re.findall(r"tensor\.2d\.shared::cta\.global", kernel.ptx)) == 2
     changed = kernel.ptx.replace("cp.async.bulk.wait_group 0;", "")
     assert changed != kernel.ptx
     with pytest.raises(SimulatorError):

@@ -31,7 +31,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
-BATCH = 128  # bytes of a thread that are computed before they are stored: 32 registers, and as many loaded; see batches
+BATCH = 64  # bytes of a thread that are computed before they are stored; with 128 a division of each spills on sm_80
 FEW = 4  # accesses along a dimension that compare each with the size: fewer pay no difference and no selection
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
