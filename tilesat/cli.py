@@ -114,6 +114,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="f16[512,256]=normal:7, i32=512 ...")
     parser.add_argument("--check", action="store_true", help="compare with the reference interpreter")
     parser.add_argument("--tolerance", type=float, metavar="X", help="for --check, in place of the one by element type")
+    parser.add_argument("--hazards", action=argparse.BooleanOptionalAction, default=None,
+                        help="the simulator also looks for races and missing waits; default with --check")  # fmt: skip
+    parser.add_argument("--max-instructions", type=_count, metavar="N",
+                        help="the simulator ends after so many instructions of warps; default no limit")  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
     _add_pipeline_options(parser)
     parser.set_defaults(command="run")
@@ -129,15 +133,15 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
-    parser.add_argument("--extract-budget", type=_budget, metavar="N",
+    parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
-    parser.add_argument("--saturate-budget", type=_budget, metavar="N",
+    parser.add_argument("--saturate-budget", type=_count, metavar="N",
                         help="matches of rewrite rules, default 200000")  # fmt: skip
     parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
 
 
-def _budget(text: str) -> int:
+def _count(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)

@@ -80,10 +80,15 @@ class Kernel:
         """What saturation did, rule by rule, and what extraction chose and why."""
         return self.compiled.explain()
 
-    def run(self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim") -> None:
+    def run(
+        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim", hazards: bool = False,
+        max_instructions: int | None = None,
+    ) -> None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
 
         `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda (a GPU).
+        On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
+        the cost, and a launch ends after `max_instructions` instructions of warps.
         Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong, CudaError
         where there is no GPU, one of another architecture, or one that refuses.
         """
@@ -95,7 +100,7 @@ class Kernel:
         if on == "ref":
             execution.interpret(self.module, self.entry, blocks, values)
         elif on == "sim":
-            execution.simulate(self.ptx, self.manifest, blocks, values)
+            execution.simulate(self.ptx, self.manifest, blocks, values, hazards, max_instructions)
         elif on == "cuda":
             from runtime.cuda import run
 

@@ -57,13 +57,16 @@ def launch(
     entry: str | None = None,
     hazards: bool = False,
     max_blocks: int = MAX_BLOCKS,
+    max_instructions: int | None = None,
 ) -> Report:
     """Run an entry of a PTX module over a grid.
 
     args: one per parameter, an int, a float, an address of `memory`, bytes for an array parameter, or a TensorMap;
     cluster: CTAs of a cluster, (1, 1, 1) for what the entry requires; dynamic_smem: bytes for `.extern .shared`;
     entry: needed where the module has several;
-    hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost.
+    hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost;
+    max_blocks, max_instructions: basic blocks, and instructions of warps (`Report.instructions`), after which a launch
+    that is still running ends with StepLimitError; no limit of instructions by default.
     Raises SimulatorError with the PTX line.
     """
     module = parse(ptx)
@@ -73,13 +76,15 @@ def launch(
     check_geometry(geometry)
     _check_directives(kernel, geometry)
     parameter_bytes = _bind_arguments(kernel, args)
+    if max_instructions is not None and max_instructions < 1:
+        raise LaunchError(f"max_instructions {max_instructions} is below 1")
     if dynamic_smem < 0:
         raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
     mark = memory.mark()
     try:
         with np.errstate(all="ignore"):
             prepared = _prepare(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards)
-            return _run(prepared, max_blocks)
+            return _run(prepared, max_blocks, max_instructions)
     finally:
         memory.restore(mark)
 
@@ -239,10 +244,10 @@ def _prepare(
     return Prepared(machine, binding, code, sites, shared_size)
 
 
-def _run(prepared: Prepared, max_blocks: int) -> Report:
+def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None) -> Report:
     machine, binding = prepared.machine, prepared.binding
     tracker, transfers = binding.hazards, binding.transfers
-    scheduler = Scheduler(machine, prepared.code, transfers, max_blocks)
+    scheduler = Scheduler(machine, prepared.code, transfers, max_blocks, max_instructions)
     if tracker is not None:
         scheduler.barriers.observer = tracker
     live = 0

@@ -8,6 +8,7 @@ gives way after a while, so that a lock held by a group further on is released i
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Block:
     steps: list[Step]
     control: Control
     runs: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many instructions."""
+        return self.last + 1 - self.first
 
 
 @dataclass(slots=True)
@@ -71,7 +77,9 @@ class Code:
 class Scheduler:
     """Runs the decoded entry on the live lanes of a machine until all have exited."""
 
-    def __init__(self, machine: Machine, code: Code, transfers: Transfers, limit: int) -> None:
+    def __init__(
+        self, machine: Machine, code: Code, transfers: Transfers, limit: int, max_instructions: int | None
+    ) -> None:
         self.machine = machine
         self.code = code
         self.transfers = transfers
@@ -83,6 +91,8 @@ class Scheduler:
         self.issued = [0] * len(code.instructions)
         self._limit = limit
         self._blocks_run = 0
+        self._max_instructions = max_instructions
+        self._left: float = inf if max_instructions is None else max_instructions
         self._turn = 0
         self._stalled = 0
         self._fruitless = 0
@@ -107,7 +117,7 @@ class Scheduler:
                     pass
                 if not self.ready:
                     raise self._deadlock()
-            if self._blocks_run > self._limit:
+            if self._blocks_run > self._limit or self._left < 0:
                 raise self._too_long(pc)
 
     def add(self, pc: int, mask: Array) -> None:
@@ -193,12 +203,13 @@ class Scheduler:
             for step in block.steps:
                 step(None)
             block.runs += warps
+            self._left -= warps * block.length
             self._blocks_run += 1
             target = block.control.converged(self)
             if target is None:
                 return
             block = blocks[target]
-            if self._blocks_run > self._limit:
+            if self._blocks_run > self._limit or self._left < 0:
                 raise self._too_long(block.first)
 
     def _diverged(self, pc: int, mask: Array) -> None:
@@ -213,6 +224,7 @@ class Scheduler:
                     return
                 warps = self.live_warps(mask)
             self.issued[number] += warps
+            self._left -= warps
             if step is not None:
                 step(mask)
         block.control.diverged(self, mask)
@@ -265,8 +277,11 @@ class Scheduler:
 
     def _too_long(self, pc: int) -> StepLimitError:
         instruction = self.code.instructions[min(pc, len(self.code.instructions) - 1)]
+        spent, option = f"{self._limit} basic blocks", "max_blocks"
+        if self._left < 0:
+            spent, option = f"{self._max_instructions} instructions", "max_instructions"
         return StepLimitError(
-            f"still running after {self._limit} basic blocks; raise the launch's max_blocks if that is right",
+            f"still running after {spent}; raise the launch's {option} if that is right",
             instruction.line,
             instruction.text,
         )

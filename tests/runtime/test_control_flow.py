@@ -261,3 +261,27 @@ def test_scopes_hide_registers_and_directives_are_read_over() -> None:
     out = memory.alloc(8)
     launch(ptx, (1,), (1,), [out], memory)
     np.testing.assert_array_equal(memory.get(out, (2,), np.uint32), [12, 8])
+
+
+@pytest.mark.parametrize("hazards", [False, True])
+@pytest.mark.parametrize("lanes", [32, 1])
+def test_an_arrival_counts_and_does_not_wait(lanes: int, hazards: bool) -> None:
+    """Warp 0 arrives, whole or one lane of it, which counts as a warp, before warp 1 may go on."""
+    arrives = f"""
+      mov.u32 %r9, 0; mov.u32 %r1, buffer; shr.u32 %r2, %r0, 5; setp.ne.u32 %p0, %r2, 0; @%p0 bra second;
+      st.shared.u32 [%r1], 77; setp.ge.u32 %p1, %r0, {lanes}; bar.warp.sync 0xffffffff; @%p1 bra done;
+      bar.arrive 1, 64; mov.u32 %r9, 5; bra done;
+    second: bar.sync 1, 64; ld.shared.u32 %r9, [%r1];
+    done:"""
+    t = np.arange(64)
+    np.testing.assert_array_equal(run(arrives, hazards=hazards)[0], np.where(t < lanes, 5, np.where(t < 32, 0, 77)))
+
+
+@pytest.mark.parametrize("hazards", [False, True])
+def test_without_an_arrival_the_others_wait_for_ever(hazards: bool) -> None:
+    body = """
+      mov.u32 %r9, 0; shr.u32 %r2, %r0, 5; setp.ne.u32 %p0, %r2, 0; @%p0 bra second; bra done;
+    second: bar.sync 1, 64;
+    done:"""
+    with pytest.raises(DeadlockError, match="32 threads wait for barrier 1"):
+        run(body, hazards=hazards)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from runtime import cuda
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import TileError
 from tilesat.cli import STAGES, main
+from tilesat.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 VECADD = str(ROOT / "examples" / "vecadd_view.mlir")
@@ -316,3 +318,38 @@ def test_demo_shows_two_generations(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert product in out
         assert f".target {target}" in ptx.read_text()
         assert json.loads(ptx.with_suffix(".json").read_text())["target"] == target
+
+
+SIZES = (128, 128, 256, 256, 256, 128, 128)
+GEMM_RUN = [
+    "run", GEMM, "--grid", "1", "--arg", "f16[128,256]=normal:1", "--arg", "f16[128,256]=normal:2",
+    "--arg", "f32[128,128]=normal:3", "--arg", "f32[128,128]=zeros",
+    *(part for size in SIZES for part in ("--arg", f"i32={size}")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "wait"), [("sm_80", r"cp\.async\.wait_group \d+;"), ("sm_90a", r"bar\.sync [^;]*;")]
+)
+def test_a_missing_wait_fails_the_check(
+    target: str, wait: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without hazards the simulator's copies arrive at once, so that the result is right all the same."""
+    run = [*GEMM_RUN, "--target", target, "--check"]
+    assert main(run) == 0
+    assert "check arg3: ok" in capsys.readouterr().out
+    monkeypatch.setattr(Kernel, "ptx", property(lambda kernel: re.sub(wait, "", kernel.compiled.ptx)))
+    assert main(run) == 1
+    assert "PTX line" in capsys.readouterr().err
+    assert main([*run, "--no-hazards"]) == 0
+    assert "check arg3: ok" in capsys.readouterr().out
+    assert main([*GEMM_RUN, "--target", target, "--hazards"]) == 1
+
+
+def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*VECADD_RUN, "--max-instructions", "50"]) == 1
+    assert "still running after 50 instructions" in capsys.readouterr().err
+    assert main([*VECADD_RUN, "--max-instructions", "100000"]) == 0
+    with pytest.raises(SystemExit):
+        main([*VECADD_RUN, "--max-instructions", "0"])
+    assert "'0' is not a whole number above 0" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Arguments are checked against the entry, results against each other, and a manifest is all that a launch needs."""
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -9,7 +10,8 @@ import pytest
 from ir.core import Block, Location, Region, TileError
 from ir.dialects.cuda_tile import Entry
 from ir.types import BF16, F16, F32, I32, PointerType, TileType
-from tilesat.execution import check_arguments, compare, largest_error, simulate
+from runtime.simulator.errors import LaunchError, StepLimitError
+from tilesat.execution import check_arguments, compare, largest_error, simulate, type_tolerance
 from tilesat.grid import as_grid
 
 
@@ -96,6 +98,55 @@ def test_tolerance_follows_the_narrowest_float_and_integers_must_be_equal() -> N
     assert compare([halves(2), near], [halves(2), f32])[1].ok
     assert not compare([halves(2), near_int], [halves(2), i32])[1].ok
     assert compare([near, np.int32(3)], [f32, np.int32(3)], tolerance=0.01)[0].ok
+
+
+TOLERANCES = {
+    np.float16: 2.0**-9, ml_dtypes.bfloat16: 2.0**-6, ml_dtypes.float8_e4m3fn: 2.0**-6, ml_dtypes.float8_e5m2: 2.0**-6,
+    np.float32: 2.0**-16.5, np.float64: 2.0**-45.5, np.int8: 0, np.int16: 0, np.int32: 0, np.int64: 0,
+}  # fmt: skip
+"""Four units of roundoff of 16-bit types, 2^7.5 of wider ones, which is the root of 2^15 summands."""
+
+
+@pytest.mark.parametrize("kind", TOLERANCES, ids=lambda kind: np.dtype(kind).name)
+def test_every_type_has_its_tolerance(kind: type) -> None:
+    assert type_tolerance(np.dtype(kind)) == pytest.approx(TOLERANCES[kind], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_what_is_just_beyond_the_tolerance_fails(kind: type) -> None:
+    allowed = TOLERANCES[kind]
+    one, near, far = (np.array([1 + error]).astype(kind) for error in (0.0, 0.9 * allowed, 1.6 * allowed))
+    assert compare([near], [one])[0].ok
+    assert not compare([far], [one])[0].ok
+
+
+FLAWED = """
+.version 8.8
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 s)
+{
+again:
+  bra again;
+}
+"""
+
+
+def test_an_endless_program_ends_where_it_is_asked_to() -> None:
+    arguments = [np.float32(1), np.zeros(32, np.float32), np.zeros(32, np.float32)]
+    with pytest.raises(StepLimitError, match="still running after 1000 instructions; raise the launch's max_instr"):
+        simulate(FLAWED, MANIFEST, (1, 1, 1), arguments, max_instructions=1000)
+
+
+def test_a_limit_of_instructions_that_suffices_changes_nothing() -> None:
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    instructions = len(re.findall(r";", SCALE.partition("{")[2])) - SCALE.count(".reg")
+    simulate(SCALE, MANIFEST, (1, 1, 1), [np.float32(2), x, y], max_instructions=instructions)
+    assert (y == 2 * x).all()
+    with pytest.raises(StepLimitError, match=f"after {instructions - 1} instructions"):
+        simulate(SCALE, MANIFEST, (1, 1, 1), [np.float32(2), x, y], max_instructions=instructions - 1)
+    with pytest.raises(LaunchError, match="max_instructions 0 is below 1"):
+        simulate(SCALE, MANIFEST, (1, 1, 1), [np.float32(2), x, y], max_instructions=0)
 
 
 SCALE = """

@@ -55,7 +55,8 @@ def _execute(
     kernel = compile_module(module, entry, [arguments.target], pipeline_options(arguments), seconds)[0]
     print_reports(kernel, arguments)
     start = time.perf_counter()
-    kernel.run(arguments.grid, *values, on=arguments.on)
+    hazards = arguments.check if arguments.hazards is None else arguments.hazards
+    kernel.run(arguments.grid, *values, on=arguments.on, hazards=hazards, max_instructions=arguments.max_instructions)
     return time.perf_counter() - start
 
 
