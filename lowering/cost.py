@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ir.core import TileError
 from lowering.layouts.access import ThreadPart
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import WARP, Target
 
 SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
-DIVISION = 20  # instructions of a 32-bit integer division by a variable; counted in sm_80 SASS of ptxas 13.5
+DIVISION = 20  # integer instructions of a 32-bit division by a variable, beside MUFU; sm_80 SASS of ptxas 13.5
 RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
 DOUBLE = 64  # bits of f64, which has a pipe of its own
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
@@ -44,18 +45,22 @@ class Cost:
 
 FREE = Cost()
 _PIPES: dict[str, tuple[str, float]] = {
-    # mnemonic: pipe, instructions an element; default is one integer instruction. Counts are those of the PTX printer.
+    # mnemonic: pipe, instructions an element. Counts are those of the PTX printer, or of sm_80 SASS by ptxas 13.5.
     **dict.fromkeys(("addf", "subf", "mulf", "fma", "maxf", "minf"), ("fma_f32", 1.0)),
+    **dict.fromkeys(("addi", "subi", "negi", "andi", "ori", "xori", "mini", "maxi"), ("int_add", 1.0)),
+    **dict.fromkeys(("shli", "shri", "select", "cmpi", "cmpf", "absf", "negf"), ("int_add", 1.0)),
+    **dict.fromkeys(("exti", "trunci", "bitcast"), ("int_add", 1.0)),
+    **dict.fromkeys(("int_to_ptr", "ptr_to_int", "ptr_to_ptr", "get_global"), ("int_add", 1.0)),
     "muli": ("int_mul", 1.0),
     "mulhii": ("int_mul", 1.0),
-    "divi": ("int_add", DIVISION),
-    "remi": ("int_add", DIVISION + 2),
     "fpowi": ("fma_f32", 85.0),
     "remf": ("fma_f64", 60.0),
     "absi": ("int_add", 2.0),
     "ftof": ("convert", 1.0),
     "itof": ("convert", 1.0),
     "ftoi": ("convert", 1.0),
+    "floor": ("convert", 1.0),
+    "ceil": ("convert", 1.0),
     "offset": ("int_add", 2.0),
     "get_index_space_shape": ("int_add", DIVISION),
 }
@@ -82,6 +87,8 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "cosh": (2, 9, 1),
     "atan2": (2, 23, 8),
     "pow": (5, 69, 10),
+    "divi": (3, 0, DIVISION),  # with I2F and F2I, which run at the rate of MUFU, as it does
+    "remi": (3, 0, DIVISION - 1),
     "divf": (2, 5, 3),  # with FCHK, which says whether the short path will do
     "divf.full": (1, 7, 0),
     "divf.full.ftz": (1, 4, 0),
@@ -102,6 +109,11 @@ def _function(mnemonic: str, modifiers: tuple[str, ...]) -> tuple[int, int, int]
     return next((_FUNCTIONS[form] for form in forms if form in _FUNCTIONS), None)
 
 
+def priced() -> frozenset[str]:
+    """The mnemonics that `Machine.elementwise` has a cost for."""
+    return _FREE.union(_PIPES, _FUNCTIONS)
+
+
 @dataclass(frozen=True)
 class Machine:
     """A target as seen by a CTA of `warps` warps."""
@@ -120,7 +132,8 @@ class Machine:
     def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
         """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
 
-        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order.
+        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order. Raises TileError for an op
+        that no table has.
         """
         if mnemonic in _FREE:
             return FREE
@@ -129,7 +142,10 @@ class Machine:
             float_pipe = "fma_f64" if width == DOUBLE else "fma_f32"
             pipes = zip(("mufu", float_pipe, "int_add"), form, strict=True)
             return Cost(alu=sum(self.instructions(pipe, each * registers) for pipe, each in pipes if each))
-        pipe, each = _PIPES.get(mnemonic, ("int_add", 1.0))
+        if mnemonic not in _PIPES:
+            hint = "a rule file may add terms of sort V; one of sort P needs a cost and a lowering of its own"
+            raise TileError(f"the cost tables do not know '{mnemonic}'", hint=hint)
+        pipe, each = _PIPES[mnemonic]
         if pipe == "fma_f32" and width == DOUBLE:
             pipe = "fma_f64"
         packed = width == 16 and mnemonic in ("addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf")

@@ -11,12 +11,13 @@ from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
+from egraph.vocabulary import placed
 from ir.core import Type
 from ir.dialects.cuda_tile import DenseElements, Rounding
 from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
-from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine
+from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -475,6 +476,17 @@ _PRICES: dict[str, Pricing] = {
     "p.iota": Pricer.iota,
     "p.constant": Pricer.constant,
 }
+_WITH_THEIR_STORE = frozenset(("p.write_shared",))  # Pricer.staged_store
+
+
+def unpriced() -> list[str]:
+    """Placed constructors of ours that no table has a price for."""
+    known = _WITH_THEIR_STORE.union(_PRICES)
+    return sorted(name for name, mnemonic in placed().items() if name not in known and mnemonic not in priced())
+
+
+if missing := unpriced():
+    raise LookupError(f"no price for {', '.join(missing)}: add rows to lowering/cost.py, or to _PRICES with a method")
 
 
 def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:

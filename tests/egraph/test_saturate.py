@@ -149,3 +149,21 @@ def test_rare_operations_get_their_own_engine():
     program = encode(parse(text))
     frozen = saturate(program).frozen
     assert any(n.op == "sin" for n in frozen.nodes)
+
+
+def test_oracle_is_asked_once_more_when_its_answers_to_the_last_questions_were_known(program, tmp_path):
+    """Defaults come only when nothing is asked any more: a program whose last answers were known needs them too."""
+    path = tmp_path / "mine.egg"
+    path.write_text("""(relation ask_sum (V))
+        (relation answered (i64))
+        (rule ((= v (addf x y a b))) ((ask_sum v)) :ruleset demand :name "mine/ask")""")
+    calls = []
+
+    def oracle(query):
+        asked = len(query.new("ask_sum"))
+        calls.append(asked)
+        return {"answered": [(7,)]} if not asked else {}
+
+    frozen = saturate(program, oracle, rules=[path]).frozen
+    assert calls == [2, 0, 0]  # two sums are asked about; then the default; then nothing is left to say
+    assert frozen.relations["answered"] == [(7,)]

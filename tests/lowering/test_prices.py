@@ -1,0 +1,212 @@
+"""Prices say what ptxas makes of an operation, tensor rates those of the white papers; no price is a default."""
+
+import importlib.util
+import itertools
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from egraph.encode import encode
+from egraph.saturate import saturate
+from ir.core import TileError
+from ir.dialects import cuda_tile as ct
+from ir.load import load
+from lowering import cost
+from lowering.cost import Machine
+from lowering.selection import pricing
+from lowering.selection.trips import Pace
+from lowering.targets import ALL_TARGETS, SM_80
+from runtime.ptxas import assemble, disassemble
+from tests.programs.writer import Tile, Writer
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Body = Callable[[Writer, Tile, Tile], Tile]
+
+# --- every operation has a price
+
+
+def test_operation_without_a_row_is_an_error_where_the_tables_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pricing.unpriced() == []
+    monkeypatch.delitem(cost._PIPES, "xori")
+    monkeypatch.delitem(pricing._PRICES, "p.reduce")
+    assert pricing.unpriced() == ["p.reduce", "p.xori"]
+    spec = importlib.util.spec_from_file_location("pricing_again", pricing.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    again = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "pricing_again", again)
+    with pytest.raises(LookupError, match=r"no price for p\.xori: add rows to lowering/cost\.py"):
+        spec.loader.exec_module(again)
+
+
+def test_no_row_is_without_an_operation() -> None:
+    """A misspelt row would leave its operation to another one."""
+    known = set(pricing.placed().values())
+    assert {row.split(".")[0] for row in cost.priced()} <= known
+    assert {name.removeprefix("p.") for name in (*pricing._PRICES, *pricing._WITH_THEIR_STORE)} <= known
+
+
+def test_unknown_operation_is_refused() -> None:
+    with pytest.raises(TileError, match="the cost tables do not know 'frobnicate'"):
+        Machine(SM_80, 4).elementwise("frobnicate", 1, 32)
+
+
+def test_placed_term_of_a_rule_file_is_refused_in_words(tmp_path: Path) -> None:
+    rules = tmp_path / "mine.egg"
+    rules.write_text("""(constructor mine (P) P)
+        (rule ((= v (addf a b r f)) (want v l)) ((union (nat v l) (mine (at v l))) (has v l))
+          :ruleset place :name "mine/place")""")
+    with pytest.raises(TileError, match="the cost tables do not know 'mine'"):
+        tilesat.compile(EXAMPLES / "vecadd_view.mlir", rules=[rules])
+
+
+# --- prices against SASS
+
+ELEMENTS = 8
+"""Elements a thread: what stands around them is counted once."""
+
+PIPES = {
+    "MUFU": "mufu", "FCHK": "mufu", "F2F": "convert", "F2I": "mufu", "I2F": "mufu", "FRND": "convert",
+    "FFMA": "fma_f32", "FADD": "fma_f32", "FMUL": "fma_f32", "FSETP": "fma_f32", "FSEL": "fma_f32", "FMNMX": "fma_f32",
+}  # fmt: skip
+"""The pipe of a SASS instruction; all others are integer instructions. I2F and F2I between integers and floats run at
+16 a cycle as MUFU does (CUDA C++ Best Practices Guide, throughput of native arithmetic instructions)."""
+
+
+@cache
+def sass(body: Body, kind: str) -> Counter[str]:
+    """The instructions of a kernel of 8 elements a thread, up to its first exit: slow paths are called behind it."""
+    w = Writer("priced", x=f"ptr<{kind}>", z=f"ptr<{kind}>", y=f"ptr<{kind}>")
+    w.promise(x=16, z=16, y=16)
+    x, z, y = (w.view(base, [128 * ELEMENTS], [1], [128 * ELEMENTS]) for base in (w.x, w.z, w.y))
+    a, b = w.load(x, 0), w.load(z, 0)
+    w.store(body(w, a + b, b), y, 0)
+    text = disassemble(assemble(tilesat.compile(w.text()).ptx, "sm_80"))
+    found = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", text)
+    return Counter(found[: found.index("EXIT")])
+
+
+def nothing(w: Writer, a: Tile, b: Tile) -> Tile:
+    return a
+
+
+def op(cls: Any, **more: Any) -> Body:
+    return lambda w, a, b: w.op(cls, *(a, b, b)[: len(cls.info.operands)], **more)
+
+
+FLOATS: dict[str, tuple[Body, tuple[str, ...]]] = {
+    "divf": (op(ct.DivF), ()),
+    "divf full": (op(ct.DivF, rounding=ct.Rounding.FULL), ("full",)),
+    "divf approx": (op(ct.DivF, rounding=ct.Rounding.APPROX), ("approx",)),
+    "exp": (op(ct.Exp), ()),
+    "exp2": (op(ct.Exp2), ()),
+    "exp2 ftz": (op(ct.Exp2, flush_to_zero=True), ("ftz",)),
+    "log": (op(ct.Log), ()),
+    "rsqrt": (op(ct.Rsqrt), ()),
+    "sqrt": (op(ct.Sqrt), ()),
+    "maxf": (lambda w, a, b: a.max(b), ()),
+    "fma": (op(ct.Fma), ()),
+    "floor": (op(ct.Floor), ()),
+}
+INTEGERS: dict[str, Body] = {
+    "divi": lambda w, a, b: a.div(b),
+    "remi": lambda w, a, b: a.rem(b),
+    "muli": lambda w, a, b: a * b,
+    "absi": op(ct.AbsI),
+    "mini": lambda w, a, b: a.min(b),
+    "xori": lambda w, a, b: a ^ b,
+}
+TOLERANCE = 0.4
+"""What compilers differ in, and moves that ptxas adds: more than that, or less, is another instruction."""
+
+
+def check(mnemonic: str, body: Body, kind: str, modifiers: tuple[str, ...] = ()) -> None:
+    machine = Machine(SM_80, 4)
+    counted = Counter(sass(body, kind))
+    counted.subtract(sass(nothing, kind))
+    measured = sum(machine.instructions(PIPES.get(name, "int_add"), n / ELEMENTS) for name, n in counted.items())
+    assert machine.elementwise(mnemonic, 1, 32, modifiers).scalar() == pytest.approx(measured, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_price_of_a_float_operation_is_that_of_its_sass(name: str) -> None:
+    body, modifiers = FLOATS[name]
+    check(name.split()[0], body, "f32", modifiers)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_price_of_an_integer_operation_is_that_of_its_sass(name: str) -> None:
+    check(name, INTEGERS[name], "i32")
+
+
+# --- tensor cores against the white papers
+
+PEAKS = {
+    "sm_80": (312e12, 108, 1.41e9, 512),  # A100 white paper, table 1
+    "sm_86": (
+        142e12,
+        84,
+        1.695e9,
+        512,
+    ),  # GA102 white paper, RTX A6000 beside f32: 38.7 TFLOP/s at 128 FMA, f16 4 times
+    "sm_89": (365e12, 142, 2.505e9, 512),  # Ada white paper, RTX 6000: 91.1 TFLOP/s f32 at 128 FMA, f16 4 times
+    "sm_90a": (989.4e12, 132, 1.83e9, 1024),  # H100 white paper, SXM5
+    "sm_100a": (2.25e15, 148, 1.85e9, 2048),  # Blackwell architecture brief, B200
+    "sm_103a": (2.25e15, 148, 1.85e9, 2048),  # taken over for B300
+    "sm_120a": (504e12, 188, 2.617e9, 512),  # RTX Blackwell PRO white paper, 6000: 126 TFLOP/s f32, f16 4 times
+}
+"""Dense f16 operations a second, SMs, clock. A multiply-add counts as two."""
+
+
+def test_every_target_has_a_peak() -> None:
+    assert {name for name, each in ALL_TARGETS.items() if str(each) == name} >= PEAKS.keys()
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_tensor_rate_is_that_of_the_white_paper(name: str) -> None:
+    flops, sms, clock, _ = PEAKS[name]
+    rates = ALL_TARGETS[name].throughput.tensor
+    assert rates["f16"] == pytest.approx(flops / (sms * clock), rel=0.03)
+    assert rates["bf16"] == rates["f16"]
+    assert rates["tf32"] == rates["f16"] / 2
+    assert all(rates[f8] == 2 * rates["f16"] for f8 in ("f8E4M3FN", "f8E5M2") if f8 in rates)
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+def test_a_loop_of_products_takes_the_time_of_the_tensor_cores(name: str) -> None:
+    """An iteration of examples/gemm.mlir: 128 x 128 x 64 multiply-adds of f16."""
+    flops, sms, clock, _ = PEAKS[name]
+    saturated = saturate(encode(load(EXAMPLES / "gemm.mlir")))
+    (cycles,) = Pace(saturated, ALL_TARGETS[name]).cycles.values()
+    assert cycles == pytest.approx(2 * 128 * 128 * 64 / (flops / sms / clock), rel=0.03)
+
+
+# --- waiting for a ring of stages
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+def test_wait_for_a_stage_is_what_a_random_copy_is_late_by(name: str) -> None:
+    """A copy that starts n iterations ahead and takes a random time T, exponentially distributed around the latency of
+    global memory, is late by max(0, T - n c), where c is what an iteration takes: its mean is drawn, not derived.
+    """
+    target = ALL_TARGETS[name]
+    pace = Pace(saturate(encode(load(EXAMPLES / "gemm.mlir"))), target)
+    ((loop, cycles),) = pace.cycles.items()
+    taken = np.random.default_rng(5).exponential(float(target.latency.global_), 400_000)
+    for stages in range(1, 6):
+        late = np.maximum(0, taken - (stages - 1) * cycles).mean()
+        assert pace.wait(loop, stages) == pytest.approx(late, rel=0.05), stages
+    waits = [pace.wait(loop, stages) for stages in range(1, 8)]
+    gains = [a - b for a, b in itertools.pairwise(waits)]
+    assert all(gain > 0 for gain in gains)
+    assert gains == sorted(gains, reverse=True)
+    assert math.isclose(waits[0], target.latency.global_)
