@@ -23,8 +23,8 @@ CONTROL = {
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
-hazards=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only. Whatever is not simulated is
-refused with the PTX line and its text; no modifier is skipped. This page is generated:
+hazards=, max_instructions=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only. What is not
+simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
 ## Instructions
@@ -41,7 +41,8 @@ TAIL = """
 - Lanes at one instruction run as one vector. Where control flow splits them, the smallest instruction number goes
   first.
 - Atomics on one address take their turns in lane order.
-- `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states.
+- `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states; those of
+  `lg2`, `sin`, `cos` and `tanh` are as coarse as it allows, since code may not count on more.
 - Stochastic rounding adds the random bits at the top of the bits left out; where four sources share 16 random bits,
   both sources of a pair use all of them. The PTX ISA does not say how a pair shares its bits.
 - `%clock` and `%globaltimer` move on with each reading and measure nothing; `%smid` is 0.
