@@ -371,6 +371,29 @@ class TiledCopy(Op):
     effect = READ
 
 
+@op("nv_tileas.hold")
+class Hold(Op):
+    """A tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
+
+    source = Operand()
+    atom = Attr(str)
+    result = Result()
+
+    effect = WRITE
+
+
+@op("nv_tileas.write_buffer")
+class WriteBuffer(Op):
+    """Write a tile of registers to stage `stage` (i32) of a ring by `atom`; visible after a barrier."""
+
+    buffer = Operand()
+    stage = Operand()
+    source = Operand()
+    atom = Attr(str)
+
+    effect = WRITE
+
+
 @op("nv_tileas.alloc_tensor")
 class AllocTensor(Op):
     """A ring of buffers from byte `offset` of dynamic shared memory on, `stage_bytes` from one to the next."""

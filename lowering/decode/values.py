@@ -271,6 +271,11 @@ def shared_read(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any
     return b.value(nv_tileas.SharedLoad, operands[0], types=[d.type_at(ty, layout)], atom=atom)
 
 
+def hold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """A tile out of registers into shared memory."""
+    return b.value(nv_tileas.Hold, operands[0], types=[d.type_of(cls)], atom=d.interner.attributes[node.literals[1]])
+
+
 def load_ptr(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A tile through pointers."""
     pointer, mask, other = operands
@@ -354,7 +359,7 @@ VALUES: dict[str, Maker] = {
     "p.make_partition_view": partition, "p.get_index_space_shape": index_space,
     "p.get_tensor_shape": tensor_shape, "p.get_tile_block_id": block_id,
     "p.get_num_tile_blocks": num_blocks, "p.proj": project, "p.load_view": load_view,
-    "p.copy": copy, "p.shared_read": shared_read, "p.load_ptr": load_ptr,
+    "p.copy": copy, "p.shared_read": shared_read, "p.hold": hold, "p.load_ptr": load_ptr,
     "p.mmaf": product, "p.mmai": product, "p.wgmma": product, "p.wgmma_rs": product,
     "p.permute_shared": rename_shared, "p.reshape_shared": rename_shared, "p.reduce": reduce,
     "p.list": cons,

@@ -39,6 +39,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
 from lowering.placement.ahead import ahead
+from lowering.placement.held import held
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -48,6 +49,7 @@ WARPS_OF_GROUP = 4  # PTX ISA, Asynchronous Warpgroup Level Matrix Instructions
 WGMMA_WIDTHS = (256, 128, 64, 32, 16, 8)  # N of atoms that power-of-two tiles are cut into, widest first
 MAX_WIDTHS = 2  # N tried for each grid: a narrower one issues more instructions and reads A more often
 MOST_BYTES = 512  # of a tile's parts that one thread holds: 128 registers, half of what a thread has
+TRANSPOSED_BYTES = 2  # of the elements that wgmma reads from either major; PTX ISA, wgmma.mma_async, imm-trans
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
 
 
@@ -137,6 +139,8 @@ class LayoutOracle:
             "ask_run": self._run,
             "ask_shared": self._shared,
             "ask_write": self._write,
+            "ask_turn": self._turn,
+            "ask_hold": self._hold,
             "ask_boxed": self._boxed,
             "ask_gather_run": self._gather_run,
         }
@@ -465,6 +469,26 @@ class LayoutOracle:
             best = min(found, key=lambda shared: found[shared])
             yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
 
+    def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""
+        ty, vty, id, shared = row
+        view: PartitionViewType = self.interner.types[vty]
+        contiguous = contiguous_dim(view)
+        lies = contiguous is not None and boxes(view.tile, contiguous, self.shared(shared)) is not None
+        if not lies and element_bytes(view.view.element) != TRANSPOSED_BYTES:
+            yield from self._hold((ty, id, shared))
+
+    def _hold(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """The instructions that write a tile from registers to a shared layout."""
+        ty, id, target = row
+        if not self._is_distributed(id) or self.tile(ty).element == I1:
+            return
+        layout, shared = self.layout(id), self.shared(target)
+        matrices = ldmatrix(layout, shared)
+        if matrices is not None and not matrices.free.warp:
+            yield "hold_layout", (*row, self.interner.attributes.id("stmatrix"))
+        yield "hold_layout", (*row, self.interner.attributes.id("st.shared"))
+
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
         """The tile as it lies in global memory, where full vectors serve the layout from there too."""
         ty, vty, id = row
@@ -486,6 +510,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     """
     rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
     rows["r.ahead"] = [(number,) for number in ahead(program)]
+    rows["r.held"] = [(number,) for number in held(program)]
     for id, kind in oracle.interner.types.items():
         if not isinstance(kind, TileType) or kind.size == 1:
             rows["uniform_type"].append((id,))

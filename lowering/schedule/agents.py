@@ -119,9 +119,8 @@ class Agents:
             ring.release_last()
             thread({run.loop: run.site for run in ring.runs}, [self.zero, self.zero])
             thread(producer.sites(ring.pipeline.result), [self.zero, self.zero])
-        one = self.common.value(arith.Constant, types=[I32], value=1)
         for each in (*self.sends, *producer.receives):
-            alternate(each, each.operands.index(self.zero), one)
+            alternate(each, each.operands.index(self.zero), self.one)
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
@@ -180,6 +179,11 @@ class Agents:
     def zero(self) -> Value:
         """What states begin with."""
         return self.common.value(arith.Constant, types=[I32], value=0)
+
+    @cached_property
+    def one(self) -> Value:
+        """What a parity is flipped by."""
+        return self.common.value(arith.Constant, types=[I32], value=1)
 
 
 class Consumer:
@@ -284,7 +288,7 @@ def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.D
     products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
     if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in ops):
         return None
-    if any(isinstance(each, nv_tileas.TiledCopy) and each not in ring for each in ops):
+    if any(isinstance(each, nv_tileas.TiledCopy | nv_tileas.Hold) and each not in ring for each in ops):
         return None
     dot, end, carried = products[0], body.terminator, body.args[1:]
     users = [each for each in ops if each is not end and (dot.c in each.operands or dot.result in each.operands)]

@@ -21,6 +21,7 @@ from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.rings import Ring, align, arrange, slice_of, tile_of
+from lowering.schedule.states import alternate
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
 
@@ -40,6 +41,7 @@ class Rewriter:
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
         self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
+        self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
         self.rings: list[list[Ring]] = []  # those that stand together are used at different times
         self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
 
@@ -68,6 +70,9 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
+    for written, view in rewriter.held:
+        alternate(written, 1, agents.one)
+        view.operands[1] = written.stage
     kept, free = arrange(rewriter.once, rewriter.rings)
     rewriter.free = scratch.place(consumer, target, free, kept)
     if agents.jobs:
@@ -110,6 +115,8 @@ class Scheduler:
                 self.branch(op, b)
             elif isinstance(op, nv_tileas.TiledCopy):
                 self.at_once(op, b)
+            elif isinstance(op, nv_tileas.Hold):
+                self.hold(op, b)
             elif isinstance(op, nv_tileas.StagedStore):
                 self.scratch_used = True
                 b.location = op.location
@@ -149,6 +156,24 @@ class Scheduler:
         self.publish(b)
         made = b.add(nv_tileas.BufferView, buffer, types=[op.result.type], segments=(1, 0))
         rewriter.values[op.result] = made.result
+
+    def hold(self, op: nv_tileas.Hold, b: Builder) -> None:
+        """Write a tile to one of two buffers in turn: who writes one again has passed the other one's barrier, and so
+        has waited for the products that read it.
+        """
+        rewriter, (kind, shared) = self.rewriter, tile_of(op)
+        stages = 2 if self.depth else 1
+        buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
+        b.location = op.location
+        each = align(shared.size_bytes, shared.alignment)
+        made = b.add(nv_tileas.AllocTensor, types=[buffer], offset=0, stage_bytes=each)
+        rewriter.once.append(made)
+        written = b.add(nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(),
+                        atom=op.atom)  # fmt: skip
+        self.publish(b)
+        view = b.add(nv_tileas.BufferView, made.result, self.agents.zero, types=[op.result.type], segments=(1, 1))
+        rewriter.held.append((written, view))
+        rewriter.values[op.result] = view.result
 
     def publish(self, b: Builder) -> None:
         """Make what threads have copied to shared memory visible to all, and to what reads it asynchronously."""

@@ -36,7 +36,7 @@ class Ring:
         return self.stages * self.stage_bytes
 
 
-def tile_of(op: nv_tileas.TiledCopy) -> tuple[TensorType, SharedLayout]:
+def tile_of(op: nv_tileas.TiledCopy | nv_tileas.Hold) -> tuple[TensorType, SharedLayout]:
     """The tile and shared layout that a copy makes."""
     kind = op.result.type
     if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):
@@ -69,7 +69,7 @@ def arrange(once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring
     for buffer in once:
         kept = align(kept, cast(SharedLayout, cast(nv_tileas.BufferType, buffer.result.type).layout).alignment)
         buffer.attributes["offset"] = kept
-        kept += buffer.stage_bytes
+        kept += cast(nv_tileas.BufferType, buffer.result.type).stages * buffer.stage_bytes
     free = kept
     for together in rings:
         start = align(free, PERIOD)

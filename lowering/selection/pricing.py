@@ -354,6 +354,16 @@ class Pricer:
         packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
         return Price(cost + Cost(alu=machine.instructions("int_add", packing)))
 
+    def hold(self, node: Node, site: Site) -> Price | None:
+        """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do."""
+        shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.children[0]][1])
+        atom: str = self.interner.attributes[node.literals[1]]
+        written = None if self.forbidden(atom) else self.written(layout, shared, atom)
+        if written is None or not self.target.has(Feature.WGMMA):
+            return None
+        waits = float(self.target.latency.shared + self.target.latency.barrier)
+        return Price(written + Cost(latency=waits), buffer=(1 + site.looped) * shared.size_bytes)
+
     # --- stores
 
     def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> Price | None:
@@ -463,6 +473,7 @@ _PRICES: dict[str, Pricing] = {
     "p.load_ptr": Pricer.gather,
     "p.copy": Pricer.copy,
     "p.shared_read": Pricer.shared_read,
+    "p.hold": Pricer.hold,
     "p.mmaf": Pricer.product,
     "p.mmai": Pricer.product,
     "p.wgmma": Pricer.product,

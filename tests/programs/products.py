@@ -166,6 +166,8 @@ matmul(
 matmul("matmul-i8-straight", (32, 64, 32), (40, 72, 80), b_order="kn", **integers)
 matmul("matmul-i8-both", (32, 32, 32), (40, 40, 48), a_order="km", b_order="kn", **integers)
 matmul("matmul-i8-wide", (128, 128, 64), (130, 136, 144), **integers)
+matmul("matmul-i8-straight-wide", (64, 128, 64), (72, 136, 144), b_order="kn", **integers)
+matmul("matmul-f8E5M2-straight-wide", (64, 128, 64), (72, 144, 144), "f8E5M2", b_order="kn")
 matmul("matmul-i8-odd-sizes", (64, 64, 32), (70, 67, 45), **integers)
 for kind in ("f8E4M3FN", "f8E5M2"):
     matmul(f"matmul-{kind}", (64, 64, 64), (72, 72, 144), kind)

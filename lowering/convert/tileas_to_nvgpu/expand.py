@@ -306,6 +306,12 @@ class Expander:
         """One stage of a ring."""
         self.values[op.result] = self.stage(op.buffer, op.stage)
 
+    def write_buffer(self, op: nv_tileas.WriteBuffer) -> None:
+        """Registers to shared memory."""
+        tile, source = self.stage(op.buffer, op.stage), self.tile(op.source)
+        store = views.store_matrices if op.atom == "stmatrix" else views.store_shared
+        store(self.emitter, source, tile.pointer, tile.layout)
+
     def async_copy(self, op: nv_tileas.AsyncTiledCopy) -> None:
         """Global to shared memory; where a tile has fewer pieces than there are threads, each is copied once."""
         tile, threads = self.stage(op.buffer, op.stage), cast(Layout, op.threads)
@@ -531,6 +537,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.AllocTensor: Expander.alloc,
     nv_tileas.BufferView: Expander.buffer_view,
     nv_tileas.AsyncTiledCopy: Expander.async_copy,
+    nv_tileas.WriteBuffer: Expander.write_buffer,
     nv_tileas.AsyncCommit: Expander.commit,
     nv_tileas.AsyncWait: Expander.wait,
     nv_tileas.Barrier: Expander.barrier,
