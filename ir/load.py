@@ -9,6 +9,8 @@ from ir.dialects.cuda_tile import Module
 
 MAGIC = b"\x7fTileIR\x00"
 """First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
+LONGEST_NAME = 255
+"""Characters of a file's name that a message repeats (NAME_MAX of Linux)."""
 
 
 def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
@@ -50,9 +52,10 @@ def load_all(data: bytes, name: str) -> list[Module]:
 def _read_file(path: Path) -> list[Module]:
     try:
         data = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise TileError(f"cannot read the file: {reason}", Location(str(path)), "give a file of Tile IR") from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        name = str(path) if len(str(path)) <= LONGEST_NAME else f"{str(path)[:LONGEST_NAME]}..."
+        raise TileError(f"cannot read the file: {reason}", Location(name), "give a file of Tile IR") from error
     return _decode(data, str(path))
 
 

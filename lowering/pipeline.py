@@ -16,6 +16,7 @@ from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
 from ir.types import PointerType, TileType
 from lowering import ptx
+from lowering.atoms.names import check_forbidden
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
@@ -113,6 +114,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     """
     clock = Clock()
     tiers = [target_named(target) for target in targets]
+    check_forbidden(options.forbid)
     check_parameters(entry)
     refuse_unsupported(entry)
     warps = warp_counts(entry)

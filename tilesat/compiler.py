@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from extract.collector import collector_paused
-from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from lowering.pipeline import Options, compile_entry
-from tilesat import cutile
+from tilesat import cutile, given
 from tilesat.kernel import Kernel
 from tilesat.source import Source, find_entry, read, timed
 
 DEFAULT_TARGET = "sm_80"
-
-Number = TypeVar("Number", int, float)
 
 
 def compile(
@@ -42,14 +39,14 @@ def compile(
     Raises TileError, with the place in the source, for anything that cannot be compiled.
     """
     seconds: dict[str, float] = {}
+    target = given.name("target", target, "compile_for takes several")
     if cutile.is_kernel(source):
         with timed(seconds, "export"):
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
-    found = find_entry(read(source, seconds), entry)
-    budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
-    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
+    found = find_entry(read(given.source(source), seconds), entry)
     return compile_module(*found, [target], options, seconds)[0]
 
 
@@ -67,10 +64,10 @@ def compile_for(
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
-    found = find_entry(read(source, seconds), entry)
-    budgets = positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget)
-    options = Options(tuple(str(path) for path in rules), frozenset(without), frozenset(forbid), extractor, *budgets)
-    return compile_module(*found, targets, options, seconds)
+    tiers = given.targets(targets)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
+    found = find_entry(read(given.source(source), seconds), entry)
+    return compile_module(*found, tiers, options, seconds)
 
 
 def compile_module(
@@ -83,10 +80,3 @@ def compile_module(
         Kernel(module, entry, target, each, {**seconds, **each.timings})
         for target, each in zip(targets, compiled, strict=True)
     ]
-
-
-def positive(name: str, budget: Number | None) -> Number | None:
-    """A budget as it was given. Raises TileError where it is not above 0."""
-    if budget is not None and not budget > 0:
-        raise TileError(f"{name}: expected a number above 0, got {budget!r}")
-    return budget

@@ -13,6 +13,7 @@ from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid
+from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
 ROUNDINGS = 4
@@ -51,13 +52,15 @@ def _check(entry: Entry, position: int, wanted: object, given: Argument | int | 
         kind = numpy_type(str(element))
         if isinstance(given, int) or (isinstance(given, float) and isinstance(element, FloatType)):
             try:
-                return kind.type(given)
+                made = kind.type(given)
             except OverflowError:
-                raise _mismatch(entry, position, wanted, given) from None
+                raise _mismatch(entry, position, wanted, shown(given)) from None
+            if kind.kind == "b" and given not in (0, 1):
+                raise _mismatch(entry, position, wanted, shown(given))
+            return made
         if isinstance(given, np.generic) and _holds(given.dtype, kind):
             return given.astype(kind)
-    shown = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else repr(given)
-    raise _mismatch(entry, position, wanted, shown)
+    raise _mismatch(entry, position, wanted, shown(given))
 
 
 def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
@@ -65,7 +68,7 @@ def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     return given == wanted or (wanted.kind == "i" and given.kind == "u" and given.itemsize == wanted.itemsize)
 
 
-def _mismatch(entry: Entry, position: int, wanted: object, given: object) -> TileError:
+def _mismatch(entry: Entry, position: int, wanted: object, given: str) -> TileError:
     return TileError(
         f"parameter {position} of entry '{entry.sym_name}' is {wanted}, the argument is {given}",
         entry.location,
@@ -156,7 +159,7 @@ def _tensor_map(parameter: dict[str, Any], arguments: Sequence[Argument], addres
 def refuse(on: str, entry: Entry) -> NoReturn:
     """Raise the error for a place to run that is not known."""
     raise TileError(
-        f"running on {on!r} is not supported", entry.location, "'sim' runs the PTX, 'ref' the source, 'cuda' a GPU"
+        f"running on {shown(on)} is not supported", entry.location, "'sim' runs the PTX, 'ref' the source, 'cuda' a GPU"
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
+
+from tilesat.shown import shown
 
 Grid = tuple[int, int, int]
 
@@ -12,11 +15,14 @@ MOST: Grid = (2**31 - 1, 65535, 65535)
 
 def as_grid(grid: int | Sequence[int]) -> Grid:
     """One to three positive extents in tile blocks. Raises ValueError otherwise."""
-    extents = (grid,) if isinstance(grid, int) else tuple(int(extent) for extent in grid)
+    try:
+        extents = tuple(index(each) for each in grid) if isinstance(grid, Iterable) else (index(grid),)
+    except TypeError:
+        extents = ()
     if not 1 <= len(extents) <= 3 or min(extents) < 1:
-        raise ValueError(f"grid must be one to three positive extents in tile blocks, not {grid}")
+        raise ValueError(f"grid: expected one to three positive numbers of tile blocks, got {shown(grid)}")
     for axis, extent, most in zip("xyz", extents, MOST, strict=False):
         if extent > most:
-            raise ValueError(f"grid has {extent} tile blocks along {axis}, a launch at most {most}")
+            raise ValueError(f"grid has {shown(extent)} tile blocks along {axis}, a launch at most {most}")
     x, y, z = (*extents, 1, 1)[:3]
     return x, y, z

@@ -45,6 +45,11 @@ class Kernel:
     seconds: dict[str, float]
     """Wall-clock seconds per stage, in the order of the road."""
 
+    def __repr__(self) -> str:
+        """One line; the texts are in `ptx`, `stages` and `report`."""
+        lines = self.ptx.count("\n")
+        return f"<Kernel @{self.entry.sym_name} for {self.target}: {lines} lines of PTX, cost {self.cost:.6g} cycles>"
+
     @property
     def ptx(self) -> str:
         """PTX text, ready for ptxas or the driver."""

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -51,6 +52,14 @@ MAX_BYTES = 1 << 32
 """Arrays above 4 GiB are refused: a slip of the pen in a shape should not exhaust the machine."""
 
 
+LONGEST = 4096
+"""Characters of a SPEC: of the longest path (PATH_MAX of Linux)."""
+
+
+NPY = b"\x93NUMPY"
+"""How a file of one array starts (NumPy, numpy.lib.format)."""
+
+
 class SpecError(Exception):
     """A SPEC that cannot be read; a usage error."""
 
@@ -76,9 +85,23 @@ class Spec:
             return _scalar(self.contents, kind, self.text)
         fill = _CONTENTS[self.contents]
         try:
-            return np.ascontiguousarray(fill(np.random.default_rng(self.seed), self.shape, self.option).astype(kind))
-        except ValueError as error:
+            made = fill(np.random.default_rng(self.seed), self.shape, self.option)
+        except (ValueError, MemoryError) as error:
             raise SpecError(f"{self.text}: {error}") from None
+        return np.ascontiguousarray(_as(made, kind, self.text))
+
+
+def _as(numbers: Array, kind: np.dtype[Any], text: str) -> Array:
+    """The numbers in another type. Raises SpecError where a finite one has no place in it, or any other in integers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = numbers.astype(kind)
+    if kind.kind in "ib":
+        fits = np.isfinite(numbers).all() and (kind.kind == "b" or np.array_equal(found, np.trunc(numbers)))
+    else:
+        fits = not np.any(np.isfinite(numbers) & ~np.isfinite(found.astype(np.float64)))
+    if not fits:
+        raise SpecError(f"{text}: the numbers do not fit in {kind}")
+    return found
 
 
 def numpy_type(name: str) -> np.dtype[Any]:
@@ -91,6 +114,8 @@ def numpy_type(name: str) -> np.dtype[Any]:
 
 def parse(text: str, position: int = 0) -> Spec:
     """Read one SPEC; `position` is the argument's place in the entry. Raises SpecError that says what was expected."""
+    if len(text) > LONGEST:
+        raise SpecError(f"an argument has {len(text)} characters, expected at most {LONGEST}")
     if text.startswith("@"):
         return Spec(text, path=Path(text[1:]))
     match = _FORM.fullmatch(text)
@@ -133,14 +158,22 @@ def _scalar(value: str, kind: np.dtype[Any], text: str) -> Argument:
             number = int(value, 0)
             if kind.kind == "i" and not -(1 << (8 * kind.itemsize - 1)) <= number < 1 << (8 * kind.itemsize):
                 raise SpecError(f"{text}: {value} does not fit in {8 * kind.itemsize} bits")
+            if kind.kind == "b" and number not in (0, 1):
+                raise SpecError(f"{text}: expected 0 or 1, got {value}")
             return np.array([number & ((1 << 64) - 1)], np.uint64).astype(kind)[0]  # wraps: i32=0xffffffff is -1
-        return np.array([float(value)]).astype(kind)[0]
+        return _as(np.array([float(value)]), kind, text)[0]
     except ValueError:
         raise SpecError(f"{text}: {value!r} is no number") from None
 
 
 def _from_file(path: Path) -> Argument:
+    """The array of a file of NumPy's .npy format."""
     try:
+        with path.open("rb") as file:
+            if file.read(len(NPY)) != NPY:
+                raise SpecError(f"@{path}: expected one array in NumPy's .npy format (numpy.save)")
         return np.load(path, allow_pickle=False)  # a pickle would run code from the file
-    except (OSError, ValueError) as error:
+    except (SyntaxError, TokenError) as error:
+        raise SpecError(f"@{path}: the header is damaged: {error.args[0]}") from None
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise SpecError(f"@{path}: {error}") from None

@@ -176,6 +176,14 @@ def wgmma_atom(
     return WGMMA_ATOMS[a, b, n, from_registers]
 
 
+def every_wgmma() -> Iterator[WgmmaAtom]:
+    """All atoms: every type, N and place of A."""
+    signs = [(a, b) for a in (False, True) for b in (False, True)]
+    kinds = [(a, b, c, BOTH_SIGNED) for a, b in _PAIRS for c in (F32, F16)] + [(I8, I8, I32, each) for each in signs]
+    made = (wgmma_atom(a, b, c, n, rs, signed) for a, b, c, signed in kinds for n in _WIDTHS for rs in (False, True))
+    return (atom for atom in made if atom is not None)
+
+
 def wgmma_named(name: str) -> WgmmaAtom | None:
     """The atom of a name such as wgmma.m64n128k16.f16.f16.ss; None where it names another instruction."""
     family, shape, *kinds = name.split(".")

@@ -1,14 +1,18 @@
 """The Python API: what compile takes, what a kernel holds, and how misuse is told."""
 
 import json
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tilesat
+from lowering.atoms.names import MOVES, check_forbidden, every_name
 from tests.tilesat.example_cases import EXAMPLES, softmax, vecadd
 
+ROOT = Path(__file__).resolve().parents[2]
 VECADD = EXAMPLES / "vecadd_view.mlir"
 SOFTMAX = EXAMPLES / "softmax.mlir"
 BYTECODE = Path(__file__).resolve().parents[1] / "data" / "bytecode" / "vecadd_view.13.3.tileirbc"
@@ -102,6 +106,94 @@ def test_bad_source_is_a_located_tile_error(source: str | bytes, message: str) -
     with pytest.raises(tilesat.TileError) as caught:
         tilesat.compile(source)
     assert message in str(caught.value)
+
+
+MISUSED = {
+    "the program: expected a path, text, bytecode or a cuTile kernel, got 3": ((3,), {}),
+    "the program: expected a path, text, bytecode or a cuTile kernel, got None": ((None,), {}),
+    "target: expected a name, got ['sm_80']": ((VECADD, ["sm_80"]), {}),
+    "unknown target 'sm_1'": ((VECADD, "sm_1"), {}),
+    "forbid: expected a list of names, got 'ldmatrix'": ((VECADD,), {"forbid": "ldmatrix"}),
+    "forbid: expected a list of names, one of them is 3": ((VECADD,), {"forbid": [3]}),
+    "forbid: no atom has a name that starts with 'ldmatrx'": ((VECADD,), {"forbid": ["mma", "ldmatrx"]}),
+    "forbid: no atom has a name that starts with 'warp'": ((VECADD,), {"forbid": ["warp"]}),
+    "without: expected a list of names, got 'sink-negf'": ((VECADD,), {"without": "sink-negf"}),
+    "no rule has a name that starts with 'sinking'": ((VECADD,), {"without": ["sinking"]}),
+    "rules: expected a list of names, got 'a.egg'": ((VECADD,), {"rules": "a.egg"}),
+    "rules: expected a list of names, got 5": ((VECADD,), {"rules": 5}),
+    "extractor: expected one of auto, tree, greedy, pruned, ilp, got 'best'": ((VECADD,), {"extractor": "best"}),
+    "the module has no entry 3": ((VECADD,), {"entry": 3}),
+    "extract_budget: expected a number above 0, got 'x'": ((VECADD,), {"extract_budget": "x"}),
+    "saturate_budget: expected a number above 0, got -1": ((VECADD,), {"saturate_budget": -1}),
+    "cannot read the file: embedded null byte": (("a\0b",), {}),
+    "cannot read the file: File name too long": (("x" * 5000,), {}),
+}
+
+
+@pytest.mark.parametrize("message", MISUSED)
+def test_misuse_is_one_message(message: str) -> None:
+    given, options = MISUSED[message]
+    with pytest.raises(tilesat.TileError) as caught:
+        tilesat.compile(*given, **options)
+    assert message in caught.value.message
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ("sm_80", "targets: expected a list of names, got 'sm_80'"),
+        ([], "targets: expected one name or more, got none"),
+        ([80], "targets: expected a list of names, one of them is 80"),
+    ],
+)
+def test_misuse_of_several_targets(targets: Any, message: str) -> None:
+    with pytest.raises(tilesat.TileError) as caught:
+        tilesat.compile_for(VECADD, targets)
+    assert caught.value.message == message
+
+
+def test_atoms_are_forbidden_by_the_names_that_there_are() -> None:
+    """Each move that the tables of cost ask for is declared, and each name of an atom is taken."""
+    sources = [path.read_text() for path in (ROOT / "lowering/selection").glob("*.py")]
+    asked = {name for source in sources for name in re.findall(r'forbidden\("([^"]+)"\)', source)}
+    assert asked <= set(MOVES)
+    assert "st.global" in asked
+    check_forbidden(frozenset(every_name()))
+    for name in ("wgmma.m64n64k16.f16.f16.ss", "wgmma.m64n8k32.s8.u8.rs", "mma.sync.m16n8k16.f16.f16"):
+        assert name in set(every_name())
+
+
+def test_bytes_of_any_kind_and_any_path_are_sources() -> None:
+    text = VECADD.read_bytes()
+    kernels = [tilesat.compile(source) for source in (bytearray(text), memoryview(text), PurePosixPath(VECADD))]
+    assert len({kernel.ptx for kernel in kernels}) == 1
+
+
+@pytest.mark.parametrize(
+    ("position", "argument", "message"),
+    [
+        (0, list(range(4000)), "parameter 0 of entry 'vecadd_view' is tile<ptr<f32>>, the argument is a list of 4000 "),
+        (3, 10**5000, "parameter 3 of entry 'vecadd_view' is tile<i32>, the argument is an integer of 16610 bits"),
+        (3, np.zeros((50, 50)), "parameter 3 of entry 'vecadd_view' is tile<i32>, the argument is float64[50, 50]"),
+        (3, "x" * 4000, "the argument is 'xxxx"),
+    ],
+    ids=["list", "number", "array", "string"],
+)  # fmt: skip
+def test_a_wrong_argument_is_not_repeated_whole(position: int, argument: Any, message: str) -> None:
+    case = vecadd("vecadd_view", 10)
+    arguments = case.fresh()
+    arguments[position] = argument
+    with pytest.raises(tilesat.TileError) as caught:
+        tilesat.compile(VECADD).run(case.grid, *arguments)
+    assert message in caught.value.message
+    assert len(caught.value.message) < 200
+
+
+def test_a_kernel_is_shown_in_one_line() -> None:
+    kernel = tilesat.compile(VECADD)
+    lines = len(kernel.ptx.splitlines())
+    assert repr(kernel) == f"<Kernel @vecadd_view for sm_80: {lines} lines of PTX, cost {kernel.cost:.6g} cycles>"
 
 
 def test_unknown_place_to_run_is_refused() -> None:

@@ -75,9 +75,11 @@ def test_wrong_number_of_arguments_lists_what_is_wanted() -> None:
 def test_grid_has_one_to_three_positive_extents() -> None:
     assert as_grid(5) == (5, 1, 1)
     assert as_grid((2, 3)) == (2, 3, 1)
-    for bad in (0, (1, 2, 3, 4), (), (2, -1)):
-        with pytest.raises(ValueError, match="grid"):
+    assert as_grid(np.int64(3)) == (3, 1, 1)
+    for bad in (0, (1, 2, 3, 4), (), (2, -1), "12", None, (1.5,), [2] * 4000, 10**5000):
+        with pytest.raises(ValueError, match="grid") as caught:
             as_grid(bad)
+        assert len(str(caught.value)) < 120
     assert as_grid((2**31 - 1, 65535, 65535))[0] == 2**31 - 1
     with pytest.raises(ValueError, match="65536 tile blocks along y, a launch at most 65535"):
         as_grid((1, 65536))

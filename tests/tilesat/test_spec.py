@@ -1,12 +1,16 @@
 """SPECs make the data they say, and say what is wrong with those they cannot read."""
 
+import io
+import random
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tilesat.spec import SpecError, parse
+from tilesat.spec import NPY, SpecError, parse
 
 
 def test_normal_array_has_type_shape_and_spread() -> None:
@@ -63,8 +67,46 @@ def test_file(tmp_path: Path) -> None:
         ("f32[4]=full", "full needs a number, as in full:2.5"),
         ("f32[4]=zeros:1", "zeros takes nothing behind a colon"),
         ("@no/such.npy", "No such file"),
+        ("@/dev/null", "expected one array in NumPy's .npy format"),
+        ("i1=5", "i1=5: expected 0 or 1, got 5"),
+        ("f16=1e9", "f16=1e9: the numbers do not fit in float16"),
+        ("i32[4]=full:nan", "the numbers do not fit in int32"),
+        ("i8[4]=full:300", "the numbers do not fit in int8"),
+        (f"i32={'9' * 5000}", "an argument has 5004 characters, expected at most 4096"),
+        (f"f32[{'9' * 4000}]=zeros", "more than 4 GiB"),
     ],
 )
 def test_bad_spec_says_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         parse(text).make()
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    """One to three bytes of a file set, left out or put in, or its end cut off."""
+    made = bytearray(data)
+    for _ in range(chance.randint(1, 3)):
+        at, kind = chance.randrange(6, len(made)), chance.random()
+        if kind < 0.5:
+            made[at] = chance.randrange(256)
+        elif kind < 0.7:
+            del made[at : at + chance.randint(1, 9)]
+        elif kind < 0.9:
+            made[at:at] = bytes(chance.choices(b"({[,0'9x-\\", k=3))
+        else:
+            del made[max(at, 20) :]
+    return bytes(made)
+
+
+def test_damaged_files_are_one_message(tmp_path: Path) -> None:
+    whole, archive, path = io.BytesIO(), io.BytesIO(), tmp_path / "a.npy"
+    np.save(whole, np.ones((3, 4), np.float32))
+    np.savez(archive, a=np.ones(3))
+    chance = random.Random(3)
+    for data in (b"", b"\n", NPY, whole.getvalue()[:9], archive.getvalue()):
+        path.write_bytes(data)
+        with pytest.raises(SpecError, match=rf"^@{path}: [^\n]*$"):
+            parse(f"@{path}").make()
+    for _ in range(500):
+        path.write_bytes(damaged(whole.getvalue(), chance))
+        with suppress(SpecError), warnings.catch_warnings(action="ignore"):
+            parse(f"@{path}").make()

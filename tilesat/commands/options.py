@@ -6,14 +6,16 @@ import argparse
 import sys
 
 from lowering.pipeline import Options
+from tilesat.given import options
 from tilesat.kernel import Kernel
 
 
 def pipeline_options(arguments: argparse.Namespace) -> Options:
     """Options as `lowering.pipeline` takes them."""
-    rules = tuple(str(path) for path in arguments.rules)
-    budgets = arguments.extract_budget, arguments.saturate_budget
-    return Options(rules, frozenset(arguments.without), frozenset(arguments.forbid), arguments.extractor, *budgets)
+    return options(
+        arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
+        arguments.saturate_budget,
+    )  # fmt: skip
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:

@@ -1,0 +1,31 @@
+"""The names of atoms, by which a caller may forbid them: matrix instructions, and the ways that data moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ir.core import TileError
+from lowering.atoms.mma import MMA_ATOMS
+from lowering.atoms.wgmma import every_wgmma
+
+MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
+"""Ways that data moves; `tma` alone is tensor copies in both directions."""
+
+
+def every_name() -> Iterator[str]:
+    """The names of all atoms."""
+    yield from MOVES
+    yield from (atom.name for atom in (*MMA_ATOMS, *every_wgmma()))
+
+
+def check_forbidden(prefixes: Iterable[str]) -> None:
+    """Raises TileError for a prefix of no atom's name: it is misspelt, and would forbid nothing."""
+    known = list(every_name()) if prefixes else []
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in known):
+            from difflib import get_close_matches  # for errors only
+
+            close = get_close_matches(prefix, ["mma.sync", "wgmma", *known])
+            families = f"names start with mma.sync, wgmma, fma, mad or are one of {', '.join(MOVES)}"
+            hint = f"did you mean {' or '.join(close)}?" if close else families
+            raise TileError(f"forbid: no atom has a name that starts with {prefix!r}", hint=hint)

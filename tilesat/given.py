@@ -1,0 +1,73 @@
+"""What a caller of the Python API gives, checked: one message says what was expected and what was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from extract.methods import METHODS
+from ir.core import TileError
+from lowering.pipeline import Options
+from tilesat.shown import shown
+
+Number = TypeVar("Number", int, float)
+
+
+def source(given: object) -> str | bytes | Path:
+    """A path, text or bytecode. Raises TileError for anything else."""
+    if isinstance(given, str | bytes):
+        return given
+    if isinstance(given, bytearray | memoryview):
+        return bytes(cast("bytearray", given))
+    if isinstance(given, os.PathLike):
+        return Path(os.fspath(cast("os.PathLike[str]", given)))
+    raise TileError(f"the program: expected a path, text, bytecode or a cuTile kernel, got {shown(given)}")
+
+
+def name(what: str, given: object, hint: str = "") -> str:
+    """One name. Raises TileError for anything else."""
+    if not isinstance(given, str):
+        raise TileError(f"{what}: expected a name, got {shown(given)}", hint=hint)
+    return given
+
+
+def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
+    """A list of names, or of paths. Raises TileError for anything else, a string too: its letters are no names."""
+    kinds = (str, os.PathLike) if paths else (str,)
+    if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
+        hint = f"write [{shown(cast('object', given))}]" if isinstance(given, kinds) else ""
+        raise TileError(f"{what}: expected a list of names, got {shown(cast('object', given))}", hint=hint)
+    found = tuple(cast("Iterable[object]", given))
+    for each in found:
+        if not isinstance(each, kinds):
+            raise TileError(f"{what}: expected a list of names, one of them is {shown(each)}")
+    return tuple(map(str, found))
+
+
+def targets(given: object) -> tuple[str, ...]:
+    """One or more names of targets."""
+    found = names("targets", given)
+    if not found:
+        raise TileError("targets: expected one name or more, got none")
+    return found
+
+
+def options(
+    rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None
+) -> Options:
+    """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
+    if extractor not in METHODS:
+        raise TileError(f"extractor: expected one of {', '.join(METHODS)}, got {shown(extractor)}")
+    return Options(
+        names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
+        extractor, positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget),
+    )  # fmt: skip
+
+
+def positive(what: str, budget: Number | None) -> Number | None:
+    """A budget as it was given. Raises TileError where it is not a number above 0."""
+    if budget is not None and (not isinstance(cast("object", budget), int | float) or not budget > 0):
+        raise TileError(f"{what}: expected a number above 0, got {shown(budget)}")
+    return budget
