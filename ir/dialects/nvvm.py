@@ -243,4 +243,6 @@ class Rsqrt(FloatUnary):
 
 @op("nvvm.rcp")
 class Rcp(FloatUnary):
-    """rcp."""
+    """1 / x: rcp.approx, or the number that IEEE's division rounds to."""
+
+    rounding = Attr(str, "approx")

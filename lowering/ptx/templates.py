@@ -357,7 +357,7 @@ def square_root(s: Selector, op: Op) -> None:
 
 APPROXIMATE: dict[type[Op], str] = {
     nvvm.Ex2: "ex2", nvvm.Lg2: "lg2", nvvm.Sin: "sin", nvvm.Cos: "cos",
-    nvvm.Tanh: "tanh", nvvm.Rsqrt: "rsqrt", nvvm.Rcp: "rcp",
+    nvvm.Tanh: "tanh", nvvm.Rsqrt: "rsqrt",
 }  # fmt: skip
 
 
@@ -365,6 +365,13 @@ APPROXIMATE: dict[type[Op], str] = {
 def approximate(s: Selector, op: Op) -> None:
     """The special function unit."""
     simple(s, op, f"{APPROXIMATE[type(op)]}.approx{flags(op)}.{suffix(op.results[0].type)}")
+
+
+@template(nvvm.Rcp)
+def reciprocal(s: Selector, op: nvvm.Rcp) -> None:
+    """rcp.approx or rcp with a rounding."""
+    ftz = ".ftz" if op.ftz else ""
+    simple(s, op, f"rcp.{op.rounding}{ftz}.{suffix(op.results[0].type)}")
 
 
 # Register pairs
