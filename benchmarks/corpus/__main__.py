@@ -96,8 +96,13 @@ def _export(arguments: argparse.Namespace, folder: Path, target: str, suite: Pat
     what = ["--calls"] if suite is None else ["--suite", str(suite.resolve())]
     command = [arguments.python, "-m", "benchmarks.corpus.export", str(folder), "--target", target, *what]
     command += ["--variants", str(arguments.variants)]
-    with (arguments.work / "export.log").open("a") if arguments.work.is_dir() else open(os.devnull, "a") as log:
-        subprocess.run(command, cwd=ROOT, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    environment = dict(os.environ)
+    program = tileiras.find()
+    if program is not None:  # tests of cuTile ask which bytecode it reads
+        environment["PATH"] += f"{os.pathsep}{program.parent}"
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    with (arguments.work / "export.log").open("a") as log:
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

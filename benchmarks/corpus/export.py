@@ -28,8 +28,8 @@ from benchmarks.corpus.capture import Launch, fake_device
 
 BYTECODE_VERSION = "13.4"
 """The newest that cuda-tile 1.7.0 writes and that tileiras 13.5 lists."""
-SECONDS = 120
-"""A script or test that runs longer is left; what it launched until then counts."""
+SECONDS = 20
+"""Of CPU time. A script or test that runs longer is left; what it launched until then counts."""
 
 IDLE_RUNS = 4
 """Runs of a parametrised test without a new kernel after which its others are left."""
@@ -111,12 +111,12 @@ class Sampled:
         return True if self.idle[item.nodeid.partition("[")[0]] >= IDLE_RUNS else None
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        signal.signal(signal.SIGALRM, _late)
-        signal.alarm(SECONDS)
+        signal.signal(signal.SIGVTALRM, _late)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         item.known = len(self.collected.rows)
 
     def pytest_runtest_teardown(self, item: Any) -> None:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         self.idle[item.nodeid.partition("[")[0]] += len(self.collected.rows) == item.known
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -126,9 +126,10 @@ class Sampled:
 
 
 def run_calls(problems: list[str]) -> None:
-    from benchmarks.corpus.calls import CALLS
+    from benchmarks.corpus.operators import OPERATORS
+    from benchmarks.corpus.suites import SUITES
 
-    for call in CALLS:
+    for call in [*OPERATORS, *SUITES]:
         with _limited(call.operator, problems):
             call.run()
 
@@ -137,8 +138,8 @@ def run_calls(problems: list[str]) -> None:
 def _limited(what: object, problems: list[str]) -> Iterator[None]:
     """Run a part; what it raises is a line of the report."""
 
-    signal.signal(signal.SIGALRM, _late)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGVTALRM, _late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         yield
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code ends as it likes; the report says how
@@ -147,11 +148,11 @@ def _limited(what: object, problems: list[str]) -> Iterator[None]:
             first = (str(error).splitlines() or [""])[0]
             problems.append(f"{what}: {type(error).__name__}: {first} ({Path(place.filename).name}:{place.lineno})")
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def _late(*_: object) -> None:
-    raise TimeoutError(f"longer than {SECONDS} s")
+    raise TimeoutError(f"longer than {SECONDS} s of CPU time")
 
 
 def main() -> None:
