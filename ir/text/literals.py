@@ -32,7 +32,16 @@ _HEX = re.compile(r"0x[0-9A-Fa-f]+")
 
 
 def parse_scalar(tokens: Tokens, element: Scalar) -> Any:
-    """One number of type `element` as a bool, int or float; a hexadecimal literal of a float type is its bits."""
+    """One number of type `element` as a bool, int or float."""
+    found = parse_element(tokens, element)
+    return float(found) if isinstance(element, FloatType) else found
+
+
+def parse_element(tokens: Tokens, element: Scalar) -> Any:
+    """One number of type `element` as a bool, an int or a float of its dtype; a hexadecimal float literal is its bits.
+
+    A Python float would not do: a NaN that signals is quieted where it changes its width.
+    """
     token = tokens.current
     if isinstance(element, IntType):
         return _parse_integer(tokens, element)
@@ -41,13 +50,13 @@ def parse_scalar(tokens: Tokens, element: Scalar) -> Any:
         if bits >> element.width:
             tokens.fail(f"{token} has more than the {element.width} bits of {element}")
         tokens.at += 1
-        return float(_from_bits(bits, element))
+        return _from_bits(bits, element)
     if not _FLOAT.fullmatch(token):
         tokens.fail(f"expected a number of type {element}, found {tokens.describe()}")
     if "." not in token:
         tokens.fail(f"expected a float literal for {element}, found '{token}'", f"write {token}.0")
     tokens.at += 1
-    return float(convert_float(np.asarray(float(token)), element, Rounding.NEAREST_EVEN))
+    return convert_float(np.asarray(float(token)), element, Rounding.NEAREST_EVEN)[()]
 
 
 def _parse_integer(tokens: Tokens, element: IntType) -> int | bool:
@@ -74,7 +83,7 @@ def _from_bits(bits: int, element: FloatType) -> Any:
 
 
 def _to_bits(value: Any, element: FloatType) -> int:
-    bits = int(to_bits(np.array([value]).astype(dtype_of(element)), element)[0])
+    bits = int(to_bits(np.array([value], dtype_of(element)), element)[0])
     return bits >> TF32_DROPPED_BITS if element == TF32 else bits
 
 
@@ -85,10 +94,10 @@ def parse_elements(tokens: Tokens, element: Scalar) -> tuple[Array, tuple[int, .
     if token.startswith('"'):
         return _parse_raw(tokens, element), None
     if token != "[":
-        return np.array([parse_scalar(tokens, element)]).astype(dtype), None
+        return np.array([parse_element(tokens, element)], dtype), None
     flat: list[Any] = []
     shape = _parse_list(tokens, element, flat)
-    return np.array(flat).astype(dtype).reshape(shape), shape
+    return np.array(flat, dtype).reshape(shape), shape
 
 
 def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0) -> tuple[int, ...]:
@@ -106,7 +115,7 @@ def _parse_list(tokens: Tokens, element: Scalar, flat: list[Any], depth: int = 0
         if tokens.current == "[":
             found = _parse_list(tokens, element, flat, depth + 1)
         else:
-            flat.append(parse_scalar(tokens, element))
+            flat.append(parse_element(tokens, element))
             found = ()
         if inner is not None and found != inner:
             tokens.fail(f"the rows of a literal differ: {found} after {inner}", index=at)
@@ -150,7 +159,8 @@ def parse_dense(tokens: Tokens, element: Scalar) -> tuple[DenseElements, tuple[i
 def scalar_text(value: Any, element: Scalar) -> str:
     """A number as MLIR prints it."""
     if isinstance(element, FloatType):
-        return float_text(float(value), element)
+        number = float(value)
+        return float_text(number, element) if math.isfinite(number) else f"0x{_to_bits(value, element):X}"
     if element == I1:
         return "true" if value else "false"
     return str(int(value))
@@ -222,7 +232,7 @@ def dense_text(value: DenseElements, tile: TileType) -> str:
     if not isinstance(element, IntType | FloatType):
         raise TypeError(f"{tile} has no literals")
     flat = value.array.reshape(-1)
-    if value.splat or ((flat == flat[0]).all() and len({x.tobytes() for x in flat}) == 1):
+    if value.splat:
         return scalar_text(flat[0], element)
     if flat.size > HEX_ABOVE:
         return f'"0x{_raw_data(flat, element).hex().upper()}"'

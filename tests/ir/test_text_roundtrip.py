@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ir.bytecode import read_bytecode, write_bytecode
 from ir.core import Block, Builder, Region, verify
 from ir.dialects import cuda_tile as ct
 from ir.text import parse, print_generic, print_text
@@ -285,3 +286,31 @@ def nested(builder, a, pools, draw, depth, kind, n):
         Builder(inner).add(ct.Yield, found[element][-1])
         branches.append(Region([inner]))
     return builder.add(ct.If, cond, types=[a.type], regions=branches).outs[0]
+
+
+NANS = {
+    "f16": (0x7C01, 0xFD55, 0x7E00), "bf16": (0x7F81, 0xFF81), "f32": (0x7F800001, 0xFFBFFFFF, 0x7FC00000),
+    "f64": (0x7FF0000000000001, 0xFFF4000000000000), "tf32": (0x3FC01, 0x7FC01), "f8E5M2": (0x7D, 0xFD, 0x7E),
+    "f8E4M3FN": (0x7F, 0xFF), "f8E8M0FNU": (0xFF,), "fnv8E5M3FNU": (0xFF,),
+}  # fmt: skip
+"""NaNs that signal (their first bit of mantissa is 0) and others."""
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(kind, bits) for kind, every in NANS.items() for bits in every])
+@pytest.mark.parametrize("literal", ["{}", "[{}, 1.0]", "[1.0, {}]"])
+def test_the_bits_of_a_nan_survive_every_form(kind, bits, literal):
+    """Where a NaN that signals becomes a Python float on the way, it is quieted: 0x7F800001 to 0x7FC00001."""
+    text = literal.format(f"0x{bits:X}").replace("1.0", "1.000000e+00")
+    module = parse(f"entry @k() {{ %x = constant <{kind}: {text}> : tile<2x{kind}> }}")
+    verify(module)
+    printed = print_text(module)
+    assert f"<{kind}: {text}>" in printed
+    for again in (parse(printed), parse(print_generic(module)), read_bytecode(write_bytecode(module))):
+        assert print_text(again) == printed
+
+
+def test_the_bits_of_a_nan_survive_in_a_global():
+    text = "global  @g <f32: [0x7F800001, 1.000000e+00]> : tile<2xf32>\n"
+    assert print_text(parse(text)) == text
+    assert print_text(parse(print_generic(parse(text)))) == text
+    assert print_text(read_bytecode(write_bytecode(parse(text)))) == text
