@@ -23,6 +23,7 @@ from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.symbols import symbol
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.target import WARP
@@ -232,7 +233,8 @@ def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str,
         else:
             params.append({"kind": "scalar", "arg": number, "dtype": str(element)})
     return {
-        "entry": entry.sym_name,
+        "entry": symbol(entry.sym_name),
+        "name": entry.sym_name,
         "target": threads.target,
         "block": list(threads.block),
         "cluster": [1, 1, 1],

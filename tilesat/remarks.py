@@ -84,7 +84,7 @@ class Wanted:
 
 def remarks(kernel: Kernel, cubin: Cubin) -> Iterator[Remark]:
     """What is known of one kernel: resources, spills, copies, tensor-core instructions or that there are none."""
-    entry, usage = kernel.entry, cubin.entries.get(kernel.entry.sym_name)
+    entry, usage = kernel.entry, cubin.entries.get(kernel.manifest["entry"])
     name, place = entry.sym_name, entry.location
     if usage is not None:
         shared = usage.smem + int(kernel.manifest.get("dynamic_smem", 0))

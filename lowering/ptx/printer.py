@@ -8,12 +8,14 @@ from math import prod
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
+from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
 from lowering.ptx.calls import EXTERNS
 from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
 from lowering.ptx.templates import TEMPLATES, move_type
+from lowering.symbols import symbol
 from lowering.targets import target
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
@@ -56,11 +58,12 @@ class Printer:
         func = self.func
         major, minor = target(func.target).ptx_version
         shared = [f".extern .shared .align {SHARED_ALIGNMENT} .b8 dynamic_smem[];"] if func.dynamic_smem else []
-        params = [f"    {parameter(a.type, f'{func.sym_name}_param_{a.index}')}" for a in self.blocks[0].source.args]
+        name = symbol(func.sym_name)
+        params = [f"    {parameter(a.type, f'{name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
             f".version {major}.{minor}", f".target {func.target}", ".address_size 64", "", *shared,
             *[declaration(array) for array in func.arrays], *self._externs(),
-            f".visible .entry {func.sym_name}(", ",\n".join(params), ")",
+            f".visible .entry {name}(", ",\n".join(params), ")",
             f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",
         ]  # fmt: skip
 
@@ -104,7 +107,7 @@ class Printer:
                 self._settle(each)
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
             if self.comments and each.origin is not None:
-                lines[-1] += f"  // {each.origin.name} {each.origin.location}"
+                lines[-1] += f"  // {each.origin.name} {escape(str(each.origin.location))[1:-1]}"
         if not block.edges:
             lines.append("    ret;")
         elif len(block.edges) == 1:

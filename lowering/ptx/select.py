@@ -14,6 +14,7 @@ from ir.dialects import llvm
 from ir.dialects.nvvm_hopper import WgmmaWaitGroup
 from ir.types import I1, I8, TENSOR_MAP
 from lowering.ptx.machine import Copy, Edge, Instruction, MachineBlock, immediate, register_bits, takes_immediate
+from lowering.symbols import symbol
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
 DISPLACEMENT = range(-(1 << 31), 1 << 31)  # PTX ISA, operands: [reg+imm] has a 32-bit signed offset
@@ -169,7 +170,7 @@ class Selector:
     def _parameters(self, entry: Block) -> None:
         for arg in reversed(entry.args):
             if arg in self.needed:
-                self.parameter(arg, arg.type, f"{self.func.sym_name}_param_{arg.index}")
+                self.parameter(arg, arg.type, f"{symbol(self.func.sym_name)}_param_{arg.index}")
 
     def parameter(self, arg: Value, kind: Type, name: str) -> None:
         """Load one parameter; a pointer becomes a global address, a byte of truth a predicate."""

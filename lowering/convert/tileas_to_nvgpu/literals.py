@@ -13,6 +13,7 @@ from lowering.convert.tileas_to_nvgpu.views import Vectors, load
 from lowering.layouts.access import MAX_BYTES, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
+from lowering.symbols import symbol
 
 
 def array_bytes(value: DenseElements, size: int, element: Type, location: Location) -> bytes:
@@ -26,7 +27,7 @@ def get_global(emitter: Emitter, op: nv_tileas.GetGlobal) -> Value:
     """The base of a global of the source."""
     data = array_bytes(op.value, op.type.size, op.type.element, op.location)
     alignment = max(op.alignment, element_bytes(op.type.element))
-    return address(emitter, gpu.GlobalArray(op.symbol, alignment, data))
+    return address(emitter, gpu.GlobalArray(symbol(op.symbol), alignment, data))
 
 
 def address(emitter: Emitter, array: gpu.GlobalArray) -> Value:

@@ -1,0 +1,26 @@
+"""Names of the source as PTX identifiers.
+
+A name that PTX takes is kept. Any other becomes `tile$` and its UTF-8 bytes, of which letters, digits and underscores
+stand for themselves and all else for `$` and two hexadecimal digits: no two names become one, and nothing of a name is
+read as anything but a name. Source: PTX ISA, identifiers; ptxas 13.5 refuses `_` and WARP_SZ beside what is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+MANGLED = "tile$"
+"""What mangled names start with; a name of the source that starts so is mangled too."""
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
+_OURS = re.compile(r"(?:tile|literal|text)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|WARP_SZ")
+"""Names that this compiler gives, and the predefined constant (PTX ISA, WARP_SZ)."""
+
+_ITSELF = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+
+
+def symbol(name: str) -> str:
+    """The PTX identifier for a name."""
+    if _PLAIN.fullmatch(name) and not _OURS.fullmatch(name):
+        return name
+    data = name.encode(errors="surrogatepass")
+    return MANGLED + "".join(chr(b) if b in _ITSELF else f"${b:02X}" for b in data)
