@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lowering.symbols import symbol
+
 if TYPE_CHECKING:
     from ir.core import Location
     from runtime.ptxas import Cubin
@@ -84,7 +86,7 @@ class Wanted:
 
 def remarks(kernel: Kernel, cubin: Cubin) -> Iterator[Remark]:
     """What is known of one kernel: resources, spills, copies, tensor-core instructions or that there are none."""
-    entry, usage = kernel.entry, cubin.entries.get(kernel.manifest["entry"])
+    entry, usage = kernel.entry, cubin.entries.get(symbol(kernel.entry.sym_name))
     name, place = entry.sym_name, entry.location
     if usage is not None:
         shared = usage.smem + int(kernel.manifest.get("dynamic_smem", 0))

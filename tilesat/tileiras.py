@@ -246,6 +246,18 @@ def _failed(error: TileError, code: int) -> int:
     return code
 
 
+def joined(texts: list[str]) -> str:
+    """Kernels of one module in one PTX file: its header once, and each array of the module once."""
+    seen: set[str] = set()
+    lines: list[str] = []
+    for number, text in enumerate(texts):
+        for line in (_PTX_HEADER.sub("", text) if number else text).splitlines(keepends=True):
+            if not line.startswith((".global ", ".extern ")) or line not in seen:
+                lines.append(line)
+                seen.add(line)
+    return "".join(lines)
+
+
 def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     """Every entry in one cubin; parameters are the entry's own, so no tensor maps are made."""
     from lowering.pipeline import Options
@@ -258,7 +270,7 @@ def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     kernels = [compile_module(module, entry, [target], options, {})[0] for entry in module.entries]
     texts = [kernel.ptx for kernel in kernels]
     header = _EMPTY.format(*ALL_TARGETS[target].ptx_version, target)
-    ptx = texts[0] + "".join(_PTX_HEADER.sub("", text) for text in texts[1:]) if texts else header
+    ptx = joined(texts) if texts else header
     flags = [f"-O{0 if arguments.debug else arguments.level}", *(["-lineinfo"] if arguments.lineinfo else [])]
     return kernels, assemble(ptx, target, flags)
 

@@ -16,7 +16,8 @@ from runtime.ptxas import assemble
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 KEPT = ("gemm", "_kernel", "_Z4gemmPfS_", "add", "ld", "reg", "entry", "bra", "a$b", "__", "main", "tid", "K9")
 MANGLED = {
-    "my-kernel": "tile$my$2Dkernel", "a b": "tile$a$20b", "": "tile$", "_": "tile$_", "9": "tile$9", "%r0": "tile$$25r0",
+    "my-kernel": "tile$my$2Dkernel", "a b": "tile$a$20b", "": "tile$", "_": "tile$_", "9": "tile$9",
+    "%r0": "tile$$25r0",
     "WARP_SZ": "tile$WARP_SZ", "$L0": "tile$$24L0", "tile$": "tile$tile$24", "literal$0": "tile$literal$240",
     "dynamic_smem": "tile$dynamic_smem", "k_param_0": "tile$k_param_0", "é": "tile$$C3$A9", "a\n": "tile$a$0A",
     "__assertfail": "tile$__assertfail",

@@ -55,6 +55,31 @@ def test_a_cubin_comes_out(gpu, target):
     assembled(main([str(SOFTMAX), *options]), target)
 
 
+SHARING = """
+global @table <f32: [1.0, 2.0]> : tile<2xf32>
+entry @ENTRY(%p: tile<ptr<f32>>) {
+  %g = get_global @table : tile<ptr<f32>>
+  %t0 = make_token : token
+  %x, %t1 = load_ptr_tko weak %g token=%t0 : tile<ptr<f32>> -> tile<f32>, token
+  %c = constant <f32: [3.0, 5.0]> : tile<2xf32>
+  %s = reduce %c dim=0 identities=[0.0 : f32] : tile<2xf32> -> tile<f32> (%a: tile<f32>, %b: tile<f32>) {
+    %d = addf %a, %b : tile<f32>
+    yield %d : tile<f32>
+  }
+  %y = addf %x, %s : tile<f32>
+  %t2 = store_ptr_tko weak %p, %y token=%t1 : tile<ptr<f32>>, tile<f32> -> token
+}
+"""
+
+
+def test_kernels_of_one_module_share_its_arrays(tmp_path, target):
+    first, entry = SHARING.split("entry")
+    path = tmp_path / "two.tileirbc"
+    kernels = [f"entry{entry.replace('ENTRY', name)}" for name in ("one", "two")]
+    path.write_bytes(bytecode_of(parse(first + "".join(kernels))))
+    assembled(main([str(path), "-o", str(target), "--gpu-name", "sm_80"]), target)
+
+
 def test_the_version_probe_of_cutile(tmp_path, target):
     """An empty module of each version that is read is compiled, one of a later version is not."""
     for version in BytecodeVersion:

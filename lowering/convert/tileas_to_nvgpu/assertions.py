@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Op, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu
 from lowering.convert.tileas_to_nvgpu.agents import branch
-from lowering.convert.tileas_to_nvgpu.literals import address
+from lowering.convert.tileas_to_nvgpu.literals import address, name_of
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -31,7 +31,7 @@ def text(emitter: Emitter, value: str) -> Value:
     """The address of a text that ends in a zero byte."""
     data = value.encode() + bytes(1)
     known = {array.data: array for array in emitter.arrays.values()}
-    return address(emitter, known.get(data) or gpu.GlobalArray(f"text${len(emitter.arrays)}", 1, data))
+    return address(emitter, known.get(data) or gpu.GlobalArray(name_of("text", data), 1, data))
 
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {nv_tileas.Assert: check}

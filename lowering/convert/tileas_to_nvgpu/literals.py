@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 
 from ir.core import Location, Type, UnsupportedError, Value
@@ -36,6 +38,11 @@ def address(emitter: Emitter, array: gpu.GlobalArray) -> Value:
     return emitter.prelude.value(gpu.GetGlobal, types=[GLOBAL_PTR], symbol=array.name)
 
 
+def name_of(what: str, data: bytes) -> str:
+    """A name for an array of our own that follows from its bytes: kernels of one PTX file may declare the same."""
+    return f"{what}${sha256(data).hexdigest()[:16]}"
+
+
 class Literal(Vectors):
     """A tile of constants read from an array of the module, as wide as the layout allows."""
 
@@ -46,7 +53,7 @@ class Literal(Vectors):
         super().__init__(emitter, layout, element, self.plan)
         data = array_bytes(value, size, element, location)
         known = {array.data: array for array in emitter.arrays.values()}
-        array = known.get(data) or gpu.GlobalArray(f"literal${len(emitter.arrays)}", MAX_BYTES, data)
+        array = known.get(data) or gpu.GlobalArray(name_of("literal", data), MAX_BYTES, data)
         self.base = address(emitter, array)
 
     def access(self, number: int) -> Value:
