@@ -239,6 +239,22 @@ class _Encoder:
         """
         return self.certain and not self.asserted
 
+    def runs(self, loop: ct.For) -> bool:
+        """Is its first iteration certain? Known of a constant lower bound, and an upper one that is a constant or is
+        promised to be greater.
+        """
+        start, end = loop.lower_bound.owner, loop.upper_bound.owner
+        least: int | None = None
+        if isinstance(end, ct.Constant):
+            least = int(end.value.item)
+        elif isinstance(end, ct.Assume) and isinstance(end.predicate, ct.Bounded):
+            believed = self.program.source.get(self.numbers[loop.upper_bound]) is end
+            least = end.predicate.lower if believed else None
+        if not isinstance(start, ct.Constant) or least is None:
+            return False
+        first = int(start.value.item)
+        return first < least and (first >= 0 or not loop.unsigned_cmp)
+
     @contextmanager
     def only_if(self, certain: bool) -> Generator[None]:
         """Inside a region that runs wherever its operation does, if `certain`."""
@@ -369,7 +385,7 @@ class _Encoder:
         carries = tuple([self.leaf("carry", v, loop, i, deps=self.scope) for i, v in enumerate(carried)])
         body = skeleton.Region()
         types = tuple([r.type for r in op.results])
-        with self.inside(None, types), self.only_if(runs(op)):
+        with self.inside(None, types), self.only_if(self.runs(op)):
             yields = self.region(op.body.block, body)
         self.scope = outside
         self.rows["r.loop_bounds"].append((loop, lower, upper, step))
@@ -495,15 +511,6 @@ class _Encoder:
 def leaf_of(kind: Type) -> str:
     """The leaf of a skeleton item's result: tiles have a layout that is chosen, all else every thread holds."""
     return "branch" if isinstance(kind, TileType) and kind.size > 1 else "effect"
-
-
-def runs(loop: ct.For) -> bool:
-    """Is its first iteration certain? Known of constant bounds."""
-    bounds = [v.owner for v in (loop.lower_bound, loop.upper_bound)]
-    first, end = (int(op.value.item) if isinstance(op, ct.Constant) else None for op in bounds)
-    if first is None or end is None:
-        return False
-    return first < end and (first >= 0 or not loop.unsigned_cmp)
 
 
 def leaves(branch: ct.If) -> bool:

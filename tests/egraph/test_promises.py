@@ -26,6 +26,8 @@ HELD = {
     "counted-loop": "for %i in (%zero to %three, step %one) : tile<i32> {{\n{0} }}",
     "unsigned-loop": "for unsigned %i in (%zero to %three, step %one) : tile<i32> {{\n{0} }}",
     "endless-loop": "loop {{\n{0}\nif %always {{ break }} }}",
+    "loop-with-promised-trips": """%n = assume bounded<4, ?>, %none : tile<i32>
+        for %i in (%three to %n, step %one) : tile<i32> {{\n{0} }}""",
     "loop-in-a-loop": """for %i in (%zero to %three, step %one) : tile<i32> {{
         for %j in (%one to %three, step %one) : tile<i32> {{\n{0} }} }}""",
 }
@@ -34,6 +36,12 @@ BROKEN = PLACES | {
     "asserted": f"{ASSERTION}\n{{0}}",
     "asserted-in-a-loop": f"for %i in (%zero to %three, step %one) : tile<i32> {{{{ {ASSERTION} }}}}\n{{0}}",
     "unsigned-loop-from-minus-one": "for unsigned %i in (%minus to %three, step %one) : tile<i32> {{\n{0} }}",
+    "loop-with-too-few-promised-trips": """%n = assume bounded<3, ?>, %none : tile<i32>
+        for %i in (%three to %n, step %one) : tile<i32> {{\n{0} }}""",
+    "loop-with-trips-promised-elsewhere": """if %never {{ %n = assume bounded<4, ?>, %none : tile<i32>
+        for %i in (%three to %n, step %one) : tile<i32> {{\n{0} }} }}""",
+    "loop-with-an-upper-limit": """%n = assume bounded<?, 9>, %none : tile<i32>
+        for %i in (%three to %n, step %one) : tile<i32> {{\n{0} }}""",
     "loop-in-a-branch": "if %never {{ for %i in (%zero to %three, step %one) : tile<i32> {{\n{0} }} }}",
     "in-both-sides": "if %never {{\n{0} }} else {{\n{1} }}",
 }
@@ -54,7 +62,7 @@ def promises(place: str, mnemonic: str) -> int:
     )
     rows = program.facts.get(f"r.{mnemonic}", [])
     if mnemonic == "assume":
-        return len(rows)
+        return sum(isinstance(program.interner.attributes[predicate], ct.DivBy) for _, _, predicate in rows)
     columns = signatures()[mnemonic].columns
     return sum(row[1 + columns.index("overflow_i")] != 0 for row in rows)
 
