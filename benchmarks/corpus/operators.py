@@ -377,8 +377,8 @@ OPERATORS = [
     ),
     call(
         "transformers.lfm2_moe.kernels.causal_conv1d_update.lfm2_causal_conv1d_update_cutile",
-        x=bf16(4, 2048, 1),
-        conv_state=bf16(4, 2048, 3),
+        x=bf16(1, 2048, 1),
+        conv_state=bf16(1, 2048, 3),
         weight=bf16(2048, 3),
     ),
     call(

@@ -272,6 +272,14 @@ for integer in ("i1", "i8", "i16", "i32", "i64"):
 for floating in ("f32", "f16", "bf16"):
     for integer in ("i8", "i16", "i32", "i64"):
         chain(f"{floating}-to-{integer}", [floating], integer, lambda a, t=integer: (a * 10.0).to(t))
+for floating in ("f16", "bf16", "f32", "f64", "f8E4M3FN"):
+    chain(
+        f"{floating}-to-i1",
+        [floating],
+        "i32",
+        lambda a: a.to("i1", signed=False).to("i32", signed=False) + a.to("i1").to("i32", signed=False) * 2,
+        lambda a: 3 * (np.abs(a.astype(np.float64)) >= 1),
+    )
 
 UNARY = {"tan": (ct.Tan, np.tan), "sinh": (ct.Sinh, np.sinh), "cosh": (ct.Cosh, np.cosh)}
 BINARY = {"atan2": (ct.Atan2, np.arctan2), "remf": (ct.RemF, np.fmod)}

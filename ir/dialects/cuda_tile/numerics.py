@@ -373,7 +373,7 @@ def int_to_float(values: Array, element: Type, rounding: Rounding) -> Array:
 def float_to_int(values: Array, signed: bool, dtype: np.dtype[Any]) -> Array:
     """Floats truncated towards zero and saturated to the range of the integer; NaN gives 0."""
     if dtype == np.bool_:
-        return np.trunc(values.astype(np.float64)) != 0
+        return np.trunc(np.nan_to_num(values.astype(np.float64))) != 0
     bits = dtype.itemsize * 8
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     whole = np.trunc(np.asarray(values).astype(np.float64))

@@ -426,8 +426,11 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
 
 def _to_integer(cls: type[Op], to: type[Op]) -> None:
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
-        x = as_f32(e, x)
-        return e.value(to, op.results[0].type, convert(e, x, F32) if x.type in (BF16, *BYTES) else x)
+        x, wanted = as_f32(e, x), op.results[0].type
+        x = convert(e, x, F32) if x.type in (BF16, *BYTES) else x
+        if wanted == I1:  # PTX converts to no predicate; a value out of range, which saturates, is not zero either
+            return ints.icmp(e, "ne", e.value(llvm.FPToSI, I32, x), e.constant(I32, 0))
+        return e.value(to, wanted, x)
 
     ELEMENTWISE[cls] = pattern
 
