@@ -13,8 +13,8 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 @dataclass(frozen=True)
 class Code:
-    """SASS instructions of the MMA loop, MMA in it, registers, local loads and stores, instructions in all, and the
-    lengths of all innermost loops, longest first.
+    """SASS instructions of the MMA loop (without one, of the longest innermost loop), MMA in it, registers, local loads
+    and stores, instructions in all, lengths of all innermost loops, longest first, and serial round trips to memory.
     """
 
     loop: int
@@ -23,20 +23,22 @@ class Code:
     spills: int
     instructions: int
     loops: tuple[int, ...] = ()
+    round_trips: int = 0
 
 
 def read_code(cubin: Path) -> Code:
     """Loop, registers and spills of a cubin with one kernel, from its listing and its section headers."""
-    from benchmarks.sass import innermost, mma_loop, mnemonics
+    from benchmarks.sass import innermost, mma_loop, mnemonics, round_trips
     from runtime.ptxas import disassemble
 
     binary = cubin.read_bytes()
     listing = disassemble(binary)
     loop, every = mma_loop(listing), mnemonics(listing)
     spills = sum(name.partition(".")[0] in ("STL", "LDL") for name in every)
-    found = (loop.length, loop.tensor_core) if loop is not None else (0, 0)
     lengths = sorted((each.length for each in innermost(listing)), reverse=True)
-    return Code(*found, registers(binary), spills, sum(name != "NOP" for name in every), tuple(lengths))
+    found = (loop.length, loop.tensor_core) if loop is not None else (max(lengths, default=0), 0)
+    count = sum(name != "NOP" for name in every)  # NOP pads the code to a multiple of 128 bytes
+    return Code(*found, registers(binary), spills, count, tuple(lengths), round_trips(listing))
 
 
 def registers(binary: bytes) -> int:

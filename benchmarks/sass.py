@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _LABEL = re.compile(r"^(\.L_\w+):")
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<mnemonic>[A-Z][A-Z0-9_.]*)(?P<rest>[^;]*);")
+_REGISTER = re.compile(r"\bR\d+\b")
 _TARGET = re.compile(r"\(?(\.L_\w+)\)?")
 
 TENSOR_CORE = (
@@ -87,6 +88,49 @@ def loops(listing: str) -> list[Loop]:
 def mnemonics(listing: str) -> list[str]:
     """Every instruction of a listing, in order."""
     return [match["mnemonic"] for match in map(_INSTRUCTION.match, listing.splitlines()) if match]
+
+
+def round_trips(listing: str) -> int:
+    """Serial round trips to global memory: how often the code, read once from its start to its end, waits for data that
+    it has asked for, everything asked for before the wait counting as one trip.
+
+    A wait is the first reading of a register that a load (LDG), or an atomic update with a result (ATOMG), writes; a
+    DEPBAR after an LDGSTS; a try-wait on an mbarrier (SYNCS) after a tensor copy (UTMALDG). A loop's body counts once;
+    loads of constants, shared and local memory do not count.
+    """
+    pending: set[str] = set()
+    copies = tensors = False
+    trips = 0
+    for line in listing.splitlines():
+        found = _INSTRUCTION.match(line)
+        if not found:
+            continue
+        name = found["mnemonic"].partition(".")[0]
+        operands = found["rest"].split(",")
+        stores = name in ("ST", "STG", "STS", "STL", "RED", "REDG", "BRA", "EXIT", "SYNCS")
+        read = {register for text in operands[0 if stores else 1 :] for register in _REGISTER.findall(text)}
+        waits = bool(read & pending)
+        waits |= copies and name == "DEPBAR"
+        waits |= tensors and name == "SYNCS" and "TRYWAIT" in found["mnemonic"]
+        if waits:
+            trips += 1
+            pending.clear()
+            copies = tensors = False
+        if name in ("LDG", "LD", "ATOMG", "ATOM"):
+            pending |= _written(found["mnemonic"], operands)
+        elif not stores:
+            pending.difference_update(_REGISTER.findall(operands[0]))
+        copies |= name == "LDGSTS"
+        tensors |= name == "UTMALDG"
+    return trips
+
+
+def _written(mnemonic: str, operands: list[str]) -> set[str]:
+    """Registers that a load writes: as many after the first as its width says."""
+    first = next((operand for operand in operands if _REGISTER.search(operand)), "")
+    number = int(_REGISTER.findall(first)[0][1:]) if first else 0
+    count = 4 if ".128" in mnemonic else 2 if ".64" in mnemonic else 1
+    return {f"R{number + i}" for i in range(count)} if first else set()
 
 
 def innermost(listing: str) -> list[Loop]:

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 import tilesat
-from benchmarks import gpu, peers, sass
+from benchmarks import cubin, gpu, sass
+from benchmarks.corpus import table
+from benchmarks.corpus.compilers import Limits, Outcome, Worker
+from benchmarks.corpus.table import Row
+from benchmarks.peers import __main__ as peers
+from benchmarks.peers import cases, timings
+from ir.bytecode import read_bytecode
 from runtime import cuda
 from runtime.ptxas import assemble
 from tests.runtime.fake_driver import FakeDriver
@@ -55,17 +61,17 @@ def test_best_target_is_made_for_the_card(capability: str, target: str) -> None:
 def test_code_of_a_cubin_is_what_ptxas_says(target: str, tmp_path: Path) -> None:
     made = assemble(tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx, target)
     (tmp_path / "gemm.cubin").write_bytes(made.binary)
-    code = peers.read_code(tmp_path / "gemm.cubin")
+    code = cubin.read_code(tmp_path / "gemm.cubin")
     assert code.registers == made.registers
     assert code.spills == 0
     assert code.mma == (128 if target == "sm_80" else 8)
-    assert code.mma < code.loop <= peers.LOOP_GOALS[target]
+    assert code.mma < code.loop <= timings.LOOP_GOALS[target]
     assert code.loop < code.instructions
 
 
 def test_same_program_goes_to_both_compilers(tmp_path: Path) -> None:
     source = tmp_path / "gemm.tileirbc"
-    source.write_bytes(peers._bytecode())
+    source.write_bytes(timings._bytecode())
     assert tilesat.compile(source).ptx == tilesat.compile(EXAMPLES / "gemm.mlir").ptx
 
 
@@ -81,3 +87,96 @@ def test_innermost_loop_with_most_products_counts() -> None:
     loop = sass.mma_loop("\n".join(lines))
     assert loop is not None
     assert (loop.label, loop.length, loop.tensor_core) == (".L_long", 5, 2)
+
+
+def test_serial_round_trips() -> None:
+    """Two loads in flight are one trip; an address that was loaded is a second; a copy and a barrier one each."""
+    code = [
+        "LDG.E.64 R4, desc[UR4][R2.64]",
+        "@P0 LDG.E R6, desc[UR4][R2.64+0x10]",
+        "FADD R7, R5, R6",
+        "FADD R8, R6, R6",
+        "LDG.E R9, desc[UR4][R7.64]",
+        "STG.E desc[UR4][R2.64], R9",
+        "LDG.E R9, desc[UR4][R7.64]",
+        "MOV R9, RZ",
+        "FADD R9, R9, R9",
+        "LDGSTS.E.BYPASS.128 [R11], desc[UR4][R2.64]",
+        "LDGDEPBAR",
+        "DEPBAR.LE SB0, 0x0",
+        "UTMALDG.2D [UR8], [UR16]",
+        "SYNCS.ARRIVE.TRANS64 RZ, [UR7], R2",
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7+0x30030], R0",
+    ]
+    counts = [
+        sass.round_trips("\n".join(f"        /*{16 * i:04x}*/   {each} ;" for i, each in enumerate(code[:end])))
+        for end in range(1, len(code) + 1)
+    ]
+    assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]
+
+
+def test_peers_cell_loses_to_the_better_peer() -> None:
+    ours, worse, better = (cubin.Code(loop, 0, 0, 0, 10) for loop in (7, 9, 6))
+    assert not peers.loses({"ours": ours}, "loop")
+    assert not peers.loses({"ours": ours, "tileiras": worse, "Triton": "refused"}, "loop")
+    assert peers.loses({"ours": ours, "tileiras": worse, "Triton": better}, "loop")
+    assert peers.loses({"ours": "refused", "tileiras": worse}, "loop")
+    said = peers.report("sm_80", {"case": {"ours": ours, "tileiras": worse, "Triton": better}})
+    assert "| case | **7** / 9 / 6 | 0 / 0 / 0 | 0 / 0 / 0 | 10 / 10 / 10 |" in said
+    assert "Lost: 1 of 4 cells\n- case, loop: 7 / 9 / 6" in said
+
+
+def test_peers_case_compiles() -> None:
+    (case,) = (case for case in cases.CASES if case.name == "softmax 1024")
+    row = peers.compiled([case], "sm_80", sys.executable)[case.name]
+    assert isinstance(row["ours"], cubin.Code)
+    assert row["ours"].spills == 0
+    assert row["ours"].round_trips == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+def test_every_case_of_the_peers_is_a_program(case: cases.Case) -> None:
+    assert read_bytecode(peers.source(case, case.targets[0])).entries
+
+
+def test_corpus_worker_compiles_and_says_why_not(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.mlir"
+    wrong.write_text("entry @k() { return")
+    worker = Worker(Limits(seconds=60))
+    try:
+        made = worker.compile(EXAMPLES / "softmax.mlir", "sm_80", tmp_path / "k.cubin")
+        assert made.compiled
+        assert made.instructions > 100
+        refused = worker.compile(wrong, "sm_80", tmp_path / "k.cubin")
+        assert not refused.defect
+        assert refused.error.startswith(f"{wrong}:1:")
+    finally:
+        worker.close()
+
+
+def test_corpus_worker_that_ends_is_a_row(tmp_path: Path) -> None:
+    """A worker that is killed, as a limit kills it, says so; the next kernel gets a new one."""
+    worker = Worker(Limits(seconds=0))
+    made = worker.compile(EXAMPLES / "flash_attention.mlir", "sm_80", tmp_path / "k.cubin")
+    worker.close()
+    assert made.error == "longer than 0 s of CPU time"
+
+
+def test_corpus_table() -> None:
+    """Whole code and every hot loop count; a kernel that is refused, spills or is longer is listed for who mends it."""
+    good = Outcome(seconds=0.5, instructions=100, loops=(20, 10))
+    rows = [
+        Row("s", "equal", "sm_80", good, Outcome(instructions=100, loops=(20, 12))),
+        Row("s", "unrolled", "sm_80", Outcome(seconds=1.5, instructions=130, loops=(20, 10), spills=3), good),
+        Row("s", "longer", "sm_80", Outcome(seconds=2.5, instructions=130, loops=(20, 11)), good),
+        Row("s", "refused", "sm_80", Outcome("k.bc:1:2: error: no such thing\nhint: none"), good),
+    ]
+    assert [row.longer for row in rows] == [False, False, True, False]
+    said = table.report(rows, ["s"], ["sm_80"])
+    assert "| s | sm_80 | 4 | 3 | 4 | 1 | 0 | 1.30 | 2 | 1 | 1.50 | 2.50 |" in said
+    assert "- sm_80 s longer: 130 to 100, loops 20, 11 to 20, 10" in said
+    listed = table.failures(rows)
+    assert "## no such thing (1)\n\n- sm_80 s/refused\n" in listed
+    assert "- sm_80 s/unrolled: 3 / 0" in listed
+    assert "- 1.30* sm_80 s/longer: 130 / 100; 20, 11 / 20, 10" in listed

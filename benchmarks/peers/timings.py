@@ -1,6 +1,6 @@
 """The GEMM 128x128x64 (f16 in, f32 out) by this compiler, by Triton and by tileiras, side by side in one run.
 
-    python -m benchmarks.peers [--target sm_80,sm_90a] [--repeat 5] [--peers PYTHON] [--json OUT.json]
+    python -m benchmarks.peers.timings [--target sm_80,sm_90a] [--repeat 5] [--peers PYTHON] [--json OUT.json]
 
 PYTHON is an interpreter whose environment has the extra `peers` (default: this one). Ours and tileiras compile the same
 bytecode, Triton its own source of the same kernel (benchmarks/triton_gemm.py); all three use the same ptxas. A round
@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks import tileiras
 from benchmarks.cubin import Code, read_code
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "examples" / "gemm.mlir"
 BYTECODE_VERSION = "13.3"
 """Both tileiras 13.4 and later read it."""
@@ -113,7 +113,7 @@ def _bytecode() -> bytes:
 
 def run_ours(target: str, bytecode: Path, output: Path) -> Seconds:
     """A fresh interpreter that compiles twice: the second counts for `compile`, all before it for `process`."""
-    command = [sys.executable, "-m", "benchmarks.peers", "--worker", target, str(bytecode), str(output)]
+    command = [sys.executable, "-m", "benchmarks.peers.timings", "--worker", target, str(bytecode), str(output)]
     return _from_worker(*_timed(command))
 
 

@@ -1,0 +1,1 @@
+"""This compiler beside Triton and tileiras: `python -m benchmarks.peers` counts code, `.timings` takes the seconds."""
