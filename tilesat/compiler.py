@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def compile(
     of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp; `extract_budget`: units of work of
     the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules (200,000). Both
     count work and no seconds: the same program on any machine at any load.
-    Raises TileError, with the place in the source, for anything that cannot be compiled.
+    Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
+    that have no effect (`Kernel.ignored_hints`).
     """
     seconds: dict[str, float] = {}
     target = given.name("target", target, "compile_for takes several")
@@ -47,7 +49,7 @@ def compile(
         raise cutile.no_kernel("the program")
     options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
     found = find_entry(read(given.source(source), seconds), entry)
-    return compile_module(*found, [target], options, seconds)[0]
+    return warned(compile_module(*found, [target], options, seconds))[0]
 
 
 def compile_for(
@@ -67,7 +69,14 @@ def compile_for(
     tiers = given.targets(targets)
     options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
     found = find_entry(read(given.source(source), seconds), entry)
-    return compile_module(*found, tiers, options, seconds)
+    return warned(compile_module(*found, tiers, options, seconds))
+
+
+def warned(kernels: list[Kernel]) -> list[Kernel]:
+    """A Python warning, at the caller of `compile`, for each hint that has no effect."""
+    for each in dict.fromkeys(str(hint.location) + ": " + hint.message for k in kernels for hint in k.ignored_hints):
+        warnings.warn(each, stacklevel=3)
+    return kernels
 
 
 def compile_module(

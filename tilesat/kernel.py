@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ir.dialects.cuda_tile import Entry, Module
 
 if TYPE_CHECKING:
+    from ir.core import TileError
     from lowering.pipeline import Compiled
     from tilesat.spec import Argument
     from tilesat.stored import Stored
@@ -79,6 +80,13 @@ class Kernel:
     def limits(self) -> list[str]:
         """What a limit on counted work (`extract_budget`, `saturate_budget`) ended early, in words; mostly empty."""
         return self.compiled.limits
+
+    @property
+    def ignored_hints(self) -> list[TileError]:
+        """Optimization hints for this target that have no effect, each with its place; mostly empty."""
+        from lowering.selection.hints import ignored_hints
+
+        return list(ignored_hints(self.entry, self.target))
 
     @cached_property
     def report(self) -> str:

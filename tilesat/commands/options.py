@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from lowering.pipeline import Options
+from tilesat.failures import render
 from tilesat.given import options
 from tilesat.kernel import Kernel
 
@@ -19,7 +20,9 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
-    """Limits that ended something, `--time` and `--explain`, on standard error: standard output stays the program."""
+    """Hints without effect, limits that ended something, `--time` and `--explain`, all on standard error."""
+    for hint in kernel.ignored_hints:
+        print(render(hint, "warning"), file=sys.stderr)
     for limit in kernel.limits:
         print(f"tilesat: warning: {kernel.target}: {limit}", file=sys.stderr)
     if arguments.explain:

@@ -1,0 +1,66 @@
+"""Optimization hints that the compiler does not follow: a warning that names each and its place."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import tilesat
+from ir.dialects.cuda_tile import hints
+from lowering.selection.hints import OBEYED
+from tilesat.cli import main
+
+KERNEL = """entry @k(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) optimization_hints=<ENTRY> {
+  %t0 = make_token : token
+  %x, %t1 = load_ptr_tko weak %p token=%t0 optimization_hints = <LOAD> : tile<ptr<f32>> -> tile<f32>, token
+  %t2 = store_ptr_tko weak %q, %x token=%t1 : tile<ptr<f32>>, tile<f32> -> token
+}
+"""
+VALUES = {
+    "num_cta_in_cga": "2",
+    "num_worker_warps_per_cta": "8",
+    "occupancy": "2",
+    "latency": "3",
+    "allow_tma": "false",
+}
+
+
+def test_every_hint_is_obeyed_or_warned_of() -> None:
+    assert set(OBEYED) <= set(VALUES) == {key for keys in hints.KEYS.values() for key in keys}
+
+
+@pytest.mark.parametrize("key", sorted(set(VALUES) - set(OBEYED)))
+@pytest.mark.parametrize(("arch", "target"), [("sm_90", "sm_90a"), ("default", "sm_90a"), ("sm_80", "sm_90a")])
+def test_a_hint_without_effect_is_named_at_its_place(
+    key: str, arch: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hint = f"{arch} = {{{key} = {VALUES[key]}}}"
+    entry, load = (hint, "") if key in hints.ENTRY else ("", hint)
+    path = tmp_path / "k.mlir"
+    path.write_text(KERNEL.replace("ENTRY", entry).replace("LOAD", load))
+    place = f"{path}:1:1" if entry else f"{path}:3:13"
+    message = f"optimization hint '{key} = {VALUES[key]}' has no effect yet"
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        kernel = tilesat.compile(path, target)
+    assert main(["compile", str(path), "--target", target, "-o", str(tmp_path / "k.ptx")]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    if arch == "sm_80":
+        assert not caught
+        assert not lines
+        return
+    (warning,) = caught
+    (line,) = lines
+    (found,) = kernel.ignored_hints
+    assert str(warning.message).startswith(f"{place}: ")
+    assert message in str(warning.message)
+    assert warning.filename == __file__
+    assert line.startswith(f"{place}: warning: ")
+    assert message in line
+    assert message in found.message
+
+
+def test_hints_that_are_followed_are_not_warned_of() -> None:
+    """A cluster of one CTA is what is launched anyway."""
+    text = KERNEL.replace("ENTRY", "sm_80 = {num_cta_in_cga = 1}").replace("LOAD", "default = {}")
+    with warnings.catch_warnings(action="error"):
+        assert tilesat.compile(text).ignored_hints == []
