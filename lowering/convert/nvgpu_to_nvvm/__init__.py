@@ -54,8 +54,8 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
 class Conversion:
     """One function on its way: which registers hold each nvgpu value."""
 
-    def __init__(self, entry: Block, target: str):
-        self.e = Emitter(entry, target_named(target))
+    def __init__(self, entry: Block, target: str, threads: tuple[int, ...]):
+        self.e = Emitter(entry, target_named(target), threads)
         self.held: dict[Value, list[Value]] = {}
 
     def registers(self, value: Value) -> list[Value]:
@@ -104,7 +104,7 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     entry = Block([a.type for a in source.args])
     for made, given in zip(entry.args, source.args, strict=True):
         made.name = given.name
-    conversion = Conversion(entry, func.target)
+    conversion = Conversion(entry, func.target, func.block)
     for given, made in zip(source.args, entry.args, strict=True):
         conversion.define(given, [made])
     conversion.ops(source.ops)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ir.core import Value
 from ir.dialects import llvm
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
+from lowering.convert.nvgpu_to_nvvm.facts import limits
 from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, truncate
 
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
@@ -76,7 +79,7 @@ def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
 
 
 def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
-    """(rest, constant) with value = rest + constant; with `nsw` only through sums that cannot wrap."""
+    """(rest, constant) with value = rest + constant; with `nsw` as signed numbers, so only where neither wraps."""
     known = e.integer(value)
     if known is not None:
         return e.constant(value.type, 0), known
@@ -86,7 +89,7 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
     if isinstance(inner, llvm.SExt):
         rest, constant = _peel(e, inner.operands[0], depth - 1, True)
         return (extend(e, rest, value.type, True), constant) if constant else (value, 0)
-    if nsw and not inner.nsw:
+    if nsw and not e.facts.exact(inner):
         return value, 0
     x, y = inner.operands
     first, a = _peel(e, x, depth - 1, nsw)
@@ -94,6 +97,19 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
         factor = e.integer(y)
         if factor is None or not a:
             return value, 0
-        return mul(e, first, y), a * factor
+        low, high = e.facts.range(first)
+        fits = nsw and _remains(e, value, a * factor, sorted((low * factor, high * factor)))
+        return (mul(e, first, y, fits), a * factor) if fits or not nsw else (value, 0)
     second, b = _peel(e, y, depth - 1, nsw)
-    return (add(e, first, second), a + b) if a or b else (value, 0)
+    if not a and not b:
+        return value, 0
+    parts = [e.facts.range(each) for each in (first, second)]
+    fits = nsw and _remains(e, value, a + b, [sum(r[0] for r in parts), sum(r[1] for r in parts)])
+    return (add(e, first, second, fits), a + b) if fits or not nsw else (value, 0)
+
+
+def _remains(e: Emitter, value: Value, constant: int, rest: Sequence[int]) -> bool:
+    """Does what a constant leaves of a value fit the value's width? `rest`: its least and greatest number by itself."""
+    low, high = e.facts.range(value)
+    bottom, top = limits(width_of(value))
+    return bottom <= max(low - constant, rest[0]) and min(high - constant, rest[1]) <= top

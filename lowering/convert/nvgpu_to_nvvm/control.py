@@ -42,6 +42,9 @@ def loop(c: Conversion, op: scf.For) -> None:
     body = Block([lower.type, *(r.type for r in start)])
     e.enter(body, True)
     c.define(source.args[0], [body.args[0]])
+    if not op.unsigned:  # a body runs only below the upper bound, and the step is positive
+        (low, _), (_, high) = (e.facts.range(c.register(v)) for v in (op.lower, op.upper))
+        e.facts.assume(body.args[0], (low, high - 1))
     for i, registers in enumerate(inits):
         c.define(source.args[i + 1], registers)
     _bind(c, [source.args[i + 1] for i in carried], body.args[1:])

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ir.core import UNKNOWN, Block, Location, Op, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I32, FloatType, IntType
+from lowering.convert.nvgpu_to_nvvm.facts import Facts
 from lowering.targets import Target
 
 OpT = TypeVar("OpT", bound=Op)
@@ -39,8 +40,10 @@ class Scope:
 class Emitter:
     """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
 
-    def __init__(self, entry: Block, target: Target):
+    def __init__(self, entry: Block, target: Target, threads: tuple[int, ...]):
+        """`threads` of a block, by dimension."""
         self.target = target
+        self.facts = Facts(threads)
         self.scopes = [Scope(entry, False)]
         self.blocks = [entry]
         self.level: dict[Value, int] = {}

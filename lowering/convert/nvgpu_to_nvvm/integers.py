@@ -41,11 +41,31 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             total = b + int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return add(e, inner.operands[0], e.constant(kind, total), keeps)
-    elif not nsw:
-        regrouped = _regroup(e, x, y) or _regroup(e, y, x)
-        if regrouped is not None:
-            return regrouped
+    else:
+        moved = _outward(e, x, y, nsw) or _outward(e, y, x, nsw)
+        if moved is None and not nsw:
+            moved = _regroup(e, x, y) or _regroup(e, y, x)
+        if moved is not None:
+            return moved
     return e.value(llvm.Add, kind, x, y, nsw=True) if nsw else e.value(llvm.Add, kind, x, y)
+
+
+def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
+    """x + (p + constant) -> (x + p) + constant, whose sum other constants share; p + constant may stay outside a loop.
+
+    A promise is kept, so it goes on only where x + p cannot wrap either.
+    """
+    inner = y.owner
+    if type(inner) is not llvm.Add or inner.operands[1] not in e.known:
+        return None
+    p, constant = inner.operands
+    if e.level[x] > e.level[p]:
+        return None
+    if not nsw:
+        return add(e, add(e, x, p), constant)
+    if e.facts.exact(inner) and e.facts.adds(x, p):
+        return add(e, add(e, x, p, True), constant, True)
+    return None
 
 
 def _regroup(e: Emitter, x: Value, y: Value) -> Value | None:

@@ -1,0 +1,232 @@
+"""What is known of an integer: a signed range, and bits that are zero in every thread.
+
+Facts follow from what an op computes and from its own promise (`nsw`), never from how a result is used. They prove that
+a sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
+constant ranges (llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ir.core import Op, Value
+from ir.dialects import llvm, nvvm
+from ir.types import IntType
+
+Range = tuple[int, int]
+GRID = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}  # most blocks along a dimension; CUDA C++ Programming Guide, limits
+THREADS = {"x": 1024, "y": 1024, "z": 64}  # most threads of a block; same source
+DEPTH = 24  # operands of operands that are asked; deeper ones are taken as unknown
+
+
+def limits(width: int) -> Range:
+    """The signed numbers of a width; a bit is 0 or 1."""
+    return (0, 1) if width == 1 else (-1 << width - 1, (1 << width - 1) - 1)
+
+
+class Facts:
+    """Ranges and zero bits of the values of one function, found when asked for; `block` are the threads of a CTA."""
+
+    def __init__(self, block: tuple[int, ...]):
+        self.block = dict(zip("xyz", block, strict=False))
+        self._found: dict[Value, tuple[Range, int]] = {}
+        self._assumed: dict[Value, Range] = {}
+
+    def assume(self, value: Value, range: Range) -> None:
+        """A range that the value's maker knows: a loop's counter."""
+        self._assumed[value] = range
+
+    def range(self, value: Value) -> Range:
+        """Least and greatest signed number."""
+        return self._known(value, DEPTH)[0]
+
+    def zeros(self, value: Value) -> int:
+        """Mask of the bits that are 0."""
+        return self._known(value, DEPTH)[1]
+
+    def exact(self, op: Op) -> bool:
+        """Does a sum, difference or product of this op's operands, as signed numbers, never wrap?"""
+        return bool(op.attributes.get("nsw")) or self._fits(op, DEPTH)
+
+    def adds(self, *values: Value, plus: int = 0) -> bool:
+        """Does the sum of two values and a number fit their width, as signed numbers?"""
+        low, high = limits(_width(values[0]))
+        ranges = [self.range(v) for v in values]
+        return low <= sum(r[0] for r in ranges) + plus and sum(r[1] for r in ranges) + plus <= high
+
+    def _known(self, value: Value, depth: int) -> tuple[Range, int]:
+        found = self._found.get(value)
+        if found is not None:
+            return found
+        width = _width(value)
+        if not width:
+            return (0, 0), 0
+        if depth == 0:
+            return limits(width), 0
+        bounds, zeros = self._of(value, width, depth - 1)
+        assumed = self._assumed.get(value)
+        if assumed is not None:
+            bounds = max(bounds[0], assumed[0]), min(bounds[1], assumed[1])
+        mask = (1 << width) - 1
+        if bounds[0] >= 0:
+            zeros |= mask & ~((1 << bounds[1].bit_length()) - 1)
+        if zeros >> width - 1 & 1 or width == 1:
+            bounds = max(bounds[0], 0), min(bounds[1], mask & ~zeros)
+        self._found[value] = found = bounds, zeros
+        return found
+
+    def _of(self, value: Value, width: int, depth: int) -> tuple[Range, int]:
+        op, full = value.op, limits(width)
+        if op is None:
+            return full, 0
+        if isinstance(op, llvm.Constant):
+            number = int(op.attributes["value"])
+            return (number, number), ~number & (1 << width) - 1
+        if isinstance(op, nvvm.SpecialRegister):
+            return self._special(op), 0
+        rule = _RULES.get(type(op))
+        if rule is None:
+            return full, 0
+        low, high = full
+        (least, most), zeros = rule(self, op, width, depth)
+        return ((least, most) if low <= least and most <= high else full), zeros
+
+    def _special(self, op: Op) -> Range:
+        kind, _, dimension = op.name.removeprefix("nvvm.read.ptx.sreg.").partition(".")
+        threads = self.block.get(dimension, THREADS[dimension])
+        return {"tid": (0, threads - 1), "ntid": (threads, threads), "ctaid": (0, GRID[dimension] - 1),
+                "nctaid": (1, GRID[dimension])}[kind]  # fmt: skip
+
+    def _fits(self, op: Op, depth: int) -> bool:
+        """Without the promise: by ranges, or because the operands have no bit in common."""
+        width = _width(op.results[0])
+        if type(op) is llvm.Add and self._apart(op, width, depth):
+            return True
+        low, high = limits(width)
+        least, most = self._exactly(op, depth)
+        return low <= least and most <= high
+
+    def _apart(self, op: Op, width: int, depth: int) -> bool:
+        x, y = (self._known(v, depth)[1] for v in op.operands)
+        return (x | y) == (1 << width) - 1
+
+    def _exactly(self, op: Op, depth: int) -> Range:
+        (a, b), (c, d) = (self._known(v, depth)[0] for v in op.operands)
+        if type(op) is llvm.Add:
+            return a + c, b + d
+        if type(op) is llvm.Sub:
+            return a - d, b - c
+        corners = (a * c, a * d, b * c, b * d)
+        return min(corners), max(corners)
+
+
+Rule = Callable[[Facts, Any, int, int], tuple[Range, int]]
+"""(facts, op, width, depth) -> range, in which what does not fit the width counts as unknown, and zero bits."""
+
+
+def _width(value: Value) -> int:
+    kind = value.type
+    return kind.width if isinstance(kind, IntType) else 0
+
+
+def _trailing(zeros: int) -> int:
+    """How many of the lowest bits are 0."""
+    return (~zeros & zeros + 1).bit_length() - 1
+
+
+def _operands(facts: Facts, op: Op, depth: int) -> list[tuple[Range, int]]:
+    return [facts._known(v, depth) for v in op.operands]  # pyright: ignore[reportPrivateUsage]
+
+
+def _arithmetic(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Sum, difference, product."""
+    (_, x), (_, y) = _operands(facts, op, depth)
+    mask = (1 << width) - 1
+    low = _trailing(x) + _trailing(y) if type(op) is llvm.Mul else min(_trailing(x), _trailing(y))
+    zeros = (1 << min(low, width)) - 1
+    if type(op) is llvm.Add and (x | y) == mask:
+        zeros = x & y
+    least, most = facts._exactly(op, depth)  # pyright: ignore[reportPrivateUsage]
+    if op.attributes.get("nsw"):  # what would wrap is not there
+        bottom, top = limits(width)
+        return (max(least, bottom), min(most, top)), zeros
+    if type(op) is llvm.Add and (x | y) == mask:
+        return (max(least, limits(width)[0]), min(most, limits(width)[1])), zeros
+    return (least, most), zeros
+
+
+def _and(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Never more than an operand that is not negative."""
+    (a, x), (b, y) = _operands(facts, op, depth)
+    tops = [r[1] for r in (a, b) if r[0] >= 0]
+    return ((0, min(tops)) if tops else limits(width)), x | y
+
+
+def _or(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Or and xor: zero where both are; the range follows from the bits."""
+    (_, x), (_, y) = _operands(facts, op, depth)
+    return limits(width), x & y
+
+
+def _divide(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Division of what is not negative by a positive number, signed or not."""
+    (a, _), (b, _) = _operands(facts, op, depth)
+    if a[0] < 0 or b[0] <= 0:
+        return limits(width), 0
+    if isinstance(op, (llvm.SRem, llvm.URem)):
+        return (0, min(a[1], b[1] - 1)), 0
+    return (a[0] // b[1], a[1] // b[0]), 0
+
+
+def _shift(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """A shift to the right by a constant."""
+    (a, zeros), (b, _) = _operands(facts, op, depth)
+    if b[0] != b[1] or not 0 <= b[0] < width:
+        return limits(width), 0
+    if type(op) is llvm.AShr:
+        return (a[0] >> b[0], a[1] >> b[0]), 0
+    mask = (1 << width) - 1
+    return limits(width), (zeros >> b[0] | ~(mask >> b[0])) & mask
+
+
+def _extend(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Sign or zero extension; a bit extends to -1."""
+    ((a, zeros),) = _operands(facts, op, depth)
+    narrow = _width(op.operands[0])
+    high = (1 << width) - (1 << narrow)
+    if type(op) is llvm.ZExt:
+        return (a if a[0] >= 0 else (0, (1 << narrow) - 1)), zeros | high
+    if narrow == 1:
+        return (-1, 0), 0
+    return a, zeros | (high if zeros >> narrow - 1 & 1 else 0)
+
+
+def _truncate(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """The same number where it fits."""
+    ((a, zeros),) = _operands(facts, op, depth)
+    return a, zeros & (1 << width) - 1
+
+
+def _select(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Either."""
+    _, (a, x), (b, y) = _operands(facts, op, depth)
+    return (min(a[0], b[0]), max(a[1], b[1])), x & y
+
+
+def _extremum(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """Signed ones, and unsigned ones of what is not negative."""
+    (a, x), (b, y) = _operands(facts, op, depth)
+    if isinstance(op, (llvm.UMax, llvm.UMin)) and (a[0] < 0 or b[0] < 0):
+        tops = [r[1] for r in (a, b) if r[0] >= 0]
+        return ((0, min(tops)) if type(op) is llvm.UMin and tops else limits(width)), x & y
+    pick = max if isinstance(op, (llvm.SMax, llvm.UMax)) else min
+    return (pick(a[0], b[0]), pick(a[1], b[1])), x & y
+
+
+_RULES: dict[type[Op], Rule] = {
+    llvm.Add: _arithmetic, llvm.Sub: _arithmetic, llvm.Mul: _arithmetic, llvm.And: _and, llvm.Or: _or, llvm.Xor: _or,
+    llvm.SDiv: _divide, llvm.UDiv: _divide, llvm.SRem: _divide, llvm.URem: _divide, llvm.LShr: _shift,
+    llvm.AShr: _shift, llvm.SExt: _extend, llvm.ZExt: _extend, llvm.Trunc: _truncate, llvm.Select: _select,
+    llvm.SMax: _extremum, llvm.SMin: _extremum, llvm.UMax: _extremum, llvm.UMin: _extremum,
+}  # fmt: skip
