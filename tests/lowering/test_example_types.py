@@ -13,11 +13,11 @@ import tilesat
 from runtime.ptxas import assemble
 from tests.lowering.test_hopper import simulate
 from tests.tilesat.example_cases import EXAMPLES, Case, flash_attention, gemm, gemm_negated
-from tilesat.execution import BF16_TOLERANCE, largest_error
+from tilesat.execution import largest_error, type_tolerance
 from tilesat.kernel import Kernel
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f8E4M3FN": ml_dtypes.float8_e4m3fn}
-TOLERANCES = {"bf16": BF16_TOLERANCE, "tf32": 2e-3, "f8E4M3FN": 1e-1}
+TOLERANCES = {"bf16": type_tolerance(np.dtype(ml_dtypes.bfloat16)), "tf32": 2e-3, "f8E4M3FN": 1e-1}
 """f8: relative to the largest element."""
 CASES = {
     "gemm-256x128x192": lambda: gemm(256, 128, 192),
