@@ -1,8 +1,9 @@
 """The launch manifest: what a launcher needs beside the PTX or the cubin, checked, with its expressions evaluated.
 
-A manifest is JSON: entry, target, block, cluster, dynamic_smem, global_scratch, and params in the order of the PTX
-parameters. `arg` counts the arguments of the source's entry. What a tensor map says of its array are expressions in
-these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]}, {"ceildiv": [a, b]}.
+A manifest is JSON: entry (the kernel's name in PTX), name (in the source), target, block, cluster, dynamic_smem,
+global_scratch, and params in the order of the PTX parameters. `arg` counts the arguments of the source's entry. What a
+tensor map says of its array are expressions in these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]},
+{"ceildiv": [a, b]}.
 """
 
 from __future__ import annotations

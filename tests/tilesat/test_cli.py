@@ -228,7 +228,7 @@ def test_manifest_has_the_agreed_form(tmp_path: Path) -> None:
     manifest = tmp_path / "g.json"
     assert main(["compile", GEMM, "-o", str(tmp_path / "g.ptx"), "--manifest", str(manifest)]) == 0
     found = json.loads(manifest.read_text())
-    assert set(found) == {"entry", "target", "block", "cluster", "dynamic_smem", "global_scratch", "params"}
+    assert set(found) == {"entry", "name", "target", "block", "cluster", "dynamic_smem", "global_scratch", "params"}
     assert found["entry"] == "gemm"
     assert found["target"] == "sm_80"
     assert found["cluster"] == [1, 1, 1]
