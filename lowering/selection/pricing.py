@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import cast
 
@@ -12,8 +13,9 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
 from egraph.vocabulary import placed
-from ir.core import Type
+from ir.core import OPS, Type
 from ir.dialects.cuda_tile import DenseElements, Rounding
+from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
@@ -107,7 +109,8 @@ class Pricer:
         placed = self.oracle.layouts[site.layout]
         registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
         width = getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 32
-        return Price(self.machines[site.warps].elementwise(mnemonic, registers, width, self.modifiers(node, mnemonic)))
+        modifiers = self.modifiers(node, mnemonic)
+        return Price(self.machines[site.warps].elementwise(priced_as(mnemonic), registers, width, modifiers))
 
     def modifiers(self, node: Node, mnemonic: str) -> tuple[str, ...]:
         """The fast forms that a node asks for: approx or full, ftz."""
@@ -490,10 +493,19 @@ _PRICES: dict[str, Pricing] = {
 _WITH_THEIR_STORE = frozenset(("p.write_shared",))  # Pricer.staged_store
 
 
+@cache
+def priced_as(mnemonic: str) -> str:
+    """The row of the cost tables for an operation: its own, or that of the scalar operation it lowers to."""
+    declared = OPS.get(f"cuda_tile.{mnemonic}")
+    if mnemonic in priced() or declared is None or not issubclass(declared, TileOp):
+        return mnemonic
+    return declared.lowers_to.partition(".")[2]
+
+
 def unpriced() -> list[str]:
     """Placed constructors of ours that no table has a price for."""
-    known = _WITH_THEIR_STORE.union(_PRICES)
-    return sorted(name for name, mnemonic in placed().items() if name not in known and mnemonic not in priced())
+    known, rows = _WITH_THEIR_STORE.union(_PRICES), priced()
+    return sorted(name for name, mnemonic in placed().items() if name not in known and priced_as(mnemonic) not in rows)
 
 
 if missing := unpriced():

@@ -17,7 +17,7 @@ import pytest
 import tilesat
 from egraph.encode import encode
 from egraph.saturate import saturate
-from ir.core import TileError
+from ir.core import OPS, TileError
 from ir.dialects import cuda_tile as ct
 from ir.load import load
 from lowering import cost
@@ -46,6 +46,15 @@ def test_operation_without_a_row_is_an_error_where_the_tables_are_built(monkeypa
     monkeypatch.setitem(sys.modules, "pricing_again", again)
     with pytest.raises(LookupError, match=r"no price for p\.xori: add rows to lowering/cost\.py"):
         spec.loader.exec_module(again)
+
+
+def test_operation_without_a_row_costs_what_it_lowers_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declaring an operation is one class: its price follows from the scalar operation that it names."""
+    monkeypatch.setattr(ct.Exp2, "lowers_to", "math.tanh")
+    assert pricing.priced_as("exp2") == "exp2"
+    monkeypatch.setitem(OPS, "cuda_tile.twice_exp2", ct.Exp2)
+    assert pricing.priced_as("twice_exp2") == "tanh"
+    pricing.priced_as.cache_clear()
 
 
 def test_no_row_is_without_an_operation() -> None:
