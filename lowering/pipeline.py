@@ -150,7 +150,7 @@ def lower(
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
         "nv_tileaa": lambda: _logical(entry),
-        "egraph": lambda: str(saturated.report),
+        "egraph": lambda: _egraph(saturated, oracle),
         "nv_tileas": lambda: _generic(scheduled),
         "nvgpu": lambda: _generic(threads),
         "nvvm": lambda: _generic(low),
@@ -183,6 +183,12 @@ def _logical(entry: ct.Entry) -> str:
     from lowering.convert.cuda_tile_to_tileaa import convert
 
     return _generic(convert(entry))
+
+
+def _egraph(saturated: Saturated, oracle: LayoutOracle) -> str:
+    from lowering.egraph_text import egraph_text
+
+    return egraph_text(saturated, oracle)
 
 
 def _generic(op: Op) -> str:

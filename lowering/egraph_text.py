@@ -1,0 +1,119 @@
+"""The saturated e-graph as text: a paragraph an e-class, a line an e-node.
+
+    c12: tile<64xf32> = %tile                   a value: its type, its names in the source
+      mulf(c3, c4; rounding=nearest_even)
+      mulf(c4, c3; rounding=nearest_even)
+
+    p40: c12 in L3                              the same, placed: held in layout L3
+      p.mulf(p21, p22; 0, 0)
+
+Integers of placed nodes are the columns that egraph/rules/isel.egg declares. The layouts stand at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from enum import IntEnum
+from functools import cache
+
+from egraph.frozen import Node
+from egraph.saturate import Saturated
+from egraph.terms import signatures
+from ir.core import OPS
+from ir.text.names import Names
+from lowering.placement import LayoutOracle
+
+TYPES, LISTS = ("ty", "type"), ("tys", "types")
+"""Columns that hold the id of a type or of a list of types."""
+MISSING = -1
+"""Stands for an attribute that is left out (`egraph.terms.integer_of`)."""
+MOST_SHOWN = 120
+"""Characters of one attribute: a literal of many elements is cut."""
+
+
+def egraph_text(saturated: Saturated, oracle: LayoutOracle) -> str:
+    """All classes with their nodes, values first, then what is placed, then the layouts."""
+    return "\n\n".join(_Text(saturated, oracle).paragraphs()) + "\n"
+
+
+class _Text:
+    def __init__(self, saturated: Saturated, oracle: LayoutOracle):
+        self.frozen = saturated.frozen
+        self.program = saturated.program
+        self.oracle = oracle
+        self.names = self._names()
+        self.places = {cls: place for kind in ("nat", "out", "at") for place, cls in getattr(self.frozen, kind).items()}
+
+    def _names(self) -> dict[int, list[str]]:
+        """The source's names of each value class."""
+        texts, found = Names(self.program.entry).texts, defaultdict[int, list[str]](list)
+        for value, number in self.program.numbers.items():
+            if value in texts and number in self.frozen.numbers:
+                found[self.frozen.class_of(number)].append(texts[value])
+        return found
+
+    def paragraphs(self) -> Iterator[str]:
+        """A heading, the classes, the layouts."""
+        sorts, layouts = Counter(self.frozen.sort), sorted({layout for _, layout in self.places.values()})
+        yield (
+            f"e-graph of @{self.program.entry.sym_name}: {sorts['V']} value classes, {sorts['P']} placed classes, "
+            f"{len(self.frozen.nodes)} e-nodes, {len(layouts)} layouts"
+        )
+        for sort in ("V", "P"):
+            for cls, nodes in sorted(self.frozen.by_class.items()):
+                if self.frozen.sort[cls] == sort:
+                    yield "\n".join([f"{self.ref(cls)}{self.head(cls)}", *(f"  {self.node(n)}" for n in nodes)])
+        yield "\n".join(f"L{id}: {self.oracle.layouts[id] if id else 'every thread holds the value'}" for id in layouts)
+
+    def ref(self, cls: int) -> str:
+        """A class by its sort and number."""
+        return f"{'c' if self.frozen.sort[cls] == 'V' else 'p'}{cls}"
+
+    def head(self, cls: int) -> str:
+        """What a class is: type and names of a value, value and layout of what is placed."""
+        place = self.places.get(cls)
+        if place is not None:
+            return f": {self.ref(place[0])} in L{place[1]}"
+        kind = self.frozen.analysis["type"].get(cls)
+        names = f" = {', '.join(self.names[cls])}" if cls in self.names else ""
+        return f"{'' if kind is None else f': {self.program.interner.types[kind]}'}{names}"
+
+    def node(self, node: Node) -> str:
+        """An e-node: operands, then attributes."""
+        operands = ", ".join(map(self.ref, node.children))
+        columns = ", ".join(self.columns(node))
+        return f"{node.op}({operands}{'; ' if operands and columns else ''}{columns})"
+
+    def columns(self, node: Node) -> Iterator[str]:
+        """The integers of a node: of a value's by name and meaning."""
+        meanings = columns_of(node.op)
+        if len(meanings) != len(node.literals):
+            yield from map(str, node.literals)
+            return
+        for (name, kind), number in zip(meanings, node.literals, strict=True):
+            if name in TYPES:
+                yield str(self.program.interner.types[number])
+            elif name in LISTS:
+                types: tuple[object, ...] = self.program.interner.attributes[number]
+                yield f"({', '.join(map(str, types))})"
+            elif number == MISSING and kind is not None:
+                continue
+            elif kind in (None, int, bool):
+                yield f"{name}={number}"
+            elif issubclass(kind, IntEnum):
+                yield f"{name}={kind(number)}"
+            else:
+                text = str(self.program.interner.attributes[number])
+                yield f"{name}={text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + '...'}"
+
+
+@cache
+def columns_of(op: str) -> tuple[tuple[str, type | None], ...]:
+    """The integer columns of a value's constructor: name and, of an attribute, its kind."""
+    for mnemonic, signature in signatures().items():
+        if signature.name == op:
+            cls = OPS.get(f"cuda_tile.{mnemonic}")
+            kinds = {attr.name: attr.kind for attr in cls.info.attributes} if cls is not None else {}
+            return tuple((name, kinds.get(name)) for name in signature.integers)
+    return ()
