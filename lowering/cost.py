@@ -94,6 +94,24 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "divf.full.ftz": (1, 4, 0),
     "divf.approx": (1, 4, 0),
     "divf.approx.ftz": (1, 1, 0),
+    # of f64, whose float instructions take the pipe of f64; sin, cos and tan on the path of arguments below 2^30
+    "f64.exp2": (0, 22, 20),
+    "f64.exp": (0, 21, 20),
+    "f64.log": (2, 31, 25),
+    "f64.log2": (2, 31, 25),
+    "f64.rsqrt": (2, 13, 20),
+    "f64.sqrt": (1, 8, 12),
+    "f64.tanh": (1, 30, 28),
+    "f64.sin": (0, 32, 20),
+    "f64.cos": (0, 32, 20),
+    "f64.tan": (1, 40, 24),
+    "f64.sinh": (1, 36, 40),
+    "f64.cosh": (1, 30, 28),
+    "f64.atan2": (1, 45, 35),
+    "f64.pow": (4, 90, 60),
+    "f64.fpowi": (4, 85, 60),
+    "f64.remf": (1, 24, 30),  # of one turn: operands less than 2^40 apart
+    "f64.divf": (1, 8, 10),
 }
 _FREE = frozenset((
     "cat", "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
@@ -137,7 +155,8 @@ class Machine:
         """
         if mnemonic in _FREE:
             return FREE
-        form = _function(mnemonic, modifiers)
+        form = _FUNCTIONS.get(f"f64.{mnemonic}") if width == DOUBLE else None
+        form = form or _function(mnemonic, modifiers)
         if form is not None:
             float_pipe = "fma_f64" if width == DOUBLE else "fma_f32"
             pipes = zip(("mufu", float_pipe, "int_add"), form, strict=True)

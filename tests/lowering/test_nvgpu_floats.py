@@ -8,6 +8,7 @@ from ir.core import UnsupportedError
 from ir.dialects import arith, math, vector
 from ir.dialects.cuda_tile import Rounding
 from ir.dialects.cuda_tile.numerics import convert_float
+from ir.types import F8E4M3FN
 from lowering.convert.nvgpu_to_nvvm import convert
 from tests.lowering.nvgpu_harness import (
     BF16,
@@ -364,9 +365,9 @@ def test_rounding_modes_and_fast_forms_are_spelled() -> None:
 
 
 def test_what_has_no_lowering_is_refused() -> None:
-    k = Kernel(GLOBAL_PTR, F64)
+    k = Kernel(GLOBAL_PTR, F8E4M3FN)
     k.store(k.value(math.Exp, k.params[1]), k.params[0])
-    with pytest.raises(UnsupportedError, match=r"math\.exp on f64"):
+    with pytest.raises(UnsupportedError, match=r"math\.exp on f8E4M3FN"):
         convert(k.func())
 
 

@@ -3,21 +3,16 @@
 import numpy as np
 import pytest
 
-from ir.core import UnsupportedError
 from ir.dialects import arith, math
-from lowering.convert.nvgpu_to_nvvm import convert
 from tests.lowering.nvgpu_harness import (
     BF16,
     DTYPES,
     F16,
     F32,
-    F64,
-    GLOBAL_PTR,
     I8,
     I16,
     I32,
     I64,
-    Kernel,
     VectorType,
     elementwise,
     floats,
@@ -136,12 +131,3 @@ def test_pairs_go_element_by_element(cls, kind) -> None:
     same(got.reshape(-1)[~finite], exact[~finite], "overflow")
     got, exact = got.reshape(-1)[finite].astype(np.float64), exact[finite].astype(np.float64)
     assert (abs(got - exact) <= (8e-3 if kind == BF16 else 1e-3) * abs(exact) + 1e-7).all()
-
-
-@pytest.mark.parametrize("cls", [math.PowF, math.Atan2, arith.RemF, math.FPowI], ids=lambda c: c.__name__)
-def test_doubles_are_refused(cls) -> None:
-    k = Kernel(GLOBAL_PTR, F64, I32)
-    right = k.params[2] if cls is math.FPowI else k.params[1]
-    k.store(k.value(cls, k.params[1], right, types=[F64]), k.params[0])
-    with pytest.raises(UnsupportedError, match=r"on f64 has no lowering"):
-        convert(k.func())

@@ -283,6 +283,27 @@ for floating in ("f16", "bf16", "f32", "f64", "f8E4M3FN"):
 
 UNARY = {"tan": (ct.Tan, np.tan), "sinh": (ct.Sinh, np.sinh), "cosh": (ct.Cosh, np.cosh)}
 BINARY = {"atan2": (ct.Atan2, np.arctan2), "remf": (ct.RemF, np.fmod)}
+UNARY_DOUBLE = UNARY | {
+    "exp": (ct.Exp, np.exp), "exp2": (ct.Exp2, np.exp2), "sin": (ct.Sin, np.sin), "cos": (ct.Cos, np.cos),
+    "tanh": (ct.Tanh, np.tanh),
+}  # fmt: skip
+for name, (cls, function) in UNARY_DOUBLE.items():
+    chain(f"f64-{name}", ["f64"], "f64", lambda a, c=cls: a.writer.op(c, a), function, tolerance=1e-14)
+for name, (cls, function) in BINARY.items():
+    chain(f"f64-{name}", ["f64"] * 2, "f64", lambda a, b, c=cls: a.writer.op(c, a, b), function, tolerance=1e-14)
+chain(
+    "f64-logarithms", ["f64"], "f64", lambda a: a.absf().log() + a.absf().log2() + a.absf().rsqrt(),
+    lambda a: np.log(np.abs(a)) + np.log2(np.abs(a)) + 1 / np.sqrt(np.abs(a)), tolerance=1e-14,
+)  # fmt: skip
+chain(
+    "f64-powers", ["f64", "f64", "i32"], "f64",
+    lambda a, b, n: a.writer.op(ct.Pow, a.absf(), b) + a.writer.op(ct.FPowI, a, n.rem(5)),
+    lambda a, b, n: np.power(np.abs(a), b) + np.power(a, np.fmod(n, 5)), tolerance=1e-13,
+)  # fmt: skip
+chain(
+    "f64-huge-angles", ["f64"], "f64", lambda a: a.writer.op(ct.Sin, a * 1e200) + a.writer.op(ct.Cos, a * 3.0),
+    lambda a: np.sin(a * 1e200) + np.cos(a * 3), tolerance=1e-14, tile=1024, size=1500,
+)  # fmt: skip
 for kind in ("f32", "f16", "bf16"):
     for name, (cls, function) in UNARY.items():
         chain(

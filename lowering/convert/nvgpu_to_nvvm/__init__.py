@@ -111,4 +111,6 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     conversion.e.effect(llvm.Return, [], [])
     conversion.e.finish()
     rematerialize(conversion.e.blocks)
-    return llvm.Func((), (), gpu.kernel_attributes(func), [Region(conversion.e.blocks)], func.location)
+    attributes = gpu.kernel_attributes(func)
+    attributes["arrays"] = (*func.arrays, *conversion.e.arrays.values())
+    return llvm.Func((), (), attributes, [Region(conversion.e.blocks)], func.location)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ir.core import Value
 from ir.dialects import llvm, nvvm
-from ir.types import F32, I1, I32
+from ir.types import F32, F64, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
@@ -52,15 +52,15 @@ def fma(e: Emitter, a: Value, b: Value, c: Value, **attributes: object) -> Value
 
 
 def mul(e: Emitter, a: Value, b: Value) -> Value:
-    """a * b in f32."""
-    return e.value(llvm.FMul, F32, a, b)
+    """a * b in their type."""
+    return e.value(llvm.FMul, a.type, a, b)
 
 
 def polynomial(e: Emitter, coefficients: Sequence[float], x: Value) -> Value:
-    """Horner's scheme, lowest coefficient first."""
-    value = f32(e, coefficients[-1])
+    """Horner's scheme in the type of x, lowest coefficient first."""
+    value = e.constant(x.type, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
-        value = fma(e, value, x, f32(e, coefficient))
+        value = fma(e, value, x, e.constant(x.type, coefficient))
     return value
 
 
@@ -112,9 +112,10 @@ def tanh(e: Emitter, x: Value) -> Value:
 
 
 def with_sign(e: Emitter, value: Value, of: Value) -> Value:
-    """A value that is not negative with the sign of another."""
-    sign = ints.bit_and(e, bitcast(e, of, I32), e.i32(-(1 << 31)))
-    return bitcast(e, ints.bit_or(e, bitcast(e, value, I32), sign), F32)
+    """A value that is not negative, f32 or f64, with the sign of another."""
+    bits = I64 if value.type == F64 else I32
+    sign = ints.bit_and(e, bitcast(e, of, bits), e.constant(bits, -(1 << bits.width - 1)))
+    return bitcast(e, ints.bit_or(e, bitcast(e, value, bits), sign), value.type)
 
 
 def _reduced(e: Emitter, x: Value) -> tuple[Value, Value, Value]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ir.core import UNKNOWN, Block, Location, Op, Type, Value
 from ir.dialects import llvm
+from ir.dialects.gpu import GlobalArray
 from ir.types import I1, I32, FloatType, IntType
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
 from lowering.targets import Target
@@ -50,6 +51,7 @@ class Emitter:
         self.known: dict[Value, int | float] = {}
         self.constants: dict[tuple[Type, int | float | str], Value] = {}
         self.constant_ops: list[Op] = []
+        self.arrays: dict[str, GlobalArray] = {}  # of the module, that functions read
         self.location: Location = UNKNOWN
         for arg in entry.args:
             self.level[arg] = 0

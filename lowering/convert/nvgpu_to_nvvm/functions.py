@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ir.core import Op, UnsupportedError, Value
 from ir.dialects import llvm, math, nvvm
 from ir.types import BF16, F16, F32, F64, I1, I32, TF32
-from lowering.convert.nvgpu_to_nvvm import accurate
+from lowering.convert.nvgpu_to_nvvm import accurate, double, trigonometry
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul, polynomial, with_sign
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, directed, mode, scalar_type, through_f32
@@ -25,11 +25,13 @@ def _function(
     exact: Callable[[Emitter, Value], Value],
     approximate: Callable[[Emitter, Value], Value],
     flushing: Callable[[Emitter, Value], Value] | None = None,
+    *,
+    double: Callable[[Emitter, Value], Value],
 ) -> None:
-    """Register an f32 function: `exact` unless an approximation is asked for, `flushing` where subnormals may go.
+    """Register a function: of f32 `exact` unless an approximation is asked for, `flushing` where subnormals may go.
 
     bf16 and tf32 take the approximation, whose error is far below their rounding; f16 the form that flushes, since all
-    its numbers are normal in f32.
+    its numbers are normal in f32; f64 `double`.
     """
     shortest = approximate if flushing is None else flushing
 
@@ -39,6 +41,8 @@ def _function(
             return through_f32(e, shortest if kind == F16 else approximate, x)
         if kind == TF32:
             return bitcast(e, approximate(e, bitcast(e, x, F32)), TF32)
+        if kind == F64:
+            return double(e, x)
         if kind != F32:
             raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
         if op.attributes.get("ftz", False):
@@ -111,25 +115,26 @@ def log_approximate(e: Emitter, x: Value) -> Value:
     return mul(e, e.value(nvvm.Lg2, F32, x), f32(e, LN_2))
 
 
-_function(math.Exp, exp, _exp_approximate(), _exp_approximate(ftz=True))
-_function(math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True))
-_function(math.Log, accurate.log, log_approximate)
-_function(math.Log2, accurate.log2, _instruction(nvvm.Lg2))
-_function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh))
-_function(math.Sin, accurate.sin, _instruction(nvvm.Sin))
-_function(math.Cos, accurate.cos, _instruction(nvvm.Cos))
-_function(math.Tan, accurate.tan, accurate.tan)  # 16-bit floats too: the approximations fail near the poles
-_function(math.Sinh, sinh, sinh)
-_function(math.Cosh, cosh, cosh)
+_function(math.Exp, exp, _exp_approximate(), _exp_approximate(ftz=True), double=double.exp)
+_function(
+    math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True), double=double.exp2
+)
+_function(math.Log, accurate.log, log_approximate, double=double.log)
+_function(math.Log2, accurate.log2, _instruction(nvvm.Lg2), double=double.log2)
+_function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh), double=double.tanh)
+_function(math.Sin, accurate.sin, _instruction(nvvm.Sin), double=trigonometry.sin)
+_function(math.Cos, accurate.cos, _instruction(nvvm.Cos), double=trigonometry.cos)
+# 16-bit floats too: the approximations fail near the poles
+_function(math.Tan, accurate.tan, accurate.tan, double=trigonometry.tan)
+_function(math.Sinh, sinh, sinh, double=double.sinh)
+_function(math.Cosh, cosh, cosh, double=double.cosh)
 
 
 def _angle(e: Emitter, op: math.Atan2, y: Value, x: Value) -> Value:
     kind = scalar_type(y.type)
     if kind in (F16, BF16):
         return through_f32(e, accurate.atan2, y, x)
-    if kind != F32:
-        raise UnsupportedError(f"{op.name} on {kind} has no lowering", op.location, "compute it in f32")
-    return accurate.atan2(e, y, x)
+    return double.atan2(e, y, x) if kind == F64 else accurate.atan2(e, y, x)
 
 
 ELEMENTWISE[math.Atan2] = _angle
@@ -188,7 +193,7 @@ ELEMENTWISE[math.Sqrt] = _sqrt
 
 def _rsqrt(e: Emitter, op: math.Rsqrt, x: Value) -> Value:
     if x.type == F64:
-        return e.value(llvm.FDiv, F64, e.constant(F64, 1.0), e.value(llvm.Sqrt, F64, x))
+        return e.value(nvvm.Rcp, F64, e.value(llvm.Sqrt, F64, x), rounding="rn")
     if x.type == F32:
         return e.value(nvvm.Rsqrt, F32, x, **({"ftz": True} if op.ftz else {}))
     return through_f32(e, _instruction(nvvm.Rsqrt), x)
