@@ -17,6 +17,7 @@ import numpy as np
 
 from egraph import accesses, combiners, facts, skeleton
 from egraph.combiners import Body
+from egraph.dependence import dependence
 from egraph.interner import Interner
 from egraph.packing import by_shifts
 from egraph.scaled import by_factors
@@ -504,6 +505,7 @@ class _Encoder:
         """Add what rules may ask about types, attributes and combiners."""
         for relation, rows in facts.about(self.interner, self.bodies.entries).items():
             self.rows[relation] += rows
+        self.rows["r.deps"] += dependence(self.rows)
         self.program.facts = dict(self.rows)
         return self.program
 

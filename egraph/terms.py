@@ -87,6 +87,10 @@ or an access that stays in order yields a tile, whose layout is chosen), integer
 (so that rules can compute new ones), and reductions (`fold`: of several tiles) and scans with an interned combiner."""
 
 
+GIVEN = ("iv", "carry", "res", "effect", "branch")
+"""Leaves whose loop dependence is a fact of the program."""
+
+
 def integer_of(value: Any) -> int | None:
     """The i64 of an attribute that needs no interning: enums, bools and ints; None is -1; otherwise None."""
     if value is None:
@@ -194,7 +198,7 @@ def _analysis_rule(s: Signature) -> str | None:
         facts.append(f"(= t (type {s.columns[s.like]}))")
     if s.like >= -1:
         actions.append(f"(set (type v) {'t' if s.like >= 0 else s.columns[-1]})")
-    if s.mnemonic not in ("iv", "carry", "res", "effect", "branch"):
+    if s.mnemonic not in GIVEN:
         facts += [f"(= d{i} (deps {o}_v))" for i, o in enumerate(s.operands)]
         union = "0"
         for i in range(len(s.operands)):

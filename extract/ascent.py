@@ -8,7 +8,8 @@ the case of nodes with one child; conversions between the forms of one value are
 The ascent finds cuts whose nodes all still have a price, raises the bound by the least of these prices, and takes it
 off each of them, until the root can be built from nodes without a price. Source of the scheme: R. T. Wong, "A dual
 ascent approach for Steiner tree problems on a directed graph", Math. Programming 28, 1984. What is left of a node's
-price says how much dearer than the bound every answer with that node is.
+price says how much dearer than the bound every answer with that node is. W grows from cut to cut until one of its
+classes can be built, so a chain of n classes takes n steps.
 
 Measured on what simplification leaves of the extraction-gym files: the bound is 77 to 100 % of the best cost, in 1 to
 200 ms; the LP relaxation without cuts gives 22 to 97 %.
@@ -53,7 +54,12 @@ class _Ascent:
         self.pending = topology.arity.copy()
         self.built = bytearray(topology.n_classes)
         self.inside = [0] * topology.n_classes
-        """The last cut that a class was in, counted from 1."""
+        """The last set W that a class was in, counted from 1."""
+        self.stamp = 0
+        self.stale = False
+        """Whether a class of W has been built since it began."""
+        self.open: dict[int, None] = {}
+        """Nodes of W's classes that take no class of W: the cut."""
         self.cuts: list[list[int]] = []
         self.steps = 0
 
@@ -63,51 +69,73 @@ class _Ascent:
         self._build([node for node in self.topology.leaves if self.price[node] <= self.zero])
         for root in self.topology.roots:
             while not self.built[root]:
-                cut = self._cut(root)
-                step = min((self.price[node] for node in cut), default=INFINITY)
-                if step == INFINITY:
-                    return Ascent(INFINITY, self.price, self.cuts, self.steps)
-                bound += step
-                self.cuts.append(cut)
-                self._pay(cut, step)
+                self._begin(root)
+                while not self.stale:
+                    cut = list(self.open)
+                    step = min((self.price[node] for node in cut), default=INFINITY)
+                    if step == INFINITY:
+                        return Ascent(INFINITY, self.price, self.cuts, self.steps)
+                    bound += step
+                    self.cuts.append(cut)
+                    self._pay(cut, step)
         return Ascent(bound, self.price, self.cuts, self.steps)
 
-    def _cut(self, root: int) -> list[int]:
-        """Nodes with a price that every way to build the root passes through one of."""
-        children, built, inside, price = self.topology.children, self.built, self.inside, self.price
-        zero, prefer, class_nodes = self.zero, self.prefer, self.topology.class_nodes
-        stamp = len(self.cuts) + 1
-        inside[root] = stamp
-        order = [root]
-        priced: list[int] = []
+    def _begin(self, root: int) -> None:
+        """Take the root, and nothing else yet, into a new set of classes W."""
+        self.stamp += 1
+        self.stale = False
+        self.open = {}
+        self.inside[root] = self.stamp
+        self._grow([root])
+
+    def _grow(self, order: list[int]) -> None:
+        """Take classes into W, and what their nodes without a price still need, so that `open` is a cut again."""
+        children, parents, owner = self.topology.children, self.topology.parents, self.topology.node_class
+        inside, price, zero, stamp = self.inside, self.price, self.zero, self.stamp
         for cls in order:  # grows while it is walked
-            self.steps += len(class_nodes[cls])
-            for node in class_nodes[cls]:
-                if price[node] > zero:
-                    priced.append(node)
-                    continue
-                # Nothing to pay, so the class is not built only because a child is not: take that in.
-                taken = -1
-                for child in children[node]:
-                    if inside[child] == stamp:
-                        break
-                    if not built[child] and (taken < 0 or prefer[child] > prefer[taken]):
-                        taken = child
-                else:
-                    inside[taken] = stamp
-                    order.append(taken)
-        return [node for node in priced if not any(inside[child] == stamp for child in children[node])]
+            for user in parents[cls]:
+                if inside[owner[user]] == stamp:
+                    self.open.pop(user, None)
+            members = self.topology.class_nodes[cls]
+            self.steps += len(members)
+            for node in members:
+                if price[node] <= zero:
+                    self._need(node, order)
+                elif not any(inside[child] == stamp for child in children[node]):
+                    self.open[node] = None
+
+    def _need(self, node: int, order: list[int]) -> None:
+        """Nothing to pay for a node of W, so its class is not built only because a child is not: take that into W."""
+        built, inside, prefer, stamp = self.built, self.inside, self.prefer, self.stamp
+        taken = -1
+        for child in self.topology.children[node]:
+            if inside[child] == stamp:
+                return
+            if not built[child] and (taken < 0 or prefer[child] > prefer[taken]):
+                taken = child
+        inside[taken] = stamp
+        order.append(taken)
 
     def _pay(self, cut: list[int], step: float) -> None:
+        """Take the step off the prices of a cut, build what that makes free, and grow W past the nodes that are free
+        now; where a class of W is built, W has to begin anew.
+        """
         price, zero = self.price, self.zero
         free: list[int] = []
         for node in cut:
             price[node] -= step
             if price[node] <= zero:
                 price[node] = 0.0
-                if not self.pending[node]:
-                    free.append(node)
-        self._build(free)
+                free.append(node)
+        self._build([node for node in free if not self.pending[node]])
+        self.steps += len(cut)
+        order: list[int] = []
+        for node in free:
+            if self.stale:
+                return
+            del self.open[node]
+            self._need(node, order)
+        self._grow(order)
 
     def _build(self, nodes: list[int]) -> None:
         """Mark the classes of nodes that are free and whose children are built, and what follows."""
@@ -119,6 +147,8 @@ class _Ascent:
             if built[cls]:
                 continue
             built[cls] = 1
+            if self.inside[cls] == self.stamp:
+                self.stale = True
             for user in parents[cls]:
                 pending[user] -= 1
                 if not pending[user] and price[user] <= zero:

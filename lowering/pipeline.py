@@ -30,7 +30,6 @@ from lowering.targets.target import WARP
 
 WARPS = 4  # a CTA of one warpgroup, the fewest
 THREADS = WARP * WARPS
-ITERATIONS = 400  # of a phase of saturation: five times what the largest kernel under tests/data/programs takes
 HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
 
 
@@ -125,7 +124,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
         oracle = LayoutOracle(program, warps, frozenset[Feature]().union(*(tier.features for tier in tiers)))
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
-        limits = Limits.of(options.saturate_budget, ITERATIONS)
+        limits = Limits.of(program, options.saturate_budget)
         saturated = saturate(program, oracle, options.rules, options.without, limits)
     return [lower(module, entry, saturated, oracle, tier, options, Clock(clock.seconds)) for tier in tiers]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,18 @@ from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, V
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.registers import Registers
+
+
+DEEPEST = 100
+"""Registers under way of which each is asked for by the last: a chain of operations is emitted in pieces of so many, so
+that its length is not limited by Python's stack (some 1000 calls, four for each)."""
+
+
+class _TooDeep(Exception):
+    """What has to be made first."""
+
+    def __init__(self, ask: Callable[[], Value]):
+        self.ask = ask
 
 
 class Emitter:
@@ -29,6 +42,7 @@ class Emitter:
         self.open: set[Block] = {block}  # the blocks around the place where code is put
         self.warps = warps
         self.depth = 0
+        self.making = 0  # registers under way, of which each is asked for by the last
         self.depth_of: dict[Value, int] = {}
         self._constants: dict[tuple[object, Type], Value] = {}
         self._linear: dict[tuple[int, ...], Value] = {}
@@ -88,6 +102,34 @@ class Emitter:
     def effect(self, cls: type[Op], *operands: Value, **attributes: Any) -> None:
         """Emit an op without results."""
         self.builder.add(cls, *operands, types=(), **attributes)
+
+    def made(self, make: Callable[..., Value], ask: Callable[..., Value], *which: Any) -> Value:
+        """What `make` emits, for registers that remember it when they are asked by `ask`.
+
+        Where too many are under way, the innermost is asked for first and the outermost begins again: what it has
+        emitted by then is remembered, so the order of the code is the same.
+        """
+        if self.making:
+            if self.making >= DEEPEST:
+                raise _TooDeep(partial(ask, *which))
+            self.making += 1
+            try:
+                return make(*which)
+            finally:
+                self.making -= 1
+        waiting: list[Callable[[], Value]] = [partial(make, *which)]
+        while True:
+            self.making = 1
+            try:
+                found = waiting[-1]()
+            except _TooDeep as deeper:
+                waiting.append(deeper.ask)
+                continue
+            finally:
+                self.making = 0
+            waiting.pop()
+            if not waiting:
+                return found
 
     # --- memory in order
 

@@ -50,21 +50,21 @@ class Registers:
         """Register i."""
         found = self._scalars.get(i)
         if found is None or not self.emitter.visible(found):
-            found = self._scalars[i] = self.make_scalar(i)
+            found = self._scalars[i] = self.emitter.made(self.make_scalar, self.scalar, i)
         return found
 
     def pair(self, i: int) -> Value:
         """Registers 2i and 2i+1 as one vector<2xT>."""
         found = self._pairs.get(i)
         if found is None or not self.emitter.visible(found):
-            found = self._pairs[i] = self.make_pair(i)
+            found = self._pairs[i] = self.emitter.made(self.make_pair, self.pair, i)
         return found
 
     def group(self, start: int, shape: tuple[int, ...]) -> Value:
         """Registers from `start` on as a vector of `shape`."""
         found = self._groups.get((start, shape))
         if found is None or not self.emitter.visible(found):
-            found = self._groups[start, shape] = self.make_group(start, shape)
+            found = self._groups[start, shape] = self.emitter.made(self.make_group, self.group, start, shape)
         return found
 
     def make_scalar(self, i: int) -> Value:
