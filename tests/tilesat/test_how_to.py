@@ -28,3 +28,17 @@ def test_page_runs(page: Path, tmp_path: Path) -> None:
         [sys.executable, "-c", "\n".join(program)], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    """In a shell in which `tilesat` is found, as the page says how."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    page = (ROOT / "README.md").read_text()
+    assert "source .venv/bin/activate" in page
+    (commands,) = (block["body"] for block in BLOCK.finditer(page) if block["language"] == "sh")
+    program = f'tilesat() {{ "{sys.executable}" -m tilesat "$@"; }}\n{commands}'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-ec", program], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "check arg2: ok" in done.stdout
+    assert {"gemm.ptx", "gemm.json", "plain.ptx", "pictures"} <= {path.name for path in tmp_path.iterdir()}
