@@ -22,7 +22,7 @@ from egraph.interner import Interner
 from egraph.packing import by_shifts
 from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
-from ir.core import READ, WRITE, Block, Op, OptionalOperand, Type, UnsupportedError, Value
+from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
 from ir.core import Operand as OneOperand
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, TOKEN, FloatType, IntType, TileType
@@ -91,11 +91,14 @@ class After:
 
 @dataclass(frozen=True)
 class Endless:
-    """The slots of an endless loop: carried values, and results where they are not `shared` with those."""
+    """The slots of an endless loop: carried values, results where they are not `shared` with those, and, where the
+    kernel may end in the loop, whether it does.
+    """
 
     shared: bool
     carried: tuple[int, ...]
     outs: tuple[int, ...]
+    may_end: bool
 
 
 class _Encoder:
@@ -169,8 +172,14 @@ class _Encoder:
                 return self.resume(after, [self.numbers[v] for v in op.operands], into)
             if isinstance(op, ct.Continue | ct.Break):
                 return self.leave(op)
+            if isinstance(op, ct.Return) and self.frame is not None:
+                return (self.flag(False), *self.frame.carried, *self.frame.outs, self.flag(True))
             if isinstance(op, ct.Return) and self.side is not None:
                 return ()
+            if isinstance(op, ct.Loop) and may_end(op):
+                loop, ended = self.endless(op)
+                into.items.append(loop)
+                return self.run([self.end_if(ended, op), *ops[at + 1 :]], into, after)
             if isinstance(op, ct.If) and leaves(op):
                 made = self.branch(op, After(op, ops[at + 1 :], after))
                 into.items.append(made)
@@ -194,11 +203,19 @@ class _Encoder:
         if frame is None:
             return tuple(given)
         again = self.flag(isinstance(op, ct.Continue))
+        ended = (self.flag(False),) if frame.may_end else ()
         if frame.shared:
-            return (again, *given)
+            return (again, *given, *ended)
         if isinstance(op, ct.Continue):
-            return (again, *given, *frame.outs)
-        return (again, *frame.carried, *given)
+            return (again, *given, *frame.outs, *ended)
+        return (again, *frame.carried, *given, *ended)
+
+    def end_if(self, ended: int, loop: ct.Loop) -> ct.If:
+        """Behind a loop: the end of the kernel, or of the loop around, where the loop has ended for it."""
+        condition, then = Block((FLAG,)).args[0], Block()
+        self.numbers[condition] = ended
+        then.append(ct.Return(location=loop.location))
+        return ct.If((condition,), regions=[Region([then]), Region()], location=loop.location)
 
     def flag(self, value: bool) -> int:
         """A scalar i1."""
@@ -210,7 +227,7 @@ class _Encoder:
         if isinstance(op, ct.For):
             into.items.append(self.loop(op))
         elif isinstance(op, ct.Loop):
-            into.items.append(self.endless(op))
+            into.items.append(self.endless(op)[0])
         elif isinstance(op, ct.If):
             into.items.append(self.branch(op))
         elif isinstance(op, ct.Return):
@@ -404,31 +421,33 @@ class _Encoder:
         yield
         self.frame, self.ends = outside
 
-    def endless(self, op: ct.Loop) -> skeleton.For:
+    def endless(self, op: ct.Loop) -> tuple[skeleton.For, int]:
         """A loop that is left by break: results go round in slots of their own, or in those of the carried values where
-        they have the same types.
+        they have the same types. Also the number of whether the kernel ends here, where it may, as the last result.
         """
+        ends = may_end(op)
         loop, outside = self.new_scope(op), self.scope
         carried, results = ([v.type for v in values] for values in (op.init_values, op.results))
         shared = carried == results
-        types = (*carried, *([] if shared else results))
+        last = len(carried) if shared else len(carried) + len(results)
+        types = (*carried, *([] if shared else results), *([FLAG] if ends else []))
         inits = tuple([self.numbers[v] for v in op.init_values])
         inits += () if shared else tuple([self.nothing(kind, op) for kind in results])
+        inits += (self.flag(False),) if ends else ()
         self.scope |= 1 << loop
         slots = [self.slot("carry", loop, i, kind, self.scope) for i, kind in enumerate(types)]
         self.numbers.update(zip(op.body.block.args, slots, strict=False))
         body = skeleton.Region()
-        frame = Endless(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) :]))
+        frame = Endless(shared, tuple(slots[: len(carried)]), tuple(slots[len(carried) : last]), ends)
         with self.inside(frame, (FLAG, *types)):
             again, *yields = self.region(op.body.block, body)
         self.scope = outside
         self.rows["r.loop_init"] += [(loop, i, k) for i, k in enumerate(inits)]
         self.rows["r.loop_yield"] += [(loop, i, k) for i, k in enumerate(yields)]
         left = tuple([self.slot("res", loop, i, kind, outside) for i, kind in enumerate(types)])
-        self.numbers.update(zip(op.results, left if shared else left[len(carried) :], strict=True))
-        return skeleton.For(
-            op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again
-        )  # fmt: skip
+        self.numbers.update(zip(op.results, left[0 if shared else len(carried) : last], strict=True))
+        made = skeleton.For(op, loop, 0, 0, 0, inits, 0, tuple(slots), body, tuple(yields), left, types, again)
+        return made, left[-1] if ends else NONE_VALUE
 
     def slot(self, relation: str, loop: int, index: int, kind: Type, deps: int) -> int:
         """A carried value or a result of a loop."""
@@ -523,4 +542,11 @@ def leaves(branch: ct.If) -> bool:
 def leaving(block: Block) -> bool:
     """Does some path leave the iteration, the loop or the kernel?"""
     ends = bool(block.ops) and isinstance(block.ops[-1], ct.Continue | ct.Break | ct.Return)
-    return ends or any(isinstance(op, ct.If) and leaves(op) for op in block.ops)
+    return ends or any(
+        (isinstance(op, ct.If) and leaves(op)) or (isinstance(op, ct.Loop) and may_end(op)) for op in block.ops
+    )
+
+
+def may_end(loop: ct.Loop) -> bool:
+    """Does some path through this loop end the kernel?"""
+    return any(isinstance(op, ct.Return) for op in loop.walk())

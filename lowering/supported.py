@@ -93,12 +93,12 @@ def lowered(cls: type[Op]) -> bool:
 
 
 def refuse_exit(op: ct.Return) -> None:
-    """The kernel may end inside branches; inside a loop it is refused."""
+    """The kernel may end inside branches and endless loops; inside a counted loop it is refused."""
     around = op.parent.parent_op if op.parent else None
-    while isinstance(around, ct.If):
+    while isinstance(around, ct.If | ct.Loop):
         around = around.parent.parent_op if around.parent else None
-    if isinstance(around, ct.For | ct.Loop):
+    if isinstance(around, ct.For):
         raise UnsupportedError(
-            f"'{op.name}': leaving the kernel from inside '{around.name}' is not supported yet", op.location,
-            "carry a flag out of the loop, and return behind it",
+            f"'{op.name}': leaving the kernel from inside '{around.name}' is not supported", op.location,
+            "use cuda_tile.loop, or carry a flag out of the loop, and return behind it",
         )  # fmt: skip

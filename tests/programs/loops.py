@@ -311,3 +311,47 @@ add(Program(
     "loop-lock", locked, lambda: [np.zeros(1, np.int32), random((64,), "f32", 1), random((5, 64), "f32", 2)], (5,),
     lambda lock, total, x: {0: lock, 1: total + x.sum(0)}, 1e-5,
 ))  # fmt: skip
+
+
+def ended() -> str:
+    """The kernel ends in a loop in a loop: what was stored before stays, what follows either loop is not run."""
+    w = Writer("ended", x="ptr<f32>", y="ptr<i32>", z="ptr<f32>")
+
+    def inner(values: list[Tile]) -> list[Tile]:
+        value, count = values
+        w.branch(value < 0.0, lambda: w.leave(ct.Return), list)
+        w.branch(value < 1.0, lambda: w.leave(ct.Break, count), list)
+        return [value * 0.5, count + 1]
+
+    def outer(values: list[Tile]) -> list[Tile]:
+        row, total = values
+        w.branch(row >= 4, lambda: w.leave(ct.Break, total), list)
+        (count,) = w.endless([w.gather(w.x[w.ids[0] * 4 + row])[0], w.const(0, "i32")], inner, [w.const(0, "i32")])
+        w.scatter(w.y[w.ids[0] * 4 + row], count)
+        return [row + 1, total + count.to("f32").splat(32)]
+
+    (total,) = w.endless([w.const(0, "i32"), w.const(0.0, "f32", 32)], outer, [w.const(0.0, "f32", 32)])
+    w.scatter(w.z[(w.ids[0] * 32).splat(32) + w.iota(32)], total)
+    return w.text()
+
+
+def halvings(x: Any, y: Any, z: Any) -> dict[int, Any]:
+    y, z = y.copy(), z.copy()
+    for block, row in enumerate(x):
+        counts = [max(0, int(np.frexp(value)[1])) for value in row]
+        some = next((at for at, value in enumerate(row) if value < 0), None)
+        y[block, :some] = counts[:some]
+        if some is None:
+            z[block] = sum(counts)
+    return {1: y, 2: z}
+
+
+def signed_rows() -> list[Any]:
+    """Six rows of four positive numbers; in all but two one of them is negative."""
+    x = np.abs(random((6, 4), "f32", 1)) * 20
+    for block, at in enumerate((None, 0, 3, 1, None, 2)):
+        x[block, [] if at is None else at] *= -1
+    return [x, random((6, 4), "i32", 2), random((6, 32), "f32", 3)]
+
+
+add(Program("loop-ends-kernel", ended, signed_rows, (6,), halvings, 0.0))
