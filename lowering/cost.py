@@ -80,9 +80,9 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "sqrt.approx.ftz": (1, 0, 0),
     "tanh": (2, 11, 1),
     "tanh.approx": (1, 0, 0),
-    "sin": (1, 16, 4),
-    "cos": (1, 16, 5),
-    "tan": (4, 28, 3),
+    "sin": (0, 16, 5),  # of arguments below 105615
+    "cos": (0, 16, 6),
+    "tan": (1, 24, 4),
     "sinh": (2, 17, 2),
     "cosh": (2, 9, 1),
     "atan2": (2, 23, 8),
@@ -94,7 +94,7 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "divf.full.ftz": (1, 4, 0),
     "divf.approx": (1, 4, 0),
     "divf.approx.ftz": (1, 1, 0),
-    # of f64, whose float instructions take the pipe of f64; sin, cos and tan on the path of arguments below 2^30
+    # of f64, whose float instructions take the pipe of f64; sin, cos and tan of arguments below 2^30
     "f64.exp2": (0, 22, 20),
     "f64.exp": (0, 21, 20),
     "f64.log": (2, 31, 25),

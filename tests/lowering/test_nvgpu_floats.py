@@ -240,13 +240,14 @@ def test_exp_is_accurate_and_survives_extremes() -> None:
     assert (abs(got[tiny] - exact[tiny]) <= 3e-45 + 2e-7 * exact[tiny]).all()
 
 
+HUGE = [(-1.1e5, 1.1e5), (-1e9, 1e9), (-3e38, 3e38)]
 ACCURATE = {  # op -> (reference, largest ulp error allowed, samples)
     math.Log: (np.log, 2.5, [(1e-45, 1e-37), (0.9, 1.1), (0.99999, 1.00001), (1e-3, 100), (1e30, 3e38)]),
     math.Log2: (np.log2, 2.5, [(1e-45, 1e-37), (0.9, 1.1), (0.99999, 1.00001), (1e-3, 100), (1e30, 3e38)]),
     math.Tanh: (np.tanh, 2.5, [(-0.7, 0.7), (-1e-5, 1e-5), (-4, 4), (-20, 20), (-1e30, 1e30)]),
-    math.Sin: (np.sin, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5)]),
-    math.Cos: (np.cos, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5)]),
-    math.Tan: (np.tan, 4, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (1.57, 1.5715), (-100, 100), (-1e5, 1e5)]),
+    math.Sin: (np.sin, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5), *HUGE]),
+    math.Cos: (np.cos, 2.5, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (-100, 100), (-1e5, 1e5), *HUGE]),
+    math.Tan: (np.tan, 4, [(-0.8, 0.8), (-4, 4), (-1e-6, 1e-6), (1.57, 1.5715), (-100, 100), (-1e5, 1e5), *HUGE]),
     math.Sinh: (np.sinh, 4, [(-1.1, 1.1), (-1e-6, 1e-6), (-10, 10), (-89.4, 89.4), (88, 89.4)]),
     math.Cosh: (np.cosh, 3, [(-1.1, 1.1), (-1e-6, 1e-6), (-10, 10), (-89.4, 89.4), (88, 89.4)]),
 }
@@ -264,6 +265,24 @@ def test_accurate_functions(cls) -> None:
         exact = function(np.resize(x, 2553).astype(np.longdouble))
     error = abs(got[7:] - exact) / np.spacing(abs(exact).astype(np.float32))
     assert error.max() <= limit, (error.max(), np.resize(x, 2553)[error.argmax()])
+
+
+@pytest.mark.parametrize("kind", [F16, BF16, F32], ids=str)
+def test_angles_of_any_size(kind) -> None:
+    """All magnitudes of the type, of f32 those next to multiples of pi/2 too."""
+    rng = np.random.default_rng(41)
+    top = np.log2(float(ml_dtypes.finfo(DTYPES[kind]).max))
+    x = rng.choice([-1, 1], COUNT) * np.exp2(rng.uniform(-3, top, COUNT))
+    turns = np.exp2(rng.uniform(10, min(top, 50) - 1, COUNT // 2)).astype(np.int64)
+    x[: COUNT // 2] = turns * (np.pi / 2)
+    x = x.astype(DTYPES[kind])
+    cases = {math.Sin: np.sin, math.Cos: np.cos, math.Tan: np.tan}
+    wide = x.astype(np.float64)
+    for (cls, function), found in zip(cases.items(), elementwise([kind], [one(c) for c in cases], [x]), strict=True):
+        exact = function(wide)
+        last = np.abs(np.spacing(exact.astype(DTYPES[kind])).astype(np.float64))
+        error = abs(found.astype(np.float64) - exact) / last
+        assert error.max() <= (4 if kind == F32 else 0.51), (cls, x[error.argmax()], error.max())
 
 
 @pytest.mark.parametrize("kind", [F16, BF16], ids=str)

@@ -304,6 +304,11 @@ chain(
     "f64-huge-angles", ["f64"], "f64", lambda a: a.writer.op(ct.Sin, a * 1e200) + a.writer.op(ct.Cos, a * 3.0),
     lambda a: np.sin(a * 1e200) + np.cos(a * 3), tolerance=1e-14, tile=1024, size=1500,
 )  # fmt: skip
+for kind, scale in (("f32", 1e9), ("f16", 1e4), ("bf16", 1e30)):
+    chain(
+        f"{kind}-huge-angles", [kind], kind, lambda a, s=scale: a.writer.op(ct.Sin, a * s) - a.writer.op(ct.Cos, a),
+        tolerance={"f32": 1e-6, "f16": 1e-3}.get(kind, 8e-3), tile=1024, size=1500,
+    )  # fmt: skip
 for kind in ("f32", "f16", "bf16"):
     for name, (cls, function) in UNARY.items():
         chain(

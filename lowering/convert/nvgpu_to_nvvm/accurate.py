@@ -14,6 +14,8 @@ from ir.dialects import llvm, nvvm
 from ir.types import F32, F64, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.paths import either
+from lowering.convert.nvgpu_to_nvvm.two_over_pi import WORD, window
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
 LOG2_E = numbers.log2(numbers.e)
@@ -118,53 +120,75 @@ def with_sign(e: Emitter, value: Value, of: Value) -> Value:
     return bitcast(e, ints.bit_or(e, bitcast(e, value, bits), sign), value.type)
 
 
-def _reduced(e: Emitter, x: Value) -> tuple[Value, Value, Value]:
-    """n in the low bits of an i32, sin r and cos r with x = n pi/2 + r."""
+def _near(e: Emitter, x: Value) -> list[Value]:
+    """(n, r) with x = n pi/2 + r of |x| < REDUCIBLE, n in the low bits; of infinity and NaN NaN."""
     shifted = fma(e, x, f32(e, 2 / numbers.pi), f32(e, MAGIC))
     n = e.value(llvm.FAdd, F32, shifted, f32(e, -MAGIC))
     minus_n = e.value(llvm.FNeg, F32, n)
     r = x
     for part in HALF_PI:
         r = fma(e, minus_n, f32(e, part), r)
+    return [bitcast(e, shifted, I32), r]
+
+
+def _far(e: Emitter, x: Value) -> list[Value]:
+    """(n, r) of the other numbers: the mantissa times 2/pi modulo 4, in units of 2^-62, of which r takes 24 bits."""
+    bits = bitcast(e, x, I32)
+    field = ints.bit_and(e, ints.shift_right(e, llvm.LShr, bits, e.i32(23)), e.i32(255))
+    m = ints.bit_or(e, ints.bit_and(e, bits, e.i32((1 << 23) - 1)), e.i32(1 << 23))
+    m = ints.extend(e, m, I64, False)
+    # x = m 2^(field - 150); bits of 2/pi up to field - 152 make multiples of 4, 64 zeros lie ahead of them
+    high, low = window(e, ints.add(e, field, e.i32(WORD - 152)), 2)
+    product = ints.add(e, ints.mul(e, m, high), e.value(nvvm.MulHigh, I64, m, low))
+    rounded = ints.add(e, product, e.constant(I64, 1 << WORD - 3))
+    quadrant = ints.truncate(e, ints.shift_right(e, llvm.LShr, rounded, e.constant(I64, WORD - 2)), I32)
+    share = e.value(llvm.SIToFP, F64, ints.shl(e, product, e.constant(I64, 2)))
+    r = e.value(llvm.FPTrunc, F32, mul(e, share, e.constant(F64, numbers.pi / 2 * 2.0**-WORD)))
+    minus = ints.icmp(e, "slt", bits, e.i32(0))
+    r = ints.select(e, minus, e.value(llvm.FNeg, F32, r), r)
+    n = ints.select(e, minus, ints.sub(e, e.i32(0), quadrant), quadrant)
+    finite = _compare(e, "olt", e.value(llvm.FAbs, F32, x), numbers.inf)
+    return [n, ints.select(e, finite, r, f32(e, numbers.nan))]
+
+
+def _reduced(e: Emitter, x: Value, large: bool) -> tuple[Value, Value, Value]:
+    """n in the low bits of an i32, sin r and cos r with x = n pi/2 + r; `large`: |x| may be REDUCIBLE or more."""
+    n, r = _near(e, x)
+    if large:
+        is_far = _compare(e, "uge", e.value(llvm.FAbs, F32, x), REDUCIBLE)
+        n, r = either(e, is_far, lambda: _far(e, x), [n, r])
     square = mul(e, r, r)
     sine = mul(e, fma(e, polynomial(e, SIN, square), square, f32(e, 1.0)), r)  # a product keeps -0
     tail = fma(e, polynomial(e, COS, square), square, f32(e, -0.5))
-    return bitcast(e, shifted, I32), sine, fma(e, tail, square, f32(e, 1.0))
+    return n, sine, fma(e, tail, square, f32(e, 1.0))
 
 
-def _trigonometric(e: Emitter, x: Value, quarter: int, approximation: Value) -> Value:
-    """sin(x + quarter * pi/2): x = n pi/2 + r, then sin r or cos r with the sign of the quadrant.
-
-    Beyond REDUCIBLE the hardware's approximation, whose absolute error grows with |x|.
-    """
-    n, sine, cosine = _reduced(e, x)
+def _quarter(e: Emitter, x: Value, quarter: int, large: bool) -> Value:
+    """sin(x + quarter * pi/2): x = n pi/2 + r, then sin r or cos r with the sign of the quadrant."""
+    n, sine, cosine = _reduced(e, x, large)
     quadrant = ints.add(e, n, e.i32(quarter))
     odd = ints.truncate(e, quadrant, I1)
     value = bitcast(e, ints.select(e, odd, cosine, sine), I32)
     sign = ints.shl(e, ints.bit_and(e, quadrant, e.i32(2)), e.i32(30))
-    signed = bitcast(e, ints.xor(e, value, sign), F32)
-    near = _compare(e, "olt", e.value(llvm.FAbs, F32, x), REDUCIBLE)
-    return ints.select(e, near, signed, approximation)
+    return bitcast(e, ints.xor(e, value, sign), F32)
 
 
-def sin(e: Emitter, x: Value) -> Value:
+def sin(e: Emitter, x: Value, large: bool = True) -> Value:
     """Sine of radians."""
-    return _trigonometric(e, x, 0, e.value(nvvm.Sin, F32, x))
+    return _quarter(e, x, 0, large)
 
 
-def cos(e: Emitter, x: Value) -> Value:
+def cos(e: Emitter, x: Value, large: bool = True) -> Value:
     """Cosine of radians."""
-    return _trigonometric(e, x, 1, e.value(nvvm.Cos, F32, x))
+    return _quarter(e, x, 1, large)
 
 
-def tan(e: Emitter, x: Value) -> Value:
+def tan(e: Emitter, x: Value, large: bool = True) -> Value:
     """Tangent of radians: sin r / cos r, or -cos r / sin r in odd quadrants."""
-    n, sine, cosine = _reduced(e, x)
+    n, sine, cosine = _reduced(e, x, large)
     odd = ints.truncate(e, n, I1)
     over = ints.select(e, odd, e.value(llvm.FNeg, F32, cosine), sine)
-    value = e.value(llvm.FDiv, F32, over, ints.select(e, odd, sine, cosine), rounding="full")
-    far = e.value(llvm.FDiv, F32, e.value(nvvm.Sin, F32, x), e.value(nvvm.Cos, F32, x), rounding="full")
-    return ints.select(e, _compare(e, "olt", e.value(llvm.FAbs, F32, x), REDUCIBLE), value, far)
+    return e.value(llvm.FDiv, F32, over, ints.select(e, odd, sine, cosine), rounding="full")
 
 
 def atan2(e: Emitter, y: Value, x: Value) -> Value:

@@ -115,6 +115,10 @@ def log_approximate(e: Emitter, x: Value) -> Value:
     return mul(e, e.value(nvvm.Lg2, F32, x), f32(e, LN_2))
 
 
+def _small(function: Callable[..., Value]) -> Callable[[Emitter, Value], Value]:
+    return lambda e, x: function(e, x, large=False)
+
+
 _function(math.Exp, exp, _exp_approximate(), _exp_approximate(ftz=True), double=double.exp)
 _function(
     math.Exp2, _instruction(nvvm.Ex2), _instruction(nvvm.Ex2), _instruction(nvvm.Ex2, ftz=True), double=double.exp2
@@ -122,10 +126,10 @@ _function(
 _function(math.Log, accurate.log, log_approximate, double=double.log)
 _function(math.Log2, accurate.log2, _instruction(nvvm.Lg2), double=double.log2)
 _function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh), double=double.tanh)
-_function(math.Sin, accurate.sin, _instruction(nvvm.Sin), double=trigonometry.sin)
-_function(math.Cos, accurate.cos, _instruction(nvvm.Cos), double=trigonometry.cos)
-# 16-bit floats too: the approximations fail near the poles
-_function(math.Tan, accurate.tan, accurate.tan, double=trigonometry.tan)
+# 16-bit floats too: the approximations are for small angles, and fail near the poles; those of f16 are never large
+_function(math.Sin, accurate.sin, accurate.sin, _small(accurate.sin), double=trigonometry.sin)
+_function(math.Cos, accurate.cos, accurate.cos, _small(accurate.cos), double=trigonometry.cos)
+_function(math.Tan, accurate.tan, accurate.tan, _small(accurate.tan), double=trigonometry.tan)
 _function(math.Sinh, sinh, sinh, double=double.sinh)
 _function(math.Cosh, cosh, cosh, double=double.cosh)
 

@@ -8,9 +8,8 @@ constants derived here.
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Callable
 
-from ir.core import Block, UnsupportedError, Value
+from ir.core import UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType
 from lowering.convert.nvgpu_to_nvvm import double
@@ -20,6 +19,7 @@ from lowering.convert.nvgpu_to_nvvm.double import add, compare, f64, magnitude, 
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.functions import exp
+from lowering.convert.nvgpu_to_nvvm.paths import repeat
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, pack, unpack
 
 LN_2_HIGH = 0.693147182464599609375  # ln 2 rounded to f32
@@ -204,22 +204,6 @@ def double_remainder(e: Emitter, x: Value, y: Value) -> Value:
 def _exponent(e: Emitter, x: Value) -> Value:
     """The exponent field of an f64 that is not negative."""
     return ints.truncate(e, ints.shift_right(e, llvm.LShr, bitcast(e, x, I64), e.constant(I64, double.FRACTION)), I32)
-
-
-def repeat(
-    e: Emitter, turn: Callable[..., list[Value]], start: list[Value], again: Callable[[list[Value]], Value]
-) -> list[Value]:
-    """What `turn` leaves of the carried values in the end: a loop that runs once and then as long as `again` holds."""
-    body = Block([value.type for value in start])
-    e.enter(body, True)
-    made = turn(*body.args)
-    after = Block([value.type for value in made])
-    condition = again(made)
-    e.effect(llvm.CondBr, [condition, *made, *made], [], (1, len(made), len(made)), successors=(body, after))
-    e.leave()
-    e.effect(llvm.Br, start, [], successors=(body,))
-    e.place(after)
-    return list(after.args)
 
 
 def _remainder(e: Emitter, op: arith.RemF, x: Value, y: Value) -> Value:

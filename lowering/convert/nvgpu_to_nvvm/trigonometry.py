@@ -8,16 +8,16 @@ trigonometric functions", SIGNUM Newsletter 18, 1983).
 from __future__ import annotations
 
 import math as numbers
-from collections.abc import Callable
 
-from ir.core import Block, Value
+from ir.core import Value
 from ir.dialects import llvm, nvvm
-from ir.dialects.gpu import GlobalArray
-from ir.types import F64, GLOBAL_PTR, I1, I32, I64
+from ir.types import F64, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import fma, mul, polynomial
 from lowering.convert.nvgpu_to_nvvm.double import FRACTION, add, compare, f64, magnitude, nearest, negative, over, sub
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.paths import either
+from lowering.convert.nvgpu_to_nvvm.two_over_pi import WORD, window
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
 TWO_OVER_PI = 0.6366197723675814
@@ -30,31 +30,6 @@ SIN = (-0.1666666666666663, 0.008333333333322108, -0.00019841269829580144, 2.755
 COS = (0.041666666666666595, -0.001388888888887304, 2.4801587288841407e-05, -2.7557314176242773e-07,
        2.0875700416476104e-09, -1.135851397178025e-11)  # fmt: skip
 """cos r = 1 - r^2/2 + r^4 P(r^2) for |r| <= pi/4; relative error 2^-59."""
-WORD = 64
-BITS = int(
-    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73e"
-    "e88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b7"
-    "4f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6babf0cfbc209af4361d",
-    16,
-)
-"""The first 1280 bits of 2/pi behind the point."""
-TABLE = GlobalArray(
-    "two_over_pi$f64", 8, b"".join((BITS >> 1280 - WORD * k & (1 << WORD) - 1).to_bytes(8, "little") for k in range(21))
-)
-"""64 zeros, then the bits of 2/pi, the first bits at the top of each word."""
-
-
-def either(e: Emitter, condition: Value, make: Callable[[], list[Value]], otherwise: list[Value]) -> list[Value]:
-    """What `make` emits, on a path taken only where the condition holds, else the other values."""
-    first = Block()
-    e.enter(first, False)
-    made = make()
-    merge = Block([value.type for value in made])
-    e.effect(llvm.Br, made, [], successors=(merge,))
-    e.leave()
-    e.effect(llvm.CondBr, [condition, *otherwise], [], (1, 0, len(otherwise)), successors=(first, merge))
-    e.place(merge)
-    return list(merge.args)
 
 
 def _near(e: Emitter, x: Value) -> list[Value]:
@@ -66,28 +41,6 @@ def _near(e: Emitter, x: Value) -> list[Value]:
     return [n, r, fma(e, minus, f64(e, HALF_PI[2]), fma(e, minus, f64(e, HALF_PI[1]), sub(e, t, r)))]
 
 
-def _window(e: Emitter, start: Value) -> list[Value]:
-    """192 bits of the table from bit `start` on, highest word first."""
-    index = ints.shift_right(e, llvm.LShr, start, e.i32(6))
-    shift = ints.bit_and(e, start, e.i32(WORD - 1))
-    base = e.value(llvm.AddressOf, GLOBAL_PTR, global_name=TABLE.name)
-    e.arrays[TABLE.name] = TABLE
-    at = e.value(llvm.GetElementPtr, GLOBAL_PTR, base, index, element_bytes=WORD // 8)
-    words: list[Value] = []
-    for k in range(4):
-        place = e.value(llvm.GetElementPtr, GLOBAL_PTR, at, offset=WORD // 8 * k) if k else at
-        words.append(e.effect(nvvm.Ld, [place], [I64], (1, 0, 0)).results[0])
-    wide = ints.extend(e, shift, I64, False)
-    back = ints.sub(e, e.constant(I64, WORD - 1), wide)
-    one = e.constant(I64, 1)
-
-    def joined(high: Value, low: Value) -> Value:
-        rest = ints.shift_right(e, llvm.LShr, ints.shift_right(e, llvm.LShr, low, one), back)
-        return ints.bit_or(e, ints.shl(e, high, wide), rest)
-
-    return [joined(words[k], words[k + 1]) for k in range(3)]
-
-
 def _far(e: Emitter, x: Value) -> list[Value]:
     """(n, r, low) of |x| >= REDUCIBLE: mantissa times 2/pi modulo 4, in units of 2^-128; of infinity and NaN NaN."""
     bits = bitcast(e, x, I64)
@@ -96,7 +49,7 @@ def _far(e: Emitter, x: Value) -> list[Value]:
     m = ints.bit_or(e, ints.bit_and(e, bits, e.constant(I64, (1 << FRACTION) - 1)), hidden)
     # x = m 2^(field - 1075); bits of 2/pi up to field - 1077 make multiples of 4, 64 zeros lie ahead of them
     start = ints.add(e, ints.truncate(e, field, I32), e.i32(WORD - 1077))
-    high, middle, low = _window(e, start)
+    high, middle, low = window(e, start, 3)
     second = ints.add(e, ints.mul(e, m, middle), e.value(nvvm.MulHigh, I64, m, low))
     carry = ints.extend(e, ints.icmp(e, "ult", second, ints.mul(e, m, middle)), I64, False)
     first = ints.add(e, ints.add(e, ints.mul(e, m, high), e.value(nvvm.MulHigh, I64, m, middle)), carry)
