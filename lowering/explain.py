@@ -222,6 +222,8 @@ class _Explanation:
                 return f"{held}: ld.global of {literals[3]} bytes"
             case "p.load_ptr":
                 return f"{held}: ld.global of {literals[2]} elements"
+            case "p.gather_copy":
+                return f"{held}: cp.async of {literals[3]} elements"
             case "p.copy":
                 return f"{held}: {self.atom(node)} of {literals[3]} bytes"
             case "p.shared_read":
@@ -236,6 +238,8 @@ class _Explanation:
     def atom(self, node: Node) -> str:
         """The name by which an instruction can be forbidden."""
         match node.op:
+            case "p.gather_copy":
+                return COPIES[Mechanism.CP_ASYNC]
             case "p.copy":
                 return COPIES[Mechanism(node.literals[5])]
             case "p.shared_read":

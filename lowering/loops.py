@@ -4,7 +4,7 @@ its loop must not stand for it, or the loop would be needed before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from egraph.frozen import Frozen, Node
@@ -87,6 +87,15 @@ def derivable(terms: Iterable[tuple[int, Iterable[int]]]) -> set[int]:
             if not missing[number]:
                 ready.append(classes[number])
     return found
+
+
+def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
+    """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
+    return derivable(
+        (node.cls, [c for c in node.children if frozen.sort[c] == "P"])
+        for node in frozen.nodes
+        if frozen.sort[node.cls] == "P" and legal(node)
+    )
 
 
 def paths(region: Region, around: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:

@@ -14,7 +14,8 @@ from lowering.selection import Selection
 
 Accesses = frozenset[int]
 STORE = 1 << 40  # beyond every class id
-LOADS = ("p.load_view", "p.load_ptr", "p.copy")
+COPIES = ("p.copy", "p.gather_copy")
+LOADS = ("p.load_view", "p.load_ptr", *COPIES)
 
 
 class Order:

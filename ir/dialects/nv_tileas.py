@@ -371,6 +371,38 @@ class TiledCopy(Op):
     effect = READ
 
 
+@op("nv_tileas.gather_copy")
+class GatherCopy(Op):
+    """A tile gathered by cp.async into shared memory, `width` consecutive elements a copy, zeros where the mask leaves
+    them out; before scheduling. The other attributes as of tiled_copy.
+    """
+
+    ptr = Operand()
+    mask = OptionalOperand()
+    width = Attr(int)
+    asynchronous = flag()
+    ordered = flag()
+    after_store = flag()
+    stages = Attr(int, default=1)
+    result = Result()
+
+    effect = READ
+
+
+@op("nv_tileas.async.gather_copy")
+class AsyncGatherCopy(Op):
+    """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async; zeros when `enable` is false."""
+
+    buffer = Operand()
+    stage = OptionalOperand()
+    enable = OptionalOperand()
+    ptr = Operand()
+    mask = OptionalOperand()
+    width = Attr(int)
+
+    effect = WRITE
+
+
 @op("nv_tileas.hold")
 class Hold(Op):
     """A tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""

@@ -23,7 +23,7 @@ from lowering.decode import accesses
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
 from lowering.selection import BRANCH, Selection, StoreChoice
-from lowering.tokens import LOADS, STORE, Accesses, Order
+from lowering.tokens import COPIES, LOADS, STORE, Accesses, Order
 
 
 @dataclass
@@ -295,7 +295,7 @@ class Decoder:
         guarded = self.guarded.get(self.selection.owner[cls][0], 0)
         depth = max(depth, self.token_depth(node), min(guarded, len(self.scopes) - 1))
         scope = self.scopes[depth]
-        if node.op == "p.copy" and scope.body is not None:
+        if node.op in COPIES and scope.body is not None:
             if stores & scope.body:
                 self.ordered.add(cls)
             else:

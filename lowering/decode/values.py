@@ -271,6 +271,18 @@ def shared_read(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any
     return b.value(nv_tileas.SharedLoad, operands[0], types=[d.type_at(ty, layout)], atom=atom)
 
 
+def gather_copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+    """A tile through pointers into shared memory."""
+    ty, _, shared, width = node.literals
+    pointer, mask = operands
+    present = [x for x in (pointer, mask) if x is not None]
+    return b.add(
+        nv_tileas.GatherCopy, *present, types=[d.type_at(ty, shared)], segments=(1, int(mask is not None)), width=width,
+        asynchronous=True, ordered=cls in d.ordered, stages=d.selection.stages.get(cls, 1),
+        after_store=bool(d.order.stores_before(node)),
+    ).result  # fmt: skip
+
+
 def hold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A tile out of registers into shared memory."""
     return b.value(nv_tileas.Hold, operands[0], types=[d.type_of(cls)], atom=d.interner.attributes[node.literals[1]])
@@ -359,7 +371,7 @@ VALUES: dict[str, Maker] = {
     "p.make_partition_view": partition, "p.get_index_space_shape": index_space,
     "p.get_tensor_shape": tensor_shape, "p.get_tile_block_id": block_id,
     "p.get_num_tile_blocks": num_blocks, "p.proj": project, "p.load_view": load_view,
-    "p.copy": copy, "p.shared_read": shared_read, "p.hold": hold, "p.load_ptr": load_ptr,
+    "p.copy": copy, "p.shared_read": shared_read, "p.hold": hold, "p.gather_copy": gather_copy, "p.load_ptr": load_ptr,
     "p.mmaf": product, "p.mmai": product, "p.wgmma": product, "p.wgmma_rs": product,
     "p.permute_shared": rename_shared, "p.reshape_shared": rename_shared, "p.reduce": reduce,
     "p.list": cons,

@@ -1,4 +1,5 @@
-"""Which loads a producer may make ahead of a loop's iterations: those that come after no store of the loop.
+"""Which loads may be made ahead of a loop's iterations: those that come after no store of the loop and, where they go
+through pointers, whose addresses and mask depend on nothing but its counter.
 
 Judged on the source program, by tokens; what else the tile depends on, the producer computes again or is told.
 """
@@ -8,14 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from egraph.encode import Program
-from ir.core import Op
+from ir.core import PURE, Op, Value
 from ir.dialects import cuda_tile as ct
 
 
 def ahead(program: Program) -> Iterator[int]:
     """Numbers of the tiles that such loads make."""
     for op in program.source.values():
-        if isinstance(op, ct.LoadView) and op.parent is not None and isinstance(op.parent.parent_op, ct.For):
+        if isinstance(op, ct.LoadPtr) and not (op.order == ct.MemoryOrder.WEAK and foreseen(op)):
+            continue
+        looped = op.parent is not None and isinstance(op.parent.parent_op, ct.For)
+        if isinstance(op, ct.LoadView | ct.LoadPtr) and op.parent is not None and looped:
             maker = None if op.token is None else op.token.owner
             if op.parent not in (maker, maker.parent if isinstance(maker, Op) else None):
                 yield program.number_of(op.results[0])
+
+
+def foreseen(load: ct.LoadPtr) -> bool:
+    """Do its operands come of the counter of its loop and of what is computed outside, by arithmetic alone?"""
+    body = load.parent
+    waiting, seen = [v for v in load.operands if v is not load.token], set[Value]()
+    while waiting:
+        value = waiting.pop()
+        maker = value.owner
+        if maker is body:
+            if value.index:
+                return False
+        elif isinstance(maker, Op) and maker.parent is body and value not in seen:
+            if maker.effect is not PURE or maker.regions:
+                return False
+            waiting += maker.operands
+        seen.add(value)
+    return True

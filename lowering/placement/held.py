@@ -1,4 +1,4 @@
-"""Which factors of matrix products registers may hold before shared memory does: what no copy brings there by itself.
+"""Which factors of matrix products registers may hold before shared memory does, and which come in runs of pointers.
 
 Judged on the source program. Computed left factors are not among them: products take those from registers.
 """
@@ -12,17 +12,25 @@ from ir.core import Value
 from ir.dialects import cuda_tile as ct
 
 RENAMED = (ct.Permute, ct.Reshape, ct.Assume)  # the same elements: what they are made of is asked instead
+SPREAD = (ct.Broadcast, ct.Reshape)  # of one literal
 
 
 def held(program: Program) -> Iterator[int]:
-    """Numbers of right factors that are computed, and of factors that are loaded through pointers."""
+    """Numbers of right factors that are computed."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
-            for factor in (op.lhs, op.rhs):
-                value = origin(factor)
-                maker = value.op
-                gathered = isinstance(maker, ct.LoadPtr)
-                if gathered or (factor is op.rhs and maker is not None and not isinstance(maker, ct.LoadView)):
+            value = origin(op.rhs)
+            if value.op is not None and not isinstance(value.op, ct.LoadView | ct.LoadPtr):
+                yield program.number_of(value)
+
+
+def runs(program: Program) -> Iterator[int]:
+    """Numbers of factors that are gathered by weak loads, with nothing or zeros where a mask leaves elements out."""
+    for op in program.source.values():
+        if isinstance(op, ct.MmaF | ct.MmaI):
+            for value in map(origin, (op.lhs, op.rhs)):
+                load = value.op
+                if isinstance(load, ct.LoadPtr) and load.order == ct.MemoryOrder.WEAK and zero(load.padding_value):
                     yield program.number_of(value)
 
 
@@ -31,3 +39,13 @@ def origin(value: Value) -> Value:
     while isinstance(value.op, RENAMED):
         value = value.op.operands[0]
     return value
+
+
+def zero(padding: Value | None) -> bool:
+    """Is this value absent, or all bits of it zero?"""
+    while padding is not None and isinstance(padding.op, SPREAD):
+        padding = padding.op.operands[0]
+    if padding is None:
+        return True
+    made = padding.op
+    return isinstance(made, ct.Constant) and made.value.splat and not any(made.value.array.tobytes())

@@ -39,7 +39,7 @@ from lowering.layouts.shapes import (
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
 from lowering.placement.ahead import ahead
-from lowering.placement.held import held
+from lowering.placement.held import held, runs
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -141,6 +141,7 @@ class LayoutOracle:
             "ask_write": self._write,
             "ask_turn": self._turn,
             "ask_hold": self._hold,
+            "ask_runs": self._runs,
             "ask_boxed": self._boxed,
             "ask_gather_run": self._gather_run,
         }
@@ -489,6 +490,18 @@ class LayoutOracle:
             yield "hold_layout", (*row, self.interner.attributes.id("stmatrix"))
         yield "hold_layout", (*row, self.interner.attributes.id("st.shared"))
 
+    def _runs(self, row: Row) -> Iterator[tuple[str, Row]]:
+        """The shared layout from which a fragment of a gathered tile is read; what gathers well needs no detour."""
+        ty, id = row
+        kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
+        dim = len(kind.shape) - 1
+        if not worth_staging(kind) or id in self.anchors(kind, dim):
+            return
+        shared = swizzled(kind.shape, memory_order(kind.shape, dim), size, max(32, swizzle_row(kind.shape, dim, size)))
+        ways = ["ld.shared"] if ldmatrix(self.layout(id), shared) is None else ["ldmatrix", "ld.shared"]
+        for name in ways:
+            yield "runs_read", (*row, self.layout_id(shared), self.interner.attributes.id(name))
+
     def _boxed(self, row: Row) -> Iterator[tuple[str, Row]]:
         """The tile as it lies in global memory, where full vectors serve the layout from there too."""
         ty, vty, id = row
@@ -511,6 +524,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
     rows["r.ahead"] = [(number,) for number in ahead(program)]
     rows["r.held"] = [(number,) for number in held(program)]
+    rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():
         if not isinstance(kind, TileType) or kind.size == 1:
             rows["uniform_type"].append((id,))

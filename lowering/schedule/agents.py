@@ -22,7 +22,7 @@ from lowering.atoms.wgmma import WARPGROUP
 from lowering.schedule.boundary import Boundary, Plan, Way
 from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
 from lowering.schedule.producer import Job, Producer, advance
-from lowering.schedule.rings import Ring, align
+from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
 from lowering.schedule.units import demand, map_units
 from lowering.targets import Target
@@ -222,7 +222,7 @@ class Consumer:
         values.update(zip(body.args, inner.args, strict=False))
         b = Builder(inner, plan.loop.location)
         first = body.ops.index(plan.copies[0])
-        if any(isinstance(each, nv_tileas.TiledCopy) and each not in plan.copies for each in body.ops):
+        if any(isinstance(each, Copy) and each not in plan.copies for each in body.ops):
             b.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
         scheduler.inner(body.ops[:first], b)
         b.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
@@ -288,7 +288,7 @@ def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.D
     products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
     if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in ops):
         return None
-    if any(isinstance(each, nv_tileas.TiledCopy | nv_tileas.Hold) and each not in ring for each in ops):
+    if any(isinstance(each, Copy | nv_tileas.Hold) and each not in ring for each in ops):
         return None
     dot, end, carried = products[0], body.terminator, body.args[1:]
     users = [each for each in ops if each is not end and (dot.c in each.operands or dot.result in each.operands)]

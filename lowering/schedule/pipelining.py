@@ -11,6 +11,7 @@ mainloop has the same shape.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, TileError, Value
@@ -20,7 +21,7 @@ from lowering.atoms.barrier import moves_registers
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
-from lowering.schedule.rings import Ring, align, arrange, slice_of, tile_of
+from lowering.schedule.rings import Copy, Ring, align, arrange, slice_of, tile_of
 from lowering.schedule.states import alternate
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
@@ -113,7 +114,7 @@ class Scheduler:
                 self.endless(op, b)
             elif isinstance(op, scf.If):
                 self.branch(op, b)
-            elif isinstance(op, nv_tileas.TiledCopy):
+            elif isinstance(op, Copy):
                 self.at_once(op, b)
             elif isinstance(op, nv_tileas.Hold):
                 self.hold(op, b)
@@ -133,7 +134,7 @@ class Scheduler:
             self.scratch_used = before
             inner = Block()
             inside = Builder(inner, op.location)
-            if self.depth and any(isinstance(each, nv_tileas.TiledCopy) for each in region.block.ops):
+            if self.depth and any(isinstance(each, Copy) for each in region.block.ops):
                 inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
             self.run(region.block.ops, inside)
             sides.append(Region([inner]))
@@ -143,7 +144,7 @@ class Scheduler:
         made = b.add(scf.If, *self.values([op.condition]), types=[r.type for r in op.results], regions=sides)
         self.rewriter.values.update(zip(op.results, made.results, strict=True))
 
-    def at_once(self, op: nv_tileas.TiledCopy, b: Builder) -> None:
+    def at_once(self, op: Copy, b: Builder) -> None:
         """A copy that is waited for where it stands."""
         rewriter = self.rewriter
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
@@ -185,35 +186,38 @@ class Scheduler:
         """New values of old operands."""
         return [self.rewriter.values.get(v, v) for v in operands]
 
-    def allocate(
-        self, op: nv_tileas.TiledCopy, stages: int, stage_bytes: int, offset: int, b: Builder
-    ) -> nv_tileas.AllocTensor:
+    def allocate(self, op: Copy, stages: int, stage_bytes: int, offset: int, b: Builder) -> nv_tileas.AllocTensor:
         """A ring of buffers for a copy, `offset` bytes behind where its first stage will lie."""
         kind, shared = tile_of(op)
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
         return b.add(nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes)
 
     def copy(
-        self, op: nv_tileas.TiledCopy, buffer: Value, stage: Value | None, enable: Value | None,
+        self, op: Copy, buffer: Value, stage: Value | None, enable: Value | None,
         operands: list[Value], b: Builder,
     ) -> None:  # fmt: skip
         """Fill one stage."""
+        extra = [v for v in (stage, enable) if v is not None]
+        places = (1, int(stage is not None), int(enable is not None), 1)
+        b.location = op.location
+        if isinstance(op, nv_tileas.GatherCopy):
+            b.add(nv_tileas.AsyncGatherCopy, buffer, *extra, *operands, types=(), width=op.width,
+                  segments=(*places, len(operands) - 1))  # fmt: skip
+            return
         view = op.view.type
         if not isinstance(view, PartitionViewType):
             raise TypeError(f"{view} is not a partition view")
         threads = copy_threads(view, self.rewriter.func.warps, op.bytes)
-        extra = [v for v in (stage, enable) if v is not None]
-        b.location = op.location
         b.add(
             nv_tileas.AsyncTiledCopy, buffer, *extra, *operands, types=(), bytes=op.bytes, threads=threads,
-            segments=(1, int(stage is not None), int(enable is not None), 1, len(operands) - 1),
+            segments=(*places, len(operands) - 1),
             asynchronous=op.asynchronous, ragged=op.ragged,
         )  # fmt: skip
 
     def loop(self, op: scf.For, b: Builder) -> None:
         """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
         body = op.body.block
-        copies = [c for c in body.ops if isinstance(c, nv_tileas.TiledCopy) and c.asynchronous and not c.ordered]
+        copies = [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered]
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = min((c.stages for c in ahead), default=0)
         plan = self.plan(op, copies) or self.plan(op, ahead)
@@ -224,12 +228,15 @@ class Scheduler:
         else:
             _Pipeline(self, op, ahead, stages).build(b)
 
-    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy]) -> Plan | None:
+    def plan(self, op: scf.For, copies: list[Copy]) -> Plan | None:
         """A producer for these copies of a loop, None where there is none."""
         stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, copies, stages) if stages >= MIN_STAGES else None
+        tiles = [c for c in copies if isinstance(c, nv_tileas.TiledCopy)]
+        if stages < MIN_STAGES or len(tiles) < len(copies):
+            return None  # what is gathered, the consumers' pointers gather
+        return self.agents.plan(op, tiles, stages)
 
-    def buffers(self, copies: list[nv_tileas.TiledCopy], ring: Ring, b: Builder) -> list[Value]:
+    def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
         layouts = [tile_of(c)[1] for c in copies]
         offsets: list[int] = []
@@ -265,7 +272,7 @@ class Scheduler:
         self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
         ops = op.body.block.ops
         inside = Builder(inner, op.location)
-        if any(isinstance(each, nv_tileas.TiledCopy) for each in ops):
+        if any(isinstance(each, Copy) for each in ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
         self.inner(ops, inside)
         self.rebuild(op, [*self.values([op.lower, op.upper, op.step]), *self.values(op.init)], inner, b)
@@ -275,7 +282,7 @@ class Scheduler:
         inner = Block([a.type for a in op.body.block.args])
         self.rewriter.values.update(zip(op.body.block.args, inner.args, strict=True))
         inside = Builder(inner, op.location)
-        if any(isinstance(each, nv_tileas.TiledCopy) for each in op.body.block.ops):
+        if any(isinstance(each, Copy) for each in op.body.block.ops):
             inside.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the buffers
         self.inner(op.body.block.ops, inside)
         b.location = op.location
@@ -299,7 +306,7 @@ class Scheduler:
 class _Pipeline:
     """One loop with a ring of `stages` for the copies `ahead`."""
 
-    def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[nv_tileas.TiledCopy], stages: int):
+    def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[Copy], stages: int):
         self.scheduler = scheduler
         self.rewriter = scheduler.rewriter
         self.op = op

@@ -36,7 +36,19 @@ class Ring:
         return self.stages * self.stage_bytes
 
 
-def tile_of(op: nv_tileas.TiledCopy | nv_tileas.Hold) -> tuple[TensorType, SharedLayout]:
+Copy = nv_tileas.TiledCopy | nv_tileas.GatherCopy
+TILES = (
+    nv_tileas.AddPtr,
+    nv_tileas.Broadcast,
+    nv_tileas.Reshape,
+    nv_tileas.Permute,
+    nv_tileas.Iota,
+    nv_tileas.Constant,
+)
+VIEWS = (nv_tileas.MakeMemref, nv_tileas.Partition)
+
+
+def tile_of(op: Copy | nv_tileas.Hold) -> tuple[TensorType, SharedLayout]:
     """The tile and shared layout that a copy makes."""
     kind = op.result.type
     if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):
@@ -45,7 +57,7 @@ def tile_of(op: nv_tileas.TiledCopy | nv_tileas.Hold) -> tuple[TensorType, Share
 
 
 def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
-    """The scalar ops of the body that compute `operands` from its counter and values from outside, in order.
+    """The ops of the body that compute `operands` from its counter and values from outside, in order.
 
     None where they need a carried value or memory: such a tile is not known ahead.
     """
@@ -53,7 +65,7 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
     found: list[Op] = []
     for op in reversed(body.ops):
         if wanted.intersection(op.results):
-            if not isinstance(op, nv_tileas.MakeMemref | nv_tileas.Partition) and type(op).__module__ != arith.__name__:
+            if not isinstance(op, (*VIEWS, *TILES)) and type(op).__module__ != arith.__name__:
                 return None
             found.append(op)
             wanted.update(op.operands)

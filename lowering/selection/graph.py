@@ -8,7 +8,7 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, cast
@@ -25,7 +25,7 @@ from lowering.cost import FREE, Cost
 from lowering.layouts.access import GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
-from lowering.loops import Loops, derivable, paths
+from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
@@ -571,7 +571,8 @@ class _Selector:
 
     def fills_ring(self, node: Node, value: int) -> bool:
         """Does a node copy tiles ahead of its loop's iterations?"""
-        return node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS and value in self.pricer.ahead
+        copied = node.op == "p.gather_copy" or (node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS)
+        return copied and value in self.pricer.ahead
 
     def scratch_rows(self, value: int, loop: int) -> tuple[int, ...]:
         """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""
@@ -597,12 +598,3 @@ class _Selector:
     def stands(self, node: Node) -> bool:
         """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""
         return self.loops.stands(node, self.owner.get(node.cls, (-1, -1))[0])
-
-
-def buildable(frozen: Frozen, legal: Callable[[Node], bool]) -> set[int]:
-    """Placed classes that some legal term makes: a layout may be wanted that nothing offers, as shared operands are."""
-    return derivable(
-        (node.cls, [c for c in node.children if frozen.sort[c] == "P"])
-        for node in frozen.nodes
-        if frozen.sort[node.cls] == "P" and legal(node)
-    )

@@ -333,6 +333,24 @@ class Pricer:
         written = machine.shared_access(plan.wavefronts, len(plan.copies))
         return cost + Cost(memory=written.memory - machine.instructions("load_store", len(plan.copies)))
 
+    def gather_copy(self, node: Node, site: Site) -> Price | None:
+        """cp.async of the runs of a gathered tile by all threads; a mask chooses how many bytes each reads."""
+        ty, id, shared_id, run = node.literals
+        kind, shared, layout = self.oracle.tile(ty), self.oracle.shared(shared_id), self.oracle.layout(id)
+        if not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async"):
+            return None
+        plan = async_copy(layout, kind.shape, len(kind.shape) - 1, shared, run * shared.element_bytes)
+        if plan is None or plan.vector != run:
+            return None
+        machine, copies = self.machines[layout.n_warps], len(plan.copies)
+        cost = machine.global_access(plan.source_thread, len(kind.shape) - 1, copies, shared.element_bytes)
+        written = machine.shared_access(plan.wavefronts, copies)
+        cost += Cost(memory=written.memory - machine.instructions("load_store", copies))
+        cost += Cost(alu=machine.instructions("int_add", copies))
+        if self.owner[node.cls][0] not in self.ahead:
+            cost += self.exposed(site.looped)
+        return Price(cost, buffer=shared.size_bytes)
+
     def box_copy(self, view: PartitionViewType, shared: SharedLayout) -> Cost | None:
         """The tensor memory accelerator, started by one thread of an agent of its own."""
         contiguous = contiguous_dim(view)
@@ -475,6 +493,7 @@ _PRICES: dict[str, Pricing] = {
     "p.load_view": Pricer.load,
     "p.load_ptr": Pricer.gather,
     "p.copy": Pricer.copy,
+    "p.gather_copy": Pricer.gather_copy,
     "p.shared_read": Pricer.shared_read,
     "p.hold": Pricer.hold,
     "p.mmaf": Pricer.product,

@@ -330,6 +330,22 @@ class Expander:
         else:  # a predicate on each copy would fill in zeros, as one out of bounds does
             agents.branch(self, owner, copy)
 
+    def gather_copy(self, op: nv_tileas.AsyncGatherCopy) -> None:
+        """Runs behind pointers to shared memory, each copied once."""
+        tile, pointers = self.stage(op.buffer, op.stage), self.tile(op.ptr)
+        mask = None if op.mask is None else self.tile(op.mask)
+        enable = None if op.enable is None else self.scalar(op.enable)
+        shape = tensor_of(op.ptr).shape
+
+        def copy() -> None:
+            views.gather_to_shared(self.emitter, pointers, mask, shape, op.width, tile.pointer, tile.layout, enable)
+
+        owner = views.owner(self.emitter, pointers.layout.free())
+        if owner is None:
+            copy()
+        else:
+            agents.branch(self, owner, copy)
+
     def commit(self, op: nv_tileas.AsyncCommit) -> None:
         """cp.async.commit_group."""
         self.emitter.effect(nvgpu.DeviceAsyncCreateGroup)
@@ -538,6 +554,7 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.BufferView: Expander.buffer_view,
     nv_tileas.AsyncTiledCopy: Expander.async_copy,
     nv_tileas.WriteBuffer: Expander.write_buffer,
+    nv_tileas.AsyncGatherCopy: Expander.gather_copy,
     nv_tileas.AsyncCommit: Expander.commit,
     nv_tileas.AsyncWait: Expander.wait,
     nv_tileas.Barrier: Expander.barrier,

@@ -404,6 +404,26 @@ def copy_to_shared(
         )  # fmt: skip
 
 
+def gather_to_shared(
+    emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
+    layout: SharedLayout, enable: Value | None,
+) -> None:  # fmt: skip
+    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros."""
+    nbytes = width * layout.element_bytes
+    plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)
+    if plan is None or plan.bytes != nbytes:
+        raise LayoutError(f"no cp.async of {nbytes} bytes copies a tile gathered as {pointers.layout}")
+    place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
+    for copy in plan.copies:
+        first = copy.source.registers[0]
+        inside = emitter.both(None if mask is None else mask.scalar(first), enable)
+        extra = [] if inside is None else [inside]
+        emitter.builder.add(
+            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), pointers.scalar(first), *extra, types=(),
+            segments=(1, 1, len(extra), 0), bytes=nbytes, bypass_l1=nbytes == 16,
+        )  # fmt: skip
+
+
 class SharedWindow:
     """A buffer in shared memory as the threads of a plan address it."""
 

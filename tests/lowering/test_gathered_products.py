@@ -1,0 +1,125 @@
+"""Products of gathered rows, as in grouped GEMMs: runs that are proved travel by cp.async into a ring."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from runtime.simulator import SimulatorError
+from tests.programs.program import Program, check, random, simulate
+from tests.programs.writer import Writer
+
+TIERS = ("sm_80", "sm_90a", "sm_120a")
+M, N, K = 64, 64, 64
+
+
+def grouped(
+    name: str, depth: int = 5 * K, divisor: int = 8, kind: str = "f16", both: bool = False, carried: bool = False,
+    padding: float = 0.0,
+) -> Program:  # fmt: skip
+    """D = A[rows] B, K elements a step: rows of A come from an array, some of them out of range and so zero; `both`: B
+    is gathered too. Rows of A lie `divisor` elements further than they are long. `carried`: the loop carries the place
+    along k, so it is not known ahead.
+    """
+    pitch, rows = depth + divisor, 100
+
+    def source() -> str:
+        w = Writer("grouped", a=f"ptr<{kind}>", b=f"ptr<{kind}>", rows="ptr<i32>", d="ptr<f32>", lda="i32", k="i32")
+        w.promise(a=16, b=16, rows=16, d=16, lda=divisor, k=divisor)
+        row = w.gather(w.rows[w.iota(M) + (w.ids[0] * M).splat(M)])[0]
+        known = (row < rows).column(K)
+        starts = (row * w.lda.splat(M)).column(K)
+        b = w.view(w.b, [w.k, N], [N, 1], [K, N])
+        steps = (w.k + (K - 1)).div(K)
+        with w.loop(0, steps, carried=[w.const(0.0, "f32", M, N), w.const(0, "i32")]) as loop:
+            total, at = loop.values
+            first = at if carried else loop.counter * K
+            along = first.splat(K) + w.iota(K)
+            mask = known & (along < w.k.splat(K)).row(M)
+            x = w.gather(w.a[starts + along.row(M)], mask, padding)[0]
+            if both:
+                inside = (along < w.k.splat(K)).column(N)
+                y = w.gather(w.b[(along * N).column(N) + w.iota(N).row(K)], inside, 0.0)[0]
+            else:
+                y = w.load(b, loop.counter, 0)
+            loop.values = [w.dot(x, y, total), at + K]
+        w.store(loop.values[0], w.view(w.d, [2 * M, N], [N, 1], [M, N]), w.ids[0], 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        order = np.random.default_rng(7).permutation(2 * M).astype(np.int32)  # 100 and more: no such rows
+        arrays = [random((rows, pitch), kind, 1), random((depth, N), kind, 2), order, random((2 * M, N), "f32", 3)]
+        return [*arrays, pitch, depth]
+
+    def expected(a: Any, b: Any, order: Any, *rest: Any) -> dict[int, Any]:
+        held = np.full((2 * M, depth), padding)
+        inside = order < rows
+        held[inside] = a[order[inside], :depth]
+        return {3: held @ b.astype(np.float64)}
+
+    return Program(name, source, arguments, (2,), expected, 4e-3)
+
+
+@pytest.mark.parametrize("target", TIERS)
+@pytest.mark.parametrize("depth", [5 * K, 2 * K + 24, 40])
+def test_gathered_rows_travel_in_a_ring(target: str, depth: int) -> None:
+    """Sizes that end inside a tile, and fewer iterations than stages."""
+    kernel = check(grouped("rows", depth), target, spills=target == "sm_120a")
+    assert re.search(r"cp\.async\.cg\.shared\.global \[[^]]*\], \[[^]]*\], 16", kernel.ptx)
+    assert ("wgmma.mma_async" if target == "sm_90a" else "mma.sync") in kernel.ptx
+    loop = kernel.ptx[kernel.ptx.rindex("cp.async.cg") :]
+    assert "ld.global" not in loop.split("st.global")[0]
+
+
+@pytest.mark.parametrize("target", TIERS)
+@pytest.mark.parametrize("form", ["both", "narrow", "carried", "padded"])
+def test_other_gathers(target: str, form: str) -> None:
+    """Both factors gathered; runs of 4 bytes; places that are not known ahead; padding that is not zero."""
+    more: dict[str, dict[str, Any]] = {
+        "both": {"both": True}, "narrow": {"divisor": 2, "depth": 2 * K + 6}, "carried": {"carried": True},
+        "padded": {"padding": 1.0},
+    }  # fmt: skip
+    kernel = check(grouped(form, **more[form]), target, spills=target == "sm_120a")
+    if form == "narrow":
+        assert re.search(r"cp\.async\.ca\.shared\.global \[[^]]*\], \[[^]]*\], 4", kernel.ptx)
+    if form == "padded":
+        assert "ld.global" in kernel.ptx
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [
+        ("wait", r"cp\.async\.wait_group \d+;"),
+        ("barrier", r"bar\.sync \d+[^;]*;|barrier\.sync[^;]*;"),
+        ("fence", r"fence\.proxy\.async[^;]*;"),
+    ],
+)
+def test_what_orders_the_ring_is_needed(target: str, what: str, pattern: str) -> None:
+    program = grouped("rows")
+    kernel = tilesat.compile(program.source(), target)
+    first = kernel.ptx.index("wgmma.fence" if target == "sm_90a" else "mma.sync")
+    places = [m for m in re.finditer(pattern, kernel.ptx) if m.start() < first]
+    if what == "fence" and target == "sm_80":
+        assert not places
+        return
+    last = places[-1]
+    with pytest.raises(SimulatorError):
+        simulate(kernel, program, ptx=kernel.ptx[: last.start()] + kernel.ptx[last.end() :])
+
+
+def test_rows_out_of_range_are_not_read() -> None:
+    """The mask reaches the copies: without it they read far outside of the array."""
+    program = grouped("rows")
+    kernel = tilesat.compile(program.source(), "sm_90a")
+    broken = re.sub(r"(cp\.async\.cg\.shared\.global \[[^]]*\], \[[^]]*\], 16), %r\d+;", r"\1;", kernel.ptx)
+    assert broken != kernel.ptx
+    try:
+        found = simulate(kernel, program, ptx=broken)[3]
+    except SimulatorError:
+        return
+    assert abs(found - simulate(kernel, program)[3]).max() > 1
