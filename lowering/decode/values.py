@@ -285,7 +285,7 @@ def gather_copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any
 
 def hold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """A tile out of registers into shared memory."""
-    return b.value(nv_tileas.Hold, operands[0], types=[d.type_of(cls)], atom=d.interner.attributes[node.literals[1]])
+    return b.value(nv_tileas.Hold, operands[0], types=[d.type_of(cls)], atom=d.interner.attributes[node.literals[2]])
 
 
 def load_ptr(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:

@@ -29,21 +29,16 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
 
     Buffers that are filled once and read later on end at `kept`, the rings behind them at `free`.
     """
-    last = max((i for i, op in enumerate(block.ops) if is_filled(op)), default=-1)
+    ops = [each for op in block.ops for each in nested(op)]
+    last = max((i for i, (op, _) in enumerate(ops) if isinstance(op, nv_tileas.ConsumerWait)), default=-1)
     total = free
-    for i, op in enumerate(block.ops):
-        for each, looped in nested(op):
-            need = scratch_of(each, target)
-            if need:
-                offset = align(free if looped or i <= last else kept, PERIOD)
-                each.attributes["scratch"] = offset
-                total = max(total, offset + need)
+    for i, (op, looped) in enumerate(ops):
+        need = scratch_of(op, target)
+        if need:
+            offset = align(free if looped or i <= last else kept, PERIOD)
+            op.attributes["scratch"] = offset
+            total = max(total, offset + need)
     return total
-
-
-def is_filled(op: Op) -> bool:
-    """Does another agent fill the ring of a loop?"""
-    return any(isinstance(each, nv_tileas.ConsumerWait) for each in op.walk())
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:

@@ -378,7 +378,7 @@ class Pricer:
     def hold(self, node: Node, site: Site) -> Price | None:
         """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do."""
         shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.children[0]][1])
-        atom: str = self.interner.attributes[node.literals[1]]
+        atom: str = self.interner.attributes[node.literals[2]]
         written = None if self.forbidden(atom) else self.written(layout, shared, atom)
         if written is None or not self.target.has(Feature.WGMMA):
             return None

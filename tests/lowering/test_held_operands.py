@@ -104,3 +104,27 @@ def test_one_buffer_would_be_overwritten() -> None:
     assert broken != kernel.ptx
     with pytest.raises(SimulatorError):
         simulate(kernel, program, ptx=broken)
+
+
+def test_one_value_in_two_shared_layouts() -> None:
+    """C as the right factor of two products, by rows and by columns: two buffers, each in its own layout."""
+    size = 64
+
+    def source() -> str:
+        w = Writer("twice", a="ptr<f16>", c="ptr<f16>", d="ptr<f32>")
+        w.promise(a=16, c=16, d=16)
+        a = w.load(w.view(w.a, [size, size], [size, 1], [size, size]), 0, 0)
+        c = w.load(w.view(w.c, [size, size], [size, 1], [size, size]), 0, 0) * 0.5
+        straight, turned = w.dot(a, c), w.dot(a, c.T)
+        w.store(straight + turned * 2.0, w.view(w.d, [size, size], [size, 1], [size, size]), 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [random((size, size), "f16", 1), random((size, size), "f16", 2), random((size, size), "f32", 3)]
+
+    def expected(a: Any, c: Any, d: Any) -> dict[int, Any]:
+        a, c = a.astype(np.float64), c.astype(np.float64) / 2
+        return {2: a @ c + 2 * (a @ c.T)}
+
+    kernel = check(Program("twice", source, arguments, (1,), expected, 4e-3), "sm_90a", forbid=("mma.sync", "fma"))
+    assert "wgmma.mma_async" in kernel.ptx
