@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ir.dialects import arith, math
-from tests.lowering.nvgpu_harness import DTYPES, F64, I8, I32, I64, elementwise, one
+from tests.lowering.nvgpu_harness import DTYPES, F32, F64, I8, I32, I64, elementwise, one
 
 LARGEST = np.finfo(np.float64).max
 LEAST = 5e-324
@@ -176,6 +176,25 @@ def test_integer_powers(kind: Any) -> None:
     with mpmath.workprec(200):
         error = ulps(found, [mpmath.mpf(a) ** int(b) for a, b in zip(x.tolist(), n.tolist(), strict=True)])
     assert error.max() <= 1.0
+
+
+@pytest.mark.parametrize(("kind", "integer", "limit"), [(F64, I64, 1.0), (F32, I32, 3.0), (F32, I64, 3.0)], ids=str)
+def test_integer_powers_with_more_bits_than_the_float(kind: Any, integer: Any, limit: float) -> None:
+    """Bases next to 1: rounding the exponent would cost as many units as the result has binary digits."""
+    rng = np.random.default_rng(31)
+    dtype, bits = DTYPES[kind], 24 if kind == F32 else 53
+    n = rng.integers(1 << bits, 1 << min(integer.width - 1, bits + 8), COUNT) | 1
+    most = 60 if kind == F32 else 500
+    x = 1 + np.trunc(rng.uniform(-most, most, COUNT) / n * 2.0 ** (bits - 1)) * 2.0 ** (1 - bits)
+    x = x.astype(dtype)
+    n = n.astype(DTYPES[integer])
+    (found,) = elementwise([kind, integer], [lambda k, a, b: k.value(math.FPowI, a, b)], [x, n])
+    with mpmath.workprec(200):
+        exact = [mpmath.power(mpmath.mpf(float(a)), int(b)) for a, b in zip(x.tolist(), n.tolist(), strict=True)]
+        last = [float(np.spacing(dtype(float(v)))) for v in exact]
+        error = [float(abs(mpmath.mpf(float(f)) - v) / u) for f, v, u in zip(found, exact, last, strict=True)]
+    assert len(set(x.tolist())) > 3
+    assert max(error) <= limit, max(error)
 
 
 def test_angles_are_within_two_ulp() -> None:

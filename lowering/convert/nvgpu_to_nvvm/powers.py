@@ -66,12 +66,13 @@ def logarithm(e: Emitter, x: Value) -> tuple[Value, Value]:
     return total, add(e, sub(e, high, total), low)
 
 
-def positive_power(e: Emitter, x: Value, y: Value) -> Value:
-    """x^y = e^(y ln x) of 0 < x < inf and any y but NaN."""
+def positive_power(e: Emitter, x: Value, y: Value, y_low: Value | None = None) -> Value:
+    """x^(y + y_low) = e^(y ln x) of 0 < x < inf and any y but NaN."""
     high, low = logarithm(e, x)
     y = e.value(llvm.MinNum, F32, e.value(llvm.MaxNum, F32, y, f32(e, -LARGEST)), f32(e, LARGEST))
     product = mul(e, high, y)
     rest = fma(e, low, y, fma(e, high, y, e.value(llvm.FNeg, F32, product)))
+    rest = rest if y_low is None else fma(e, high, y_low, rest)
     total = add(e, product, rest)
     below = add(e, sub(e, product, total), rest)
     inside = compare(e, "olt", e.value(llvm.FAbs, F32, product), f32(e, SATURATED))
@@ -105,25 +106,26 @@ def double_logarithm(e: Emitter, x: Value) -> tuple[Value, Value]:
     return total, add(e, sub(e, high, total), low)
 
 
-def positive_double_power(e: Emitter, x: Value, y: Value) -> Value:
-    """x^y = e^(y ln x) of 0 < x < inf and any y but NaN, in f64."""
+def positive_double_power(e: Emitter, x: Value, y: Value, y_low: Value | None = None) -> Value:
+    """x^(y + y_low) = e^(y ln x) of 0 < x < inf and any y but NaN, in f64."""
     high, low = double_logarithm(e, x)
     y = double.within(e, y, -STEEPEST, STEEPEST)
     product = mul(e, high, y)
     rest = fma(e, low, y, fma(e, high, y, negative(e, product)))
+    rest = rest if y_low is None else fma(e, high, y_low, rest)
     inside = compare(e, "olt", magnitude(e, product), f64(e, -double.UNDERFLOW))
     return double.exp_sum(e, product, ints.select(e, inside, rest, f64(e, 0.0)))
 
 
-def signed_power(e: Emitter, x: Value, y: Value, odd: Value, integral: Value) -> Value:
-    """x^y by IEEE 754-2019, 9.2.1 (pow), given whether y is an odd integer and an integer at all."""
+def signed_power(e: Emitter, x: Value, y: Value, odd: Value, integral: Value, y_low: Value | None = None) -> Value:
+    """x^(y + y_low) by IEEE 754-2019, 9.2.1 (pow), given whether y is an odd integer and an integer at all."""
     kind, size = x.type, magnitude(e, x)
     zero, infinity, unit = (e.constant(kind, number) for number in (0.0, numbers.inf, 1.0))
     is_zero = compare(e, "oeq", x, zero)
     falls = compare(e, "olt", y, zero)
     extreme = ints.bit_or(e, is_zero, compare(e, "oeq", size, infinity))
     limit = ints.select(e, ints.xor(e, is_zero, falls), zero, infinity)
-    ordinary = positive_double_power(e, size, y) if kind == F64 else positive_power(e, size, y)
+    ordinary = (positive_double_power if kind == F64 else positive_power)(e, size, y, y_low)
     value = ints.select(e, extreme, limit, ordinary)
     value = ints.select(e, odd, with_sign(e, value, x), value)
     undefined = ints.bit_and(e, compare(e, "olt", x, zero), compare(e, "une", size, infinity))
@@ -150,13 +152,16 @@ def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
 
 
 def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
-    """The exponent is rounded to f32 or f64, its parity is kept."""
+    """The exponent as a float, and what that lost where it may have lost anything; its parity is kept."""
     kind = x.type
     wide = ints.extend(e, n, I32, True) if ints.width_of_type(n.type) < 32 else n
     odd = ints.truncate(e, n, I1)
     computed = F64 if kind == F64 else F32
     y = e.value(llvm.SIToFP, computed, wide)
-    return convert(e, signed_power(e, convert(e, x, computed), y, odd, e.boolean(True)), kind)
+    lost = None
+    if ints.width_of_type(n.type) > (53 if computed == F64 else 24):
+        lost = e.value(llvm.SIToFP, computed, ints.sub(e, wide, e.value(llvm.FPToSI, wide.type, y)))
+    return convert(e, signed_power(e, convert(e, x, computed), y, odd, e.boolean(True), lost), kind)
 
 
 def remainder(e: Emitter, x: Value, y: Value, steps: tuple[int, ...]) -> Value:
