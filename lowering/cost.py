@@ -191,9 +191,12 @@ class Machine:
 
     def spill(self, registers: int) -> Cost:
         """`registers` a thread stored to local memory and read back: 4 bytes a lane, whole lines of the L1 cache, which
-        is the same memory as shared memory.
+        is the same memory as shared memory. Whoever reads one back waits for it; what other warps of the scheduler do
+        meanwhile hides their share of that.
         """
-        return self.shared_access(2 * registers, 2 * registers)
+        hidden = max(1.0, self.warps / self.target.throughput.issue)
+        waits = Cost(latency=registers * float(self.target.latency.shared) / hidden)
+        return self.shared_access(2 * registers, 2 * registers) + waits
 
     def shared_access(self, wavefronts: int, accesses: int) -> Cost:
         """Accesses of every warp that take `wavefronts` passes over the banks in all.

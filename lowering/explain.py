@@ -42,8 +42,10 @@ TRIALS = 10_000.0
 def explain(compiled: Compiled) -> str:
     """The report: saturation, sizes, cost and bound, each tile value and store of the source in its order, agents."""
     report = _Explanation(compiled.selection)
+    cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
-        report.saturation(), report.extraction(), report.shape(), report.values(), report.stores(), report.legend(),
+        report.saturation(), cut if compiled.slices else (), report.extraction(),
+        report.shape(), report.values(), report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from egraph.encode import encode
+from egraph.encode import Program, encode
 from egraph.saturate import Limits, Saturated, saturate
-from ir.core import Op, UnsupportedError
+from ir.core import Op, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
@@ -22,15 +23,14 @@ from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
+from lowering.slicing import HELD, THREADS, WARPS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.symbols import symbol
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.target import WARP
 
-WARPS = 4  # a CTA of one warpgroup, the fewest
-THREADS = WARP * WARPS
-HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
+UNSPILLED = 1.05  # of the cost of a program that spills: ptxas 13.5 stores up to 1.4 registers where one was priced
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,19 @@ class Options:
     saturate_budget: int | None = None
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A saturated e-graph and what answered its questions: one serves all targets."""
+
+    saturated: Saturated
+    oracle: LayoutOracle
+
+    @property
+    def program(self) -> Program:
+        """The encoded kernel."""
+        return self.saturated.program
+
+
 @dataclass
 class Compiled:
     """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops."""
@@ -57,6 +70,7 @@ class Compiled:
     selection: Selection
     modules: dict[str, Op]
     timings: dict[str, float] = field(default_factory=dict[str, float])
+    slices: bool = False  # is the kernel cut into slices of rows or columns?
 
     @property
     def cost(self) -> float:
@@ -117,28 +131,41 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     check_forbidden(options.forbid)
     check_parameters(entry)
     refuse_unsupported(entry)
-    warps = warp_counts(entry)
-    refuse_oversized(entry, WARP * max(warps))
+    features = frozenset[Feature]().union(*(tier.features for tier in tiers))
+    refuse_oversized(entry, WARP * max(warp_counts(entry)))
+    whole = prepare(fitted(entry), features, options, clock)
+    again = cache(lambda: [prepare(each, features, options, clock) for each in in_slices(whole.program.entry)])
+    return [lower(module, entry, whole, again, tier, options, Clock(clock.seconds)) for tier in tiers]
+
+
+def prepare(entry: ct.Entry, features: frozenset[Feature], options: Options, clock: Clock) -> Prepared:
+    """The saturated e-graph of an entry."""
     with clock.stage("encode"):
         program = encode(entry)
-        oracle = LayoutOracle(program, warps, frozenset[Feature]().union(*(tier.features for tier in tiers)))
+        oracle = LayoutOracle(program, warp_counts(entry), features)
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
         limits = Limits.of(program, options.saturate_budget)
-        saturated = saturate(program, oracle, options.rules, options.without, limits)
-    return [lower(module, entry, saturated, oracle, tier, options, Clock(clock.seconds)) for tier in tiers]
+        return Prepared(saturate(program, oracle, options.rules, options.without, limits), oracle)
 
 
 def lower(
-    module: ct.Module, entry: ct.Entry, saturated: Saturated, oracle: LayoutOracle, tier: Target, options: Options,
-    clock: Clock,
+    module: ct.Module, source: ct.Entry, whole: Prepared, again: Callable[[], list[Prepared]], tier: Target,
+    options: Options, clock: Clock,
 ) -> Compiled:  # fmt: skip
-    """From a saturated e-graph to one target's PTX; `clock` counts on."""
+    """From a saturated e-graph to one target's PTX; `again` are those of the kernel in slices, which are tried where
+    registers spill. `clock` counts on.
+    """
+    entry = whole.program.entry
     refuse_on_target(entry, tier)
-    try:
-        selection, scheduled = choose(entry, saturated, oracle, tier, options, clock)
-    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
-        selection, scheduled = choose(entry, saturated, oracle, tier, options, clock, apart=True)
+    prepared, (selection, scheduled) = whole, choose(whole, tier, options, clock)
+    for other in again() if any(selection.spilled.values()) else ():
+        try:
+            tried = choose(other, tier, options, clock)
+        except TileError:
+            continue  # where slices do not fit, the whole stands
+        if preferable(tried[0], selection):
+            prepared, (selection, scheduled) = other, tried
     with clock.stage("nvgpu"):
         threads = tileas_to_nvgpu.expand(scheduled, tier)
     with clock.stage("nvvm"):
@@ -149,25 +176,40 @@ def lower(
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
         "nv_tileaa": lambda: _logical(entry),
-        "egraph": lambda: _egraph(saturated, oracle),
+        "egraph": lambda: _egraph(prepared.saturated, prepared.oracle),
         "nv_tileas": lambda: _generic(scheduled),
         "nvgpu": lambda: _generic(threads),
         "nvvm": lambda: _generic(low),
         "ptx": lambda: text,
     }
     modules: dict[str, Op] = {"nv_tileas": scheduled, "nvgpu": threads, "nvvm": low}
-    return Compiled(text, manifest, stages, selection, modules, clock.seconds)
+    slices = prepared.program.entry is not source
+    return Compiled(text, manifest, stages, selection, modules, clock.seconds, slices)
 
 
-def choose(
-    entry: ct.Entry, saturated: Saturated, oracle: LayoutOracle, tier: Target, options: Options, clock: Clock,
-    apart: bool = False,
-) -> tuple[Selection, Func]:  # fmt: skip
+def preferable(tried: Selection, best: Selection) -> bool:
+    """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than is priced."""
+    fewer = sum(tried.spilled.values()) < sum(best.spilled.values())
+    return tried.answer.cost < best.answer.cost * (UNSPILLED if fewer else 1.0)
+
+
+def choose(prepared: Prepared, tier: Target, options: Options, clock: Clock) -> tuple[Selection, Func]:
+    """The cheapest program, scheduled."""
+    try:
+        return attempt(prepared, tier, options, clock)
+    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
+        return attempt(prepared, tier, options, clock, apart=True)
+
+
+def attempt(
+    prepared: Prepared, tier: Target, options: Options, clock: Clock, apart: bool = False
+) -> tuple[Selection, Func]:
     """The cheapest program, scheduled. `apart`: no two loops share the memory of a ring."""
+    saturated, oracle = prepared.saturated, prepared.oracle
     with clock.stage("extract"):
         selection = select(saturated, oracle, tier, options.forbid, options.extractor, options.extract_budget, apart)
     with clock.stage("decode"):
-        placed = decode(selection, entry.sym_name)
+        placed = decode(selection, saturated.program.entry.sym_name)
     with clock.stage("schedule"):
         return selection, schedule(placed, tier)
 
@@ -207,24 +249,12 @@ def check_parameters(entry: ct.Entry) -> None:
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one: the fewest that
     hold a tile which is reduced, and so held whole, since cost alone never asks for more.
-
-    Raises UnsupportedError, located, for a product whose accumulator fits no CTA.
     """
-    products = reduced = 0
-    for op in entry.walk():
-        if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled):
-            each = registers_of(op.acc, THREADS)
-            if each > 2 * HELD:
-                raise UnsupportedError(
-                    f"'{op.name}': an accumulator of {op.acc.type} takes {each // 2} registers of each of "
-                    f"{2 * THREADS} threads, {HELD} leave room for the operands",
-                    op.location, "use a smaller tile",
-                )  # fmt: skip
-            products = max(products, each)
-        elif isinstance(op, ct.Reduce | ct.Scan):
-            reduced = max(reduced, *(registers_of(value, THREADS) for value in op.operands))
+    products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
     if products:
         return (WARPS, 2 * WARPS) if products <= HELD else (2 * WARPS,)
+    folds = (op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan))
+    reduced = max((registers_of(value, THREADS) for op in folds for value in op.operands), default=0)
     return (next((n * WARPS for n in (1, 2) if reduced <= n * HELD), 4 * WARPS),)
 
 

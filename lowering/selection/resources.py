@@ -72,10 +72,10 @@ class Rows:
         )  # fmt: skip
         self._alone, self._beside = ({w: registers(target, w, x) for w in warps} for x in (False, True))
         self.most = max(self._alone.values())
-        margin = 2 * PERIOD * len(self.paths)  # barriers and alignment of each ring
+        margins = [2 * PERIOD * len(each) for each in self._taken]  # barriers and alignment of rings side by side
         shared = float(target.smem_bytes)
         spill = float(self.most + SPILLS[-1])
-        self.limits = (*[shared - margin] * len(self.shared), shared, *(spill for _ in self.paths))
+        self.limits = (*(shared - margin for margin in margins), shared, *(spill for _ in self.paths))
 
     def kept(self, row: int, spilled: int) -> list[float]:
         """What is taken of a row of registers where `spilled` of them go to local memory: what it has beyond the

