@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from egraph.frozen import Node
+from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from extract import Answer, Graph
+from ir.core import TileError
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle
@@ -15,6 +16,23 @@ from lowering.targets import Target
 BRANCH = 1 << 32  # beyond every loop id
 PRODUCTS = ("p.mmaf", "p.mmai", "p.wgmma", "p.wgmma_rs")
 Place = tuple[int, int]  # (value class, layout)
+
+
+def places(frozen: Frozen) -> dict[int, Place]:
+    """The value and the layout of every placed class, those of buffers that stores copy out included.
+
+    Raises TileError where rules have put two layouts into one class: its nodes would be read as if they were in either.
+    """
+    found: dict[int, Place] = {}
+    typed = frozen.analysis.get("type", {})  # a missing operand is nowhere, in any layout
+    for (value, layout), cls in (*frozen.out.items(), *frozen.at.items(), *frozen.nat.items()):
+        other = found.get(cls, (value, layout))[1]
+        if other != layout and value in typed:
+            ops = ", ".join(sorted({node.op for node in frozen.by_class.get(cls, ())}))
+            hint = "a placed term must name what it depends on, its layout too, unless its operands imply it"
+            raise TileError(f"rules put layouts {other} and {layout} into one class of {ops}", hint=hint)
+        found[cls] = (value, layout)
+    return found
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
-from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice
+from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
@@ -88,7 +88,7 @@ class _Selector:
         self.paths = paths(saturated.program.skeleton)
         self.loops = Loops(saturated)
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
-        self.owner = {cls: place for table in (self.frozen.at, self.frozen.nat) for place, cls in table.items()}
+        self.owner = places(self.frozen)
         self.host = Host(self.frozen)
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)

@@ -365,3 +365,24 @@ def attention(name: str, kind: str, rows: int, width: int, keys: int, step: int)
 attention("attention-f16", "f16", 64, 64, 100, 32)
 attention("attention-bf16", "bf16", 32, 32, 100, 64)
 attention("attention-f16-128", "f16", 128, 64, 200, 64)
+
+
+def turned_reshape() -> str:
+    """A computed factor, reshaped and transposed: it is wanted in two layouts, and one buffer is written."""
+    w = Writer("turned", a="ptr<f16>", b="ptr<i64>", y="ptr<f32>")
+    w.promise(a=16, b=16, y=16)
+    factor = w.load(w.view(w.b, [8, 32], [32, 1], [8, 32]), 0, 0).to("f16").reshape(16, 16).T
+    product = w.dot(w.load(w.view(w.a, [64, 16], [16, 1], [64, 16]), 0, 0), factor)
+    w.store(product, w.view(w.y, [64, 16], [16, 1], [64, 16]), 0, 0)
+    return w.text()
+
+
+add(
+    Program(
+        "product-of-turned-reshape",
+        turned_reshape,
+        lambda: [random((64, 16), "f16", 1), random((8, 32), "i64", 2) % 64, random((64, 16), "f32", 3)],
+        expected=lambda a, b, y: {2: a.astype(np.float32) @ b.reshape(16, 16).T.astype(np.float32)},
+        tolerance=2e-3,
+    )
+)

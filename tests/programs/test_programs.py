@@ -105,6 +105,7 @@ def test_products_for_other_targets(name: str, target: str) -> None:
         "parts-rotated",
         "loop-product",
         "loop-lock",
+        "product-of-turned-reshape",
         "promise-then",
         "promise-no-trip",
         "promise-after-return",
