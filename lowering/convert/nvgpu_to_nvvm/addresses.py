@@ -9,7 +9,7 @@ from ir.dialects import llvm
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import limits
-from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, truncate
+from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, narrowed, truncate
 
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
 
@@ -22,8 +22,8 @@ def element_pointer(
         offset += base.owner.offset
         base = base.owner.base
     shared = base.type == SHARED_PTR
-    if index is not None and isinstance(index.op, llvm.SExt) and width_of(index.op.operands[0]) == 32:
-        index = index.op.operands[0]  # the pointer extends it, in one mad.wide
+    if index is not None:
+        index = narrowed(e, index) or index  # the pointer extends it, in one mad.wide
     if index is not None:
         if shared:
             index = mul(e, truncate(e, extend(e, index, I64, True), I32), e.i32(scale))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm
-from ir.types import I1, I64, IntType
+from ir.types import I1, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 
 INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
@@ -146,7 +146,32 @@ def bit_and(e: Emitter, x: Value, y: Value) -> Value:
             return y
         if b == -1 or (x.type == I1 and b == 1):
             return x
+        return _masked(e, x, y, b)
+    if x.type == I1 and (stronger := _implying(x, y) or _implying(y, x)):
+        return stronger
     return x if x is y else e.value(llvm.And, x.type, x, y)
+
+
+def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
+    """x & mask: x itself where its other bits are zero; what low bits do not see of a sum is left out of it."""
+    width = width_of(x)
+    if not _unsigned(~mask, width) & ~e.facts.zeros(x):
+        return x
+    inner = x.owner
+    if mask & mask + 1 == 0 and type(inner) is llvm.Add and inner.operands[1] in e.known:
+        constant = int(e.known[inner.operands[1]])
+        seen = constant & mask
+        if seen != constant:
+            return bit_and(e, add(e, inner.operands[0], e.constant(x.type, seen)), y)
+    return e.value(llvm.And, x.type, x, y)
+
+
+def _implying(x: Value, y: Value) -> Value | None:
+    """x where it holds only if y does: strict comparisons of what y finds different."""
+    a, b = x.owner, y.owner
+    if type(a) is not llvm.ICmp or type(b) is not llvm.ICmp or a.operands != b.operands:
+        return None
+    return x if b.predicate == "ne" and a.predicate[-2:] in ("lt", "gt") else None
 
 
 def bit_or(e: Emitter, x: Value, y: Value) -> Value:
@@ -198,6 +223,11 @@ def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
             a, b = _unsigned(a, width_of(x)), _unsigned(b, width_of(x))
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return e.constant(x.type, a - quotient * b if remainder else quotient)
+    low, high = e.facts.range(x)
+    if b is not None and b > 0 and low >= 0:
+        if high < b:
+            return x if remainder else e.constant(x.type, 0)
+        cls, signed = (llvm.URem if remainder else llvm.UDiv), False
     if b is not None and b > 0 and not signed and b & (b - 1) == 0:
         if remainder:
             return bit_and(e, x, e.constant(x.type, b - 1))
@@ -213,6 +243,8 @@ def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
     if b is not None and b > 0:
         if b & (b - 1) == 0:
             return shift_right(e, llvm.AShr, x, e.constant(x.type, b.bit_length() - 1))
+        if e.facts.range(x)[0] >= 0:
+            return divide(e, llvm.UDiv, x, y)
         quotient, rest = _divide_with_rest(e, x, y)
         return add(e, quotient, shift_right(e, llvm.AShr, rest, e.constant(x.type, width_of(x) - 1)))
     quotient, rest = _divide_with_rest(e, x, y)
@@ -227,6 +259,9 @@ def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
     if x.type == I1:
         return x
     zero, one = e.constant(x.type, 0), e.constant(x.type, 1)
+    divisor = e.integer(y)
+    if divisor is not None and divisor > 0 and e.facts.range(x)[0] >= 0 and e.facts.adds(x, plus=divisor - 1):
+        return divide(e, llvm.UDiv, add(e, x, e.constant(x.type, divisor - 1), True), y)
     if not signed:
         quotient = divide(e, llvm.UDiv, x, y)
         rest = sub(e, x, mul(e, quotient, y))
@@ -254,7 +289,25 @@ def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
         pick = max if cls in (llvm.SMax, llvm.UMax) else min
         signed = cls in (llvm.SMax, llvm.SMin)
         return e.constant(x.type, pick(a, b, key=lambda n: n if signed else _unsigned(n, width_of(x))))
+    least = "slt" if cls in (llvm.SMin, llvm.SMax) else "ult"
+    below = decided(e, least, x, y), decided(e, least, y, x)
+    if True in below or False in below:  # x < y or x >= y: which one is known
+        smaller, larger = (x, y) if below[0] or below[1] is False else (y, x)
+        return smaller if cls in (llvm.SMin, llvm.UMin) else larger
     return x if x is y else e.value(cls, x.type, x, y)
+
+
+def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
+    """What ranges say of a comparison, None where they leave it open."""
+    (a, b), (c, d) = e.facts.range(x), e.facts.range(y)
+    if predicate[0] == "u" and (a < 0 or c < 0):
+        return None
+    if predicate in ("eq", "ne"):
+        return (predicate == "ne") if b < c or d < a else None
+    if predicate[1:] in ("gt", "le"):  # x > y is y < x
+        (a, b), (c, d) = (c, d), (a, b)
+    holds = True if b < c else False if a >= d else None
+    return holds if holds is None or predicate[1:] in ("lt", "gt") else not holds
 
 
 def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
@@ -270,7 +323,27 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         return e.boolean(predicate[-2:] in ("eq", "le", "ge"))
     if x.type == I1:
         return _compare_bits(e, predicate, x, y)
+    known = decided(e, predicate, x, y)
+    if known is not None:
+        return e.boolean(known)
+    narrow = narrowed(e, x), narrowed(e, y)
+    if narrow[0] is not None and narrow[1] is not None and narrow[0].type == narrow[1].type:
+        return icmp(e, predicate, *narrow)  # sign extension keeps both orders
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def narrowed(e: Emitter, x: Value) -> Value | None:
+    """The i32 that an i64 is the sign extension of; None where it is no such number."""
+    if x.type != I64:
+        return None
+    known = e.integer(x)
+    if known is not None:
+        return e.constant(I32, known) if wrap(known, I32.width) == known else None
+    inner = x.op
+    if isinstance(inner, (llvm.SExt, llvm.ZExt)) and inner.operands[0].type == I32:
+        fits = isinstance(inner, llvm.SExt) or e.facts.range(inner.operands[0])[0] >= 0
+        return inner.operands[0] if fits else None
+    return None
 
 
 def _compare_bits(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
@@ -296,10 +369,25 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
         return x
     if x.type == I1:
         return bit_or(e, bit_and(e, condition, x), bit_and(e, bit_not(e, condition), y))
+    if (rest := _floor_remainder(e, condition, x, y)) is not None:
+        return rest
     flipped = condition.owner
     if type(flipped) is llvm.Xor and flipped.operands[1] in e.known:
         return e.value(llvm.Select, x.type, flipped.operands[0], y, x)
     return e.value(llvm.Select, x.type, condition, x, y)
+
+
+def _floor_remainder(e: Emitter, condition: Value, x: Value, y: Value) -> Value | None:
+    """r < 0 ? r + c : r with r = n rem c, a remainder that is never negative: of a power of two, the low bits of n."""
+    negative, repaired, rest = condition.owner, x.owner, y.owner
+    if type(negative) is not llvm.ICmp or type(repaired) is not llvm.Add or type(rest) is not llvm.SRem:
+        return None
+    divisor = e.integer(rest.operands[1])
+    if negative.predicate != "slt" or negative.operands[0] is not y or e.integer(negative.operands[1]) != 0:
+        return None
+    if divisor is None or divisor <= 0 or divisor & divisor - 1 or repaired.operands != [y, rest.operands[1]]:
+        return None
+    return bit_and(e, rest.operands[0], e.constant(y.type, divisor - 1))
 
 
 def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
