@@ -87,11 +87,10 @@ class Emitter:
             found = level[value]
             if found > outer:
                 outer = found
+        known = self._found(key, outer)
+        if known is not None:
+            return known  # pyright: ignore[reportReturnType]
         depth = len(scopes) - 1
-        for scope in scopes[depth : outer - 1 if outer else None : -1]:
-            known = scope.table.get(key)
-            if known is not None:
-                return known  # pyright: ignore[reportReturnType]
         while depth > outer and scopes[depth].hoist:
             depth -= 1
         made = cls(operands, types, attributes, (), self.location)
@@ -102,6 +101,23 @@ class Emitter:
     def value(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value:
         """First result of `pure`."""
         return self.pure(cls, [type], operands, **attributes).results[0]
+
+    def symmetric(self, cls: type[Op], x: Value, y: Value, **attributes: Any) -> Value:
+        """`value` of two operands that may change places: an op of the other order is found too. None is reordered:
+        ptxas 13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older one first.
+        """
+        key = (cls, x.type, (y, x), tuple(attributes.items())) if attributes else (cls, x.type, (y, x))
+        known = self._found(key, max(self.level[x], self.level[y]))
+        return self.value(cls, x.type, x, y, **attributes) if known is None else known.results[0]
+
+    def _found(self, key: tuple[Any, ...], outer: int) -> Op | None:
+        """An op made in a scope around this place, of operands made at level `outer` at the latest."""
+        scopes = self.scopes
+        for scope in scopes[len(scopes) - 1 : outer - 1 if outer else None : -1]:
+            known = scope.table.get(key)
+            if known is not None:
+                return known
+        return None
 
     def landing(self, *operands: Value) -> int:
         """The scope where a pure op of these operands would be placed."""

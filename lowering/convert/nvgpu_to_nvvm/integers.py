@@ -47,7 +47,7 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             moved = _regroup(e, x, y) or _regroup(e, y, x)
         if moved is not None:
             return moved
-    return e.value(llvm.Add, kind, x, y, nsw=True) if nsw else e.value(llvm.Add, kind, x, y)
+    return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
@@ -112,7 +112,7 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             total = b * int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return mul(e, inner.operands[0], e.constant(kind, total), keeps)
-    return e.value(llvm.Mul, kind, x, y, nsw=True) if nsw else e.value(llvm.Mul, kind, x, y)
+    return e.symmetric(llvm.Mul, x, y, nsw=True) if nsw else e.symmetric(llvm.Mul, x, y)
 
 
 def shl(e: Emitter, x: Value, y: Value) -> Value:
@@ -149,7 +149,7 @@ def bit_and(e: Emitter, x: Value, y: Value) -> Value:
         return _masked(e, x, y, b)
     if x.type == I1 and (stronger := _implying(x, y) or _implying(y, x)):
         return stronger
-    return x if x is y else e.value(llvm.And, x.type, x, y)
+    return x if x is y else e.symmetric(llvm.And, x, y)
 
 
 def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
@@ -163,7 +163,7 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
         seen = constant & mask
         if seen != constant:
             return bit_and(e, add(e, inner.operands[0], e.constant(x.type, seen)), y)
-    return e.value(llvm.And, x.type, x, y)
+    return e.symmetric(llvm.And, x, y)
 
 
 def _implying(x: Value, y: Value) -> Value | None:
@@ -186,7 +186,7 @@ def bit_or(e: Emitter, x: Value, y: Value) -> Value:
             return x
         if b == -1 or (x.type == I1 and b == 1):
             return y
-    return x if x is y else e.value(llvm.Or, x.type, x, y)
+    return x if x is y else e.symmetric(llvm.Or, x, y)
 
 
 def xor(e: Emitter, x: Value, y: Value) -> Value:
@@ -204,7 +204,7 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
             return xor(e, inner.operands[0], e.constant(x.type, b ^ int(e.known[inner.operands[1]])))
         if x.type == I1 and type(inner) is llvm.ICmp:
             return icmp(e, INVERSE[inner.predicate], *inner.operands)
-    return e.constant(x.type, 0) if x is y else e.value(llvm.Xor, x.type, x, y)
+    return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
 
 
 def bit_not(e: Emitter, x: Value) -> Value:
@@ -294,7 +294,7 @@ def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     if True in below or False in below:  # x < y or x >= y: which one is known
         smaller, larger = (x, y) if below[0] or below[1] is False else (y, x)
         return smaller if cls in (llvm.SMin, llvm.UMin) else larger
-    return x if x is y else e.value(cls, x.type, x, y)
+    return x if x is y else e.symmetric(cls, x, y)
 
 
 def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
