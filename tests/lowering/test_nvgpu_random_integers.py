@@ -1,0 +1,183 @@
+"""Random integer programs on the numbers where they break: what is folded gives what was written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ir.core import Value
+from ir.dialects import arith, gpu
+from ir.types import I1, I32, I64
+from lowering.convert.nvgpu_to_nvvm.facts import limits
+from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
+from tests.lowering.test_nvgpu_facts import divided, unsigned, wrapped
+
+THREADS = 64
+CONSTANTS = (0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 64, 100, 127, 128, 255, 256, 1000, -1, -2, -8)
+PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+DIVISIONS = (arith.DivSI, arith.RemSI, arith.DivUI, arith.RemUI, arith.FloorDivSI, arith.CeilDivSI, arith.CeilDivUI)
+PLAIN = (
+    arith.AddI, arith.AddI, arith.SubI, arith.MulI, arith.AndI, arith.AndI, arith.OrI, arith.XOrI, arith.MinSI,
+    arith.MaxSI, arith.MinUI, arith.MaxUI,
+)  # fmt: skip
+Numbers = list[int]
+
+
+def binary(cls: type, a: int, b: int, width: int) -> int:
+    ua, ub = unsigned(a, width), unsigned(b, width)
+    table = {
+        arith.AddI: lambda: a + b, arith.SubI: lambda: a - b, arith.MulI: lambda: a * b, arith.AndI: lambda: a & b,
+        arith.OrI: lambda: a | b, arith.XOrI: lambda: a ^ b, arith.MinSI: lambda: min(a, b),
+        arith.MaxSI: lambda: max(a, b), arith.MinUI: lambda: min(ua, ub), arith.MaxUI: lambda: max(ua, ub),
+        arith.DivSI: lambda: divided(a, b), arith.RemSI: lambda: a - divided(a, b) * b, arith.DivUI: lambda: ua // ub,
+        arith.RemUI: lambda: ua % ub, arith.FloorDivSI: lambda: a // b, arith.CeilDivSI: lambda: -(-a // b),
+        arith.CeilDivUI: lambda: -(-ua // ub),
+    }  # fmt: skip
+    return wrapped(table[cls](), width)
+
+
+def compared(predicate: str, a: int, b: int, width: int) -> bool:
+    if predicate[0] == "u":
+        a, b = unsigned(a, width), unsigned(b, width)
+    return {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[predicate[-2:]]
+
+
+def compare(k: Kernel, predicate: str, x: Value, y: Value) -> Value:
+    return k.value(arith.CmpI, x, y, types=[I1], predicate=predicate)
+
+
+class Random:
+    """Values of a kernel, each with its number in every thread."""
+
+    def __init__(self, k: Kernel, rng: np.random.Generator, given: np.ndarray):
+        self.k, self.rng = k, rng
+        self.thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+        self.values: list[tuple[Value, Numbers]] = [(self.thread, list(range(THREADS)))]
+        for i in range(given.shape[0]):
+            spot = k.value(arith.AddI, self.thread, k.const(i * THREADS))
+            self.values.append((k.load(k.element(k.params[0], spot, I32), I32), [int(n) for n in given[i]]))
+
+    def pick(self, kind: object) -> tuple[Value, Numbers]:
+        found = [each for each in self.values if each[0].type == kind]
+        return found[-1 - int(self.rng.integers(0, min(len(found), 6)))]
+
+    def constant(self, kind: object, positive: bool = False) -> tuple[Value, Numbers]:
+        number = int(self.rng.choice([c for c in CONSTANTS if c > 0] if positive else CONSTANTS))
+        return self.k.const(number, kind), [number] * THREADS
+
+    def step(self) -> None:
+        rng, k = self.rng, self.k
+        wide = any(v.type == I64 for v, _ in self.values) and rng.integers(0, 4) == 0
+        kind, width = (I64, 64) if wide else (I32, 32)
+        x, numbers = self.pick(kind)
+        choice = int(rng.integers(0, 12))
+        if choice < 2 and not wide:
+            cls = arith.ExtSI if choice else arith.ExtUI
+            widened = [n if choice else unsigned(n, 32) for n in numbers]
+            self.values.append((k.value(cls, x, types=[I64]), widened))
+            return
+        if choice < 3:
+            if wide:
+                self.values.append((k.value(arith.TruncI, x, types=[I32]), [wrapped(n, 32) for n in numbers]))
+            else:
+                self.floor_remainder(x, numbers)
+            return
+        if choice < 5:
+            cls = DIVISIONS[int(rng.integers(0, len(DIVISIONS)))]
+            y, others = self.constant(kind, positive=True)
+        else:
+            cls = PLAIN[int(rng.integers(0, len(PLAIN)))]
+            y, others = self.constant(kind) if rng.integers(0, 2) else self.pick(kind)
+        if choice > 9:
+            predicate = str(rng.choice(PREDICATES))
+            flag = compare(k, predicate, x, y)
+            chosen = [compared(predicate, a, b, width) for a, b in zip(numbers, others, strict=True)]
+            z, third = self.constant(kind)
+            picked = [a if c else b for a, b, c in zip(numbers, third, chosen, strict=True)]
+            self.values.append((k.value(arith.Select, flag, x, z, types=[kind]), picked))
+            return
+        found = [binary(cls, a, b, width) for a, b in zip(numbers, others, strict=True)]
+        self.values.append((k.value(cls, x, y, types=[kind]), found))
+
+    def floor_remainder(self, x: Value, numbers: Numbers) -> None:
+        """As cuTile writes a remainder that is never negative."""
+        k = self.k
+        y, others = self.constant(I32, positive=True)
+        rest = k.value(arith.RemSI, x, y)
+        below, some = compare(k, "slt", rest, k.const(0)), compare(k, "ne", rest, k.const(0))
+        condition = k.value(arith.AndI, some, below)
+        made = k.value(arith.Select, condition, k.value(arith.AddI, rest, y), rest, types=[I32])
+        self.values.append((made, [a % b for a, b in zip(numbers, others, strict=True)]))
+
+
+def extremes(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """i32 near the ends of their range, near zero, and anywhere."""
+    low, high = limits(32)
+    near = rng.integers(0, 5, (rows, THREADS))
+    kinds = [near + low, high - near, near - 2, rng.integers(low, high, (rows, THREADS))]
+    return np.choose(rng.integers(0, 4, (rows, THREADS)), kinds).astype(np.int32)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = extremes(rng, 3)
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    program = Random(k, rng, given)
+    for _ in range(40):
+        program.step()
+    for i, (value, _) in enumerate(program.values):
+        wide = value if value.type == I64 else k.value(arith.ExtSI, value, types=[I64])
+        spot = k.value(arith.AddI, program.thread, k.const(i * THREADS))
+        k.store(wide, k.element(k.params[1], spot, I64))
+    got = run(k.ptx(), 1, THREADS, [given, np.zeros((len(program.values), THREADS), np.int64)])[1]
+    for i, (value, numbers) in enumerate(program.values):
+        assert [int(n) for n in got[i]] == numbers, (seed, i, value.owner)
+
+
+def text(make: Callable[[Kernel, Value, Value], Value]) -> str:
+    """The PTX of what `make(kernel, thread, loaded number)` stores."""
+    k = Kernel(GLOBAL_PTR, threads=THREADS)
+    thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    found = make(k, thread, k.load(k.element(k.params[0], thread, I32), I32))
+    k.store(found, k.element(k.params[0], thread, found.type))
+    return k.ptx()
+
+
+def repaired(k: Kernel, x: Value, divisor: int) -> Value:
+    rest = k.value(arith.RemSI, x, k.const(divisor))
+    condition = k.value(arith.AndI, compare(k, "ne", rest, k.const(0)), compare(k, "slt", rest, k.const(0)))
+    return k.value(arith.Select, condition, k.value(arith.AddI, rest, k.const(divisor)), rest, types=[I32])
+
+
+def test_remainders_without_signs() -> None:
+    """Of a power of two the low bits; of what is not negative no repair."""
+    assert not re.search(r"rem|selp|setp", text(lambda k, t, x: repaired(k, x, 8)))
+    plain = text(lambda k, t, x: repaired(k, t, 7))
+    assert "rem.u32" in plain
+    assert not re.search(r"selp|setp", plain)
+    assert "rem.s32" in text(lambda k, t, x: repaired(k, x, 7))
+
+
+def test_low_bits_of_two_registers_are_one() -> None:
+    """(x + 128) & 15 is x & 15."""
+    made = text(lambda k, t, x: k.value(arith.AndI, k.value(arith.AddI, x, k.const(128)), k.const(15)))
+    assert not re.search(r"add\.s32 .*, 128", made)
+
+
+@pytest.mark.parametrize("predicate", ["slt", "ult", "eq"])
+def test_wide_comparisons_of_narrow_numbers(predicate: str) -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        wide = [k.value(arith.ExtSI, v, types=[I64]) for v in (thread, x)]
+        return k.value(arith.ExtUI, compare(k, predicate, *wide), types=[I32])
+
+    assert not re.search(r"setp\.\w+\.[sub]64|cvt\.s64", text(make))
+
+
+def test_comparisons_that_ranges_decide() -> None:
+    """A thread's number is below 64."""
+    made = text(lambda k, t, x: k.value(arith.Select, compare(k, "ult", t, k.const(64)), x, t, types=[I32]))
+    assert "setp" not in made
