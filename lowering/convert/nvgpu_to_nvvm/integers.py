@@ -326,9 +326,9 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     known = decided(e, predicate, x, y)
     if known is not None:
         return e.boolean(known)
-    narrow = narrowed(e, x), narrowed(e, y)
-    if narrow[0] is not None and narrow[1] is not None and narrow[0].type == narrow[1].type:
-        return icmp(e, predicate, *narrow)  # sign extension keeps both orders
+    narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
+    if narrow_x is not None and narrow_y is not None:
+        return icmp(e, predicate, narrow_x, narrow_y)  # sign extension keeps both orders
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
 
 
