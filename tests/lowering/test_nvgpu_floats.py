@@ -267,6 +267,30 @@ def test_accurate_functions(cls) -> None:
     assert error.max() <= limit, (error.max(), np.resize(x, 2553)[error.argmax()])
 
 
+HALVES = {
+    math.Exp: np.exp, math.Exp2: np.exp2, math.Tanh: np.tanh, math.Sin: np.sin, math.Cos: np.cos, math.Tan: np.tan,
+    math.Sinh: np.sinh, math.Cosh: np.cosh, math.Log: np.log, math.Log2: np.log2, math.Sqrt: np.sqrt,
+    math.Rsqrt: lambda v: 1 / np.sqrt(v),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [F16, BF16], ids=str)
+def test_functions_of_every_16_bit_number(kind) -> None:
+    """All numbers of the type: half a unit of the last place and a little, a whole one of the logarithms next to 1."""
+    x = np.arange(1 << 16).astype(np.uint16).view(DTYPES[kind])
+    x = np.where(np.isfinite(x.astype(np.float32)), x, DTYPES[kind](1))
+    results = elementwise([kind], [one(cls) for cls in HALVES], [x])
+    wide = x.astype(np.float64)
+    for (cls, function), found in zip(HALVES.items(), results, strict=True):
+        with np.errstate(all="ignore"):
+            exact = function(wide)
+            rounded = exact.astype(DTYPES[kind])
+            last = np.spacing(np.abs(rounded)).astype(np.float64)
+            error = abs(found.astype(np.float64) - exact) / last
+        error = error[np.isfinite(rounded.astype(np.float64))]
+        assert error.max() <= (1.0 if cls in (math.Log, math.Log2) else 0.6), (cls, error.max())
+
+
 @pytest.mark.parametrize("kind", [F16, BF16, F32], ids=str)
 def test_angles_of_any_size(kind) -> None:
     """All magnitudes of the type, of f32 those next to multiples of pi/2 too."""
@@ -280,7 +304,7 @@ def test_angles_of_any_size(kind) -> None:
     wide = x.astype(np.float64)
     for (cls, function), found in zip(cases.items(), elementwise([kind], [one(c) for c in cases], [x]), strict=True):
         exact = function(wide)
-        last = np.abs(np.spacing(exact.astype(DTYPES[kind])).astype(np.float64))
+        last = np.spacing(np.abs(exact.astype(DTYPES[kind]))).astype(np.float64)
         error = abs(found.astype(np.float64) - exact) / last
         assert error.max() <= (4 if kind == F32 else 0.51), (cls, x[error.argmax()], error.max())
 

@@ -125,7 +125,8 @@ _function(
 )
 _function(math.Log, accurate.log, log_approximate, double=double.log)
 _function(math.Log2, accurate.log2, _instruction(nvvm.Lg2), double=double.log2)
-_function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh), double=double.tanh)
+# tanh.approx has 11 bits, as many as f16 itself
+_function(math.Tanh, accurate.tanh, _instruction(nvvm.Tanh), accurate.tanh, double=double.tanh)
 # 16-bit floats too: the approximations are for small angles, and fail near the poles; those of f16 are never large
 _function(math.Sin, accurate.sin, accurate.sin, _small(accurate.sin), double=trigonometry.sin)
 _function(math.Cos, accurate.cos, accurate.cos, _small(accurate.cos), double=trigonometry.cos)
