@@ -10,7 +10,7 @@ import pytest
 
 from ir.core import Value
 from ir.dialects import arith, gpu
-from ir.types import I1, I32, I64
+from ir.types import F32, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm.facts import limits
 from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
 from tests.lowering.test_nvgpu_facts import divided, unsigned, wrapped
@@ -181,3 +181,18 @@ def test_comparisons_that_ranges_decide() -> None:
     """A thread's number is below 64."""
     made = text(lambda k, t, x: k.value(arith.Select, compare(k, "ult", t, k.const(64)), x, t, types=[I32]))
     assert "setp" not in made
+
+
+@pytest.mark.parametrize(("cls", "true"), [(arith.UIToFP, 1.0), (arith.SIToFP, -1.0)])
+@pytest.mark.parametrize("widened", [False, True])
+def test_truth_as_a_number_is_chosen(cls: type, true: float, widened: bool) -> None:
+    """A comparison as f32, by itself (signed, true is -1) or widened to i32 first: no conversion is left."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    flag = compare(k, "slt", k.load(k.element(k.params[0], thread, I32), I32), k.const(7))
+    flag = k.value(arith.ExtUI, flag, types=[I32]) if widened else flag
+    k.store(k.value(cls, flag, types=[F32]), k.element(k.params[1], thread, F32))
+    assert "cvt.rn" not in k.ptx()
+    given = extremes(np.random.default_rng(3), 1)[0]
+    got = run(k.ptx(), 1, THREADS, [given, np.zeros(THREADS, np.float32)])[1]
+    assert np.array_equal(got, np.where(given < 7, 1.0 if widened else true, 0.0).astype(np.float32))

@@ -255,6 +255,7 @@ def through_f32(e: Emitter, make: Callable[..., Value], *operands: Value, roundi
     return pack(e, parts, kind)
 
 
+EXACT = 1 << 24  # integers up to here are f32 numbers
 DIRECTED = ("rz", "rm", "rp")
 
 
@@ -414,6 +415,13 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
         known = e.integer(x)
         if known is not None:
             return e.constant(kind, known if signed else known & ((1 << width_of(x)) - 1))
+        if x.type == I1 and kind == F32:
+            return ints.select(e, x, e.constant(F32, -1.0 if signed else 1.0), e.constant(F32, 0.0))
+        chosen = x.owner
+        if kind == F32 and type(chosen) is llvm.Select and x not in e.known:
+            numbers = [e.integer(arm) for arm in chosen.operands[1:]]
+            if all(n is not None and 0 <= n <= EXACT for n in numbers):  # a truth value that was widened first
+                return ints.select(e, chosen.operands[0], *(e.constant(F32, float(n or 0)) for n in numbers))
         exact = width_of(x) < 32
         if exact:
             x = ints.extend(e, x, I32, signed)
