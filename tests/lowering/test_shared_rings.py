@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tilesat
 from runtime.simulator import SimulatorError
-from tests.programs.program import Program, check, simulate
+from tests.programs.program import Program, check, random, simulate
 from tests.programs.rings import causal_attention, two_products
+from tests.programs.writer import Writer
 
 PAIR = (64, 64, 64)
 TIERS = ("sm_80", "sm_90a", "sm_120a")
@@ -83,3 +86,35 @@ def test_threads_wait_before_they_fill_memory_of_the_former_ring() -> None:
         except SimulatorError:
             found += 1
     assert found == len(barriers) == 3  # one in each loop, one between them
+
+
+def test_scratch_behind_a_ring_in_a_branch_lies_over_it() -> None:
+    """Extraction counts on it: beside the ring it was more shared memory than there is."""
+    size, depth = 128, 8 * 64
+
+    def source() -> str:
+        w = Writer("guarded", a="ptr<f16>", b="ptr<f16>", d="ptr<f16>", flag="i32")
+        w.promise(a=16, b=16, d=16)
+        a = w.view(w.a, [size, depth], [depth, 1], [size, 64])
+        b = w.view(w.b, [size, depth], [depth, 1], [size, 64])
+        out = w.view(w.d, [size, size], [size, 1], [size, size])
+
+        def product() -> None:
+            with w.loop(0, 8, carried=[w.const(0.0, "f32", size, size)]) as loop:
+                left, right = w.load(a, 0, loop.counter), w.load(b, 0, loop.counter)
+                loop.values = [w.dot(left, right.T, loop.values[0])]
+            w.store(loop.values[0].to("f16"), out, 0, 0)
+
+        w.branch(w.flag > 0, product)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        shapes = ((size, depth), (size, depth), (size, size))
+        return [*(random(shape, "f16", i) for i, shape in enumerate(shapes)), 1]
+
+    def expected(a: Any, b: Any, *rest: Any) -> dict[int, Any]:
+        return {2: a.astype(np.float64) @ b.astype(np.float64).T}
+
+    kernel = check(Program("guarded", source, arguments, (1,), expected, 2e-2), "sm_90a")
+    assert "cp.async.bulk.tensor.2d.global" in kernel.ptx, "nothing is staged: the test could not fail"
+    assert kernel.manifest["dynamic_smem"] <= 6 * 32768 + 1024
