@@ -1,7 +1,7 @@
 """Real cuTile kernels by this compiler and by tileiras on every tier, as a table.
 
     python -m benchmarks.corpus --python PYTHON [--suite DIR]... [--target sm_80,sm_90a,...] [--work DIR]
-                                [--only TEXT] [--no-calls] [--failures FILE] [--json FILE]
+                                [--only TEXT] [--every N] [--no-calls] [--failures FILE] [--json FILE]
 
 PYTHON is an interpreter whose environment has the extra `corpus` (docs/benchmarks.md says how to make one). It runs the
 calls of benchmarks/corpus/calls.py, which use the package tilegym, and the programs of each suite DIR (samples of
@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from zlib import crc32
 
 from benchmarks import tileiras
 from benchmarks.corpus.compilers import Limits, Outcome, Tileiras, Worker
@@ -54,6 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-calls", dest="calls", action="store_false", help="leave the table of calls out")
     parser.add_argument("--target", default=TIERS)
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name holds TEXT")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="one kernel of N, by its name: a quick look")
     parser.add_argument("--variants", type=int, default=1, help="signatures of each kernel (default 1)")
     parser.add_argument("--export", choices=("again", "once"), default="once", help="once: what was exported stays")
     parser.add_argument("--work", type=Path, default=kept, metavar="DIR", help=f"bytecode and results ({kept})")
@@ -77,7 +79,7 @@ def _measured(arguments: argparse.Namespace, names: list[str], targets: list[str
                 _export(arguments, folder, target, suites.get(name))
             for kernel in sorted(json.loads((folder / "index.json").read_text())["kernels"]):
                 bytecode = folder / f"{kernel}.bc"
-                if arguments.only not in kernel or not bytecode.is_file():
+                if arguments.only not in kernel or crc32(kernel.encode()) % arguments.every or not bytecode.is_file():
                     continue
                 theirs = peer.compile(bytecode, target) if peer is not None else None
                 ours = worker.compile(bytecode, target, arguments.work / "kernel.cubin")
