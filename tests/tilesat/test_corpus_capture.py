@@ -59,7 +59,13 @@ def test_launches_on_fake_tensors_are_written_down(tmp_path: Path) -> None:
     assert found["problems"] == ["broken.py: ZeroDivisionError: division by zero (broken.py:3)"]
     forward, backward = (row["signature"] for row in found["kernels"].values())
     assert "stride_divisible_by=(8, 1), shape_divisible_by=(1, 16), base_addr_divisible_by=16" in forward
-    assert "ScalarConstraint(dtype=float32), ConstantConstraint(value=16), ConstantConstraint(value=True)" in forward
+    assert (
+        "ScalarConstraint(dtype=<DType 'float32'>), ConstantConstraint(value=16), ConstantConstraint(value=True)"
+        in forward
+    )
     assert "shape_divisible_by=(1, 16), base_addr_divisible_by=1" in backward  # one element past an aligned base
-    assert "ScalarConstraint(dtype=int32), ConstantConstraint(value=8), ConstantConstraint(value=False)" in backward
+    assert (
+        "ScalarConstraint(dtype=<DType 'int32'>), ConstantConstraint(value=8), ConstantConstraint(value=False)"
+        in backward
+    )
     assert len(list((tmp_path / "out").glob("scaled_scale_*.bc"))) == 2
