@@ -60,7 +60,7 @@ def test_operation_without_a_row_costs_what_it_lowers_to(monkeypatch: pytest.Mon
 def test_no_row_is_without_an_operation() -> None:
     """A misspelt row would leave its operation to another one."""
     known = set(pricing.placed().values())
-    assert {row.split(".")[0] for row in cost.priced()} <= known
+    assert {row.removeprefix("f64.").split(".")[0] for row in cost.priced()} <= known
     assert {name.removeprefix("p.") for name in (*pricing._PRICES, *pricing._WITH_THEIR_STORE)} <= known
 
 
