@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +23,7 @@ from lowering.decode import decode
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
+from lowering.selection.hints import as_asked
 from lowering.slicing import HELD, THREADS, WARPS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.symbols import symbol
@@ -127,22 +128,24 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
     """
     clock = Clock()
-    tiers = [target_named(target) for target in targets]
+    tiers = [as_asked(entry, target_named(target)) for target in targets]
+    asked = {tier.asked_warps for tier in tiers}
     check_forbidden(options.forbid)
     check_parameters(entry)
     refuse_unsupported(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
     refuse_oversized(entry, WARP * max(warp_counts(entry)))
-    whole = prepare(fitted(entry), features, options, clock)
-    again = cache(lambda: [prepare(each, features, options, clock) for each in in_slices(whole.program.entry)])
+    whole = prepare(fitted(entry), asked, features, options, clock)
+    again = cache(lambda: [prepare(each, asked, features, options, clock) for each in in_slices(whole.program.entry)])
     return [lower(module, entry, whole, again, tier, options, Clock(clock.seconds)) for tier in tiers]
 
 
-def prepare(entry: ct.Entry, features: frozenset[Feature], options: Options, clock: Clock) -> Prepared:
-    """The saturated e-graph of an entry."""
+def prepare(entry: ct.Entry, asked: Set[int], features: frozenset[Feature], options: Options, clock: Clock) -> Prepared:
+    """The saturated e-graph of an entry. `asked`: warps that some targets' hints want, 0 for those without a hint."""
+    counts = warp_counts(entry) if 0 in asked else ()
     with clock.stage("encode"):
         program = encode(entry)
-        oracle = LayoutOracle(program, warp_counts(entry), features)
+        oracle = LayoutOracle(program, sorted({*counts, *asked} - {0}), features)
         program.facts.update(seed(program, oracle))
     with clock.stage("saturate"):
         limits = Limits.of(program, options.saturate_budget)

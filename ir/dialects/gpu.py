@@ -30,6 +30,7 @@ class GpuFunc(Op):
 
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
+    `minctas`: CTAs that must fit an SM, 0 says nothing.
     """
 
     sym_name = Attr(str)
@@ -37,6 +38,7 @@ class GpuFunc(Op):
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
+    minctas = Attr(int, 0)
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
@@ -128,5 +130,6 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "block": func.block,
         "dynamic_smem": func.dynamic_smem,
         "maxnreg": func.maxnreg,
+        "minctas": func.minctas,
         "arrays": func.arrays,
     }

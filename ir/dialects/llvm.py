@@ -21,6 +21,7 @@ class Func(Op):
     block: Attr[tuple[int, ...]] = Attr(tuple)
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
+    minctas = Attr(int, 0)
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL

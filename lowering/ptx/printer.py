@@ -79,6 +79,8 @@ class Printer:
         """
         if self.func.maxnreg:
             return [f".maxnreg {self.func.maxnreg}"]
+        if self.func.minctas:
+            return [f".minnctapersm {self.func.minctas}"]
         share = REGISTER_FILE // (CROWD * prod(self.func.block))
         return [".minnctapersm 1"] if self.pressure > share else []
 

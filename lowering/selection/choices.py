@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from extract import Answer, Graph
 from ir.core import TileError
+from lowering.cost import FREE, Cost
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle
@@ -61,6 +63,21 @@ class CarryChoice:
     loop: int
     index: int
     layout: int
+
+
+@dataclass
+class Alternative:
+    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses.
+
+    `decision` is the choice group of the layout where other nodes follow it.
+    """
+
+    children: list[int]
+    cost: Cost = FREE
+    trips: float = 1.0
+    choice: StoreChoice | CarryChoice | None = None
+    decision: tuple[Hashable, ...] = ()
+    use: dict[int, float] = field(default_factory=dict[int, float])
 
 
 @dataclass

@@ -9,7 +9,6 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, cast
 
@@ -21,14 +20,14 @@ from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, PartitionViewType, TileType, TokenType
 from lowering.atoms.tma import GRAIN
-from lowering.cost import FREE, Cost
+from lowering.cost import Cost
 from lowering.layouts.access import GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
-from lowering.selection.choices import BRANCH, PRODUCTS, CarryChoice, Selection, StoreChoice, places
+from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
@@ -40,21 +39,6 @@ INFINITE = float("inf")
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
 LEAVES = ("p.carry", "p.res", "p.branch")
-
-
-@dataclass
-class Alternative:
-    """One way to make an effect happen: classes it needs, cost of one execution, how often, what it uses.
-
-    `decision` is the choice group of the layout where other nodes follow it.
-    """
-
-    children: list[int]
-    cost: Cost = FREE
-    trips: float = 1.0
-    choice: StoreChoice | CarryChoice | None = None
-    decision: tuple[Hashable, ...] = ()
-    use: dict[int, float] = field(default_factory=dict[int, float])
 
 
 def select(
@@ -233,10 +217,11 @@ class _Selector:
         found = self.warp_classes.get(count)
         if found is None:
             found = self.warp_classes[count] = self.new_class(f"{count} warps")
-            start = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own addresses
+            asked = self.target.asked_warps in (0, count)
+            addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
             self.builder.add(
-                f"{count} warps", found, cost=start, group=self.group("warps"), alternative=count,
-                resource=self.rows.of_warps(count),
+                f"{count} warps", found, cost=addresses if asked else INFINITE, group=self.group("warps"),
+                alternative=count, resource=self.rows.of_warps(count),
             )  # fmt: skip
         return [found]
 

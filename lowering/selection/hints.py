@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from egraph.saturate import Saturated
 from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from lowering.targets import Target
 
-OBEYED = ("allow_tma",)
+OBEYED = ("allow_tma", "occupancy", "num_worker_warps_per_cta")
 """Hints that the compiler follows; the user is warned of all others."""
+WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
+"""Warps that a CTA may be asked to compute with: whole warpgroups."""
 
 
 def ignored_hints(entry: ct.Entry, target: str) -> Iterator[UnsupportedError]:
@@ -22,9 +25,19 @@ def ignored_hints(entry: ct.Entry, target: str) -> Iterator[UnsupportedError]:
         hints = op.attributes.get("hints")
         found = hints.for_target(target) if isinstance(hints, ct.OptimizationHints) else {}
         for key, value in found.items():
-            if key not in OBEYED and (key, value) != ("num_cta_in_cga", 1):
+            followed = key in OBEYED and (key != WARPS or value in OFFERED)
+            if not followed and (key, value) != ("num_cta_in_cga", 1):
                 written = f"{key} = {ct.OptimizationHints.value_text(value)}"
                 yield UnsupportedError(f"'{op.name}': optimization hint '{written}' has no effect yet", op.location)
+
+
+def as_asked(entry: ct.Entry, target: Target) -> Target:
+    """The target as an entry's hints want it: the share of an SM that `occupancy` leaves, warps that compute."""
+    hints = entry.hints.for_target(target.name) if entry.hints is not None else {}
+    ctas, warps = hints.get("occupancy"), hints.get(WARPS)
+    if isinstance(ctas, int) and ctas > 0:
+        target = target.shared_by(ctas)
+    return replace(target, asked_warps=int(warps)) if warps in OFFERED else target
 
 
 def allows_tma(op: Op, target: Target) -> bool:

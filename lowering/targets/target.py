@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KIB = 1024
+LEAST_WARPS = 4  # of a CTA that we make
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
 
@@ -116,6 +117,20 @@ class Target:
     throughput: Throughput
     latency: Latency
     tmem_columns: Limit = NO_TMEM
+    asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
+    asked_warps: int = 0  # warps of a CTA that it wants to compute
+
+    def shared_by(self, ctas: int) -> Target:
+        """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes 1 KiB more than it is given.
+
+        Source: CUDA C++ Programming Guide, compute capabilities, shared memory.
+        """
+        ctas = max(1, min(ctas, int(self.warps_per_sm) // LEAST_WARPS))
+        shared = (int(self.smem_bytes) + KIB) // ctas - KIB
+        return replace(
+            self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
+            registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),
+        )  # fmt: skip
 
     def has(self, feature: Feature) -> bool:
         """Does the target accept this instruction family?"""

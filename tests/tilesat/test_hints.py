@@ -1,5 +1,6 @@
-"""Optimization hints that the compiler does not follow: a warning that names each and its place."""
+"""Optimization hints: those that the compiler follows, and a warning for each other one that names it and its place."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -8,7 +9,13 @@ import pytest
 import tilesat
 from ir.dialects.cuda_tile import hints
 from lowering.selection.hints import OBEYED
+from lowering.targets import ALL_TARGETS
+from lowering.targets.target import KIB
+from runtime.ptxas import assemble
+from tests.lowering.test_hopper import simulate
+from tests.tilesat.example_cases import EXAMPLES, gemm
 from tilesat.cli import main
+from tilesat.execution import largest_error
 
 KERNEL = """entry @k(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) optimization_hints=<ENTRY> {
   %t0 = make_token : token
@@ -64,3 +71,38 @@ def test_hints_that_are_followed_are_not_warned_of() -> None:
     text = KERNEL.replace("ENTRY", "sm_80 = {num_cta_in_cga = 1}").replace("LOAD", "default = {}")
     with warnings.catch_warnings(action="error"):
         assert tilesat.compile(text).ignored_hints == []
+
+
+def hinted(hints: str) -> str:
+    """The GEMM of the examples with hints of its entry."""
+    source = (EXAMPLES / "gemm.mlir").read_text()
+    found = re.subn(r"(entry @\w+\([^)]*\))( \{)", rf"\1 optimization_hints=<default = {{{hints}}}>\2", source)
+    assert found[1] == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "ctas", "warps"),
+    [
+        ("sm_80", 1, 8), ("sm_80", 2, 4), ("sm_90a", 2, 8), ("sm_120a", 2, 4),
+        pytest.param("sm_90a", 1, 16, marks=pytest.mark.slow), pytest.param("sm_80", 1, 16, marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_shares_of_an_sm_are_as_asked(target: str, ctas: int, warps: int) -> None:
+    """So many CTAs fit the registers and the shared memory of an SM, and so many warps compute; the result is right."""
+    hints = f"occupancy = {ctas}, num_worker_warps_per_cta = {warps}"
+    kernel, case = tilesat.compile(hinted(hints), target), gemm(136, 152, 72)
+    assert kernel.ignored_hints == []
+    assert kernel.compiled.selection.warps == warps
+    tier = ALL_TARGETS[target]
+    assert (kernel.manifest["dynamic_smem"] + KIB) * ctas <= tier.smem_bytes + KIB
+    made = assemble(kernel.ptx, target)
+    assert made.registers * kernel.manifest["block"][0] * ctas <= tier.registers_per_sm
+    assert (made.spill_stores, made.infos, made.warnings) == (0, (), ())
+    found = simulate(kernel, kernel.ptx, case.grid, case.fresh())
+    assert largest_error(case.logical(found), case.expected) <= case.tolerance
+
+
+def test_warps_that_are_not_offered_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="num_worker_warps_per_cta = 2' has no effect"):
+        tilesat.compile(hinted("num_worker_warps_per_cta = 2"))

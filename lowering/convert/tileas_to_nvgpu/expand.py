@@ -34,7 +34,7 @@ from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import slice_for_broadcast
 from lowering.layouts.shared import SharedLayout
-from lowering.targets.target import Target
+from lowering.targets.target import WARP, Target
 
 Environment = dict[Value, Any]
 ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, wgmma.mma_async
@@ -62,10 +62,12 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     expander.ops(source)
     block.args += expander.maps
     emitter.finish()
+    threads = expander.threads or WARP * func.warps
     return gpu.GpuFunc(
         (), (), {
-            "sym_name": func.sym_name, "target": func.target, "block": (expander.threads or 32 * func.warps, 1, 1),
+            "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
+            "minctas": min(target.asked_ctas, int(target.warps_per_sm) * WARP // threads),
             "arrays": tuple(emitter.arrays.values()),
         }, [Region([block])], func.location,
     )  # fmt: skip
