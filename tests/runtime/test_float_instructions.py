@@ -234,6 +234,8 @@ def test_approximate_functions(
         ("lg2.approx.f32", np.log2, (0.5, 2), 0, 2.0**-22),
         ("sin.approx.f32", np.sin, (-3, 3), 0, 2.0**-20.5),
         ("cos.approx.f32", np.cos, (-3, 3), 0, 2.0**-20.5),
+        ("sin.approx.f32", np.sin, (250, 314), 0, 2.0**-14.7),
+        ("cos.approx.f32", np.cos, (-314, -250), 0, 2.0**-14.7),
         ("tanh.approx.f32", np.tanh, (-4, 4), 2.0**-11, 0),
     ],
 )

@@ -212,6 +212,12 @@ def _multiple(values: Array, grain: float) -> Array:
     return np.rint(values / grain) * grain
 
 
+def _angle(values: Array) -> Array:
+    """Angles beyond 2 pi as turns that f32 holds: the error grows with the angle, 2^-14.7 at 100 pi (PTX ISA, sin)."""
+    turns = (values.astype(np.float32) * np.float32(0.5 / np.pi)).astype(np.float64)
+    return np.where(np.abs(values) > 2 * np.pi, turns * (2 * np.pi), values)
+
+
 def _bits(values: Array, count: int) -> Array:
     """The nearest numbers of `count` significant bits."""
     fraction, exponent = np.frexp(values)
@@ -224,8 +230,8 @@ def _bits(values: Array, count: int) -> Array:
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "ex2": np.exp2,
     "lg2": lambda a: _multiple(np.log2(a), 2.0**-22),
-    "sin": lambda a: _multiple(np.sin(a), 2.0**-21),
-    "cos": lambda a: _multiple(np.cos(a), 2.0**-21),
+    "sin": lambda a: _multiple(np.sin(_angle(a)), 2.0**-21),
+    "cos": lambda a: _multiple(np.cos(_angle(a)), 2.0**-21),
     "tanh": lambda a: _bits(np.tanh(a), 11),
     "rsqrt": lambda a: np.where(a == 0, np.copysign(np.inf, a), 1.0 / np.sqrt(a)),
 }
