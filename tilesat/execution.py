@@ -198,7 +198,8 @@ def largest_error(found: Array, expected: Array) -> float:
     """Largest |found - expected| / max(1, |expected|); equal infinities and NaN on both sides count as equal."""
     if not found.size:
         return 0.0
-    f, e = found.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # NaNs that signal
+        f, e = found.astype(np.float64), expected.astype(np.float64)
     same = (f == e) | (np.isnan(f) & np.isnan(e))
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, np.abs(f - e) / np.maximum(1.0, np.abs(e)))

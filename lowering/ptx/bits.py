@@ -8,9 +8,14 @@ import numpy as np
 
 from ir.core import Type
 from ir.dialects.cuda_tile.attributes import dtype_of
-from ir.types import BF16, F8E4M3FN, F8E5M2, F32, F64, TF32, FloatType, IntType, VectorType
+from ir.nan_bits import narrowed, widened
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, FloatType, IntType, VectorType
 
 BYTES = (F8E4M3FN, F8E5M2)
+NANS: dict[Type, tuple[int, int]] = {
+    F16: (16, 10), BF16: (16, 7), F32: (32, 23), TF32: (32, 23), F64: (64, 52), F8E5M2: (8, 2),
+}  # fmt: skip
+"""Bits, and of them bits of the mantissa, of the formats whose NaNs have a payload."""
 
 
 def half_bits(type: FloatType, number: float) -> int:
@@ -30,6 +35,8 @@ def bit_pattern(type: Type, number: int | float) -> int:
         one, width = bit_pattern(type.element, number), type.element.width
         return sum(one << width * i for i in range(type.shape[0]))
     if isinstance(type, FloatType):
+        if type in NANS and number != number:
+            return narrowed(number, *NANS[type])
         if type in (F32, TF32):
             with np.errstate(over="ignore"):
                 return int(np.float32(number).view(np.uint32))
@@ -46,6 +53,10 @@ def number_of(type: Type, bits: int) -> int | float:
     """The number that these bits are in a scalar type; the inverse of bit_pattern."""
     if isinstance(type, IntType):
         return bits - (1 << type.width) if type.width > 1 and bits >> (type.width - 1) else bits
+    if isinstance(type, FloatType) and type in NANS:
+        width, mantissa = NANS[type]
+        if (bits & (1 << width - 1) - 1) >> mantissa == (1 << width - 1 - mantissa) - 1 and bits & (1 << mantissa) - 1:
+            return widened(bits, width, mantissa)
     if isinstance(type, FloatType) and type in BYTES:
         return float(np.uint8(bits).view(dtype_of(type)).astype(np.float32))
     if type == BF16:

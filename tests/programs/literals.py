@@ -137,3 +137,40 @@ add(Program(
     "global-written", counted, lambda: [random((128,), "f32", 1), random((128,), "f32", 2)],
     expected=lambda x, y: {1: x + random((128,), "f32", 6)},
 ))  # fmt: skip
+
+
+def signalling(name: str, kind: str, integer: str, bits: int) -> None:
+    """The bits of a NaN that signals, alone, as a tile of one number and among others, stored as integers."""
+    source = f"""
+entry @k(%p: tile<ptr<{integer}>>, %f: tile<ptr<{kind}>>) {{
+  %start = make_token : token
+  %i = iota : tile<4xi32>
+  %r = reshape %p : tile<ptr<{integer}>> -> tile<1xptr<{integer}>>
+  %b = broadcast %r : tile<1xptr<{integer}>> -> tile<4xptr<{integer}>>
+  %at = offset %b, %i : tile<4xptr<{integer}>>, tile<4xi32> -> tile<4xptr<{integer}>>
+  %four = constant <i32: 4> : tile<4xi32>
+  %next = offset %at, %four : tile<4xptr<{integer}>>, tile<4xi32> -> tile<4xptr<{integer}>>
+  %one = constant <{kind}: 0x{bits:X}> : tile<4x{kind}>
+  %many = constant <{kind}: [1.0, 0x{bits:X}, 2.0, 0x{bits:X}]> : tile<4x{kind}>
+  %x = bitcast %one : tile<4x{kind}> -> tile<4x{integer}>
+  %y = bitcast %many : tile<4x{kind}> -> tile<4x{integer}>
+  %t1 = store_ptr_tko weak %at, %x token=%start : tile<4xptr<{integer}>>, tile<4x{integer}> -> token
+  %t2 = store_ptr_tko weak %next, %y token=%start : tile<4xptr<{integer}>>, tile<4x{integer}> -> token
+  %alone = constant <{kind}: 0x{bits:X}> : tile<{kind}>
+  %t3 = store_ptr_tko weak %f, %alone token=%start : tile<ptr<{kind}>>, tile<{kind}> -> token
+}}
+"""
+    dtype = DTYPES[integer]
+    held = np.array([bits], f"u{dtype().itemsize}").view(dtype)[0]
+
+    def expected(p: Any, f: Any) -> dict[int, Any]:
+        one, two = (np.asarray(x, DTYPES[kind]).view(dtype)[()] for x in (1.0, 2.0))
+        return {0: np.array([held] * 4 + [one, held, two, held], dtype)}
+
+    add(Program(name, lambda: source, lambda: [random((8,), integer, 1), random((1,), kind, 2)], (1,), expected, 0.0))
+
+
+for kind, integer, bits in (
+    ("f32", "i32", 0x7F800001), ("f16", "i16", 0xFD55), ("bf16", "i16", 0x7F81), ("f64", "i64", 0x7FF0000000000001),
+):  # fmt: skip
+    signalling(f"literal-signalling-{kind}", kind, integer, bits)

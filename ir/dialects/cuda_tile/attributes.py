@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.core import Attribute, Type
+from ir.nan_bits import widened
 from ir.quoting import escape, key_text
 from ir.types import (
     BF16,
@@ -199,6 +200,10 @@ class SameElements(Attribute):
         return f"same_elements<[{', '.join(map(str, self.values))}]>"
 
 
+NAN_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2}
+"""Bits of the mantissa of the dtypes that have NaNs with a payload."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounded(Attribute):
     """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
@@ -326,8 +331,14 @@ class DenseElements(Attribute):
 
     @property
     def item(self) -> Any:
-        """The only element of a splat as a Python int, float or bool."""
+        """The only element of a splat as a Python int, float or bool; of a NaN all bits are kept."""
         value = self.array.reshape(-1)[0]
+        mantissa = NAN_MANTISSA.get(self.array.dtype.name)
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            payload = mantissa if mantissa is not None and np.isnan(value) else None
+        if payload is not None:
+            size = self.array.dtype.itemsize
+            return widened(int(self.array.reshape(-1)[:1].view(f"u{size}")[0]), 8 * size, payload)
         return value.item() if self.array.dtype.kind in "biuf" else float(value)
 
     def expand(self, shape: tuple[int, ...]) -> Array:
