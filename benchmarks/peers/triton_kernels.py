@@ -92,16 +92,16 @@ def fused(a, b, bias, c, d, m, n, k, lda, ldb, ldc, ldd, M: tl.constexpr, N: tl.
 
 
 @triton.jit
-def vecadd(a, b, c, n, SIZE: tl.constexpr):
+def vecadd(a, b, c, m, SIZE: tl.constexpr):
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    tl.store(c + at, tl.load(a + at, at < n, other=0.0) + tl.load(b + at, at < n, other=0.0), at < n)
+    tl.store(c + at, tl.load(a + at, at < m, other=0.0) + tl.load(b + at, at < m, other=0.0), at < m)
 
 
 @triton.jit
-def gather(x, index, y, many, n, SIZE: tl.constexpr):
+def gather(x, index, y, many, m, SIZE: tl.constexpr):
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    chosen = tl.load(index + at, at < n, other=0)
-    tl.store(y + at, tl.load(x + chosen, (chosen >= 0) & (chosen < many), other=0.0), at < n)
+    chosen = tl.load(index + at, at < m, other=0)
+    tl.store(y + at, tl.load(x + chosen, (chosen >= 0) & (chosen < many), other=0.0), at < m)
 
 
 @triton.jit
@@ -144,8 +144,11 @@ def main() -> None:
     for name, function, types, constants, warps, stages in json.loads(sys.argv[3]):
         kernel = KERNELS[function]
         signature = {each: types.get(each, "constexpr" if each in constants else "i32") for each in kernel.arg_names}
-        # The promises of the case: bases, pitches and sizes of matrices are multiples of 16; what is not named m is.
-        promised = [each for each, kind in signature.items() if kind.startswith("*") or (kind == "i32" and each != "m")]
+        # The case promises that bases, pitches and widths of matrices are multiples of 16; lengths m and many are any.
+        free = ("m", "many")
+        promised = [
+            each for each, kind in signature.items() if kind.startswith("*") or (kind == "i32" and each not in free)
+        ]
         attributes = {(kernel.arg_names.index(each),): [["tt.divisibility", 16]] for each in promised}
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
         options = {"num_warps": warps, "num_stages": stages}
