@@ -8,6 +8,7 @@ Measured on the placement graph of a flash-attention kernel with 128 x 128 tiles
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 from extract.answer import Answer
@@ -55,7 +56,7 @@ def branched(
         ended = ended or best.ended
         bound = min(bound, best.bound)
     if best is None:
-        raise InfeasibleError(why_infeasible(graph))
+        raise InfeasibleError(partial(why_infeasible, graph))
     return replace(best, bound=bound, seconds=perf_counter() - began, ended=ended)
 
 

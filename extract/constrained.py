@@ -74,11 +74,16 @@ class ConstrainedSearch:
         self.groups = {g: options for g, options in graph.groups.items() if len(options) > 1}
         self.members = self._members()
 
+    @property
+    def descends(self) -> bool:
+        """Whether there are too many assignments of the groups to try all."""
+        return math.prod(len(options) for options in self.groups.values()) > MAX_ASSIGNMENTS
+
     def run(self) -> Candidate | None:
         """The best choice found, or None when none met the constraints (which proves nothing)."""
         if not self.groups:
             found = [self.attempt({})]
-        elif math.prod(len(options) for options in self.groups.values()) <= MAX_ASSIGNMENTS:
+        elif not self.descends:
             found = [
                 self.attempt(dict(zip(self.groups, combination, strict=True)))
                 for combination in product(*self.groups.values())
@@ -94,15 +99,16 @@ class ConstrainedSearch:
             fitting = [self._polished(self._repriced(c), deep=True) for c in fitting[:DEEP]]
         return min(fitting, key=lambda c: c.cost)
 
-    def attempt(self, assignment: Assignment) -> Candidate | None:
+    def attempt(self, assignment: Assignment, below: float = INFINITY) -> Candidate | None:
         """One pass under an assignment, at the price that other assignments needed, and dearer until it fits.
 
-        None when a root cannot be built; a candidate with excess when no price made it fit.
+        None when a root cannot be built; a candidate with excess when no price made it fit, or when it is not below a
+        known cost even as it is: to make it fit, up to nine passes, would make it dearer still.
         """
         cost = self.masked(assignment)
         weight = weights(cost)
         candidate = self._pass(weight, cost, assignment, self.price)
-        if candidate is None or not candidate.excess:
+        if candidate is None or not candidate.excess or candidate.cost >= below:
             return candidate
         scale = max(abs(candidate.cost), 1e-12)  # a cost of 0 leaves the use alone to decide
         for price in (step * scale for step in PRICES):
@@ -217,7 +223,8 @@ class ConstrainedSearch:
                     if current is None or option == current.assignment[g]:
                         continue
                     runs += 1
-                    tried = self.attempt({**current.assignment, g: option})
+                    known = INFINITY if current.excess else current.cost
+                    tried = self.attempt({**current.assignment, g: option}, known)
                     if tried is not None and (tried.excess, tried.cost) < (current.excess, current.cost):
                         current, moved = tried, True
                         found.append(tried)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class ExtractionError(Exception):
     """Anything that stops an extraction, and the root of every error of this package."""
@@ -16,7 +18,22 @@ class GraphWarning(UserWarning):
 
 
 class InfeasibleError(ExtractionError):
-    """No acyclic choice of nodes meets the constraints; the message names the class, group or resource row."""
+    """No acyclic choice of nodes meets the constraints; the message names the class, group or resource row.
+
+    reason: the message, or what finds it: that may take a search of its own, which callers that go on never need.
+    """
+
+    def __init__(self, reason: str | Callable[[], str] = ""):
+        super().__init__(reason)
+        self._reason = reason
+
+    def __str__(self) -> str:
+        if not isinstance(self._reason, str):
+            self._reason = self._reason()
+        return self._reason
+
+    def __reduce__(self) -> tuple[type[InfeasibleError], tuple[str]]:
+        return InfeasibleError, (str(self),)
 
 
 class CheckError(ExtractionError):

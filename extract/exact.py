@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from extract.budget import PASS, Budget
@@ -85,7 +86,7 @@ def _relaxes(session: Session, program: Program, method: str, budget: Budget, *,
 def _conclude(session: Session, method: str) -> None:
     """Nothing cheaper than the best is left in the whole program."""
     if session.chosen is None:
-        raise InfeasibleError(why_infeasible(session.original))
+        raise InfeasibleError(partial(why_infeasible, session.original))
     session.prove(method)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from extract.ascent import ascend
@@ -33,6 +34,18 @@ def run_greedy(session: Session) -> None:
             session.offer(found, "greedy")
 
 
+def run_again(session: Session) -> None:
+    """After nodes have gone: greedy where it is cheap, else local search from the best answer."""
+    nodes = session.nodes()
+    if session.search is None or session.optimal:
+        return
+    if nodes is None or not session.search.descends:
+        run_greedy(session)
+    else:
+        session.budget.spend(PASS * len(session.search.topology.nodes))
+        session.offer_near(nodes, "greedy")
+
+
 def run_narrow(session: Session) -> None:
     """Dynamic programming where the graph is small and narrow: exact, unless cycles or limits bind."""
     graph = session.graph
@@ -46,7 +59,7 @@ def run_narrow(session: Session) -> None:
     nodes, cost = found
     if cost == INFINITY:
         if session.chosen is None:
-            raise InfeasibleError(why_infeasible(session.original))
+            raise InfeasibleError(partial(why_infeasible, session.original))
         session.prove("treewidth")
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
@@ -63,7 +76,7 @@ def run_bounds(session: Session, *, thorough: bool) -> None:
         if session.optimal or len(gone) < WORTH * graph.n_nodes or not thorough:
             return
         session.shrink(gone)
-        run_greedy(session)
+        run_again(session)
 
 
 def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:

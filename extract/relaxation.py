@@ -12,7 +12,7 @@ from extract.ascent import ascend
 from extract.budget import ASCENT, PASS, Budget
 from extract.cycles import two_cycles
 from extract.graph import Graph
-from extract.heuristics import WORTH, preferences, run_bounds, run_greedy
+from extract.heuristics import WORTH, preferences, run_again, run_bounds
 from extract.program import make_program
 from extract.session import SOLVER_TOLERANCE, Session
 from extract.settle import weights
@@ -43,7 +43,7 @@ def run_relaxation(session: Session) -> None:
         if session.optimal or len(gone) < WORTH * graph.n_nodes:
             return
         session.shrink(gone)
-        run_greedy(session)
+        run_again(session)
         run_bounds(session, thorough=True)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Final
 
@@ -54,7 +55,7 @@ class Session:
         try:
             self.simplified = simplify(graph if within is None else within)
         except InfeasibleError as error:
-            raise InfeasibleError(why_infeasible(graph)) from error
+            raise InfeasibleError(partial(why_infeasible, graph)) from error
         self.budget.spend(SIMPLIFY * len(graph.topology.nodes))
         self.seconds_simplifying = perf_counter() - self.began
         self.steps = self.simplified.steps
@@ -170,7 +171,7 @@ class Session:
     def answer(self, method: str) -> Answer:
         """The best so far as an answer for the original graph. Raises InfeasibleError when there is none."""
         if self.chosen is None:
-            raise InfeasibleError(why_infeasible(self.original))
+            raise InfeasibleError(partial(why_infeasible, self.original))
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
         ended = "" if found.optimal or self.left > 0 else self.budget.name
         return replace(found, report=self._report(), ended=ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def top(
     try:
         simplified = structure(graph)
     except InfeasibleError as error:
-        raise InfeasibleError(why_infeasible(graph)) from error
+        raise InfeasibleError(partial(why_infeasible, graph)) from error
     if simplified.graph is None:
         return [simplified.answer([], 0.0, "top", perf_counter() - began)]
     program = make_program(simplified.graph, INFINITY)
@@ -47,7 +48,7 @@ def top(
     if not found:
         if not limit.left:
             raise ExtractionError(f"{limit.name} ended before any answer was found; allow more")
-        raise InfeasibleError(why_infeasible(graph))
+        raise InfeasibleError(partial(why_infeasible, graph))
     for answer in found:
         check(graph, answer)
     return found
