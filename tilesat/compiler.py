@@ -38,7 +38,7 @@ def compile(
     the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules (200,000). Both
     count work and no seconds: the same program on any machine at any load.
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
-    that have no effect (`Kernel.ignored_hints`).
+    that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
     seconds: dict[str, float] = {}
     target = given.name("target", target, "compile_for takes several")
@@ -73,8 +73,11 @@ def compile_for(
 
 
 def warned(kernels: list[Kernel]) -> list[Kernel]:
-    """A Python warning, at the caller of `compile`, for each hint that has no effect."""
-    for each in dict.fromkeys(str(hint.location) + ": " + hint.message for k in kernels for hint in k.ignored_hints):
+    """A Python warning, at the caller of `compile`, for each hint that has no effect and each product without tensor
+    cores that they could compute.
+    """
+    found = (each for k in kernels for each in (*k.ignored_hints, *k.scalar_products))
+    for each in dict.fromkeys(str(each.location) + ": " + each.message for each in found):
         warnings.warn(each, stacklevel=3)
     return kernels
 

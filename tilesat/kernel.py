@@ -88,6 +88,11 @@ class Kernel:
 
         return list(ignored_hints(self.entry, self.target))
 
+    @property
+    def scalar_products(self) -> list[TileError]:
+        """Products that tensor cores of this target could compute, but for the forbidden atoms; mostly empty."""
+        return self.compiled.selection.scalar_products()
+
     @cached_property
     def report(self) -> str:
         """What saturation did, rule by rule, and what extraction chose and why."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from egraph.frozen import Frozen, Node
 from egraph.saturate import Saturated
 from extract import Answer, Graph
-from ir.core import TileError
+from ir.core import TileError, UnsupportedError
+from ir.dialects import cuda_tile as ct
 from lowering.cost import FREE, Cost
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
@@ -106,6 +107,25 @@ class Selection:
     forbid: frozenset[str] = frozenset()
     spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a price
     branch: int | None = None  # the choice group of `warps`, which divides the graph
+
+    def scalar_products(self) -> list[TileError]:
+        """Products that scalar instructions compute only because the tensor cores' are forbidden; not raised."""
+        frozen = self.saturated.frozen
+        chosen = {self.owner[node.cls][0] for node in self.node.values() if node.op in PRODUCTS and self.scalar(node)}
+        able = {
+            self.owner[node.cls][0] for node in (frozen.nodes if chosen else ())
+            if node.op in PRODUCTS and not self.scalar(node)
+            and self.oracle.choice(node.literals[0]).atom.legal(self.target)
+        }  # fmt: skip
+        return [
+            UnsupportedError(f"'{op.name}' is computed without tensor cores, whose atoms are forbidden", op.location)
+            for number, op in self.saturated.program.source.items()
+            if frozen.class_of(number) in chosen & able and isinstance(op, ct.MmaF | ct.MmaI)
+        ]
+
+    def scalar(self, node: Node) -> bool:
+        """Is this product one of scalar instructions?"""
+        return self.oracle.choice(node.literals[0]).atom.threads == 1
 
     def layout(self, id: int) -> Layout | SharedLayout:
         """The layout behind an id; that of uniform values is one of as many warps as were chosen."""

@@ -82,14 +82,16 @@ def test_scalar_products_are_never_cheaper(target: str) -> None:
     matrices, scalar = products(tilesat.compile(product(64, 16, 16), target))
     assert matrices > 0
     assert scalar == 0
-    forced = tilesat.compile(product(64, 16, 16), target, forbid=("mma", "wgmma"))
+    with pytest.warns(UserWarning, match="'cuda_tile.mmaf' is computed without tensor cores"):
+        forced = tilesat.compile(product(64, 16, 16), target, forbid=("mma", "wgmma"))
     assert products(forced) == (0, 64 * 16 * 16 // 128)
 
 
 def test_explanation_says_why_no_scalar_product() -> None:
     report = tilesat.compile(product(64, 16, 16), "sm_80").compiled.explain()
     assert "not legal: fma.rn.f32: tensor cores compute this product" in report
-    forced = tilesat.compile(product(64, 16, 16), "sm_80", forbid=("mma",)).compiled.explain()
+    with pytest.warns(UserWarning, match="without tensor cores"):
+        forced = tilesat.compile(product(64, 16, 16), "sm_80", forbid=("mma",)).compiled.explain()
     assert re.search(r": fma\.rn\.f32 on ", forced)
     assert "mma.sync.m16n8k16.f16.f16: forbidden by the caller" in forced
 

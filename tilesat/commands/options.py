@@ -20,9 +20,11 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
-    """Hints without effect, limits that ended something, `--time` and `--explain`, all on standard error."""
-    for hint in kernel.ignored_hints:
-        print(render(hint, "warning"), file=sys.stderr)
+    """Hints without effect, products off the tensor cores, limits that ended something, `--time` and `--explain`: all
+    on standard error.
+    """
+    for warning in (*kernel.ignored_hints, *kernel.scalar_products):
+        print(render(warning, "warning"), file=sys.stderr)
     for limit in kernel.limits:
         print(f"tilesat: warning: {kernel.target}: {limit}", file=sys.stderr)
     if arguments.explain:
