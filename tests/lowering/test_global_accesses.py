@@ -58,9 +58,9 @@ def test_atomic_update_makes_memory_written() -> None:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_epilogue_loads_many_vectors_before_it_stores_them(target: str) -> None:
-    """C of a product is read 8 vectors of 8 bytes at a time, and ptxas may take more together."""
+    """C of a product is read 8 vectors of 8 bytes at a time, and ptxas may take half of it before any store."""
     ptx = tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx
-    assert ptx.count("ld.global.nc.v2.b32") == 64
+    assert (ptx.count("ld.global.nc.v2.b32"), ptx.count("ld.global.v2.b32")) == (32, 32)
     runs = [(kind, len(list(group))) for kind, group in groupby(re.findall(r"(ld|st)\.global", ptx))]
     assert runs == [("ld", 8), ("st", 8)] * 8
 

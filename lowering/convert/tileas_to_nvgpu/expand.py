@@ -27,6 +27,7 @@ from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
+from lowering.convert.tileas_to_nvgpu.pointers import GatherLoad, scatter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.uses import outer_values
 from lowering.layouts.conversions import plan as plan_conversion
@@ -270,7 +271,7 @@ class Expander:
         element = op.result.type.element if isinstance(op.result.type, TensorType) else op.result.type
         mask = None if op.mask is None else self.tile(op.mask)
         other = None if op.other is None else self.tile(op.other)
-        loaded = views.GatherLoad(
+        loaded = GatherLoad(
             self.emitter, element, self.tile(op.ptr), mask, other, shape, op.width, cache=views.cache_of(op),
             order=op.order, scope=op.scope,
         )  # fmt: skip
@@ -285,7 +286,7 @@ class Expander:
         """Stores through pointers."""
         shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
         mask = None if op.mask is None else self.tile(op.mask)
-        views.scatter(
+        scatter(
             self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width, order=op.order, scope=op.scope
         )
 

@@ -31,6 +31,9 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Free, Layout, LayoutError
 from lowering.layouts.shared import SharedLayout
 
+AHEAD = 256
+"""Bytes of a tile in a thread that ptxas may load ahead of all stores: it takes as many as registers seem to allow, and
+beside 128 accumulators 512 bytes spill (examples/cutile/gemm.py on sm_80, ptxas 13.5)."""
 BATCH = 64  # bytes of a thread that are computed before they are stored; with 128 a division of each spills on sm_80
 FEW = 4  # accesses along a dimension that compare each with the size: fewer pay no difference and no selection
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
@@ -226,9 +229,10 @@ def contiguous_dim(kind: PartitionViewType) -> int:
 class Vectors(Registers):
     """Registers that come several at a time from one access; asking for any of them emits the access."""
 
-    def __init__(self, emitter: Emitter, layout: Layout, element: Type, plan: GlobalPlan | AccessPlan):
+    def __init__(self, emitter: Emitter, layout: Layout, element: Type, plan: GlobalPlan | AccessPlan, cache: str = ""):
         super().__init__(emitter, layout, element)
         self.width = plan.vector
+        self.cache = cache
         self._place: dict[int, tuple[int, int]] = {}
         for number, access in enumerate(plan.accesses):
             self._place.update({r: (number, i) for i, r in enumerate(access.registers)})
@@ -245,6 +249,11 @@ class Vectors(Registers):
         if found is None:
             found = self._loaded[number] = self.access(number)
         return found
+
+    def cached(self) -> str:
+        """The cache operator of the next access; of a large tile only the first `AHEAD` bytes may pass stores."""
+        taken = len(self._loaded) * self.width * element_bytes(self.scalar_type)
+        return self.cache if taken < AHEAD else ""
 
     def make_scalar(self, i: int) -> Value:
         """Element of the access that covers register i."""
@@ -268,12 +277,12 @@ class ViewLoad(Vectors):
 
     def __init__(
         self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, **how: Any,
+        enable: Value | None = None, cache: str = "", **how: Any,
     ):  # fmt: skip
         element = view.type.view.element
         width = max(1, nbytes // element_bytes(element))
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
-        super().__init__(emitter, layout, element, self.plan)
+        super().__init__(emitter, layout, element, self.plan, cache)
         self.how = how
         self.window = TileWindow(emitter, view, index, self.plan.thread, self.plan.accesses, enable)
         self.padding = PADDING[view.type.padding or "zero"] if isinstance(element, FloatType) else 0
@@ -282,7 +291,8 @@ class ViewLoad(Vectors):
         """One vector load, padded out of bounds."""
         where = self.plan.accesses[number]
         pointer, inside = self.window.pointer(where), self.window.inside(where)
-        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, **self.how)
+        how = {"cache": self.cached(), **self.how}
+        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, **how)
 
 
 def access_type(element: Scalar, width: int) -> Scalar | VectorType:
@@ -552,48 +562,3 @@ class SharedMatrices(Registers):
         parts = [self._place[start + i * words] for i in range(rows)]
         values = [self.emitter.extract(self._matrix(n), (r,)) for n, r, _ in parts]
         return self.emitter.emit(nvgpu.Fragment, *values, types=[VectorType(shape, self.scalar_type)])
-
-
-class GatherLoad(Vectors):
-    """A tile loaded through a tile of pointers, `width` consecutive elements an access along the last dimension."""
-
-    def __init__(
-        self,
-        emitter: Emitter,
-        element: Type,
-        pointers: Registers,
-        mask: Registers | None,
-        other: Registers | None,
-        shape: tuple[int, ...],
-        width: int,
-        **how: Any,
-    ):
-        self.how = how
-        self.plan = global_access(pointers.layout, shape, len(shape) - 1, width)
-        super().__init__(emitter, pointers.layout, element, self.plan)
-        self.pointers, self.mask, self.other = pointers, mask, other
-
-    def access(self, number: int) -> Value:
-        """One vector load under the mask of its first element."""
-        registers = self.plan.accesses[number].registers
-        inside = None if self.mask is None else self.mask.scalar(registers[0])
-        padding: float | Value = 0.0
-        if self.other is not None and inside is not None:
-            padding = vector_of(self.emitter, self.other, registers)
-        pointer = self.pointers.scalar(registers[0])
-        return load(self.emitter, pointer, self.element, self.width, inside, padding, **self.how)
-
-
-def scatter(
-    emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
-    width: int, **ordering: Any,
-) -> None:  # fmt: skip
-    """Store through a tile of pointers; of threads that hold replicas only one writes."""
-    plan = global_access(value.layout, shape, len(shape) - 1, width)
-    condition = owner(emitter, plan.free)
-    for batch in batches(plan.accesses, element_bytes(value.element)):
-        values = [vector_of(emitter, value, access.registers) for access in batch]
-        for access, each in zip(batch, values, strict=True):
-            first = access.registers[0]
-            inside = emitter.both(None if mask is None else mask.scalar(first), condition)
-            store(emitter, each, pointers.scalar(first), inside, **ordering)
