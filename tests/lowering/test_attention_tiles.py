@@ -50,7 +50,7 @@ def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int])
     assert kernel.bound == pytest.approx(kernel.cost)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow), "sm_120a"])
 def test_nothing_spills(target: str) -> None:
     """Fragments of the values were all read before the weights went through shared memory, 128 registers; on sm_120a,
     where no registers move, a producer of one warp took 87 of every thread's.
