@@ -31,7 +31,7 @@ from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.target import WARP
 
-UNSPILLED = 1.05  # of the cost of a program that spills: ptxas 13.5 stores up to 1.4 registers where one was priced
+UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 
 
 @dataclass(frozen=True)
