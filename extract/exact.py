@@ -50,6 +50,8 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
         if outcome.infeasible:
             if whole:
                 _conclude(session, method)
+            if outcome.interrupted:
+                raise KeyboardInterrupt
             return True
         if outcome.selected is None:
             if outcome.interrupted:

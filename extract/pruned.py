@@ -45,7 +45,7 @@ def pruned(
     try:
         run_greedy(session)
         run_bounds(session, thorough=True)
-        run_pruned(session)
+        session.cut_short = not run_pruned(session)
         if session.chosen is None:
             solve_exactly(session, "ilp", session.budget)
     except KeyboardInterrupt:
@@ -56,11 +56,14 @@ def pruned(
     return session.answer("pruned")
 
 
-def run_pruned(session: Session) -> None:
-    """Open the ratio until a step does not end in its slice of the budget, or nothing is pruned any more."""
+def run_pruned(session: Session) -> bool:
+    """Open the ratio until a step does not end in its slice of the budget, or nothing is pruned any more.
+
+    Returns whether every step ran to its end.
+    """
     graph = session.graph
     if graph is None or session.chosen is None or bool((graph.cost < 0).any()):
-        return  # prices say nothing about rewards
+        return True  # prices say nothing about rewards
     from extract.exact import solve_exactly
 
     session.budget.spend(2 * PASS * graph.n_nodes)
@@ -68,18 +71,19 @@ def run_pruned(session: Session) -> None:
     before = 0
     for theta in THETAS:
         if session.done:
-            return
+            return True
         keep = bytearray(ratio <= theta for ratio in ratios)
         for node in session.nodes() or ():
             keep[node] = 1
         kept = sum(keep)
         if kept == graph.n_nodes:
-            return  # that is the whole program
+            return True  # that is the whole program
         if kept < before * GROWTH:
             continue
         before = kept
         if not solve_exactly(session, f"pruned {theta:g}", session.budget.part(SLICE), keep):
-            return
+            return False
+    return True
 
 
 def _ratios(graph: Graph) -> list[float]:

@@ -48,6 +48,7 @@ class Session:
         self.listener = listener
         self.trace: list[Moment] = []
         self.interrupted = False
+        self.cut_short = False  # did a share of the budget end what would have gone on?
         self.chosen: dict[int, int] | None = None
         """The best answer so far, in the original graph."""
         self.cost = INFINITY
@@ -173,7 +174,7 @@ class Session:
         if self.chosen is None:
             raise InfeasibleError(partial(why_infeasible, self.original))
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
-        ended = "" if found.optimal or self.left > 0 else self.budget.name
+        ended = "" if found.optimal or not (self.cut_short or self.left <= 0) else self.budget.name
         return replace(found, report=self._report(), ended=ended)
 
     def require_answer(self) -> None:

@@ -37,7 +37,7 @@ def test_shared_memory_of_a_cta(name):
 
 @pytest.mark.parametrize("found", ALL_TARGETS.values(), ids=str)
 def test_every_number_carries_its_source(found):
-    numbers = [getattr(found, slot) for slot in found.__slots__]
+    numbers = [getattr(found, slot) for slot in found.__slots__ if not slot.startswith("asked_")]  # a kernel's wishes
     for record in (found.throughput, found.latency):
         numbers += [getattr(record, slot) for slot in record.__slots__]
     numbers += list(found.throughput.tensor.values())
