@@ -27,7 +27,7 @@ from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
-from lowering.convert.tileas_to_nvgpu.pointers import GatherLoad, scatter
+from lowering.convert.tileas_to_nvgpu.pointers import GatherLoad, gather_to_shared, scatter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.uses import outer_values
 from lowering.layouts.conversions import plan as plan_conversion
@@ -341,7 +341,7 @@ class Expander:
         shape = tensor_of(op.ptr).shape
 
         def copy() -> None:
-            views.gather_to_shared(self.emitter, pointers, mask, shape, op.width, tile.pointer, tile.layout, enable)
+            gather_to_shared(self.emitter, pointers, mask, shape, op.width, tile.pointer, tile.layout, enable)
 
         owner = views.owner(self.emitter, pointers.layout.free())
         if owner is None:

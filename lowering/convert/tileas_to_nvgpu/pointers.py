@@ -1,15 +1,17 @@
-"""Accesses through tiles of pointers: loads that are made when they are asked for, and stores."""
+"""Accesses through tiles of pointers: loads that are made when they are asked for, copies to shared memory, stores."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ir.core import Type, Value
+from ir.dialects import nvgpu
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
-from lowering.convert.tileas_to_nvgpu.views import Vectors, batches, load, owner, store, vector_of
-from lowering.layouts.access import global_access
-from lowering.layouts.elements import element_bytes
+from lowering.convert.tileas_to_nvgpu.views import SharedWindow, Vectors, in_batches, load, owner, store, vector_of
+from lowering.layouts.access import async_copy, global_access
+from lowering.layouts.layout import LayoutError
+from lowering.layouts.shared import SharedLayout
 
 
 class GatherLoad(Vectors):
@@ -40,8 +42,7 @@ class GatherLoad(Vectors):
         if self.other is not None and inside is not None:
             padding = vector_of(self.emitter, self.other, registers)
         pointer = self.pointers.scalar(registers[0])
-        how = {"cache": self.cached(), **self.how}
-        return load(self.emitter, pointer, self.element, self.width, inside, padding, **how)
+        return load(self.emitter, pointer, self.element, self.width, inside, padding, cache=self.cached(), **self.how)
 
 
 def scatter(
@@ -51,9 +52,27 @@ def scatter(
     """Store through a tile of pointers; of threads that hold replicas only one writes."""
     plan = global_access(value.layout, shape, len(shape) - 1, width)
     condition = owner(emitter, plan.free)
-    for batch in batches(plan.accesses, element_bytes(value.element)):
-        values = [vector_of(emitter, value, access.registers) for access in batch]
-        for access, each in zip(batch, values, strict=True):
-            first = access.registers[0]
-            inside = emitter.both(None if mask is None else mask.scalar(first), condition)
-            store(emitter, each, pointers.scalar(first), inside, **ordering)
+    for access, each in in_batches(emitter, value, plan.accesses):
+        first = access.registers[0]
+        inside = emitter.both(None if mask is None else mask.scalar(first), condition)
+        store(emitter, each, pointers.scalar(first), inside, **ordering)
+
+
+def gather_to_shared(
+    emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
+    layout: SharedLayout, enable: Value | None,
+) -> None:  # fmt: skip
+    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros."""
+    nbytes = width * layout.element_bytes
+    plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)
+    if plan is None or plan.bytes != nbytes:
+        raise LayoutError(f"no cp.async of {nbytes} bytes copies a tile gathered as {pointers.layout}")
+    place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
+    for copy in plan.copies:
+        first = copy.source.registers[0]
+        inside = emitter.both(None if mask is None else mask.scalar(first), enable)
+        extra = [] if inside is None else [inside]
+        emitter.builder.add(
+            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), pointers.scalar(first), *extra, types=(),
+            segments=(1, 1, len(extra), 0), bytes=nbytes, bypass_l1=nbytes == 16,
+        )  # fmt: skip

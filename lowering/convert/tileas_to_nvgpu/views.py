@@ -277,13 +277,12 @@ class ViewLoad(Vectors):
 
     def __init__(
         self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, cache: str = "", **how: Any,
+        enable: Value | None = None, cache: str = "",
     ):  # fmt: skip
         element = view.type.view.element
         width = max(1, nbytes // element_bytes(element))
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
         super().__init__(emitter, layout, element, self.plan, cache)
-        self.how = how
         self.window = TileWindow(emitter, view, index, self.plan.thread, self.plan.accesses, enable)
         self.padding = PADDING[view.type.padding or "zero"] if isinstance(element, FloatType) else 0
 
@@ -291,8 +290,7 @@ class ViewLoad(Vectors):
         """One vector load, padded out of bounds."""
         where = self.plan.accesses[number]
         pointer, inside = self.window.pointer(where), self.window.inside(where)
-        how = {"cache": self.cached(), **self.how}
-        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, **how)
+        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, cache=self.cached())
 
 
 def access_type(element: Scalar, width: int) -> Scalar | VectorType:
@@ -357,18 +355,21 @@ def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[
     width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
     window = TileWindow(emitter, view, index, plan.thread, plan.accesses, owner(emitter, plan.free), True)
-    for batch in batches(plan.accesses, element_bytes(source.element)):
-        values = [vector_of(emitter, source, access.registers) for access in batch]
-        for access, value in zip(batch, values, strict=True):
-            store(emitter, value, window.pointer(access), window.inside(access))
+    for access, value in in_batches(emitter, source, plan.accesses):
+        store(emitter, value, window.pointer(access), window.inside(access))
 
 
-def batches(accesses: Sequence[GlobalAccess], size: int) -> Iterator[Sequence[GlobalAccess]]:
-    """Accesses of elements of `size` bytes whose values are made before the first of them is stored: what they are
-    computed from is then loaded with one wait, not with one an access. At most `BATCH` bytes of a thread.
+def in_batches(
+    emitter: Emitter, source: Registers, accesses: Sequence[GlobalAccess]
+) -> Iterator[tuple[GlobalAccess, Value]]:
+    """Accesses and their values, of which a batch is made before the first of it is stored: what they are computed from
+    is then loaded with one wait, not with one an access. At most `BATCH` bytes of a thread.
     """
-    count = max(1, BATCH // (size * len(accesses[0].registers)))
-    return (accesses[i : i + count] for i in range(0, len(accesses), count))
+    count = max(1, BATCH // (element_bytes(source.element) * len(accesses[0].registers)))
+    for start in range(0, len(accesses), count):
+        batch = accesses[start : start + count]
+        values = [vector_of(emitter, source, access.registers) for access in batch]
+        yield from zip(batch, values, strict=True)
 
 
 def owner(emitter: Emitter, free: Free) -> Value | None:
@@ -411,26 +412,6 @@ def copy_to_shared(
         emitter.builder.add(
             nvgpu.DeviceAsyncCopy, place.pointer(copy.target), window.pointer(copy.source), *extra, types=(),
             segments=(1, 1, int(inside is not None), int(ragged)), bytes=nbytes, bypass_l1=nbytes == 16,
-        )  # fmt: skip
-
-
-def gather_to_shared(
-    emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
-    layout: SharedLayout, enable: Value | None,
-) -> None:  # fmt: skip
-    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros."""
-    nbytes = width * layout.element_bytes
-    plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)
-    if plan is None or plan.bytes != nbytes:
-        raise LayoutError(f"no cp.async of {nbytes} bytes copies a tile gathered as {pointers.layout}")
-    place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
-    for copy in plan.copies:
-        first = copy.source.registers[0]
-        inside = emitter.both(None if mask is None else mask.scalar(first), enable)
-        extra = [] if inside is None else [inside]
-        emitter.builder.add(
-            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), pointers.scalar(first), *extra, types=(),
-            segments=(1, 1, len(extra), 0), bytes=nbytes, bypass_l1=nbytes == 16,
         )  # fmt: skip
 
 
