@@ -24,12 +24,12 @@ from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
 from lowering.selection.hints import as_asked
-from lowering.slicing import HELD, THREADS, WARPS, Product, fitted, in_slices
+from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.symbols import symbol
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
-from lowering.targets.target import WARP
+from lowering.targets.target import LEAST_WARPS, WARP
 
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 
@@ -255,10 +255,10 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     """
     products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
     if products:
-        return (WARPS, 2 * WARPS) if products <= HELD else (2 * WARPS,)
+        return (LEAST_WARPS, 2 * LEAST_WARPS) if products <= HELD else (2 * LEAST_WARPS,)
     folds = (op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan))
     reduced = max((registers_of(value, THREADS) for op in folds for value in op.operands), default=0)
-    return (next((n * WARPS for n in (1, 2) if reduced <= n * HELD), 4 * WARPS),)
+    return (next((n * LEAST_WARPS for n in (1, 2) if reduced <= n * HELD), 4 * LEAST_WARPS),)
 
 
 def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from ir.types import TileType
 from lowering.slicing.cuts import find_cuts
 from lowering.slicing.rewrite import sliced
 from lowering.supported import registers_of
-from lowering.targets.target import WARP
+from lowering.targets.target import LEAST_WARPS, WARP
 
-WARPS = 4  # a CTA of one warpgroup, the fewest
-THREADS = WARP * WARPS
+THREADS = WARP * LEAST_WARPS
 HELD = 128  # registers a thread for the tiles that must be held whole: half of what a thread has
 LEAST = 64  # rows or columns of a slice: those of one warpgroup product; PTX ISA, wgmma.mma_async
 Product = ct.MmaF | ct.MmaI | ct.MmaFScaled

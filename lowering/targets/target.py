@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 KIB = 1024
-LEAST_WARPS = 4  # of a CTA that we make
+LEAST_WARPS = 4  # of a CTA that we make: one warpgroup
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
 
