@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from egraph.frozen import Node
 from egraph.skeleton import Store
 from extract import Answer, Budget, ExtractionError, extract
 from ir.core import Block, Location, Op, Value
+from ir.dialects import llvm
 from ir.dialects.cuda_tile import Entry, StoreView
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
@@ -24,7 +26,8 @@ from lowering.placement.oracle import Mechanism
 from lowering.schedule.explain import agents
 from lowering.selection import PRODUCTS, Selection, StoreChoice
 from lowering.selection.resources import SPILLS
-from lowering.targets import Feature
+from lowering.targets import Feature, target
+from lowering.targets.occupancy import occupancy
 
 if TYPE_CHECKING:
     from lowering.pipeline import Compiled
@@ -45,10 +48,19 @@ def explain(compiled: Compiled) -> str:
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(),
-        report.shape(), report.values(), report.stores(), report.legend(),
+        (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
         agents(cast(Func, compiled.modules["nv_tileas"])),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
+
+
+def ctas(compiled: Compiled) -> Iterator[str]:
+    """How many CTAs an SM holds by the registers that are needed; where no agents part, ptxas decides on registers."""
+    func, tier = cast(llvm.Func, compiled.modules["nvvm"]), target(compiled.selection.target.name)
+    registers = min(func.registers, int(tier.registers_per_thread))
+    yield str(occupancy(tier, prod(func.block), registers, func.dynamic_smem))
+    given = f", {func.maxnreg} given" if func.maxnreg else ""
+    yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
 
 class _Explanation:

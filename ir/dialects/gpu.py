@@ -30,7 +30,8 @@ class GpuFunc(Op):
 
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
-    `minctas`: CTAs that must fit an SM, 0 says nothing.
+    `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
+    others, 0 where none are moved.
     """
 
     sym_name = Attr(str)
@@ -39,6 +40,7 @@ class GpuFunc(Op):
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
+    consumers = Attr(int, 0)
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
@@ -131,5 +133,6 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "dynamic_smem": func.dynamic_smem,
         "maxnreg": func.maxnreg,
         "minctas": func.minctas,
+        "consumers": func.consumers,
         "arrays": func.arrays,
     }

@@ -14,7 +14,11 @@ from ir.types import I1, I32, I64, IntType, LLVMPointerType
 
 @op("llvm.func")
 class Func(Op):
-    """A kernel as a control-flow graph; the first block's arguments are its parameters."""
+    """A kernel as a control-flow graph; the first block's arguments are its parameters.
+
+    `registers`: how many a thread needs by liveness, the mean of agents that hand them over; 0 where that has not been
+    counted. The others as in gpu.func.
+    """
 
     sym_name = Attr(str)
     target = Attr(str)
@@ -22,6 +26,8 @@ class Func(Op):
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
+    consumers = Attr(int, 0)
+    registers = Attr(int, 0)
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL

@@ -65,13 +65,25 @@ def moves_registers(target: Target) -> bool:
     return {Feature.WGMMA, Feature.SETMAXNREG} <= target.features
 
 
-def register_share(consumers: int, others: int, target: Target) -> tuple[int, int]:
-    """Registers a thread at launch, and those of a consumer after the `others` threads gave most of theirs back.
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Registers a thread, in multiples of 8 as setmaxnreg takes them: at launch, of consumers, of the others."""
 
-    Multiples of 8, as setmaxnreg takes them; the consumers' share is more than what they start with.
-    """
+    launch: int
+    consumer: int
+    other: int
+
+    @property
+    def moved(self) -> bool:
+        """Have consumers more than they start with?"""
+        return self.consumer > self.launch
+
+
+def register_shares(consumers: int, others: int, target: Target) -> Shares:
+    """All registers of an SM for one CTA, where the `others` threads give most of theirs to the `consumers`."""
     step = REGISTER_STEP
     most = int(target.registers_per_thread) // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
-    spare = (launch - PRODUCER_REGISTERS) * others
-    return launch, min((launch + spare // consumers) // step * step, most)
+    other = min(launch, PRODUCER_REGISTERS)
+    consumer = min((launch + (launch - other) * others // consumers) // step * step, most)
+    return Shares(launch, consumer, other if consumer > launch else launch)

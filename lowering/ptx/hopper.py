@@ -130,9 +130,14 @@ def fence_mbarrier_init(s: Selector, op: Op) -> None:
 
 
 @template(hopper.SetMaxRegister)
-def set_max_register(s: Selector, op: hopper.SetMaxRegister) -> None:
+def setmaxnreg(s: Selector, op: hopper.SetMaxRegister) -> None:
     """setmaxnreg."""
-    s.emit(f"setmaxnreg.{op.action[:3]}.sync.aligned.u32 {op.regCount};", [], [])
+    s.emit(setmaxnreg_text(op), [], [])
+
+
+def setmaxnreg_text(op: hopper.SetMaxRegister) -> str:
+    """The instruction, whose count may change once it is known what the code needs."""
+    return f"setmaxnreg.{op.action[:3]}.sync.aligned.u32 {op.regCount};"
 
 
 @template(hopper.ElectSync)

@@ -11,6 +11,7 @@ from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
 from lowering.ptx.calls import EXTERNS
+from lowering.ptx.grant import MARGIN, grant
 from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
@@ -27,20 +28,20 @@ Move = tuple[str, str, str]
 
 def emit(func: llvm.Func, comments: bool = False) -> str:
     """The PTX module of one kernel; with `comments` each line names the op and the source place it comes from."""
-    selector = Selector(func, TEMPLATES)
-    return Printer(func, selector.run(), comments).text()
+    blocks = Selector(func, TEMPLATES).run()
+    live = Liveness(blocks)
+    grant(func, blocks, live)
+    return Printer(func, blocks, live, comments).text()
 
 
 class Printer:
     """Prints one function."""
 
-    def __init__(self, func: llvm.Func, blocks: list[MachineBlock], comments: bool = False):
+    def __init__(self, func: llvm.Func, blocks: list[MachineBlock], live: Liveness, comments: bool = False):
         self.func = func
         self.comments = comments
         self.blocks = blocks
-        live = Liveness(blocks)
         self.live_in = live.live_in
-        self.pressure = live.pressure(blocks)
         self.names = Names(coalesce(blocks, live))
         self.labels: dict[Block, str] = {}
         self.lines: list[str] = []
@@ -82,7 +83,7 @@ class Printer:
         if self.func.minctas:
             return [f".minnctapersm {self.func.minctas}"]
         share = REGISTER_FILE // (CROWD * prod(self.func.block))
-        return [".minnctapersm 1"] if self.pressure > share else []
+        return [".minnctapersm 1"] if self.func.registers - MARGIN > share else []
 
     def _declarations(self) -> list[str]:
         counts = self.names.counts

@@ -15,7 +15,7 @@ from itertools import chain, product
 from math import prod
 
 from extract import GraphBuilder
-from lowering.atoms.barrier import REGISTER_STEP, moves_registers, register_share
+from lowering.atoms.barrier import REGISTER_STEP, moves_registers, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.shared import PERIOD
 from lowering.targets import Feature, Target
@@ -120,7 +120,7 @@ def registers(target: Target, warps: int, producer: bool) -> int:
     sm_120a 168 registers as it does 384. Source: CUDA C++ Programming Guide, registers of an SM and of a thread.
     """
     if producer and moves_registers(target):
-        return register_share(WARP * warps, WARPGROUP, target)[1] - ADDRESSES
+        return register_shares(WARP * warps, WARPGROUP, target).consumer - ADDRESSES
     schedulers = int(target.throughput.issue)
     share = int(target.registers_per_sm) // schedulers // (WARP * -(-(warps + producer) // schedulers))
     return min(int(target.registers_per_thread), share // REGISTER_STEP * REGISTER_STEP) - ADDRESSES

@@ -17,6 +17,7 @@ SM_103A = Target(
     registers_per_sm=guide.REGISTERS_PER_SM,
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(64, guide.CAPABILITY),
+    ctas_per_sm=Limit(32, guide.CAPABILITY),
     features=guide.BLACKWELL_A_FEATURES | {Feature.TCGEN05, Feature.TCGEN05_LD_RED, Feature.REDUX_F32},
     throughput=Throughput(
         issue=guide.ISSUE,

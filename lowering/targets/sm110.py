@@ -18,6 +18,7 @@ SM_110A = replace(
     name="sm_110a",
     ptx_version=PTX_VERSION,
     warps_per_sm=Limit(48, guide.CAPABILITY),
+    ctas_per_sm=Limit(24, guide.CAPABILITY),
     features=guide.BLACKWELL_A_FEATURES | {Feature.TCGEN05, Feature.TCGEN05_LD_RED},
 )
 SM_110 = replace(SM_110A, name="sm_110", features=guide.BLACKWELL_FEATURES, tmem_columns=NO_TMEM)

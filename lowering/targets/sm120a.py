@@ -20,6 +20,7 @@ SM_120A = Target(
     registers_per_sm=guide.REGISTERS_PER_SM,
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
+    ctas_per_sm=Limit(24, guide.CAPABILITY),
     features=guide.BLACKWELL_A_FEATURES | {Feature.MMA_BLOCK_SCALE},
     throughput=Throughput(
         issue=guide.ISSUE,

@@ -15,6 +15,7 @@ SM_86 = Target(
     registers_per_sm=guide.REGISTERS_PER_SM,
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
+    ctas_per_sm=Limit(16, guide.CAPABILITY),
     features=guide.SM_80_FEATURES,
     throughput=Throughput(
         issue=guide.ISSUE,

@@ -17,6 +17,7 @@ SM_90A = Target(
     registers_per_sm=guide.REGISTERS_PER_SM,
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(64, guide.CAPABILITY),
+    ctas_per_sm=Limit(32, guide.CAPABILITY),
     features=guide.SM_90A_FEATURES,
     throughput=Throughput(
         issue=guide.ISSUE,

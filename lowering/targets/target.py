@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 KIB = 1024
+RESERVED = KIB
+"""Bytes of shared memory that each CTA takes beside its own; an SM has as many more than the `smem_bytes` that one CTA
+may have. Source: CUDA C++ Programming Guide, compute capabilities, shared memory."""
 LEAST_WARPS = 4  # of a CTA that we make: one warpgroup
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
@@ -113,6 +116,7 @@ class Target:
     registers_per_sm: Limit
     threads_per_cta: Limit
     warps_per_sm: Limit
+    ctas_per_sm: Limit
     features: frozenset[Feature]
     throughput: Throughput
     latency: Latency
@@ -121,12 +125,9 @@ class Target:
     asked_warps: int = 0  # warps of a CTA that it wants to compute
 
     def shared_by(self, ctas: int) -> Target:
-        """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes 1 KiB more than it is given.
-
-        Source: CUDA C++ Programming Guide, compute capabilities, shared memory.
-        """
+        """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes `RESERVED` more than it is given."""
         ctas = max(1, min(ctas, int(self.warps_per_sm) // LEAST_WARPS))
-        shared = (int(self.smem_bytes) + KIB) // ctas - KIB
+        shared = (int(self.smem_bytes) + RESERVED) // ctas - RESERVED
         return replace(
             self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
             registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),

@@ -68,6 +68,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
+            "consumers": expander.consumers,
             "minctas": min(target.asked_ctas, int(target.warps_per_sm) * WARP // threads),
             "arrays": tuple(emitter.arrays.values()),
         }, [Region([block])], func.location,
@@ -85,6 +86,7 @@ class Expander:
         self.mbarriers: list[tuple[int, int]] = []  # byte offset in shared memory and arrivals of each
         self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
         self.maxnreg = 0
+        self.consumers = 0  # threads that are given registers of the others
         self.threads = 0  # of the block, where agents part; else all compute
         self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Op
 from ir.dialects import nv_tileas, nvgpu_hopper, scf
-from lowering.atoms.barrier import PRODUCER_REGISTERS, moves_registers, register_share
+from lowering.atoms.barrier import Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
@@ -54,12 +54,14 @@ class Parting:
     def __init__(self, x: Expander, op: nv_tileas.AgentSwitch):
         self.x = x
         self.op = op
-        self.share = 0  # registers of a consumer, 0 where none are moved
+        self.shares: Shares | None = None  # where registers are moved
         consuming = [{op.roles[agent] == "consume" for agent in side} for side in sides(op)]
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
             consumers = WARP * sum(count for count, role in counts if role == "consume")
-            x.maxnreg, self.share = register_share(consumers, x.threads - consumers, x.target)
+            shares = register_shares(consumers, x.threads - consumers, x.target)
+            x.maxnreg, x.consumers = shares.launch, consumers
+            self.shares = shares if shares.moved else None
 
     def part(self, rest: Sequence[Side]) -> None:
         """Threads from the last side's first warp on take it, the others part further."""
@@ -75,9 +77,9 @@ class Parting:
     def side(self, agents: Side) -> None:
         """Registers of all warps of these warpgroups, idle ones too; then each agent in its warps."""
         x, emitter, op = self.x, self.x.emitter, self.op
-        if self.share:
+        if self.shares is not None:
             consume = op.roles[agents[0]] == "consume"
-            count = self.share if consume else PRODUCER_REGISTERS
+            count = self.shares.consumer if consume else self.shares.other
             emitter.effect(nvgpu_hopper.SetMaxNReg, action="inc" if consume else "dec", count=count)
         for agent in agents:
             if len(agents) == 1 or op.roles[agent] == "produce":

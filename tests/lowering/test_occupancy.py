@@ -1,0 +1,107 @@
+"""CTAs an SM: what an SM has room for, and registers of agents by what their code needs."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tilesat
+from lowering.atoms.barrier import register_shares
+from lowering.targets import ALL_TARGETS, target
+from lowering.targets.occupancy import Occupancy, occupancy
+from lowering.targets.target import KIB
+from runtime.ptxas import assemble
+from tests.tilesat.example_cases import EXAMPLES, layernorm
+from tilesat.kernel import Kernel
+
+H100 = "sm_90a"
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "registers", "shared", "expected"),
+    [
+        ("sm_80", 128, 255, 0, Occupancy(16, 32, 164, 2)),
+        ("sm_80", 288, 168, 81 * KIB, Occupancy(7, 32, 2, 1)),  # 12 warps fit, 9 make a CTA
+        ("sm_86", 32, 32, KIB, Occupancy(48, 16, 50, 64)),
+        ("sm_89", 256, 64, 99 * KIB, Occupancy(6, 24, 1, 4)),
+        ("sm_90a", 256, 80, 73840, Occupancy(8, 32, 3, 3)),  # taken are 73856 bytes and the reserved KiB
+        ("sm_90a", 128, 33, 0, Occupancy(16, 32, 228, 12)),  # a warp is given registers in steps of 8 a thread
+        ("sm_120a", 1024, 64, 0, Occupancy(1, 24, 100, 1)),
+    ],
+)
+def test_ctas_of_an_sm(name: str, threads: int, registers: int, shared: int, expected: Occupancy) -> None:
+    """By hand, by the rules of NVIDIA's occupancy calculator."""
+    found = occupancy(target(name), threads, registers, shared)
+    assert found == expected
+    assert found.count == min(expected.warps, expected.ctas, expected.shared, expected.registers)
+
+
+def test_what_limits_is_said() -> None:
+    said = "1 CTA an SM, limited by shared memory; registers would do for 2, warps would do for 8, CTAs would do for 32"
+    assert str(Occupancy(8, 32, 1, 2)) == said
+    assert str(Occupancy(8, 8, 8, 8)) == "8 CTAs an SM, limited by shared memory and registers and warps and CTAs"
+
+
+@pytest.mark.parametrize("name", ALL_TARGETS)
+def test_resident_ctas(name: str) -> None:
+    """Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
+    few = {"sm_86": 16, "sm_89": 24, "sm_110": 24, "sm_110a": 24}
+    assert target(name).ctas_per_sm == (24 if name.startswith("sm_12") else few.get(name, 32))
+
+
+def test_shares_of_a_cta_are_no_more_than_it_has() -> None:
+    """setmaxnreg.inc waits for ever for registers that nobody gave back; PTX ISA, setmaxnreg: 24 to 256 by 8."""
+    for ctas, consumers in product(range(1, 17), (128, 256, 384)):
+        shares = register_shares(consumers, 128, target(H100).shared_by(ctas))
+        launch = shares.launch * (consumers + 128)
+        assert launch * ctas <= 65536
+        assert shares.consumer * consumers + shares.other * 128 <= launch
+        assert shares.other <= shares.launch <= shares.consumer
+        assert not shares.moved or {shares.consumer % 8, shares.other % 8} == {0}
+        assert not shares.moved or 24 <= shares.other < shares.launch
+
+
+def registers(kernel: Kernel) -> tuple[int, int, int]:
+    """Registers a thread at launch, of the producer and of the consumers."""
+    found = [re.findall(rf"{text} (\d+)", kernel.ptx) for text in (r"\.maxnreg", r"\.dec\S+", r"\.inc\S+")]
+    launch, other, consumer = (int(each[0]) for each in found)
+    return launch, other, consumer
+
+
+def ctas(kernel: Kernel) -> int:
+    """CTAs that an SM holds of what was assembled: ptxas spilled nothing and said nothing."""
+    made = assemble(kernel.ptx, H100)
+    assert (made.spill_stores, made.infos, made.warnings) == (0, (), ())
+    manifest = kernel.manifest
+    return occupancy(target(H100), manifest["block"][0], made.registers, manifest["dynamic_smem"]).count
+
+
+def test_agents_that_need_few_registers_take_few() -> None:
+    """They took the whole register file: 240 a thread and one CTA an SM. Results as before, in hazard mode."""
+    case = layernorm(3, 2500)
+    kernel = tilesat.compile(case.source, H100)
+    launch, other, consumer = registers(kernel)
+    assert launch * 2 == other + consumer
+    assert ctas(kernel) >= 3
+    said = rf"^{ctas(kernel)} CTAs an SM, limited by .*\n    \d+ registers a thread needed, {launch} given"
+    assert re.search(said, kernel.report, re.M)
+    arguments = case.fresh()
+    kernel.run(case.grid, *arguments, hazards=True)
+    assert np.abs(case.logical(arguments) - case.expected).max() <= case.tolerance
+
+
+@pytest.mark.parametrize("example", ["gemm", "flash_attention"])
+def test_agents_that_need_all_registers_keep_them(example: str) -> None:
+    kernel = tilesat.compile(EXAMPLES / f"{example}.mlir", H100)
+    assert registers(kernel) == (240, 40, 248)
+    assert ctas(kernel) == 1
+
+
+def test_printing_again_grants_the_same() -> None:
+    from lowering import ptx
+
+    kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", H100)
+    assert ptx.emit(kernel.compiled.modules["nvvm"]) == kernel.ptx  # pyright: ignore[reportArgumentType]
