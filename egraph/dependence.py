@@ -16,16 +16,16 @@ def dependence(rows: Mapping[str, Sequence[Row]]) -> list[Row]:
     rows: by relation `r.<term>`, the number first, then operands, whose numbers are smaller.
     """
     known = dict(cast(Sequence[tuple[int, int]], rows.get("r.deps", ())))
-    terms: list[tuple[int, Sequence[int]]] = [(number, (term,)) for number, term, _ in rows.get("r.proj", ())]
+    terms: list[tuple[int, Sequence[int], int]] = [(number, (term,), 0) for number, term, _ in rows.get("r.proj", ())]
     for signature in signatures().values():
         if signature.mnemonic not in GIVEN:
             last = 1 + len(signature.operands)
-            terms += [(row[0], row[1:last]) for row in rows.get(f"r.{signature.mnemonic}", ())]
+            of_signature = rows.get(f"r.{signature.mnemonic}", ())
+            terms += [(row[0], row[1:last], row[-1] if signature.scoped else 0) for row in of_signature]
     terms.sort()
     found: list[Row] = []
-    for number, operands in terms:
+    for number, operands, mask in terms:
         if number not in known and all(operand in known for operand in operands):
-            mask = 0
             for operand in operands:
                 mask |= known[operand]
             known[number] = mask

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from egraph import accesses, combiners, facts, skeleton
+from egraph import accesses, combiners, facts, promises, skeleton
 from egraph.combiners import Body
 from egraph.dependence import dependence
 from egraph.interner import Interner
@@ -115,7 +115,7 @@ class _Encoder:
         self.frame: Endless | None = None  # of the innermost loop, None where it is counted
         self.ends: tuple[Type, ...] = ()  # types of what the paths through its body end with
         self.side: int | None = None  # the token that stands for being on this side of the innermost branch
-        self.certain = True  # every execution gets here, but for those that an assertion has ended
+        self.uncertain = 0  # scope of the innermost region that an execution may not get to
         self.asserted = False
         self.sided: dict[tuple[int, int], int] = {}
         self.items = 0
@@ -245,17 +245,29 @@ class _Encoder:
             into.items.append(self.store(op))
             self.asserted = self.asserted or isinstance(op, ct.Assert)
         elif isinstance(op, ct.Assume) and not self.believed:
-            self.numbers[op.result] = self.numbers[op.value]
+            self.promise(op)
         else:
             self.term(op)
 
     @property
     def believed(self) -> bool:
         """Does every execution run what stands here? Only then its promises hold for equal values elsewhere: terms do
-        not know where they are used. They are dropped on a side of a branch, in a loop that may make no trip, after an
-        early exit or an assertion; there an assume is its operand, and arithmetic wraps.
+        not know where they are used. On a side of a branch, in a loop that may make no trip and after an early exit an
+        assume makes a term of its region (`promise`), and arithmetic wraps.
         """
-        return self.certain and not self.asserted
+        return not self.uncertain and not self.asserted
+
+    def promise(self, op: ct.Assume) -> None:
+        """An assume that not every execution runs: a term of its region, or its operand. Behind an assertion it is
+        dropped: nothing keeps what follows behind it.
+        """
+        if self.asserted or not promises.regional(op):
+            self.numbers[op.result] = self.numbers[op.value]
+            return
+        predicate = self.interner.attributes.id(op.predicate)
+        number = self.number(op.result)
+        self.rows["r.promised"].append((number, self.numbers[op.value], predicate, self.uncertain))
+        self.program.source[number] = op
 
     def runs(self, loop: ct.For) -> bool:
         """Is its first iteration certain? Known of a constant lower bound, and an upper one that is a constant or is
@@ -276,10 +288,10 @@ class _Encoder:
     @contextmanager
     def only_if(self, certain: bool) -> Generator[None]:
         """Inside a region that runs wherever its operation does, if `certain`."""
-        outside = self.certain
-        self.certain = outside and certain
+        outside = self.uncertain
+        self.uncertain = outside if certain else self.scope
         yield
-        self.certain = outside
+        self.uncertain = outside
 
     def term(self, op: Op) -> None:
         """A pure operation or a weak load as one row."""

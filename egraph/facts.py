@@ -19,6 +19,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     div_by attr d every along      promises of assume; every 0 where it is not given, d a power of two
     multiple_of attr d             the promised divisor itself
     bounded_below attr n, bounded_above attr n, same_elements attr d n
+    within attr low high d         both bounds (those of i64 where one is missing), and what divides those given
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
     widens element element         floats: every value of the first is one of the second
     view_rank ty r                 partition views: rank of the tile
@@ -84,6 +85,7 @@ DECLARATIONS = """
 (relation multiple_of (i64 i64))
 (relation bounded_below (i64 i64))
 (relation bounded_above (i64 i64))
+(relation within (i64 i64 i64 i64))
 (relation same_elements (i64 i64 i64))
 (relation combiner (i64 i64))
 (relation widens (i64 i64))
@@ -267,6 +269,11 @@ def _promise(id_: int, value: DivBy | Bounded | SameElements, rows: Rows) -> Non
             rows["bounded_below"].append((id_, value.lower))
         if value.upper is not None:
             rows["bounded_above"].append((id_, value.upper))
+        least, most = limits(64)
+        given = [bound for bound in (value.lower, value.upper) if bound is not None]
+        common = min(map(power_of_two_divisor, given), default=LARGEST_DIVISOR)
+        low, high = (least if value.lower is None else value.lower), (most if value.upper is None else value.upper)
+        rows["within"].append((id_, low, high, common))
     else:
         rows["same_elements"] += [(id_, d, n) for d, n in enumerate(value.values)]
 

@@ -57,6 +57,11 @@ class Signature:
         """Variable names of all columns, safe to use in rules."""
         return (*(f"{o}_v" for o in self.operands), *(f"{i}_i" for i in self.integers))
 
+    @property
+    def scoped(self) -> bool:
+        """Does the term also depend on the loops and branch sides of its last column?"""
+        return self.integers[-1:] == ("scope",)
+
     def sorts(self, value: str) -> str:
         """The column sorts with `value` for the operand columns."""
         return " ".join((*([value] * len(self.operands)), *(["i64"] * len(self.integers))))
@@ -78,13 +83,15 @@ LEAVES: tuple[Signature, ...] = (
     Signature("effect", (), ("item", "index", "ty"), UNIFORM),
     Signature("branch", (), ("item", "index", "ty"), ANCHOR),
     Signature("splat", (), ("number", "ty"), SHAPE),
+    Signature("promised", ("source",), ("predicate", "scope"), UNIFORM, 0),
     Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
     Signature("fold", ("list",), ("dim", "body", "identities", "types"), ANCHOR, -2, -1),
     Signature("scan", ("list",), ("dim", "reverse", "body", "identities", "types"), ANCHOR, -2, -1),
 )
 """Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
 or an access that stays in order yields a tile, whose layout is chosen), integer splat constants `(splat value type)`
-(so that rules can compute new ones), and reductions (`fold`: of several tiles) and scans with an interned combiner."""
+(so that rules can compute new ones), scalars about which a region promises something (`scope`: the region and those
+around it, as a mask of `deps`), and reductions (`fold`: of several tiles) and scans with an interned combiner."""
 
 
 GIVEN = ("iv", "carry", "res", "effect", "branch")
@@ -200,9 +207,10 @@ def _analysis_rule(s: Signature) -> str | None:
         actions.append(f"(set (type v) {'t' if s.like >= 0 else s.columns[-1]})")
     if s.mnemonic not in GIVEN:
         facts += [f"(= d{i} (deps {o}_v))" for i, o in enumerate(s.operands)]
-        union = "0"
-        for i in range(len(s.operands)):
-            union = f"(| {union} d{i})" if i else "d0"
+        masks = [*(f"d{i}" for i in range(len(s.operands))), *(["scope_i"] if s.scoped else [])]
+        union = masks[0] if masks else "0"
+        for mask in masks[1:]:
+            union = f"(| {union} {mask})"
         actions.append(f"(set (deps v) {union})")
     if s.placement == ELEMENTWISE:
         actions += [f"(elementwise_operand {o}_v v)" for o in s.operands]

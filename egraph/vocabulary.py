@@ -18,7 +18,7 @@ _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
 
 _PLACED = re.compile(r"\(constructor\s+(\S+)\s+\([^()]*\)\s+P\)")  # with options, as at and nat: a map, not a term
 
-ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan"}
+ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan", "promised"}
 """Terms that any program may have: parameters, loop values, constants, operand lists."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from egraph import facts, meaning
+from egraph import facts, meaning, promises
 from egraph.draw import Draw
 from egraph.facts import largest
 from egraph.interner import Interner
@@ -19,7 +19,7 @@ from egraph.terms import Signature, integer_of, is_hint, signatures
 from ir.core import OPS, Block, Op, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
-from ir.types import I32, TOKEN, IntType, PointerType, TileType
+from ir.types import F16, I32, I64, TOKEN, IntType, PointerType, TileType
 
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
@@ -309,6 +309,8 @@ class World:
             return self._cell(form, operands)
         if signature.mnemonic == "splat":
             return self._splat(columns)
+        if signature.mnemonic == "promised":
+            return self._promised(form, operands[0])
         cls = _classes().get(signature.mnemonic)
         if cls is None:
             raise NotCovered(f"({form.head} ...) has no value outside of a kernel")
@@ -348,6 +350,21 @@ class World:
         least, most = facts.limits(type_.element.width)
         self._expect(least <= value <= most, f"{value} does not fit {type_}")
         return Datum(type_, np.full(type_.shape, value, dtype_of(type_.element)))
+
+    def _promised(self, form: List, source: Datum | None) -> Datum:
+        """A scalar made to keep a promise, which need not be true of it."""
+        if source is None:
+            type_ = TileType((), self.random.pick((I32, I32, I64, PointerType(F16))))
+            source = Datum(type_, self.random.tile(type_))
+            self._bind(form.items[1], source)
+        at, scope = form.items[2:]
+        type_ = self.tile_type(source)
+        if isinstance(at, Atom) and self.is_free(at):
+            about = source.data if self.random.chance(0.5) else self.random.tile(type_)
+            self.env[at.text] = self.interner.attributes.id(self.random.promise(about, type_))
+        self._bind(scope, int(self.random.rng.integers(4)))
+        found = promises.kept(self.interner.attributes[self.integer(at)], meaning.integers(source.data))
+        return Datum(type_, found.astype(np.asarray(source.data).dtype))
 
     def _expect(self, condition: bool, message: str) -> None:
         """On the left side a sample to drop, on the right side an error."""

@@ -116,7 +116,7 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
 _FREE = frozenset((
     "cat", "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
     "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id", "get_num_tile_blocks", "proj", "own",
-    "assume", "reshape", "permute", "broadcast", "constant", "splat", "carry", "res", "permute_shared",
+    "assume", "promised", "reshape", "permute", "broadcast", "constant", "splat", "carry", "res", "permute_shared",
     "reshape_shared",
 ))  # fmt: skip
 

@@ -1,10 +1,11 @@
 """Which values need a loop: a counter, carried value or result that rewriting found equal to something computed without
-its loop must not stand for it, or the loop would be needed before it starts.
+its loop must not stand for it, or the loop would be needed before it starts. And what a region promises must not make
+a value that does not need the region: outside of it the promise may not be kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from egraph.frozen import Frozen, Node
@@ -15,20 +16,42 @@ LEAVES = ("iv", "carry", "res")
 
 
 class Loops:
-    """The loops of a program, asked whether a leaf of theirs may stand for a value class."""
+    """The loops of a program, asked whether a placed term may stand for its value class; `owner`: the value class and
+    the layout of each placed class.
+    """
 
-    def __init__(self, saturated: Saturated):
+    def __init__(self, saturated: Saturated, owner: Mapping[int, tuple[int, int]]):
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
+        self.owner = owner
         self.loops = {item.loop: item for item in saturated.program.skeleton.walk() if isinstance(item, For)}
         self._without: dict[int, set[int]] = {}
 
-    def stands(self, node: Node, value: int) -> bool:
-        """May a placed node stand for the value? Only leaves of loops are in question."""
+    def stands(self, node: Node) -> bool:
+        """May a placed node stand for its value? Leaves of loops, and what is made of promises, are in question."""
+        value = self.owner.get(node.cls, (-1, -1))[0]
+        if self.promising and self.leaks(node, value):
+            return False
         name = node.op.removeprefix("p.")
         if name not in LEAVES or len(self.frozen.by_class.get(value, ())) == 1:
             return True
         return value not in self.without(node.literals[0])
+
+    @cached_property
+    def promising(self) -> int:
+        """The regions with promises, and those around them, as a mask of `deps`."""
+        found = 0
+        for node in self.frozen.nodes:
+            found |= node.literals[-1] if node.op == "promised" else 0
+        return found
+
+    def leaks(self, node: Node, value: int) -> bool:
+        """Is it made in a region with promises that its value does not need?"""
+        deps = self.frozen.analysis.get("deps", {})
+        needed = node.literals[-1] if node.op == "p.promised" else 0
+        for child in node.children:
+            needed |= deps.get(self.owner[child][0], 0) if child in self.owner else 0
+        return bool(needed & self.promising & ~deps.get(value, 0))
 
     @cached_property
     def before_last(self) -> set[int]:
@@ -47,8 +70,14 @@ class Loops:
         return derivable(
             (node.cls, self._children(node))
             for node in self.frozen.nodes
-            if self.frozen.sort[node.cls] == "V" and not (node.op in LEAVES and node.literals[0] == loop)
+            if self.frozen.sort[node.cls] == "V" and not self._of(loop, node)
         )
+
+    def _of(self, loop: int, node: Node) -> bool:
+        """A leaf of a loop, or what is promised in it?"""
+        if node.op == "promised":
+            return bool(node.literals[-1] >> loop & 1)
+        return node.op in LEAVES and node.literals[0] == loop
 
     def _children(self, node: Node) -> tuple[int, ...]:
         """What a term is made of; of a loop's leaf, what the loop is made of."""

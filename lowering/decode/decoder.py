@@ -274,6 +274,8 @@ class Decoder:
             depth = self.effects[node.literals[0], node.literals[1]][0]
         elif node.op in LOADS:
             depth = self.load_depth(cls, node, depth)
+        elif node.op == "p.promised":
+            depth = max(depth, self.depth_of(node.literals[-1]))
         scope = self.scopes[depth]
         source = self.sources.get(self.selection.owner[cls][0]) if cls in self.selection.owner else None
         if source is not None:
@@ -308,7 +310,10 @@ class Decoder:
 
     def token_depth(self, node: Node) -> int:
         """Depth of the innermost loop or branch that a load's token depends on."""
-        deps = self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0)
+        return self.depth_of(self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0))
+
+    def depth_of(self, deps: int) -> int:
+        """Depth of the innermost loop or branch among these."""
         scopes = [*((loop, depth) for loop, (depth, _, _) in self.loops.items()), *self.sides.items()]
         return max((depth for scope, depth in scopes if deps >> scope & 1), default=0)
 

@@ -362,7 +362,7 @@ def combined(
 
 Maker = Callable[[Any, Builder, int, Node, list[Any]], Any]
 VALUES: dict[str, Maker] = {
-    "own": own, "cvt": convert, "p.assume": own, "p.arg": argument,
+    "own": own, "cvt": convert, "p.assume": own, "p.promised": own, "p.arg": argument,
     "p.iv": induction, "p.carry": carry, "p.res": result, "p.effect": effect,
     "p.branch": effect,
     "p.none": missing, "p.constant": constant, "p.splat": splat, "p.iota": iota,

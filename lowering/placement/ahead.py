@@ -1,7 +1,8 @@
 """Which loads may be made ahead of a loop's iterations: those that come after no store of the loop and, where they go
 through pointers, whose addresses and mask depend on nothing but its counter.
 
-Judged on the source program, by tokens; what else the tile depends on, the producer computes again or is told.
+Judged on the source program, by tokens; what else the tile depends on, the producer computes again or is told. A ring
+that consumers fill is asked for iterations that do not exist: what those would promise about alignment may not be true.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from egraph.encode import Program
+from egraph.frozen import Frozen
 from ir.core import PURE, Op, Value
 from ir.dialects import cuda_tile as ct
 
@@ -23,6 +25,32 @@ def ahead(program: Program) -> Iterator[int]:
             maker = None if op.token is None else op.token.owner
             if op.parent not in (maker, maker.parent if isinstance(maker, Op) else None):
                 yield program.number_of(op.results[0])
+
+
+def promised(program: Program, frozen: Frozen) -> set[int]:
+    """Numbers of the tiles that loads in a loop make from alignment that its body promises and facts do not prove."""
+    made = [row for row in program.facts.get("r.promised", ()) if frozen.class_of(row[0]) != frozen.class_of(row[1])]
+    ops = {program.source[number] for number, *_ in made}
+    promises = {op for op in ops if isinstance(op, ct.Assume) and isinstance(op.predicate, ct.DivBy)}
+    return {program.number_of(op.results[0]) for op in loads(program) if promises and inside(op) & promises}
+
+
+def loads(program: Program) -> Iterator[Op]:
+    """The weak loads of the source."""
+    return (op for op in program.source.values() if isinstance(op, ct.LoadView | ct.LoadPtr))
+
+
+def inside(load: Op) -> set[Op]:
+    """What its operands come of in its own block, with what is nested there."""
+    found, waiting = set[Op](), [load]
+    while waiting:
+        for value in waiting.pop().operands:
+            maker = value.owner
+            if isinstance(maker, Op) and maker.parent is load.parent and maker not in found:
+                nested = list(maker.walk())
+                found.update(nested)
+                waiting += nested
+    return found
 
 
 def foreseen(load: ct.LoadPtr) -> bool:

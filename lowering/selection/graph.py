@@ -29,7 +29,6 @@ from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
-from lowering.selection.host import Host
 from lowering.selection.pricing import Price, Pricer, Site
 from lowering.selection.resources import ADDRESSES, SHARED, SPILLS, Peak, Rows, has_producer
 from lowering.selection.trips import Pace, trip_counts
@@ -70,10 +69,9 @@ class _Selector:
         self.trips = trip_counts(saturated)
         self.pace = Pace(saturated, target)
         self.paths = paths(saturated.program.skeleton)
-        self.loops = Loops(saturated)
-        self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.owner = places(self.frozen)
-        self.host = Host(self.frozen)
+        self.loops = Loops(saturated, self.owner)
+        self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
         self.rows = Rows(self.paths, self.rings, target, oracle.warps)
@@ -91,7 +89,7 @@ class _Selector:
         self.agent: int | None = None  # the class of a producer
         self.peaks: dict[str, Peak] = {}
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
-        self.buildable = buildable(self.frozen, self.stands)
+        self.buildable = buildable(self.frozen, self.loops.stands)
         self.pricer.tensor_products = frozenset(
             self.owner[node.cls][0] for node in self.frozen.nodes if node.op in PRODUCTS and self.on_tensor_cores(node)
         )
@@ -406,7 +404,9 @@ class _Selector:
     def store_staged(self, item: Store, trips: float) -> Iterator[Alternative]:
         """By way of shared memory: one for each layout and instruction that writes the accelerator's buffer."""
         op, (number, array, *_) = item.op, item.operands
-        aligned = self.analysis("aligned_bytes", array, 0) >= GRAIN and self.host.computes(self.frozen.class_of(array))
+        aligned = self.analysis("aligned_bytes", array, 0) >= GRAIN and self.pricer.host.computes(
+            self.frozen.class_of(array)
+        )
         if not isinstance(op, ct.StoreView) or not aligned or not allows_tma(op, self.target):
             return
         view, value = cast(PartitionViewType, op.view.type), self.frozen.class_of(number)
@@ -505,7 +505,7 @@ class _Selector:
         loop = self.innermost(deps)
         for node in self.frozen.by_class.get(placed, ()):
             below = [c for c in node.children if self.frozen.sort[c] == "P"]
-            if self.stands(node) and self.buildable.issuperset(below):
+            if self.loops.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
                     price = self.pricer.price(node, value, Site(layout, warps, loop))
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
@@ -579,7 +579,3 @@ class _Selector:
     def innermost(self, deps: int) -> int:
         """The innermost loop in a dependence mask, -1 where there is none."""
         return max((path for path in self.paths.values() if deps >> path[-1] & 1), key=len, default=(-1,))[-1]
-
-    def stands(self, node: Node) -> bool:
-        """May a placed node be chosen for its class? A loop's leaf only where its value needs the loop."""
-        return self.loops.stands(node, self.owner.get(node.cls, (-1, -1))[0])

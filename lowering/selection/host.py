@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from egraph.frozen import Frozen
+from egraph.frozen import Frozen, Node
+from egraph.interner import Interner
+from ir.dialects import cuda_tile as ct
 
 TERMS = frozenset((
     "arg", "constant", "splat", "assume", "exti", "trunci", "addi", "subi", "negi", "muli", "shli", "nil", "cons",
@@ -15,16 +17,31 @@ cannot after all, the store is made from registers."""
 class Host:
     """Which value classes the host can compute."""
 
-    def __init__(self, frozen: Frozen):
+    def __init__(self, frozen: Frozen, interner: Interner):
         self.frozen = frozen
-        self._known: dict[int, bool] = {}
+        self.attributes = interner.attributes
+        self._known: dict[tuple[int, bool], bool] = {}
 
-    def computes(self, cls: int) -> bool:
-        """Is some term of the class made of arguments and numbers alone?"""
-        if cls not in self._known:
-            self._known[cls] = False  # what a value needs itself for is no way to compute it
-            self._known[cls] = any(
-                node.op in TERMS and all(map(self.computes, node.children))
+    def computes(self, cls: int, trusting: bool = False) -> bool:
+        """Is some term of the class made of arguments and numbers alone? `trusting`: that regions promise alignment
+        counts, too.
+        """
+        key = (cls, trusting)
+        if key not in self._known:
+            self._known[key] = False  # what a value needs itself for is no way to compute it
+            self._known[key] = any(
+                self._says(node, trusting) and all(self.computes(child, trusting) for child in node.children)
                 for node in self.frozen.by_class.get(cls, ())
             )
-        return self._known[cls]
+        return self._known[key]
+
+    def maps(self, array: int) -> bool:
+        """May a tensor map describe an array, as far as promises go? The host makes it whether the kernel comes to the
+        region that promises its alignment or not.
+        """
+        return self.computes(array) or not self.computes(array, trusting=True)
+
+    def _says(self, node: Node, trusting: bool) -> bool:
+        if node.op == "promised":
+            return trusting or isinstance(self.attributes[node.literals[0]], ct.Bounded)
+        return node.op in TERMS

@@ -30,10 +30,11 @@ from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
-from lowering.placement.ahead import ahead
+from lowering.placement.ahead import ahead, promised
 from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import PRODUCTS, Place
 from lowering.selection.hints import loads_without_tma
+from lowering.selection.host import Host
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -94,8 +95,10 @@ class Pricer:
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
-        self.ahead = {self.frozen.class_of(number) for number in ahead(saturated.program)}
+        early = set(ahead(saturated.program)) - promised(saturated.program, self.frozen)
+        self.ahead = {self.frozen.class_of(number) for number in early}
         self.without_tma = loads_without_tma(saturated, target)
+        self.host = Host(self.frozen, self.interner)
         self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
@@ -296,8 +299,8 @@ class Pricer:
             return None  # asynchronous copies fill in zeros out of bounds
         elif mechanism == Mechanism.TMA:
             # one box by itself has nothing to hide it
-            value = self.owner[node.cls][0]
-            usable = value in self.ahead and value not in self.without_tma
+            value, array = (self.owner[cls][0] for cls in (node.cls, node.children[0]))
+            usable = value in self.ahead and value not in self.without_tma and self.host.maps(array)
             cost = self.box_copy(view, shared) if usable else None
         else:
             cost = self.async_copy(view, shared, nbytes, inside, site.warps)

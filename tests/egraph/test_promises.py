@@ -1,8 +1,10 @@
-"""Which promises become terms: those of operations that every execution runs, and no other."""
+"""Which promises become terms: those of operations that every execution runs; of others what `assume` says about a
+scalar becomes a term of its region.
+"""
 
 import pytest
 
-from egraph.encode import encode
+from egraph.encode import Program, encode
 from egraph.terms import signatures
 from ir.core import OPS
 from ir.dialects import cuda_tile as ct
@@ -32,6 +34,7 @@ HELD = {
         for %j in (%one to %three, step %one) : tile<i32> {{\n{0} }} }}""",
 }
 ASSERTION = 'assert %never, "no" : tile<i1>'
+ASSERTED = ("asserted", "asserted-in-a-loop")
 BROKEN = PLACES | {
     "asserted": f"{ASSERTION}\n{{0}}",
     "asserted-in-a-loop": f"for %i in (%zero to %three, step %one) : tile<i32> {{{{ {ASSERTION} }}}}\n{{0}}",
@@ -47,19 +50,24 @@ BROKEN = PLACES | {
 }
 
 
-def promises(place: str, mnemonic: str) -> int:
-    """How many rows of the encoded program carry the promise."""
+def encoded(place: str, lines: list[str]) -> Program:
+    """The program with these lines in a place."""
     numbers = {"zero": 0, "one": 1, "three": 3, "five": 5, "minus": -1}
     constants = "\n".join(f"%{name} = constant <i32: {n}> : tile<i32>" for name, n in numbers.items())
-    lines = [f"%{name} = {mnemonic} {OPERATIONS[mnemonic]}" for name in ("made", "again")]
-    program = encode(
-        parse(f"""cuda_tile.module @m {{ entry @k(%a: tile<i32>, %b: tile<i32>, %none: tile<i32>) {{
+    parameters = "%a: tile<i32>, %b: tile<i32>, %none: tile<i32>, %p: tile<ptr<f32>>, %t: tile<8xi32>"
+    return encode(
+        parse(f"""cuda_tile.module @m {{ entry @k({parameters}) {{
             {constants}
             %never = cmpi not_equal %none, %zero, signed : tile<i32> -> tile<i1>
             %always = cmpi equal %none, %zero, signed : tile<i32> -> tile<i1>
             {place.format(*lines)}
             return }} }}""")
     )
+
+
+def promises(place: str, mnemonic: str) -> int:
+    """How many rows of the encoded program carry the promise."""
+    program = encoded(place, [f"%{name} = {mnemonic} {OPERATIONS[mnemonic]}" for name in ("made", "again")])
     rows = program.facts.get(f"r.{mnemonic}", [])
     if mnemonic == "assume":
         return sum(isinstance(program.interner.attributes[predicate], ct.DivBy) for _, _, predicate in rows)
@@ -83,6 +91,74 @@ def test_promise_of_every_execution_is_kept(place, mnemonic):
 @pytest.mark.parametrize("place", BROKEN)
 def test_promise_of_some_executions_is_dropped(place, mnemonic):
     assert promises(BROKEN[place], mnemonic) == 0
+
+
+SAID = {
+    "bounded<0, ?>, %a : tile<i32>": 1,
+    "div_by<4>, %p : tile<ptr<f32>>": 0,  # every access needs it
+    "div_by<8>, %p : tile<ptr<f32>>": 1,
+    "same_elements<[]>, %a : tile<i32>": 0,
+    "div_by<16>, %t : tile<8xi32>": 0,  # a tile would lose what is known of its groups
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_a_region_promises_about_a_scalar_is_a_term(said):
+    lines = [f"%{name} = assume {said}" for name in ("made", "again")]
+    assert len(encoded("if %never {{\n{0} }}", lines).facts.get("r.promised", [])) == SAID[said]
+
+
+@pytest.mark.parametrize("place", BROKEN)
+def test_term_of_a_region_depends_on_it(place):
+    text = BROKEN[place]
+    program = encoded(text, [f"%{name} = assume div_by<16>, %a : tile<i32>" for name in ("made", "again")])
+    deps = dict(program.facts["r.deps"])
+    about = program.number_of(program.entry.parameters[0])
+    rows = [row for row in program.facts.get("r.promised", []) if row[1] == about]
+    assert len(rows) == (0 if place in ASSERTED else text.count("{0}") + text.count("{1}"))
+    assert all(scope and deps[number] == scope for number, _, _, scope in rows)
+
+
+def test_no_term_where_every_execution_promises():
+    assert not any(
+        "r.promised" in encoded(place, [f"%{n} = assume div_by<16>, %a : tile<i32>" for n in ("made", "again")]).facts
+        for place in HELD.values()
+    )
+
+
+REGION = """%zero = constant <i32: 0> : tile<i32>
+    %six = constant <i32: 16> : tile<i32>
+    %flag = cmpi less_than %b, %a, signed : tile<i32> -> tile<i1>
+    %far = remi %a, %six signed : tile<i32>
+    if %flag {{
+      %x = assume {promise}, %a : tile<i32>
+      {body}
+    }}"""
+
+
+def test_facts_of_a_region_hold_for_its_own_term(kernel):
+    k = kernel("%a: tile<i32>, %b: tile<i32>", REGION.format(
+        promise="div_by<16>", body="%near = remi %x, %six signed : tile<i32>"))  # fmt: skip
+    assert k.same("near", "zero")
+    assert not k.same("far", "zero")
+    assert not k.same("x", "a")
+
+
+def test_what_is_known_anyway_is_no_promise(kernel):
+    k = kernel("%b: tile<i32>, %c: tile<i32>", "%a = assume bounded<1, 32>, %c : tile<i32>" + REGION.format(
+        promise="bounded<0, ?>", body="%y = assume bounded<?, 31>, %a : tile<i32>"))  # fmt: skip
+    assert k.same("x", "a")
+    assert not k.same("y", "a")
+
+
+def test_what_contradicts_itself_in_a_region_proves_nothing(kernel):
+    """A region that promises of 5 that it is a multiple of 16, or at least 7, does not run; elsewhere 5 is 5."""
+    k = kernel("%b: tile<i32>, %c: tile<i32>", "%a = constant <i32: 5> : tile<i32>" + REGION.format(
+        promise="div_by<16>", body="""%y = assume bounded<7, ?>, %x : tile<i32>
+        %less = cmpi less_than %y, %six, signed : tile<i32> -> tile<i1>
+        %more = cmpi greater_than_or_equal %y, %six, signed : tile<i32> -> tile<i1>"""))  # fmt: skip
+    assert not k.same("less", "more")
+    assert not k.same("a", "zero")
 
 
 def test_promise_at_the_entry_reaches_equal_terms(kernel):

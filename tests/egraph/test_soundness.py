@@ -70,6 +70,9 @@ WRONG = {
         :ruleset analysis :name {})""",
     "reshape keeps dimensions": """(rule ((= v (reshape x t)) (= c (constancy x d)) (dimension t d n) (<= c n))
         ((set (constancy v d) c)) :ruleset analysis :name {})""",
+    "promise of a region is believed everywhere": "(rewrite (promised x p s) x :ruleset canon :name {})",
+    "rounding keeps bounds": """(rule ((= v (promised x p s)) (= l (low x))) ((set (low v) l)) :ruleset analysis
+        :name {})""",
     "product is exact": "(rule ((= v (muli a b o))) ((exact_product a b)) :ruleset analysis :name {})",
 }
 
@@ -117,6 +120,9 @@ ESSENTIAL = [
     ("range/exti-unsigned", "(>= l 0)"),
     ("contiguity/remi", "(>= (low x) 0)"),
     ("run/above-least", "(> l lo)"),
+    ("shape/promised-multiple", "(>= (divisor x) k)"),
+    ("shape/promised-within", "(>= (low x) n)"),
+    ("shape/promised-within", "(<= (high x) m)"),
 ]
 
 

@@ -1,5 +1,6 @@
-"""Random programs of integer scalars with promises: those on the way of the execution are true, those that it does not
-get to (a side not taken, a loop without trips, behind an early exit) are mostly false, about the same terms.
+"""Random programs of integer scalars with promises: those on the way of the execution are true, at the entry and in
+regions whose trips the compiler does not know; those that it does not get to (a side not taken, a loop without trips,
+behind an early exit) are mostly false, about the same terms.
 """
 
 from __future__ import annotations
@@ -136,6 +137,31 @@ class Promises:
     def pointers(self) -> str:
         return f"tile<ptr<i{self.width}>>, {self.kind}"
 
+    def reached(self) -> None:
+        """A region that runs once, with true promises, and one result."""
+        outside, known, made = self.lines, list(self.pool), list(self.made)
+        self.lines = []
+        for _ in range(int(self.rng.integers(2, 7))):
+            self.pick((self.assumed, self.assumed, self.select, self.arithmetic, self.remade))()
+        last, inner = self.pool[-1], "\n".join(self.lines)
+        self.lines, self.pool, self.made = outside, known, made
+        name = self.fresh(self.known[last])
+        place = self.pick((
+            "%{0} = if %always -> ({1}) {{ {2}\nyield %{3} : {1} }} else {{ yield %w : {1} }}",
+            "%{0} = if %never -> ({1}) {{ yield %w : {1} }} else {{ {2}\nyield %{3} : {1} }}",
+            "%{0} = for %i in (%none to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
+            " {{ {2}\ncontinue %{3} : {1} }}",
+            "%{0} = for %i in (%zero to %trips, step %one) : tile<i32> iter_values(%{0}c = %w) -> ({1})"
+            " {{ if %never {{ continue %w : {1} }}\n{2}\ncontinue %{3} : {1} }}",
+        ))  # fmt: skip
+        self.lines.append(place.format(name, self.kind, inner, last))
+        self.pool.append(name)
+
+    def remade(self) -> None:
+        """An operation that is there once more, about other terms with the same value."""
+        if self.made:
+            self.arithmetic(self.pick(self.made))
+
     def unreached(self) -> None:
         """A region that does not run."""
         place = self.pick((
@@ -157,7 +183,7 @@ class Promises:
             elif kind == 3 and self.made:
                 self.arithmetic(self.pick(self.made))
             else:
-                self.pick((self.assumed, self.select, self.unreached, self.arithmetic))()
+                self.pick((self.assumed, self.select, self.unreached, self.arithmetic, self.reached))()
         for i, name in enumerate(self.pool[-OUTPUTS:]):
             self.lines.append(f"""%i{i} = constant <i32: {i}> : tile<i32>
                 %y{i} = offset %y, %i{i} : tile<ptr<i{self.width}>>, tile<i32> -> tile<ptr<i{self.width}>>
@@ -173,6 +199,7 @@ class Promises:
             %one = constant <i32: 1> : tile<i32>
             %never = cmpi not_equal %none, %zero, signed : tile<i32> -> tile<i1>
             %always = cmpi equal %none, %zero, signed : tile<i32> -> tile<i1>
+            %trips = addi %none, %one : tile<i32>
             {body}
             return }} }}"""
 

@@ -183,6 +183,8 @@ def test_shared_accesses_outside_the_cta_are_caught(offset: int) -> None:
         "ld.shared.b64 %rd4, [%r1+4];",
         "cp.async.cg.shared.global [%r1+8], [%rd0], 16;",
         "cp.async.ca.shared.global [%r1], [%rd0+2], 4;",
+        "mov.u32 %r5, 0; cp.async.cg.shared.global [%r1], [%rd0+8], 16, %r5;",  # nothing is read
+        "setp.eq.u32 %p0, %r0, %r0; cp.async.cg.shared.global [%r1], [%rd0+8], 16, %p0;",
     ],
 )
 def test_misaligned_accesses_are_caught(access: str) -> None:

@@ -117,7 +117,9 @@ def _partial(
     site: Site, source: Array, size: int, lanes: Array | None, source_bytes: Array | None, ignored: Array | None,
     tracker: Tracker | None,
 ) -> Array:  # fmt: skip
-    """Data for copies of fewer source bytes than destination bytes: the rest is zero, and is not read."""
+    """Data for copies of fewer source bytes than destination bytes: the rest is zero, and is not read. The address must
+    be aligned even where nothing is read (PTX ISA, cp.async: alignment as in "Addresses as Operands").
+    """
     machine = site.machine
     if ignored is not None:
         wanted = np.where(ignored if lanes is None else ignored[lanes], 0, size)
@@ -132,6 +134,10 @@ def _partial(
         return _taken(site, source, size, lanes, tracker)
     data = np.zeros((source.size, size), np.uint8)
     numbers = np.arange(machine.lanes) if lanes is None else np.flatnonzero(lanes)
+    misaligned = source % np.uint64(size) != 0
+    if misaligned.any():
+        lane = int(numbers[int(np.argmax(misaligned))])
+        raise site.misaligned(lane, f"address {int(source[misaligned][0]):#x} is not a multiple of {size}")
     for length in lengths[lengths > 0]:
         chosen = wanted == length
         active = np.zeros(machine.lanes, np.bool_)
@@ -143,13 +149,9 @@ def _partial(
 def _read_bytes(
     site: Site, source: Array, size: int, length: int, active: Array, tracker: Tracker | None
 ) -> Array:  # fmt: skip
-    """The first `length` bytes at addresses that must be aligned to `size`; nothing beyond them is touched."""
+    """The first `length` bytes at addresses that are aligned to `size`; nothing beyond them is touched."""
     if length == size:
         return _taken(site, source, size, active, tracker).view(np.uint8).reshape(-1, size)
-    misaligned = source % np.uint64(size) != 0
-    if misaligned.any():
-        lane = int(np.flatnonzero(active)[int(np.argmax(misaligned))])
-        raise site.misaligned(lane, f"address {int(source[misaligned][0]):#x} is not a multiple of {size}")
     unit = length & -length
     parts = [
         _taken(site, source + np.uint64(start), unit, active, tracker).view(np.uint8).reshape(-1, unit)
