@@ -44,8 +44,6 @@ def refuse_unsupported(entry: ct.Entry) -> None:
         if not lowered(type(op)):
             hint = INSTEAD.get(op.info.mnemonic, "see the table of operations in docs/")
             raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
-        if isinstance(op, ct.Return):
-            refuse_exit(op)
 
 
 def refuse_oversized(entry: ct.Entry, threads: int) -> None:
@@ -90,15 +88,3 @@ def lowered(cls: type[Op]) -> bool:
     if cls in LOWERED:
         return True
     return issubclass(cls, TileOp) and cls.placement is ELEMENTWISE and cls.lowers_to in OPS
-
-
-def refuse_exit(op: ct.Return) -> None:
-    """The kernel may end inside branches and endless loops; inside a counted loop it is refused."""
-    around = op.parent.parent_op if op.parent else None
-    while isinstance(around, ct.If | ct.Loop):
-        around = around.parent.parent_op if around.parent else None
-    if isinstance(around, ct.For):
-        raise UnsupportedError(
-            f"'{op.name}': leaving the kernel from inside '{around.name}' is not supported", op.location,
-            "use cuda_tile.loop, or carry a flag out of the loop, and return behind it",
-        )  # fmt: skip

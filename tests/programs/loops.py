@@ -355,3 +355,24 @@ def signed_rows() -> list[Any]:
 
 
 add(Program("loop-ends-kernel", ended, signed_rows, (6,), halvings, 0.0))
+
+RETURNING = """cuda_tile.module @m { entry @k(%x: tile<ptr<i32>>, %n: tile<i32>) {
+    %one = constant <i32: 1> : tile<i32>
+    %id, %y, %z = get_tile_block_id : tile<i32>
+    %place = offset %x, %id : tile<ptr<i32>>, tile<i32> -> tile<ptr<i32>>
+    %few = cmpi less_than %id, %n, signed : tile<i32> -> tile<i1>
+    loop {
+      if %few { break }
+      %early = store_ptr_tko weak %place, %one : tile<ptr<i32>>, tile<i32> -> token
+      return
+    }
+    %late = store_ptr_tko weak %place, %id : tile<ptr<i32>>, tile<i32> -> token
+    return } }"""
+"""A loop whose body ends with the end of the kernel."""
+
+add(
+    Program(
+        "loop-returns", lambda: RETURNING, lambda: [random((6,), "i32"), 4], (6,),
+        lambda x, n: {0: np.array([0, 1, 2, 3, 1, 1], np.int32)}, 0.0,
+    )
+)  # fmt: skip

@@ -41,11 +41,6 @@ def narrow_array(w: Writer) -> None:
     w.store(address.to("f32").splat(1), w.view(w.f, [1], [1], [1]), 0)
 
 
-def exit_from_branch(w: Writer) -> None:
-    with w.loop(0, 3):
-        w.branch(w.ids[0] > 3, lambda: w.builder.add(ct.Return, types=()) is None or [])
-
-
 def wait_for_grids(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
     w.store(w.load(view, 0) + 1.0, view, 0, token=w.op(ct.GdcWait, w.token, types=[TOKEN], segments=(1,)))
@@ -83,7 +78,6 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
     "elements of half a byte": (unpacked_halves, "unpack", "of f4E2M1FN is not supported"),
     "conversion that no target has": (half_bytes, "ftof", "sm_80 has no conversions of f4E2M1FN"),
-    "exit from a branch": (exit_from_branch, "return", "leaving the kernel"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
     "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }

@@ -81,7 +81,7 @@ class Loop(ControlOp):
         carried = [value.type for value in self.init_values]
         verify_no_views(self, "cannot carry", carried)
         verify_no_views(self, "cannot result in", [value.type for value in self.results])
-        last = verify_region(self, self.body, (CONTINUE, BREAK))
+        last = verify_region(self, self.body, (CONTINUE, BREAK, RETURN))
         verify_types(self, "body arguments", [value.type for value in self.body.block.args], carried)
         if isinstance(last, Continue):
             verify_types(last, "operands", last.types(), carried)
@@ -153,13 +153,15 @@ class Yield(Terminator):
 
 @op("cuda_tile.return", opcode=92)
 class Return(Terminator):
-    """The end of an entry."""
+    """The end of an entry, also from inside ifs and loops; tileiras 13.5 refuses it inside a for, and so do we."""
 
     def verify(self) -> None:
         """An entry returns nothing, a test function what it declares."""
         owner: Op | None = self
         while owner is not None and owner.name not in ("cuda_tile.entry", "cuda_tile.testing$func"):
             owner = owner.parent.parent_op if owner.parent else None
+            if isinstance(owner, For):
+                self.fail("cannot leave the kernel from inside a for: use a loop, or carry a flag and return behind it")
         if owner is not None and owner.name != "cuda_tile.entry":
             verify_types(self, "operands", self.types(), owner.attributes.get("result_types", ()))
             return

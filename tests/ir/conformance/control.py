@@ -37,6 +37,8 @@ def loops() -> list[Case]:
         case("break", "no loop around it", "", "break", "'cuda_tile.break': cannot end a region of 'cuda_tile.testing$func'"),
         case("break", "a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { if %c { break } }", "only 'cuda_tile.loop' can be left, the innermost is 'cuda_tile.for'"),
         case("break", "values where the loop has no results", N, "loop { break %n : tile<i32> }", TYPES.format("tile<i32>", "nothing")),
+        case("return", "a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { if %c { return } }", "cannot leave the kernel from inside a for", 0),
+        case("return", "a loop and a for around it", f"%c: tile<i1>, {N}", "for %i in (%n to %n, step %n) : tile<i32> { loop { if %c { break } return } }", "cannot leave the kernel from inside a for", 0),
         case("for", "bounds that are no scalars", "%n: tile<1xi32>", '"cuda_tile.for"(%n, %n, %n) ({\n  ^bb0(%i: tile<1xi32>):\n    continue\n  }) : (tile<1xi32>, tile<1xi32>, tile<1xi32>) -> ()', "operand 'lower_bound' must be a scalar tile of integers, is tile<1xi32>"),
         case("for", "a counter of another type", N, generic_for("%i: tile<f32>", "continue"), "body arguments: " + TYPES.format("tile<f32>", "tile<i32>")),
         case("for", "a carried value of another type in the body", f, f"%x = {generic_for('%i: tile<i32>, %a: tile<f64>', 'continue %f : tile<f32>', 'tile<f32>')}", "body arguments: " + TYPES.format("tile<i32>, tile<f64>", "tile<i32>, tile<f32>")),
