@@ -30,6 +30,7 @@ from lowering.symbols import symbol
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.target import LEAST_WARPS, WARP
+from lowering.unrolling import unrolled
 
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 
@@ -134,6 +135,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     check_parameters(entry)
     refuse_unsupported(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
+    entry = unrolled(entry)
     refuse_oversized(entry, WARP * max(warp_counts(entry)))
     whole = prepare(fitted(entry), asked, features, options, clock)
     again = cache(lambda: [prepare(each, asked, features, options, clock) for each in in_slices(whole.program.entry)])

@@ -102,8 +102,8 @@ def shuffle_plan(src: Layout, dst: Layout, element_bits: int, target: Target = S
     words = max(1, element_bits // REGISTER_BITS)
     rates = target.throughput
     shuffles = words * steps.shuffles * WARP / rates.shuffle
-    selects = words * steps.selects(src.n_regs) * WARP / rates.int_add
-    latency = target.latency.shuffle if steps.shuffles else 0.0
+    selects = (words * steps.selects(src.n_regs) + steps.places) * WARP / rates.int_add
+    latency = target.latency.exchange if steps.shuffles else 0.0
     return Shuffle(steps, src.n_warps * (shuffles + selects) + latency)
 
 

@@ -59,6 +59,17 @@ class ShuffleSteps:
         """Shuffle instructions of a thread, for values of at most 32 bits."""
         return sum(1 for r in self.rounds if r.lane or not self.butterfly)
 
+    @property
+    def places(self) -> int:
+        """Integer instructions of a thread that say which lane it reads and which exchanges it makes.
+
+        A shift, a mask and an OR for each run of bits that move alike, an XOR a round; a parity and a comparison for
+        each exchange. Source: `shuffle` in lowering/convert/tileas_to_nvgpu/compute.py.
+        """
+        moves = {base.bit_length() - k for k, base in enumerate(self.lane_map) if base}
+        lanes = 0 if self.butterfly else 3 * len(moves) - 1 + sum(1 for r in self.rounds if r.lane)
+        return lanes + 2 * (len(self.before) + len(self.after))
+
     def selects(self, source_registers: int) -> int:
         """Select instructions of a thread."""
         return len(self.before) * source_registers + len(self.after) * len(self.rounds)

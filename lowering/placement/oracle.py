@@ -166,7 +166,7 @@ class LayoutOracle:
         met = {row[0] for row in query.rows("ask_default_met")}
         for value, ty in query.rows("ask_default"):
             if value not in met:
-                rows.setdefault("default_layout", []).extend((ty, id) for id in self._default(ty))
+                rows.setdefault("default_layout", []).extend((ty, id) for id in self._folded(ty))
         return rows
 
     def _default(self, ty: int) -> list[int]:
@@ -175,6 +175,13 @@ class LayoutOracle:
             return [0]
         dim, size = len(kind.shape) - 1, element_bytes(kind.element)
         return [self.layout_id(coalesced(kind.shape, dim, size, warps)) for warps in self.warps]
+
+    def _folded(self, ty: int) -> list[int]:
+        """Layouts for a folded tile that has none: vectors, or an element a lane along each dimension."""
+        kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
+        dims = range(len(kind.shape) if len(kind.shape) > 1 else 0)
+        each = [coalesced(kind.shape, d, size, warps, size) for warps in self.warps for d in dims]
+        return list(dict.fromkeys([*self._default(ty), *map(self.layout_id, each)]))
 
     def layout_id(self, layout: Layout | SharedLayout) -> int:
         """The id of a layout; every layout of a single element is that of a uniform value."""

@@ -98,17 +98,15 @@ def shift(s: Selector, op: Op) -> None:
 
 @template(llvm.Add)
 def add(s: Selector, op: llvm.Add) -> None:
-    """A sum; a product of the same block that nothing else uses makes it a multiply-add."""
+    """A sum; an i32 product of the same block that nothing else uses makes it a multiply-add.
+
+    No mad.wide: ptxas 13.5 makes one IMAD.WIDE of mul.wide and add.s64, but of mad.wide a shift or a product and an
+    addition in two halves each, or moves it to the uniform pipe and its result back.
+    """
     result, uses = op.results[0], list[Value]()
     for x, y in (op.operands, op.operands[::-1]):
         product = s.foldable(x, op, llvm.Mul)
-        if product is None or bits(result) < 32:
-            continue
-        wide = wide_product(s, product, uses)
-        if wide is not None:
-            s.emit(f"mad.{wide}, {s.use(y, uses)};", [result], uses)
-            return
-        if power_of_two(product) is None and bits(result) == 32:
+        if product is not None and power_of_two(product) is None and bits(result) == 32:
             a, b = (s.use(v, uses) for v in product.operands)
             s.emit(f"mad.lo.s32 %s, {a}, {b}, {s.use(y, uses)};", [result], uses)
             return
@@ -252,13 +250,23 @@ def move_type(kind: Type) -> str:
 
 @template(llvm.SExt, llvm.ZExt)
 def extend(s: Selector, op: Op) -> None:
-    """cvt to a wider integer; bytes are read from the low half of a 16-bit register."""
-    letter = "s" if isinstance(op, llvm.SExt) else "u"
+    """cvt to a wider integer; bytes are read from the low half of a 16-bit register.
+
+    What a mask leaves is not negative, and unsigned numbers are extended by no instruction.
+    """
+    letter = "s" if isinstance(op, llvm.SExt) and not is_masked(op.operands[0]) else "u"
     uses: list[Value] = []
     source = op.operands[0]
     width = source.type.width if isinstance(source.type, IntType) else 32
     operand = s.register(source, uses)
     s.emit(f"cvt.{letter}{bits(op.results[0])}.{letter}{width} %s, {operand};", [op.results[0]], uses)
+
+
+def is_masked(value: Value) -> bool:
+    """Is it the AND of something and a constant without the sign bit?"""
+    inner = value.op
+    mask = constant_of(inner.operands[1]) if isinstance(inner, llvm.And) else None
+    return isinstance(mask, int) and mask >= 0 and bits(value) >= 32
 
 
 @template(llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
@@ -274,7 +282,7 @@ def resize(s: Selector, op: Op) -> None:
 
 @template(llvm.GetElementPtr)
 def element_pointer(s: Selector, op: llvm.GetElementPtr) -> None:
-    """base + index * scale, then the displacement."""
+    """base + index * scale, then the displacement; an i32 index is extended by the product, as `add` says."""
     result, base, index = op.results[0], op.operands[0], op.index
     uses: list[Value] = []
     width = bits(result)
@@ -283,8 +291,10 @@ def element_pointer(s: Selector, op: llvm.GetElementPtr) -> None:
         return
     scale = op.element_bytes
     if width == 64 and index.type == I32:
-        operands = f"{s.use(index, uses)}, {scale}, {s.register(base, uses)}"
-        s.emit(f"mad.wide.s32 %s, {operands};", [result], uses)
+        scaled = Value(I64, op, -1)
+        s.emit(f"add.s64 %s, {s.register(base, uses)}, %s;", [result], [*uses, scaled])
+        inner: list[Value] = []
+        s.emit(f"mul.wide.s32 %s, {s.use(index, inner)}, {scale};", [scaled], inner)
         return
     if scale == 1:
         operands = f"{s.register(base, uses)}, {s.use(index, uses)}"

@@ -191,7 +191,7 @@ class Pricer:
         steps = len(plan.lane_bits) * results
         alu = machine.instructions("fma_f32", each * (registers + steps))
         alu += machine.instructions("shuffle", len(kinds) * steps)
-        latency = len(plan.lane_bits) * float(self.target.latency.shuffle)
+        latency = len(plan.lane_bits) * self.target.latency.exchange
         scratch = 0
         if plan.warp_bits:
             latency += 2 * len(kinds) * float(self.target.latency.barrier + self.target.latency.shared)
@@ -213,7 +213,7 @@ class Pricer:
                 totals //= 2
             elif step.part is Part.LANE:
                 alu += machine.instructions("shuffle", len(kinds) * totals)
-                latency += float(self.target.latency.shuffle)
+                latency += self.target.latency.exchange
             else:
                 latency += 2 * float(self.target.latency.barrier + self.target.latency.shared)
             chosen = 0 if step.part is Part.REGISTER else len(kinds)

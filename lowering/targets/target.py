@@ -12,6 +12,7 @@ RESERVED = KIB
 """Bytes of shared memory that each CTA takes beside its own; an SM has as many more than the `smem_bytes` that one CTA
 may have. Source: CUDA C++ Programming Guide, compute capabilities, shared memory."""
 LEAST_WARPS = 4  # of a CTA that we make: one warpgroup
+RESIDENT = 4  # warps of a scheduler that take turns, an estimate: as many as 128 registers a thread leave room for
 WARP = 32  # threads a warp on every target; PTX ISA, WARP_SZ
 
 
@@ -100,6 +101,11 @@ class Latency:
     mma: Rate
     barrier: Rate
     shuffle: Rate
+
+    @property
+    def exchange(self) -> float:
+        """Cycles that a step of shuffles costs beside its instructions: the share of one of `RESIDENT` warps."""
+        return self.shuffle / RESIDENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -145,3 +145,46 @@ def test_lines_can_name_their_source() -> None:
     func = convert(k.func())
     assert "// llvm.fadd kernel.mlir:12:3" in emit(func, comments=True)
     assert "//" not in emit(func)
+
+
+def test_32_bit_terms_are_widened_by_the_product_that_scales_them() -> None:
+    """mul.wide and add.s64, which ptxas makes one IMAD.WIDE of; the other two ways take two to four instructions each:
+    cvt and shl of the term, or mad.wide, also for a row times its pitch.
+    """
+    k = Kernel(GLOBAL_PTR, I32, I32, threads=32)
+    at, (row, pitch) = k.index(), k.params[1:]
+    far = k.value(arith.MulI, *(k.value(arith.ExtSI, x, types=[I64]) for x in (row, pitch)))
+    lane = k.value(arith.ExtSI, at, types=[I64])
+    index = k.value(arith.AddI, far, lane)
+    k.store(k.load(k.element(k.params[0], at, F32), F32), k.element(k.params[0], index, F32))
+    text = k.ptx()
+    assert "mad.wide" not in text
+    assert len(re.findall(r"mul\.wide\.s32 %rd\d+, %r\d+, 4;", text)) == 1
+    x = np.arange(96, dtype=np.float32)
+    (got,) = run(text, 1, 32, [x, 2, 32], k.smem)
+    np.testing.assert_array_equal(got, np.concatenate([x[:64], x[:32]]))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_rows_a_constant_apart_lie_pitches_apart(exact: bool) -> None:
+    """row * pitch + column of an i64 index, for rows r and r + 1, which cannot wrap where r is even."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, I32, threads=32)
+    at, pitch = k.index(), k.value(arith.ExtSI, k.params[2], types=[I64])
+    start = k.load(k.element(k.params[0], at, I32), I32)
+    first = k.value(arith.ShLI, start, k.const(1)) if exact else start
+    column = k.value(arith.ExtSI, at, types=[I64])
+    zero = k.value(llvm.PtrToInt, k.params[0], types=[I64])
+    for count in range(2):
+        row = k.value(arith.AddI, first, k.const(count)) if count else first
+        far = k.value(arith.MulI, k.value(arith.ExtSI, row, types=[I64]), pitch)
+        there = k.element(k.params[0], k.value(arith.AddI, far, column), F32)
+        moved = k.value(arith.SubI, k.value(llvm.PtrToInt, there, types=[I64]), zero)
+        k.store(moved, k.element(k.params[1], k.value(arith.AddI, at, k.const(32 * count), nsw=True), I64))
+    text = k.ptx()
+    (register,) = re.findall(r"ld\.param\.b32 (%r\d+), ", text)
+    assert len(re.findall(rf"mul\.wide\.s32 %rd\d+, {register}, 4;", text)) == exact
+    starts = np.array([0, 1, -3, 2**30 - 1, 2**30, 2**31 - 1, -(2**31), 7] * 4, np.int32)
+    _, got = run(text, 1, 32, [starts, np.zeros((2, 32), np.int64), 1000], k.smem)
+    with np.errstate(over="ignore"):
+        rows = [(starts * np.int32(2) if exact else starts) + np.int32(count) for count in range(2)]
+    np.testing.assert_array_equal(got, [4 * (row.astype(np.int64) * 1000 + np.arange(32)) for row in rows])

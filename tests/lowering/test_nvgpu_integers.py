@@ -1,5 +1,8 @@
 """Integer arith ops: PTX on the simulator against Python integers."""
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -204,3 +207,51 @@ def test_integer_parameters_of_each_width() -> None:
     k.store(total, k.element(k.params[5], at, I64))
     (out,) = run(k.ptx(), 1, 32, [*numbers.values(), 1, np.zeros(32, np.int64)])
     assert (out == sum(numbers.values())).all()
+
+
+@pytest.mark.parametrize(("kind", "wide"), [(I32, False), (I64, False), (I32, True)])
+@pytest.mark.parametrize("predicate", ["eq", "ne"])
+def test_numbers_apart_by_a_constant_are_compared_with_it(kind: Any, wide: bool, predicate: str) -> None:
+    """Is start + c the label, for 4 constants c: the difference of label and start is one, an i64 label is looked at
+    once. Sums that wrap, and labels beyond i32, are right too.
+    """
+    label = I64 if wide else kind
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at = k.index()
+    start = k.load(k.element(k.params[0], at, kind), kind)
+    wanted = k.load(k.element(k.params[1], at, label), label)
+    for c in range(1, 5):
+        x = k.value(arith.AddI, start, k.const(c, kind))
+        x = k.value(arith.ExtSI, x, types=[I64]) if wide else x
+        same = k.value(arith.CmpI, x, wanted, types=[I1], predicate=predicate)
+        spot = k.value(arith.AddI, at, k.const(32 * (c - 1)), nsw=True)
+        k.store(k.value(arith.ExtUI, same, types=[I32]), k.element(k.params[2], spot, I32))
+    text = k.ptx()
+    assert len(re.findall(r"setp\.\w+\.[su]64", text)) == (4 if kind == I64 else 1 if wide else 0)
+    assert len(re.findall(r"sub\.s", text)) == 1
+    width = 64 if kind == I64 else 32
+    top = 2 ** (width - 1) - 1
+    starts = np.array([0, 7, -3, top, top - 2, -top - 1] * 6, f"i{width // 8}")[:32]
+    far = np.array([0, 2, 2**32 + 3 if label == I64 else 3, 4] * 8, f"i{label.width // 8}")
+    with np.errstate(over="ignore"):
+        labels = far + starts.astype(far.dtype)
+        sums = [starts + starts.dtype.type(c) for c in range(1, 5)]
+    expected = np.stack([(each.astype(np.int64) == labels) ^ (predicate == "ne") for each in sums])
+    assert expected.any()
+    _, _, got = run(text, 1, 32, [starts, labels, np.zeros((4, 32), np.int32)], k.smem)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_what_a_mask_leaves_is_extended_without_a_sign() -> None:
+    """ptxas takes the upper half of an unsigned extension for 0, and shifts for that of a signed one."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at = k.index()
+    x = k.load(k.element(k.params[0], at, I32), I32)
+    for i, value in enumerate((k.value(arith.AndI, x, k.const(15)), k.value(arith.AndI, x, k.const(-2)))):
+        wide = k.value(arith.XOrI, k.value(arith.ExtSI, value, types=[I64]), k.const(1, I64))
+        k.store(wide, k.element(k.params[1], k.value(arith.AddI, at, k.const(32 * i), nsw=True), I64))
+    text = k.ptx()
+    assert (text.count("cvt.u64.u32"), text.count("cvt.s64.s32")) == (1, 1)
+    x = np.array([0, 5, -1, -7] * 8, np.int32)
+    _, got = run(text, 1, 32, [x, np.zeros((2, 32), np.int64)], k.smem)
+    np.testing.assert_array_equal(got, [(x & 15).astype(np.int64) ^ 1, (x & -2).astype(np.int64) ^ 1])

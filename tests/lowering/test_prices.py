@@ -219,3 +219,43 @@ def test_wait_for_a_stage_is_what_a_random_copy_is_late_by(name: str) -> None:
     assert all(gain > 0 for gain in gains)
     assert gains == sorted(gains, reverse=True)
     assert math.isclose(waits[0], target.latency.global_)
+
+
+def test_small_tile_is_reduced_where_it_is_loaded() -> None:
+    """Elements that lie in the lanes of a warp are not spread over registers first: the steps that saves take as many
+    shuffles, and lane numbers (TileGym's group_norm: three tiles of 8 elements in each of two rows).
+    """
+    w = Writer("sums", x="ptr<f32>", y="ptr<f32>", z="ptr<f32>")
+    lane = w.iota(16)
+    x, _ = w.gather(w.x[lane])
+    w.scatter(w.y, x.reduce(0))
+    w.scatter(w.z, (x * x).reduce(0))
+    ptx = tilesat.compile(w.text()).ptx
+    assert (ptx.count("shfl.sync.bfly"), ptx.count("shfl.sync.idx")) == (8, 0)
+
+
+def test_tile_that_nothing_loads_is_folded_in_one_warp() -> None:
+    """How many of 8 numbers are each of 0 to 15: a lane for each pair, the 8 beside one another, and three shuffles;
+    16 neighbours a thread took twelve, and the columns side by side memory (TileGym's moe_align_block).
+    """
+    w = Writer("count", x="ptr<i32>", y="ptr<i32>")
+    numbers, _ = w.gather(w.x[w.iota(8)])
+    same = numbers.column(16).eq(w.iota(16).row(8))
+    w.scatter(w.y[w.iota(16)], same.to("i32", signed=False).reduce(0))
+    kernel = tilesat.compile(w.text())
+    assert (kernel.ptx.count("shfl.sync"), kernel.ptx.count("bar.sync")) == (3, 0)
+    x, y = np.random.default_rng(3).integers(0, 20, 8, np.int32), np.zeros(16, np.int32)
+    kernel.run((1, 1, 1), x, y)
+    np.testing.assert_array_equal(y, [(x == i).sum() for i in range(16)])
+
+
+@pytest.mark.parametrize(("kind", "selects"), [("add", 4), ("last", 10)])
+def test_scan_by_a_commutative_operation_puts_nothing_in_order(kind: str, selects: int) -> None:
+    """Each step chooses whether the sibling's total comes in front; of the total alone the order does not matter."""
+    w = Writer("prefixes", x="ptr<i32>", y="ptr<i32>")
+    lane = w.iota(16)
+    x, _ = w.gather(w.x[lane])
+    combine = (lambda a, b: [a[0] + b[0]]) if kind == "add" else (lambda a, b: [a[0] * 3 + b[0]])
+    (found,) = w.fold([x], 0, combine, [0], scan=True)
+    w.scatter(w.y[lane], found)
+    assert tilesat.compile(w.text()).ptx.count("selp") == selects

@@ -20,7 +20,7 @@ def branches(w: Writer) -> None:
     x = w.load(w.view(w.x, [w.n], [1], [32]), at)
     result = x * scale.splat(32) + shift.to("f32").splat(32)
     w.branch(at.ne(1), lambda: [w.store(result, view, at)][:0])
-    with w.loop(0, 4, carried=[w.const(0, "i32")]) as loop:
+    with w.loop(0, 6, carried=[w.const(0, "i32")]) as loop:
         both = w.branch((loop.counter & 1).eq(0), lambda: [loop.values[0] + 10], lambda: [loop.values[0] * 2])
         loop.values = both
     w.branch(at.eq(1), lambda: [w.store(loop.values[0].to("f32").splat(32), view, at)][:0], list)
@@ -30,7 +30,7 @@ def branches_expected(x: Any, y: Any, n: int) -> dict[int, Any]:
     tiles = np.concatenate([x, np.zeros(-n % 32, np.float32)]).reshape(-1, 32)
     out = np.stack([t * (2 if i < 2 else i) + (i * 3 if i < 2 else 5) for i, t in enumerate(tiles)])
     total = 0
-    for i in range(4):
+    for i in range(6):
         total = total + 10 if i % 2 == 0 else total * 2
     out[1] = total
     return {1: out.reshape(-1)[:n]}

@@ -191,7 +191,7 @@ class Generator:
 
     def loop(self, pool: list[Held], depth: int) -> Held | None:
         carried = [self.pick(pool) for _ in range(int(self.rng.integers(1, 3)))]
-        trips = self.pick((0, 1, 3, None))
+        trips = self.pick((0, 1, 6, None))
         with self.w.loop(0, self.w.n if trips is None else trips, carried=[c.tile for c in carried]) as loop:
             inner = [*pool, *(Held(v, False) for v in loop.values)]
             self.body(inner, int(self.rng.integers(1, 5)), depth + 1)

@@ -21,7 +21,7 @@ def literal(name: str, kind: str, shape: tuple[int, ...], looped: bool = False) 
         views = [w.view(base, list(shape), strides, list(shape)) for base in (w.x, w.y)]
         at = [0] * len(shape)
         if looped:
-            with w.loop(0, 3, carried=[w.load(views[0], *at)]) as loop:
+            with w.loop(0, 5, carried=[w.load(views[0], *at)]) as loop:
                 loop.values = [loop.values[0] + w.const(numbers, kind, *shape)]
             w.store(loop.values[0], views[1], *at)
             return w.text()
@@ -31,7 +31,7 @@ def literal(name: str, kind: str, shape: tuple[int, ...], looped: bool = False) 
 
     def expected(x: Any, y: Any) -> dict[int, Any]:
         if looped:
-            return {1: x + numbers + numbers + numbers}
+            return {1: x + numbers + numbers + numbers + numbers + numbers}
         return {1: x ^ numbers if kind == "i1" else x + numbers}
 
     add(Program(name, source, lambda: [random(shape, kind, 1), random(shape, kind, 2)], expected=expected))

@@ -11,6 +11,7 @@ from tests.programs.program import Program, add, random
 from tests.programs.writer import Writer
 
 M, N = 70, 45
+ROUNDS = 6  # of loops that are to stay loops: few are written out
 
 
 def copy(
@@ -266,10 +267,10 @@ def store_then_load(w: Writer) -> None:
     w.store(x * 2 + other, view, 0, token=again)
 
 
-def chained(w: Writer) -> None:
-    """Three rounds of load, shift, store in a loop, ordered by a carried token."""
+def chained(w: Writer, rounds: int = ROUNDS) -> None:
+    """Rounds of load, shift, store in a loop, ordered by a carried token."""
     at = w.iota(256)
-    with w.loop(0, 3, carried=[w.token]) as loop:
+    with w.loop(0, rounds, carried=[w.token]) as loop:
         x, read = w.gather(w.x[(at + 1) & 255], token=loop.values[0])
         loop.values = [w.scatter(w.x[at], x * 0.5 + 1.0, token=read)]
 
@@ -277,7 +278,7 @@ def chained(w: Writer) -> None:
 def chained_views(w: Writer) -> None:
     """The same with views, and reading the mirrored element."""
     view = w.view(w.x, [256], [1], [256])
-    with w.loop(0, 3, carried=[w.token]) as loop:
+    with w.loop(0, ROUNDS, carried=[w.token]) as loop:
         x, first = w.load_token(view, 0, token=loop.values[0])
         y, second = w.gather(w.x[w.const(255, "i32", 256) - w.iota(256)], token=loop.values[0])
         loop.values = [w.store(x + y, view, 0, token=w.join(first, second))]
@@ -285,8 +286,8 @@ def chained_views(w: Writer) -> None:
 
 def after_loop(w: Writer) -> None:
     """A loop stores pieces, what follows reads them all."""
-    piece = w.view(w.x, [256], [1], [64])
-    with w.loop(0, 4, carried=[w.token]) as loop:
+    piece = w.view(w.x, [256], [1], [32])
+    with w.loop(0, 8, carried=[w.token]) as loop:
         x, read = w.load_token(piece, loop.counter, token=loop.values[0])
         loop.values = [w.store(x * 3, piece, loop.counter, token=read)]
     x, read = w.gather(w.x[w.const(255, "i32", 256) - w.iota(256)], token=loop.values[0])
@@ -294,13 +295,13 @@ def after_loop(w: Writer) -> None:
 
 
 def mirrored(x: Any) -> Any:
-    for _ in range(3):
+    for _ in range(ROUNDS):
         x = x + x[::-1]
     return x
 
 
-def shifted(x: Any) -> Any:
-    for _ in range(3):
+def shifted(x: Any, rounds: int = ROUNDS) -> Any:
+    for _ in range(rounds):
         x = np.roll(x, -1) * np.float32(0.5) + np.float32(1)
     return x
 
@@ -309,6 +310,7 @@ in_place("in-place-swap", rotate, lambda x: x.reshape(-1, 2)[:, ::-1].reshape(-1
 in_place("in-place-reverse", reverse, lambda x: x[::-1])
 in_place("in-place-store-load", store_then_load, lambda x: 2 * x + np.roll(2 * x, -37))
 in_place("in-place-loop", chained, shifted)
+in_place("in-place-few-trips", lambda w: chained(w, 3), lambda x: shifted(x, 3))
 in_place("in-place-loop-views", chained_views, mirrored)
 in_place("in-place-after-loop", after_loop, lambda x: 3 * x[::-1])
 

@@ -64,7 +64,7 @@ class Memory:
         self.reads = []
 
     def loop(self, depth: int) -> None:
-        trips = (0, 1, 2, 3, None)[self.choose(5)]
+        trips = (0, 1, 3, 6, None)[self.choose(5)]
         last = self.values[-1]
         start = [self.after_all(), last]
         with self.w.loop(0, self.w.n if trips is None else trips, carried=start) as loop:

@@ -37,8 +37,42 @@ def element_pointer(
     if shared:
         offset = wrap(offset, 32)
     join = _joined if outermost else _indexed_by_terms
-    root = base if index is None else join(e, base, index, scale)
+    root = base if index is None else _beside(e, base, index, scale) or join(e, base, index, scale)
     return _displaced(e, root, offset)
+
+
+def _beside(e: Emitter, base: Value, index: Value, scale: int) -> Value | None:
+    """A pointer some constant number of pitches behind one that is there: one product instead of the whole index.
+
+    None where the index is no such number of pitches, or where there is no such pointer.
+    """
+    found = _pitches(e, index, PEEL_DEPTH) if index.type == I64 else None
+    if found is None:
+        return None
+    first, pitch, count = found
+    narrow = narrowed(e, first) or first
+    there = e.found(llvm.GetElementPtr, base.type, base, narrow, **({"element_bytes": scale} if scale != 1 else {}))
+    return None if there is None else _joined(e, there, pitch, scale * count)
+
+
+def _pitches(e: Emitter, index: Value, depth: int) -> tuple[Value, Value, int] | None:
+    """(rest, pitch, count) with index = rest + count * pitch, where one of the factors in it is a number and a constant
+    whose sum does not wrap: the row of a register of a tile.
+    """
+    inner = index.op
+    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul)):
+        return None
+    for x, y in (inner.operands, inner.operands[::-1]):
+        if isinstance(inner, llvm.Add):
+            found = _pitches(e, x, depth - 1)
+            if found is not None:
+                return add(e, found[0], y), *found[1:]
+        elif y not in e.known and isinstance(x.op, llvm.SExt):
+            row = x.op.operands[0]
+            count = e.integer(row.op.operands[1]) if isinstance(row.op, llvm.Add) else None
+            if isinstance(row.op, llvm.Add) and count and e.facts.exact(row.op):
+                return mul(e, extend(e, row.op.operands[0], I64, True), y), y, count
+    return None
 
 
 def _indexed_by_terms(e: Emitter, base: Value, index: Value, scale: int) -> Value:
@@ -73,7 +107,9 @@ def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
 
 
 def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
-    """A varying term on top of `base` as it stands."""
+    """A varying term on top of `base` as it stands. A 32-bit term is extended by the multiplication that scales it."""
+    if base.type != SHARED_PTR:
+        index = narrowed(e, index) or index
     attributes = {"element_bytes": scale} if scale != 1 else {}
     return e.value(llvm.GetElementPtr, base.type, base, index, **attributes)
 

@@ -110,6 +110,12 @@ class Emitter:
         known = self._found(key, max(self.level[x], self.level[y]))
         return self.value(cls, x.type, x, y, **attributes) if known is None else known.results[0]
 
+    def found(self, cls: type[Op], type: Type, *operands: Value, **attributes: Any) -> Value | None:
+        """First result of the op that `value` would find, None where it would make one."""
+        key = (cls, type, operands, tuple(attributes.items())) if attributes else (cls, type, operands)
+        known = self._found(key, max(self.level[v] for v in operands))
+        return None if known is None else known.results[0]
+
     def _found(self, key: tuple[Any, ...], outer: int) -> Op | None:
         """An op made in a scope around this place, of operands made at level `outer` at the latest."""
         scopes = self.scopes

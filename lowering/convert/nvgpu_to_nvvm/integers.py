@@ -329,7 +329,31 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
     if narrow_x is not None and narrow_y is not None:
         return icmp(e, predicate, narrow_x, narrow_y)  # sign extension keeps both orders
+    if predicate in ("eq", "ne"):
+        equal = _equal(e, x, y, narrow_x) or _equal(e, y, x, narrow_y)
+        if equal is not None:
+            return equal if predicate == "eq" else bit_not(e, equal)
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def _equal(e: Emitter, x: Value, y: Value, narrow_x: Value | None) -> Value | None:
+    """x = y, where x is a number and a constant, as those of the registers of one tile: what does not depend on the
+    constant is then the same for all of them, and an i32 is compared with it. Exact, since both sides may wrap alike.
+    """
+    base, constant = _constant_part(e, x if narrow_x is None else narrow_x)
+    if not constant or y in e.known:
+        return None
+    if narrow_x is None:
+        return e.value(llvm.ICmp, I1, sub(e, y, base), e.constant(x.type, constant), predicate="eq")
+    low = truncate(e, y, I32)
+    return bit_and(e, icmp(e, "eq", narrow_x, low), icmp(e, "eq", extend(e, low, I64, True), y))
+
+
+def _constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
+    """A sum without its constant, and the constant; 0 where there is none."""
+    inner = x.op
+    known = e.integer(inner.operands[1]) if isinstance(inner, llvm.Add) else None
+    return (inner.operands[0], known) if isinstance(inner, llvm.Add) and known is not None else (x, 0)
 
 
 def narrowed(e: Emitter, x: Value) -> Value | None:

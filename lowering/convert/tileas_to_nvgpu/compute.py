@@ -192,8 +192,7 @@ def shuffle(emitter: Emitter, source: Registers, layout: Layout, steps: ShuffleS
 def exchange(emitter: Emitter, values: list[Value], exchanges: Sequence[Exchange]) -> list[Value]:
     """In threads of odd parity under each mask, value r becomes value r ^ xor."""
     for mask, xor in exchanges:
-        parity = emitter.linear([mask >> i & 1 for i in range(mask.bit_length())])
-        odd = emitter.compare("ne", parity, emitter.constant(0))
+        odd = emitter.odd([mask >> i & 1 for i in range(mask.bit_length())])
         values = [emitter.emit(arith.Select, odd, values[r ^ xor], v) for r, v in enumerate(values)]
     return values
 

@@ -280,6 +280,12 @@ class Emitter:
             found = self._linear[key] = self._emit_linear(key)
         return found
 
+    def odd(self, bits: Sequence[int]) -> Value:
+        """Whether the thread number has an odd number of these bits; of one bit by itself no shift is needed."""
+        single = sum(bits) == 1
+        parity = self.linear([bit << i for i, bit in enumerate(bits)] if single else bits)
+        return self.compare("ne", parity, self.constant(0))
+
     def _emit_linear(self, bases: tuple[int, ...]) -> Value:
         masks: dict[int, int] = {}
         for i, basis in enumerate(bases):

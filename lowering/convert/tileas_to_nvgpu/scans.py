@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 Tuple = tuple[Value, ...]
 Combine = Callable[[Tuple, Tuple], Tuple]
 
+COMMUTATIVE = (
+    arith.AddI, arith.MulI, arith.AndI, arith.OrI, arith.XOrI, arith.MaxSI, arith.MaxUI, arith.MinSI, arith.MinUI,
+    arith.AddF, arith.MulF, arith.MaximumF, arith.MaxNumF, arith.MinimumF, arith.MinNumF,
+)  # fmt: skip
+
+
+def commutes(region: Region) -> bool:
+    """Is a combiner one operation on its two arguments whose order does not matter, not even to a bit?"""
+    block = region.block
+    one = len(block.ops) == 2 and isinstance(block.ops[0], COMMUTATIVE)
+    return one and set(block.ops[0].operands) == set(block.args) and block.ops[-1].operands == [*block.ops[0].results]
+
 
 def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combine:
     """The combiner region as a function that emits its ops; its arguments are lhs0, rhs0, lhs1, rhs1, ...
@@ -145,7 +157,8 @@ def scan(x: Expander, op: nv_tileas.Scan) -> None:
     plan = scan_dim(tensor_of(op.sources[0]).shape, op.dim, layout)
     if plan is None:
         raise TypeError(f"no scan along dimension {op.dim} in {layout}")
-    prefixes = Prefixes(x.emitter, sources, combiner(x.emitter, op.combiner, fixed), op.reverse)
+    combine = combiner(x.emitter, op.combiner, fixed)
+    prefixes = Prefixes(x.emitter, sources, combine, op.reverse, commutes(op.combiner))
     for step in plan.steps:
         prefixes.step(step)
     define(x, op, layout, prefixes.values, fixed)
@@ -157,12 +170,16 @@ class Prefixes:
     Registers of one block share their total, so one exchange serves them all.
     """
 
-    def __init__(self, emitter: Emitter, sources: Sequence[Registers], combine: Combine, reverse: bool):
+    def __init__(
+        self, emitter: Emitter, sources: Sequence[Registers], combine: Combine, reverse: bool, symmetric: bool
+    ):
+        """`symmetric`: the order of what is combined does not matter."""
         self.emitter = emitter
         self.layout = sources[0].layout
         self.elements = [s.element for s in sources]
         self.combine = combine
         self.reverse = reverse
+        self.symmetric = symmetric
         self.values = [tuple([s.scalar(r) for s in sources]) for r in range(sources[0].count)]
         self.totals = list(self.values)
 
@@ -181,7 +198,9 @@ class Prefixes:
                 pair = (other, own) if here else (own, other)
             else:
                 first, second = (own, other) if here else (other, own)
-                pair = self.select(later, first, second), self.select(later, second, first)
+                pair = (other, own)
+                if not self.symmetric:
+                    pair = self.select(later, first, second), self.select(later, second, first)
                 added = self.combine(other, value)
                 self.values[r] = self.select(later, *((value, added) if here else (added, value)))
             key = (*((own, other) if later is not None else pair), here if later is not None else False)
@@ -195,7 +214,7 @@ class Prefixes:
         bits = [basis >> element & 1 for basis in self.layout.thread]
         if not any(bits):
             return None
-        return self.emitter.compare("ne", self.emitter.linear(bits), self.emitter.constant(0))
+        return self.emitter.odd(bits)
 
     def select(self, condition: Value, yes: Tuple, no: Tuple) -> Tuple:
         """A choice between tuples."""

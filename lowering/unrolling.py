@@ -1,0 +1,156 @@
+"""Loops of few trips, written out before a program is encoded: counted loops of one trip, and small ones of a few.
+
+Their loads are then terms like all others: what two loops load is loaded once. Nothing is carried, so no layout has to
+suit all trips, and no store waits for one of a trip that there was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir.core import Block, Builder, Op, Region, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import TileType
+from lowering.slicing import THREADS
+from lowering.slicing.fit import Product
+from lowering.supported import registers_of
+
+MOST_TRIPS = 4  # of a loop that is written out, an estimate; those over the channels of a group in TileGym have 2
+MOST_OPERATIONS = 192  # that a loop of several trips becomes, an estimate; those of TileGym's group_norm become 132
+MOST_REGISTERS = 64  # a thread for what such a loop loads in all its trips: a quarter of what a thread has
+
+
+def unrolled(entry: ct.Entry) -> ct.Entry:
+    """The entry with such loops written out; the same one where it has none. Names, places and hints stay."""
+    plan = _Plan()
+    plan.length(entry.body)
+    if not plan.trips:
+        return entry
+    body = Block([argument.type for argument in entry.body.block.args])
+    writer = _Writer(plan.trips)
+    writer.bind(entry.body.block.args, body.args)
+    writer.operations(entry.body.block.ops, Builder(body, entry.location))
+    made = ct.Entry((), (), entry.attributes, [Region([body])], entry.location)
+    made.parent = entry.parent
+    return made
+
+
+class _Plan:
+    """Which loops are written out, with their trips; found from the inside out."""
+
+    def __init__(self) -> None:
+        self.trips: dict[Op, int] = {}
+
+    def length(self, region: Region) -> int | None:
+        """Operations that a region becomes; None where it keeps a loop."""
+        total: int | None = 0
+        for block in region.blocks:
+            for op in block.ops:
+                inside = [self.length(each) for each in op.regions]
+                found = None if None in inside else 1 + sum(each or 0 for each in inside)
+                if isinstance(op, ct.For):
+                    found = self.written_out(op, found)
+                elif isinstance(op, ct.Loop):
+                    found = None
+                total = None if total is None or found is None else total + found
+        return total
+
+    def written_out(self, loop: ct.For, length: int | None) -> int | None:
+        """Operations that a loop becomes; None where it stays."""
+        trips = trips_of(loop)
+        if trips is None or continues_early(loop):
+            return None
+        if trips > 1:
+            loaded = sum(
+                registers_of(op.results[0], THREADS) for op in loop.walk() if isinstance(op, ct.LoadView | ct.LoadPtr)
+            )
+            if trips > MOST_TRIPS or length is None or trips * length > MOST_OPERATIONS:
+                return None
+            if trips * loaded > MOST_REGISTERS:
+                return None
+        if any(isinstance(op, Product) for op in loop.walk()):
+            return None  # the operands of products come through rings, which loops have
+        self.trips[loop] = trips
+        return None if length is None else trips * length
+
+
+class _Writer:
+    """Operations anew; `new` is what a value of the source is called now."""
+
+    def __init__(self, trips: dict[Op, int]):
+        self.trips = trips
+        self.new: dict[Value, Value] = {}
+
+    def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
+        """New values for old ones, which give them their names."""
+        for before, after in zip(old, new, strict=True):
+            self.new[before] = after
+            after.name = after.name or before.name
+
+    def operations(self, ops: Sequence[Op], b: Builder) -> None:
+        """All of them, in order."""
+        for op in ops:
+            b.location = op.location
+            trips = self.trips.get(op)
+            if isinstance(op, ct.For) and trips is not None:
+                self.loop(op, trips, b)
+                continue
+            regions = [self.region(each) for each in op.regions]
+            types = [result.type for result in op.results]
+            made = b.add(type(op), *map(self.new.__getitem__, op.operands), types=types, regions=regions,
+                         segments=op.segments, **op.attributes)  # fmt: skip
+            self.bind(op.results, made.results)
+
+    def region(self, region: Region) -> Region:
+        """A region, whose loops may be written out."""
+        blocks: list[Block] = []
+        for block in region.blocks:
+            inner = Block([argument.type for argument in block.args])
+            self.bind(block.args, inner.args)
+            self.operations(block.ops, Builder(inner))
+            blocks.append(inner)
+        return Region(blocks)
+
+    def loop(self, loop: ct.For, trips: int, b: Builder) -> None:
+        """One trip after another: what a trip carries on is what the next one begins with."""
+        counter, *carried = loop.body.block.args
+        first, step = (constant_of(value) or 0 for value in (loop.lower_bound, loop.step))
+        values = [self.new[value] for value in loop.init_values]
+        for trip in range(trips):
+            kind = counter.type
+            assert isinstance(kind, TileType)
+            number = ct.DenseElements(np.asarray(first + trip * step, ct.dtype_of(kind.element)))
+            b.location = loop.location
+            self.new[counter] = b.value(ct.Constant, types=[kind], value=number)
+            self.new.update(zip(carried, values, strict=True))
+            self.operations(loop.body.block.ops[:-1], b)
+            values = [self.new[value] for value in loop.body.block.ops[-1].operands]
+        self.new.update(zip(loop.results, values, strict=True))
+
+
+def constant_of(value: Value) -> int | None:
+    """The number that an operand is, where the program says so; promises about it say no more."""
+    op = value.op
+    while isinstance(op, ct.Assume):
+        op = op.value.op
+    return int(op.value.item) if isinstance(op, ct.Constant) and op.value.splat else None
+
+
+def trips_of(loop: ct.For) -> int | None:
+    """How often a loop runs, where its bounds are constants; its counter then passes no end of its type."""
+    bounds = [constant_of(value) for value in (loop.lower_bound, loop.upper_bound, loop.step)]
+    lower, upper, step = bounds
+    if lower is None or upper is None or step is None or step <= 0 or (loop.unsigned_cmp and min(lower, upper) < 0):
+        return None
+    return max(0, -(-(upper - lower) // step))
+
+
+def continues_early(loop: ct.For) -> bool:
+    """Does a branch inside it end the iteration, or more?"""
+    last = loop.body.block.ops[-1]
+    return any(
+        isinstance(op, ct.Return) or (isinstance(op, ct.Continue) and op is not last and ct.enclosing_loop(op) is loop)
+        for op in loop.walk()
+    )
