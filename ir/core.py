@@ -62,15 +62,44 @@ class UnsupportedError(TileError):
 
 
 class Type:
-    """A value's type; immutable, compared by content, printed as MLIR does."""
+    """A value's type; immutable, compared by content. str() is for people, `mlir` for files that are read again."""
 
     __slots__ = ()
+
+    def mlir(self) -> str:
+        """The type in MLIR's generic form: all that it holds, under the name of its dialect."""
+        return str(self)
 
 
 class Attribute:
-    """A compile-time constant that needs more structure than int, bool, str, tuple or an enum; printed by str()."""
+    """A compile-time constant that needs more structure than int, bool, str, tuple or an enum; text as of a type."""
 
     __slots__ = ()
+
+    def mlir(self) -> str:
+        """The attribute in MLIR's generic form."""
+        return str(self)
+
+
+SpelledT = TypeVar("SpelledT", bound="type[Type] | type[Attribute]")
+Spelling = Callable[[str, Callable[[str], "Type"], Callable[[str], "Attribute"]], "Type | Attribute"]
+SPELLED: dict[str, Spelling] = {}
+"""By name (`!dialect.name` of a type, `#dialect.name` of an attribute): how to read what its angle brackets hold, given
+the readers of the types and the attributes in it.
+"""
+
+
+def spelled(name: str) -> Callable[[SpelledT], SpelledT]:
+    """Declare that a class with a static method `read(body, type_of, attribute_of)` is written `name<body>`.
+
+    `read` raises ValueError where the body cannot be read.
+    """
+
+    def declare(cls: SpelledT) -> SpelledT:
+        SPELLED[name] = cast("Any", cls).read
+        return cls
+
+    return declare
 
 
 class Value:
@@ -301,6 +330,17 @@ class RegionField(Field):
         return self if op is None else op.regions[self.slot]
 
 
+class VariadicRegion(Field):
+    """All regions of the op, each with a single block."""
+
+    @overload
+    def __get__(self, op: None, owner: type) -> VariadicRegion: ...
+    @overload
+    def __get__(self, op: Op, owner: type) -> list[Region]: ...
+    def __get__(self, op: Op | None, owner: type) -> VariadicRegion | list[Region]:
+        return self if op is None else op.regions
+
+
 @dataclass(frozen=True)
 class OpInfo:
     """What `@op` read off a class: the one source for printers, readers, verifier, encoder and docs."""
@@ -313,6 +353,7 @@ class OpInfo:
     results: tuple[Result, ...]
     variadic_results: bool
     regions: tuple[RegionField, ...]
+    variadic_regions: bool = False
 
     @property
     def mnemonic(self) -> str:
@@ -438,6 +479,7 @@ def op(name: str, since: Version = (13, 1), opcode: int = -1) -> Callable[[type[
         cls.info = OpInfo(
             name, since, opcode, groups, _attributes(fields), results,
             any(isinstance(f, VariadicResult) for f in fields), regions,
+            any(isinstance(f, VariadicRegion) for f in fields),
         )  # fmt: skip
         if name in OPS:
             raise ValueError(f"op {name} is declared twice: {OPS[name].__module__} and {cls.__module__}")
@@ -491,6 +533,8 @@ def verify(root: Op) -> None:
                         each.fail("operand '{}' must be {}, is {}", group.name, meaning(group.check), value.type)
         for attr in info.attributes:
             each.expect(not attr.required or attr.name in each.attributes, "attribute '{}' is missing", attr.name)
+        if not info.variadic_regions:
+            each.expect(len(each.regions) == len(info.regions), "must have {} regions", len(info.regions))
         if not info.variadic_results:
             each.expect(len(each.results) == len(info.results), "must have {} results", len(info.results))
         for result in info.results:

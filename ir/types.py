@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import prod
 
-from ir.core import Attribute, Type
+from ir.core import Attribute, Type, spelled
+
+_DIM = re.compile(r"\s*(\d{1,18})\s*x\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,18 @@ class IndexType(Type):
         return "index"
 
 
+class CudaTileType(Type):
+    """A type of cuda_tile, which its own text writes without the dialect."""
+
+    __slots__ = ()
+
+    def mlir(self) -> str:
+        """With its dialect."""
+        return f"!cuda_tile.{self}"
+
+
 @dataclass(frozen=True, slots=True)
-class PointerType(Type):
+class PointerType(CudaTileType):
     """cuda_tile.ptr: a global-memory address of a numeric element; `attr` is the pointer attribute of 13.4, if any."""
 
     pointee: IntType | FloatType
@@ -72,14 +85,14 @@ Element = IntType | FloatType | PointerType
 
 
 @dataclass(frozen=True, slots=True)
-class TileType(Type):
+class TileType(CudaTileType):
     """cuda_tile.tile: static power-of-two dimensions; rank 0 is a scalar."""
 
     shape: tuple[int, ...]
     element: Element
 
     def __str__(self) -> str:
-        return f"tile<{''.join(f'{d}x' for d in self.shape)}{self.element}>"
+        return f"tile<{dims_text(self.shape)}{self.element}>"
 
     @property
     def size(self) -> int:
@@ -88,7 +101,7 @@ class TileType(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorViewType(Type):
+class TensorViewType(CudaTileType):
     """cuda_tile.tensor_view: a strided array in global memory; None is a dynamic size or stride (in elements)."""
 
     shape: tuple[int | None, ...]
@@ -105,7 +118,7 @@ class TensorViewType(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionViewType(Type):
+class PartitionViewType(CudaTileType):
     """cuda_tile.partition_view: a tensor view cut into tiles; tile dim i runs along view dim `dim_map[i]`.
 
     `padding` is None (unspecified) or one of zero, neg_zero, nan, pos_inf, neg_inf: what a load gives out of bounds.
@@ -122,7 +135,7 @@ class PartitionViewType(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class StridedViewType(Type):
+class StridedViewType(CudaTileType):
     """cuda_tile.strided_view: tiles of a tensor view whose origins lie `traversal` elements apart, so they may overlap.
 
     Tile dimension i runs along view dimension `dim_map[i]`; `padding` as of a partition view.
@@ -141,7 +154,7 @@ class StridedViewType(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class GatherScatterViewType(Type):
+class GatherScatterViewType(CudaTileType):
     """cuda_tile.gather_scatter_view: tiles whose places along `sparse_dim` are given one by one, by a 1-D tile.
 
     The other dimensions start at a scalar index, counted in elements.
@@ -162,6 +175,20 @@ class GatherScatterViewType(Type):
         return f"gather_scatter_view<{head}, {self.view}, sparse_dim={self.sparse_dim}>"
 
 
+def dims_text(shape: tuple[int, ...]) -> str:
+    """`128x64x`, which an element type follows."""
+    return "".join(f"{d}x" for d in shape)
+
+
+def read_dims(text: str) -> tuple[tuple[int, ...], str]:
+    """The sizes and the rest of `128x64xf16`."""
+    dims: list[int] = []
+    while (match := _DIM.match(text)) is not None:
+        dims.append(int(match[1]))
+        text = text[match.end() :]
+    return tuple(dims), text.strip()
+
+
 def _tile_text(tile: tuple[int, ...]) -> str:
     return f"tile=({'x'.join(map(str, tile))})"
 
@@ -180,7 +207,7 @@ TileViewType = PartitionViewType | StridedViewType | GatherScatterViewType
 
 
 @dataclass(frozen=True, slots=True)
-class TokenType(Type):
+class TokenType(CudaTileType):
     """A memory-ordering token: a value without run-time content."""
 
     def __str__(self) -> str:
@@ -211,7 +238,12 @@ class TensorType(Type):
 
     def __str__(self) -> str:
         layout = f", {self.layout}" if self.layout is not None else ""
-        return f"tensor<{''.join(f'{d}x' for d in self.shape)}{self.element}{layout}>"
+        return f"tensor<{dims_text(self.shape)}{self.element}{layout}>"
+
+    def mlir(self) -> str:
+        """The layout as an attribute of its dialect."""
+        layout = f", {self.layout.mlir()}" if self.layout is not None else ""
+        return f"tensor<{dims_text(self.shape)}{self.element.mlir()}{layout}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +254,7 @@ class VectorType(Type):
     element: IntType | FloatType
 
     def __str__(self) -> str:
-        return f"vector<{''.join(f'{d}x' for d in self.shape)}{self.element}>"
+        return f"vector<{dims_text(self.shape)}{self.element}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +280,20 @@ class StructType(Type):
         return f"!llvm.struct<({', '.join(map(str, self.elements))})>"
 
 
+@spelled("!nvgpu.tensormap")
 @dataclass(frozen=True, slots=True)
 class TensorMapType(Type):
     """!nvgpu.tensormap: the generic address of a 128-byte tensor map that the host encodes; a kernel parameter."""
 
     def __str__(self) -> str:
         return "!nvgpu.tensormap"
+
+    @staticmethod
+    def read(body: str, *_: object) -> TensorMapType:
+        """From nothing."""
+        if body:
+            raise ValueError("it has no parameters")
+        return TENSOR_MAP
 
 
 TENSOR_MAP = TensorMapType()

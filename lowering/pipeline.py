@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from egraph.encode import Program, encode
 from egraph.saturate import Limits, Saturated, saturate
-from ir.core import Op, TileError, UnsupportedError
+from ir.core import Op, TileError
 from ir.dialects import cuda_tile as ct
-from ir.dialects.gpu import GpuFunc
 from ir.dialects.nv_tileas import Func
-from ir.types import PointerType, TileType
-from lowering import ptx
 from lowering.atoms.names import check_forbidden
-from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.clock import Clock
 from lowering.decode import decode
+from lowering.launch import parameters
+from lowering.levels import descend
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
 from lowering.selection.hints import as_asked
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
-from lowering.symbols import symbol
 from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.target import LEAST_WARPS, WARP
@@ -109,20 +105,6 @@ class Compiled:
         return explain(self)
 
 
-class Clock:
-    """Seconds of each stage, in order."""
-
-    def __init__(self, before: Mapping[str, float] | None = None) -> None:
-        self.seconds: dict[str, float] = dict(before or {})
-
-    @contextmanager
-    def stage(self, name: str) -> Generator[None]:
-        """Time a block of code as stage `name`."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-
 def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], options: Options) -> list[Compiled]:
     """Compile one entry of a verified module for some targets: one e-graph, an extraction and a lowering for each.
 
@@ -132,7 +114,7 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     tiers = [as_asked(entry, target_named(target)) for target in targets]
     asked = {tier.asked_warps for tier in tiers}
     check_forbidden(options.forbid)
-    check_parameters(entry)
+    parameters(entry)
     refuse_unsupported(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
     entry = unrolled(entry)
@@ -171,25 +153,15 @@ def lower(
             continue  # where slices do not fit, the whole stands
         if preferable(tried[0], selection):
             prepared, (selection, scheduled) = other, tried
-    with clock.stage("nvgpu"):
-        threads = tileas_to_nvgpu.expand(scheduled, tier)
-    with clock.stage("nvvm"):
-        low = nvgpu_to_nvvm.convert(threads)
-    with clock.stage("ptx"):
-        text = ptx.emit(low)
-    manifest = manifest_of(entry, threads, scheduled)
+    lowered = descend(scheduled, clock)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
         "nv_tileaa": lambda: _logical(entry),
         "egraph": lambda: _egraph(prepared.saturated, prepared.oracle),
-        "nv_tileas": lambda: _generic(scheduled),
-        "nvgpu": lambda: _generic(threads),
-        "nvvm": lambda: _generic(low),
-        "ptx": lambda: text,
+        **lowered.stages,
     }
-    modules: dict[str, Op] = {"nv_tileas": scheduled, "nvgpu": threads, "nvvm": low}
     slices = prepared.program.entry is not source
-    return Compiled(text, manifest, stages, selection, modules, clock.seconds, slices)
+    return Compiled(lowered.ptx, lowered.manifest, stages, selection, lowered.modules, clock.seconds, slices)
 
 
 def preferable(tried: Selection, best: Selection) -> bool:
@@ -226,29 +198,16 @@ def _as_text(module: ct.Module) -> str:
 
 
 def _logical(entry: ct.Entry) -> str:
+    from ir.text import print_generic
     from lowering.convert.cuda_tile_to_tileaa import convert
 
-    return _generic(convert(entry))
+    return print_generic(convert(entry))
 
 
 def _egraph(saturated: Saturated, oracle: LayoutOracle) -> str:
     from lowering.egraph_text import egraph_text
 
     return egraph_text(saturated, oracle)
-
-
-def _generic(op: Op) -> str:
-    from ir.text import print_generic
-
-    return print_generic(op)
-
-
-def check_parameters(entry: ct.Entry) -> None:
-    """Only scalars and pointers are passed."""
-    for argument in entry.parameters:
-        kind = argument.type
-        if not isinstance(kind, TileType) or kind.shape:
-            raise UnsupportedError(f"parameter of type {kind} is not supported", entry.location, "pass a scalar")
 
 
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
@@ -261,24 +220,3 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     folds = (op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan))
     reduced = max((registers_of(value, THREADS) for op in folds for value in op.operands), default=0)
     return (next((n * LEAST_WARPS for n in (1, 2) if reduced <= n * HELD), 4 * LEAST_WARPS),)
-
-
-def manifest_of(entry: ct.Entry, threads: GpuFunc, scheduled: Func) -> dict[str, Any]:
-    """The launch manifest: all that a launcher needs beside the PTX."""
-    params: list[dict[str, Any]] = []
-    for number, argument in enumerate(entry.parameters):
-        element = argument.type.element if isinstance(argument.type, TileType) else argument.type
-        if isinstance(element, PointerType):
-            params.append({"kind": "pointer", "arg": number, "dtype": str(element.pointee)})
-        else:
-            params.append({"kind": "scalar", "arg": number, "dtype": str(element)})
-    return {
-        "entry": symbol(entry.sym_name),
-        "name": entry.sym_name,
-        "target": threads.target,
-        "block": list(threads.block),
-        "cluster": [1, 1, 1],
-        "dynamic_smem": threads.dynamic_smem,
-        "global_scratch": 0,
-        "params": [*params, *scheduled.tensormaps],
-    }

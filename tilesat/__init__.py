@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from ir.core import TileError
     from tilesat.compiler import compile, compile_for
     from tilesat.kernel import Kernel
+    from tilesat.levels import LoweredKernel, lower
 
 _HOME = {
     "compile": "tilesat.compiler",
     "compile_for": "tilesat.compiler",
+    "lower": "tilesat.levels",
     "Kernel": "tilesat.kernel",
+    "LoweredKernel": "tilesat.levels",
     "TileError": "ir.core",
 }
 
-__all__ = ["Kernel", "TileError", "compile", "compile_for"]
+__all__ = ["Kernel", "LoweredKernel", "TileError", "compile", "compile_for", "lower"]
 
 
 def __getattr__(name: str) -> Any:

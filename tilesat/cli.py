@@ -23,6 +23,8 @@ INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
 STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass")
+READ = ("cuda_tile", "nv_tileas", "nvgpu", "nvvm")
+"""Levels that `compile` and `run` take up from a file."""
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
@@ -95,9 +97,7 @@ def _add_cat(parser: argparse.ArgumentParser) -> None:
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR, - (standard input) or MODULE.py:KERNEL")
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
-    parser.add_argument(
-        "--target", default=DEFAULT_TARGET, metavar="T[,T...]", help="default %(default)s; see `tilesat targets`"
-    )
+    parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}; see `tilesat targets`")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
@@ -108,7 +108,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
-    parser.add_argument("--target", default=DEFAULT_TARGET, metavar="T", help="default %(default)s")
+    parser.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}")
     parser.add_argument("--on", choices=BACKENDS, default="sim", help="simulator, reference interpreter or GPU")
     parser.add_argument("--grid", type=_grid, required=True, metavar="X[,Y[,Z]]", help="tile blocks")
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="f16[512,256]=normal:7, i32=512 ...")
@@ -124,6 +124,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", dest="level", choices=READ, metavar="LEVEL",
+                        help=f"insist that FILE holds one of {', '.join(READ)}; else its text says which")  # fmt: skip
     parser.add_argument("--entry", metavar="NAME", help="which kernel, where the module holds several")
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="F.egg", help="add rewrite rules to the e-graph"

@@ -9,9 +9,9 @@ from typing import Any, NoReturn, cast
 import ml_dtypes
 import numpy as np
 
-from ir.core import TileError
+from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
-from ir.types import FloatType, IntType, PointerType, TileType
+from ir.types import SCALARS, FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid
 from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
@@ -23,44 +23,66 @@ SUMMANDS = 1 << 15
 Numerical Algorithms, 2nd edition, section 2.8)."""
 
 
+@dataclass(frozen=True)
+class Signature:
+    """What a kernel takes: its parameters' types, pointers and scalars of cuda_tile."""
+
+    name: str
+    location: Location
+    types: Sequence[Type]
+
+    @staticmethod
+    def of(records: Sequence[dict[str, Any]], name: str, location: Location) -> Signature:
+        """From the parameters of a launch manifest."""
+        own = sorted((each for each in records if each["kind"] != "tensormap"), key=lambda each: each["arg"])
+        elements = [(each["kind"], SCALARS[each["dtype"]]) for each in own]
+        types = [TileType((), PointerType(element) if kind == "pointer" else element) for kind, element in elements]
+        return Signature(name, location, types)
+
+
 def check_arguments(entry: Entry, arguments: Sequence[Argument | int | float]) -> list[Argument]:
+    """`checked` for the parameters of an entry."""
+    return checked(Signature(entry.sym_name, entry.location, [p.type for p in entry.parameters]), arguments)
+
+
+def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -> list[Argument]:
     """The arguments with plain numbers as scalars of the parameter's type.
 
     Raises TileError that names the parameter and says what it needs.
     """
-    parameters = entry.parameters
-    if len(arguments) != len(parameters):
+    types = signature.types
+    if len(arguments) != len(types):
         raise TileError(
-            f"entry '{entry.sym_name}' has {len(parameters)} parameters, {len(arguments)} arguments are given",
-            entry.location,
-            "give one for each of: " + ", ".join(_wanted(p.type) for p in parameters),
+            f"entry '{signature.name}' has {len(types)} parameters, {len(arguments)} arguments are given",
+            signature.location,
+            "give one for each of: " + ", ".join(map(_wanted, types)),
         )
     return [
-        _check(entry, position, parameter.type, argument)
-        for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True))
+        _check(signature, position, wanted, argument)
+        for position, (wanted, argument) in enumerate(zip(types, arguments, strict=True))
     ]
 
 
-def _check(entry: Entry, position: int, wanted: object, given: Argument | int | float) -> Argument:
+def _check(signature: Signature, position: int, wanted: Type, given: Argument | int | float) -> Argument:
     element = wanted.element if isinstance(wanted, TileType) else wanted
     if isinstance(element, PointerType):
         if isinstance(given, np.ndarray) and _holds(given.dtype, numpy_type(str(element.pointee))):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
-            raise _mismatch(entry, position, wanted, "an array that is not contiguous or not writeable")
+            raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
     elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
         kind = numpy_type(str(element))
         if isinstance(given, int) or (isinstance(given, float) and isinstance(element, FloatType)):
             try:
                 made = kind.type(given)
             except OverflowError:
-                raise _mismatch(entry, position, wanted, shown(given)) from None
+                raise _mismatch(signature, position, wanted, shown(given)) from None
             if kind.kind == "b" and given not in (0, 1):
-                raise _mismatch(entry, position, wanted, shown(given))
+                raise _mismatch(signature, position, wanted, shown(given))
             return made
         if isinstance(given, np.generic) and _holds(given.dtype, kind):
             return given.astype(kind)
-    raise _mismatch(entry, position, wanted, shown(given))
+    raise _mismatch(signature, position, wanted, shown(given))
 
 
 def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
@@ -68,10 +90,10 @@ def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     return given == wanted or (wanted.kind == "i" and given.kind == "u" and given.itemsize == wanted.itemsize)
 
 
-def _mismatch(entry: Entry, position: int, wanted: object, given: str) -> TileError:
+def _mismatch(signature: Signature, position: int, wanted: Type, given: str) -> TileError:
     return TileError(
-        f"parameter {position} of entry '{entry.sym_name}' is {wanted}, the argument is {given}",
-        entry.location,
+        f"parameter {position} of entry '{signature.name}' is {wanted}, the argument is {given}",
+        signature.location,
         f"give {_wanted(wanted)}",
     )
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ir.core import Location, TileError
+
+
+LONGEST_LINE = 140
+"""Characters of a source line that a message repeats."""
 
 
 def user_errors() -> tuple[type[Exception], ...]:
@@ -71,8 +76,19 @@ def _source_line(location: Location) -> str | None:
     return lines[location.line - 1] if location.line <= len(lines) else None
 
 
+def _excerpt(line: str, location: Location) -> tuple[str, Location]:
+    """A line that is too long, cut down to what is around the column."""
+    if len(line) <= LONGEST_LINE:
+        return line, location
+    start = max(0, min(location.column - LONGEST_LINE // 2, len(line) - LONGEST_LINE))
+    end = start + LONGEST_LINE
+    cut = f"{'... ' if start else ''}{line[start:end]}{' ...' if end < len(line) else ''}"
+    return cut, replace(location, column=location.column - start + (4 if start else 0))
+
+
 def _with_caret(line: str, location: Location) -> str:
     number = f"{location.line:>5}"
+    line, location = _excerpt(line, location)
     # Tabs are kept before the caret, so that both lines are indented alike whatever the tab width.
     indent = "".join("\t" if c == "\t" else " " for c in line[: max(location.column - 1, 0)])
     caret = f"\n{' ' * len(number)} | {indent}^" if location.column > 0 else ""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Result, op, same_type_as
-from ir.types import GLOBAL_PTR, I32, SHARED_PTR
+from ir.core import CONTROL, WRITE, Attr, Attribute, Op, Operand, RegionField, Result, op, same_type_as, spelled
+from ir.types import GLOBAL_PTR, I32, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, Type
 
 DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
 
+@spelled("#nv_tileas.array")
 @dataclass(frozen=True, slots=True)
-class GlobalArray:
+class GlobalArray(Attribute):
     """An array of the module in global memory: its initial bytes and its alignment in bytes."""
 
     name: str
@@ -23,6 +25,16 @@ class GlobalArray:
     def __str__(self) -> str:
         return f'"{self.name}: {len(self.data)} bytes"'
 
+    def mlir(self) -> str:
+        """Name, alignment and all bytes."""
+        return f'#nv_tileas.array<{self.name}, {self.alignment}, "{self.data.hex()}">'
+
+    @staticmethod
+    def read(body: str, *_: object) -> GlobalArray:
+        """From what `mlir` writes."""
+        name, alignment, data = (part.strip() for part in body.split(","))
+        return GlobalArray(name, int(alignment), bytes.fromhex(data.strip('"')))
+
 
 @op("gpu.func")
 class GpuFunc(Op):
@@ -31,7 +43,7 @@ class GpuFunc(Op):
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
     `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
-    others, 0 where none are moved.
+    others, 0 where none are moved. `params`: the launch manifest's records of the parameters.
     """
 
     sym_name = Attr(str)
@@ -41,14 +53,27 @@ class GpuFunc(Op):
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
+    params = Attr[Any](tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
 
     def verify(self) -> None:
-        """Three block dimensions and a final gpu.return."""
+        """Three block dimensions, a record of each parameter, a final gpu.return."""
+        verify_parameters(self, self.params, [value.type for value in self.body.block.args])
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
         self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
+
+
+def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:
+    """A record for each parameter, saying what it is. Raises VerifyError."""
+    func.expect(len(records) in (0, len(types)), "has {} parameters, params {} records", len(types), len(records))
+    for position, (record, kind) in enumerate(zip(records, types, strict=False)):
+        wanted = "tensormap" if kind == TENSOR_MAP else "pointer" if isinstance(kind, LLVMPointerType) else "scalar"
+        said = cast("dict[str, Any]", record) if isinstance(record, dict) else {}
+        func.expect(said.get("kind") == wanted, 'params: record {} must have kind = "{}"', position, wanted)
+        whole = wanted == "tensormap" or (type(said.get("arg")) is int and said.get("dtype") in SCALARS)
+        func.expect(whole, "params: record {} needs arg, a number, and dtype, an element type", position)
 
 
 @op("gpu.return")
@@ -135,4 +160,5 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "minctas": func.minctas,
         "consumers": func.consumers,
         "arrays": func.arrays,
+        "params": func.params,
     }

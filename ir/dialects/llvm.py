@@ -6,9 +6,11 @@ Deviations: branches hold their successors as the attribute `successors` (a tupl
 
 from __future__ import annotations
 
-from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Variadic, flag, op
+from typing import Any
+
+from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Value, Variadic, flag, op
 from ir.core import same_type_as as like
-from ir.dialects.gpu import GlobalArray
+from ir.dialects.gpu import GlobalArray, verify_parameters
 from ir.types import I1, I32, I64, IntType, LLVMPointerType
 
 
@@ -28,9 +30,20 @@ class Func(Op):
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
     registers = Attr(int, 0)
+    params = Attr[Any](tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
+
+    def verify(self) -> None:
+        """Three block dimensions and a record of each parameter; blocks that end in a branch to one of them."""
+        self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
+        blocks = self.body.blocks
+        self.expect(bool(blocks), "needs a block")
+        verify_parameters(self, self.params, [value.type for value in blocks[0].args])
+        for block in blocks:
+            ends = [isinstance(op, Br | CondBr | Return) for op in block.ops]
+            self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
 
 
 @op("llvm.br")
@@ -40,6 +53,10 @@ class Br(Op):
     args = Variadic()
     successors: Attr[tuple[Block, ...]] = Attr(tuple)
     effect = CONTROL
+
+    def verify(self) -> None:
+        """One successor, which takes the arguments."""
+        _verify_edges(self, [self.args])
 
 
 @op("llvm.cond_br")
@@ -51,6 +68,18 @@ class CondBr(Op):
     false_args = Variadic()
     successors: Attr[tuple[Block, ...]] = Attr(tuple)
     effect = CONTROL
+
+    def verify(self) -> None:
+        """Two successors, which take their arguments."""
+        _verify_edges(self, [self.true_args, self.false_args])
+
+
+def _verify_edges(branch: Br | CondBr, groups: list[list[Value]]) -> None:
+    branch.expect(len(branch.successors) == len(groups), "must have {} successors", len(groups))
+    for to, args in zip(branch.successors, groups, strict=True):
+        wanted = [value.type for value in to.args]
+        found = [value.type for value in args]
+        branch.expect(found == wanted, "its block takes {}, is given {}", [*map(str, wanted)], [*map(str, found)])
 
 
 @op("llvm.return")

@@ -7,7 +7,6 @@ is built (they have become program order and `barrier`), so no op here takes or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ir.core import (
@@ -21,7 +20,6 @@ from ir.core import (
     OptionalOperand,
     RegionField,
     Result,
-    Type,
     Variadic,
     VariadicResult,
     flag,
@@ -32,12 +30,10 @@ from ir.dialects.nv_tileas_async import (
     ROLES,
     SCALAR_BYTES,
     AgentSwitch,
-    ChannelType,
     ConsumerRelease,
     ConsumerWait,
     CreateChannel,
     CreatePipeline,
-    PipelineType,
     ProducerAcquire,
     ProducerCommit,
     Receive,
@@ -46,36 +42,26 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
+from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
 from ir.types import TileType
-
-
-@dataclass(frozen=True, slots=True)
-class BufferType(Type):
-    """A ring of `stages` shared-memory buffers, each holding a tile in a shared layout."""
-
-    stages: int
-    shape: tuple[int, ...]
-    element: Type
-    layout: Attribute
-
-    def __str__(self) -> str:
-        dims = "".join(f"{d}x" for d in (self.stages, *self.shape))
-        return f"!nv_tileas.smem<{dims}{self.element}, {self.layout}>"
 
 
 @op("nv_tileas.func")
 class Func(Op):
     """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
 
-    Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the launch manifest's records of tensor
-    maps, which follow the parameters.
+    `params` are the launch manifest's records of the parameters, `asked_ctas` the CTAs an SM that a hint asks for (0:
+    none does). Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the
+    tensor maps, which follow the parameters.
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int)
+    params = Attr[Any](tuple, ())
+    asked_ctas = Attr(int, 0)
     shared_bytes = Attr(int, 0)
-    tensormaps = Attr[Any](object, ())
+    tensormaps = Attr[Any](tuple, ())
     body = RegionField()
 
     effect = CONTROL
@@ -338,10 +324,12 @@ class Atomic(Op):
 
 @op("nv_tileas.assert")
 class Assert(Op):
-    """The launch ends with a message where an element of `condition` is false."""
+    """The launch ends with a message, at a line of a file, where an element of `condition` is false."""
 
     condition = Operand()
     message = Attr(str)
+    file = Attr(str)
+    line = Attr(int)
 
     effect = WRITE
 
@@ -583,6 +571,7 @@ __all__ = [
     "ROLES",
     "SCALAR_BYTES",
     "AgentSwitch",
+    "BufferType",
     "ChannelType",
     "ConsumerRelease",
     "ConsumerWait",

@@ -6,23 +6,25 @@ MaterializeSchedule and OptimizeExecutionUnitMapping.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from ir.core import CONTROL, WRITE, Attr, Attribute, Op, Operand, OptionalOperand, Result, Type, Variadic, flag, op
+from ir.core import (
+    CONTROL,
+    WRITE,
+    Attr,
+    Attribute,
+    Op,
+    Operand,
+    OptionalOperand,
+    Result,
+    Variadic,
+    VariadicRegion,
+    flag,
+    op,
+)
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineType(Type):
-    """Full and empty barriers of a ring of `stages`."""
-
-    stages: int
-
-    def __str__(self) -> str:
-        return f"!nv_tileas.pipeline<{self.stages}>"
 
 
 @op("nv_tileas.async.pipeline.create_pipeline")
@@ -152,7 +154,7 @@ class AgentSwitch(Op):
     warp_id: Attr[tuple[int, ...]] = Attr(tuple)
     agent_strides: Attr[tuple[int, ...]] = Attr(tuple)
     roles: Attr[tuple[str, ...]] = Attr(tuple)
-
+    agents = VariadicRegion()
     effect = CONTROL
 
     def verify(self) -> None:
@@ -165,16 +167,6 @@ class AgentSwitch(Op):
         for first, count, stride in sorted(zip(self.warp_id, self.num_warps, self.agent_strides, strict=True)):
             self.expect(first == end and 0 < count <= stride, "agents must have warps of their own, side by side")
             end += stride
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelType(Type):
-    """A place for one scalar that one agent hands to another, with a full and an empty barrier."""
-
-    element: Type
-
-    def __str__(self) -> str:
-        return f"!nv_tileas.channel<{self.element}>"
 
 
 @op("nv_tileas.async.create_channel")

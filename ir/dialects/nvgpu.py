@@ -86,7 +86,8 @@ class MmaSync(Op):
                    for k in kinds)  # fmt: skip
         shapes = MMA_SHAPES.get(a.element, ())
         self.expect(self.mmaShape in shapes, "no mma.sync {} for {}; there are {}", self.mmaShape, a.element, shapes)
-        self.expect(a.element == b.element, "a and b differ: {} and {}", a.element, b.element)
+        same = a.element == b.element or {a.element, b.element} == {F32, TF32}
+        self.expect(same, "a and b differ: {} and {}", a.element, b.element)
         m, n, k = self.mmaShape
         for name, kind, size in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
             self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements a lane", name, size // 32)

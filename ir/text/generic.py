@@ -6,17 +6,14 @@ as they know the dialect.
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Callable
 from typing import Any
 
-from ir.core import Op, Region, Value
+from ir.core import Op, Region, Type, Value
 from ir.dialects.cuda_tile import TileOp
-from ir.dialects.cuda_tile.attributes import DenseElements
-from ir.quoting import escape
 from ir.text.generic_names import tile_attributes
-from ir.text.literals import dense_text, scalar_text
+from ir.text.level_attributes import level_attributes
 from ir.text.names import Names
-from ir.types import F64, I1, I64, FloatType, IntType, TensorType, TileType, VectorType
 
 
 def print_generic(op: Op) -> str:
@@ -25,9 +22,12 @@ def print_generic(op: Op) -> str:
 
 
 class _Generic:
-    __slots__ = ("blocks", "names", "outer")
+    __slots__ = ("attributes", "blocks", "names", "outer", "type")
 
     def __init__(self, root: Op):
+        tile = isinstance(root, TileOp)  # whose own text and generic form spell types alike
+        self.type: Callable[[Type], str] = str if tile else lambda type_: type_.mlir()
+        self.attributes = tile_attributes if tile else level_attributes
         self.names = Names(root, hinted=False)
         self.outer: dict[Value, str] = {}
         self.blocks: dict[Any, str] = {}
@@ -41,14 +41,13 @@ class _Generic:
     def operation(self, op: Op, indent: str) -> str:
         targets = f"{self.names.targets(op)} = " if op.results else ""
         operands = ", ".join(self.value(v) for v in op.operands)
-        inputs = ", ".join(str(v.type) for v in op.operands)
-        outputs = ", ".join(str(v.type) for v in op.results)
+        inputs = ", ".join(self.type(v.type) for v in op.operands)
+        outputs = ", ".join(self.type(v.type) for v in op.results)
         if len(op.results) != 1:
             outputs = f"({outputs})"
         regions = f" ({', '.join(self.region(r, indent) for r in op.regions)})" if op.regions else ""
-        return (
-            f'{targets}"{op.name}"({operands}){self.successors(op)}{attributes(op)}{regions} : ({inputs}) -> {outputs}'
-        )
+        named = f'{targets}"{op.name}"({operands}){self.successors(op)}{self.attributes(op)}'
+        return f"{named}{regions} : ({inputs}) -> {outputs}"
 
     def successors(self, op: Op) -> str:
         """`[^bb1, ^bb2]` for branches, whose targets are an attribute-like list of blocks."""
@@ -62,61 +61,7 @@ class _Generic:
         text = "{\n"
         for number, block in enumerate(region.blocks):
             if block.args or number:
-                arguments = ", ".join(f"{self.value(a)}: {a.type}" for a in block.args)
+                arguments = ", ".join(f"{self.value(a)}: {self.type(a.type)}" for a in block.args)
                 text += f"{indent}^bb{number}{f'({arguments})' if arguments else ''}:\n"
             text += "".join(f"{inner}{self.operation(op, inner)}\n" for op in block.ops)
         return f"{text}{indent}}}"
-
-
-def attributes(op: Op) -> str:
-    """` <{name = value, ...}>` in order of the names, those at their default left out; empty without any."""
-    if isinstance(op, TileOp):
-        return tile_attributes(op)
-    defaults = {attr.name: attr.default for attr in op.info.attributes}
-    shown = {
-        name: value_text(value, op) if name == "value" else attribute_text(value)
-        for name, value in sorted(op.attributes.items())
-        if name != "successors" and not _same(value, defaults.get(name, ...))
-    }
-    if op.info.fixed_segments is None and len(op.segments) > 1:
-        shown["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, op.segments))}>"
-    return f" <{{{', '.join(f'{name} = {text}' for name, text in shown.items())}}}>" if shown else ""
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and value == default)
-
-
-def value_text(value: Any, op: Op) -> str:
-    """The `value` of a constant, with the type of the op's result."""
-    type_ = op.results[0].type if len(op.results) == 1 else None
-    if isinstance(type_, IntType | FloatType) and isinstance(value, int | float):
-        return number_text(value, type_)
-    if isinstance(type_, TileType | TensorType | VectorType) and isinstance(type_.element, IntType | FloatType):
-        literal = value if isinstance(value, DenseElements) else None
-        if isinstance(value, int | float):
-            return f"dense<{scalar_text(value, type_.element)}> : {type_}"
-        if literal is not None:
-            return f"dense<{dense_text(literal, TileType(type_.shape, type_.element))}> : {type_}"
-    return attribute_text(value)
-
-
-def number_text(value: int | float, type_: IntType | FloatType) -> str:
-    """A number with its type; i1 is written without."""
-    text = scalar_text(value, type_)
-    return text if type_ == I1 else f"{text} : {type_}"
-
-
-def attribute_text(value: Any) -> str:
-    """An attribute's value in generic form."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, enum.Enum):
-        return f"#{value}"
-    if isinstance(value, int | float):
-        return number_text(value, I64 if isinstance(value, int) else F64)
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(attribute_text(v) for v in value)}]"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return str(value)

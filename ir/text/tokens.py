@@ -10,7 +10,7 @@ from typing import NoReturn
 from ir.core import Location, ParseError
 from ir.quoting import is_bare, unescape
 
-_TOKEN = re.compile(
+TILE_TOKEN = re.compile(
     r"""(?:\s++|//[^\n]*+)*+(
       (?:!cuda_tile\.)?\b(?:tile|tensor_view|partition_view|strided_view|gather_scatter_view|ptr)
           <[^<>{}%"@]*(?:<[^<>{}%"@]*(?:<[^<>{}%"@]*>[^<>{}%"@]*)*>[^<>{}%"@]*)*>  # a whole type, three levels deep
@@ -26,6 +26,23 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_ANGLES = r"<(?:[^<>\"]|\"[^\"]*\"|<(?:[^<>\"]|\"[^\"]*\"|<(?:[^<>\"]|<[^<>]*>)*>)*>)*>"
+LEVEL_TOKEN = re.compile(
+    rf"""(?:\s++|//[^\n]*+)*+(
+      (?:[!\#][A-Za-z_][\w$.]*|\b(?:tensor|vector)){_ANGLES}           # a whole type or attribute, four levels deep
+    | %[\w$.\-]+(?:\#\d+)?
+    | [A-Za-z_][\w$.]*
+    | ->
+    | -?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*(?:[eE][+-]?\d+)?)?)
+    | "(?:[^"\\\n]|\\.)*"
+    | @(?:[\w$.\-]+|"(?:[^"\\\n]|\\.)*")
+    | [#!][A-Za-z_][\w$.]*
+    | \^[\w$.\-]+
+    | [()\[\]{{}}<>=,:?*+\-]
+    )""",
+    re.VERBOSE,
+)
+"""Tokens of the levels below cuda_tile."""
 _TRAILING = re.compile(r"(?:\s++|//[^\n]*+)*+\Z")
 SHOWN = 60
 """Characters of a token that a message repeats."""
@@ -40,7 +57,7 @@ class Tokens:
 
     __slots__ = ("at", "file", "line_starts", "source", "starts", "tokens")
 
-    def __init__(self, source: str, file: str):
+    def __init__(self, source: str, file: str, pattern: re.Pattern[str] = TILE_TOKEN):
         self.source = source
         self.file = file
         self.at = 0
@@ -48,7 +65,7 @@ class Tokens:
         self.tokens: list[str] = []
         self.starts: list[int] = []
         end = 0
-        for match in _TOKEN.finditer(source):
+        for match in pattern.finditer(source):
             if match.start() != end:  # words within a comment that ends the text are no tokens
                 if _TRAILING.match(source, end):
                     break

@@ -19,6 +19,7 @@ from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType, TileType, TokenType
+from lowering import launch
 from lowering.decode import accesses
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
@@ -83,7 +84,11 @@ class Decoder:
         self.scopes.append(Scope(Builder(block, entry.location), 0))
         self.arguments = block.args
         self.region(self.program.skeleton)
-        attributes = {"sym_name": name, "target": self.selection.target.name, "warps": self.selection.warps}
+        target = self.selection.target
+        attributes = {
+            "sym_name": name, "target": target.name, "warps": self.selection.warps, "params": launch.parameters(entry),
+            "asked_ctas": target.asked_ctas,
+        }  # fmt: skip
         return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 
     # --- effects
@@ -111,7 +116,9 @@ class Decoder:
         elif isinstance(op, ct.Assert):
             condition = self.value_at(item.operands[0], choice.layout)
             self.builder.location = op.location
-            self.builder.add(nv_tileas.Assert, condition, types=(), message=op.message)
+            at = op.location
+            where: dict[str, Any] = {"file": at.file, "line": max(at.line, 0)}
+            self.builder.add(nv_tileas.Assert, condition, types=(), message=op.message, **where)
             return
         elif isinstance(op, ct.StoreView):
             self.store_view(item, op, choice)

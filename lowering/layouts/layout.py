@@ -6,20 +6,32 @@ reshaping keeps a layout as it is. Source of the idea: Linear Layouts, arXiv 250
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ir.core import Attribute, TileError
+from ir.core import Attribute, TileError, spelled
 from lowering.layouts.f2 import Bases, Echelon, IndexArray, apply, image_array, images, log2, rank
 
 LANE_BITS = 5  # 32 threads a warp on every target; source: PTX ISA, WARP_SZ
+
+
+_SPELLING = re.compile(
+    r"reg\s*=\s*\[(.*?)\]\s*,\s*lane\s*=\s*\[(.*?)\]\s*,\s*warp\s*=\s*\[(.*?)\]\s*,\s*size\s*=\s*(\d{1,18})"
+)
+
+
+def read_bases(text: str) -> Bases:
+    """The bases in `1, 2, 4`."""
+    return tuple(int(base) for base in text.split(",") if base.strip())
 
 
 class LayoutError(TileError):
     """A tile, warp count or access that no layout of the wanted kind can serve."""
 
 
+@spelled("#nv_tileas.linear")
 @dataclass(frozen=True, slots=True)
 class Layout(Attribute):
     """Element held by (reg, lane, warp) = XOR of the bases over the set bits of the three numbers.
@@ -49,6 +61,20 @@ class Layout(Attribute):
     def __str__(self) -> str:
         reg, lane, warp = (", ".join(map(str, bases)) for bases in (self.reg, self.lane, self.warp))
         return f"#linear<reg=[{reg}], lane=[{lane}], warp=[{warp}]>"
+
+    def mlir(self) -> str:
+        """The bases and the size of the tile."""
+        reg, lane, warp = (", ".join(map(str, bases)) for bases in (self.reg, self.lane, self.warp))
+        return f"#nv_tileas.linear<reg = [{reg}], lane = [{lane}], warp = [{warp}], size = {self.size}>"
+
+    @staticmethod
+    def read(body: str, *_: object) -> Layout:
+        """From what `mlir` writes."""
+        match = _SPELLING.fullmatch(body)
+        if match is None:
+            raise ValueError("expected reg = [...], lane = [...], warp = [...], size = N")
+        reg, lane, warp = (read_bases(match[i]) for i in (1, 2, 3))
+        return Layout(reg, lane, warp, log2(int(match[4])))
 
     @property
     def n_regs(self) -> int:

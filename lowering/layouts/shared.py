@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ir.core import Attribute
+from ir.core import Attribute, spelled
 from lowering.layouts.f2 import Bases, IndexArray, apply, image_array, invert, log2
-from lowering.layouts.layout import LayoutError
+from lowering.layouts.layout import LayoutError, read_bases
 from lowering.layouts.shapes import Shape, dim_bits
 
 # Swizzle span in bytes -> number of XORed address bits; source: ptx.md section 3 (TMA, wgmma, tcgen05 swizzles):
@@ -19,6 +20,10 @@ SWIZZLE_ROW_BYTES = 128  # one pass over the 32 banks; same source
 PERIOD = 8 * SWIZZLE_ROW_BYTES  # bytes after which every swizzle repeats; same source
 
 
+_SPELLING = re.compile(r"offset\s*=\s*\[(.*?)\]\s*,\s*bytes\s*=\s*(\d{1,18})")
+
+
+@spelled("#nv_tileas.shared")
 @dataclass(frozen=True, slots=True)
 class SharedLayout(Attribute):
     """Offset (in elements) of element e = XOR of offset[k] over the set bits k of e; a permutation of the tile.
@@ -37,6 +42,19 @@ class SharedLayout(Attribute):
 
     def __str__(self) -> str:
         return f"#shared<offset=[{', '.join(map(str, self.offset))}], bytes={self.element_bytes}>"
+
+    def mlir(self) -> str:
+        """The bases and the bytes of an element."""
+        return f"#nv_tileas.shared<offset = [{', '.join(map(str, self.offset))}], bytes = {self.element_bytes}>"
+
+    @staticmethod
+    def read(body: str, *_: object) -> SharedLayout:
+        """From what `mlir` writes."""
+        match = _SPELLING.fullmatch(body)
+        if match is None:
+            raise ValueError("expected offset = [...], bytes = N")
+        offset = read_bases(match[1])
+        return SharedLayout(offset, len(offset), int(match[2]))
 
     @property
     def size_bytes(self) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ir.bits import bit_pattern
 from ir.core import Block, Op, Type, Value
 from ir.types import F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
-from lowering.ptx.bits import bit_pattern
 
 PREFIX = {1: "%p", 16: "%rs", 32: "%r", 64: "%rd"}
 FLOAT_PREFIX = {16: "%h", 32: "%f", 64: "%fd"}

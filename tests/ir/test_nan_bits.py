@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from ir.bits import NANS, bit_pattern, number_of
 from ir.nan_bits import narrowed, widened
-from lowering.ptx.bits import NANS, bit_pattern, number_of
 
 
 @pytest.mark.parametrize(("type_", "form"), NANS.items(), ids=map(str, NANS))

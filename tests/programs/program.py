@@ -10,6 +10,9 @@ import ml_dtypes
 import numpy as np
 
 import tilesat
+from ir.core import verify
+from ir.text import print_generic
+from ir.text.level_input import read_level
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import check_arguments, largest_error, launch_arguments
@@ -116,4 +119,14 @@ def check(program: Program, target: str = "sm_80", spills: bool = False, **optio
         if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes()
     ]  # fmt: skip
     assert changed, "the program wrote nothing: the test could not fail"
+    read_back(kernel)
     return kernel
+
+
+def read_back(kernel: Kernel) -> None:
+    """Each level below the e-graph must verify and print as the same text when that is read."""
+    for level in kernel.compiled.modules:
+        text = kernel.stages[level]
+        again = read_level(text, level)
+        verify(again)
+        assert print_generic(again) == text, f"{level} reads back as another text"

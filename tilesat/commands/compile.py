@@ -6,27 +6,32 @@ import argparse
 import json
 from pathlib import Path
 
-from tilesat.cli import OK
+from tilesat.cli import DEFAULT_TARGET, OK
+from tilesat.commands import from_level
 from tilesat.output import with_target, write_file
 from tilesat.source import find_entry, read
+
+STANDARD_OUTPUT = Path("-")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile for each target; write or print the asked stage, the manifest and the pictures."""
     seconds: dict[str, float] = {}
     source, name = _source(arguments)
+    kernel = from_level.kernel_of(source, name, arguments.level, seconds)
+    if kernel is not None:
+        return _deliver(from_level.compile_kernel(kernel, arguments, seconds))
     modules = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
 
-        _deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
-        return OK
+        return _deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
     module, entry = find_entry(modules, arguments.entry)
     options = pipeline_options(arguments)
-    targets: list[str] = list(dict.fromkeys(arguments.target.split(",")))
+    targets: list[str] = list(dict.fromkeys(_targets(arguments)))
     several = len(targets) > 1
     outputs: list[tuple[Path | None, str]] = []
     kernels = compile_module(module, entry, targets, options, seconds)
@@ -51,19 +56,25 @@ def _source(arguments: argparse.Namespace) -> tuple[Path | bytes, str]:
 
     if cutile.names_kernel(arguments.file):
         kernel = cutile.load_kernel(arguments.file)
-        return cutile.export(kernel, arguments.sig, arguments.target.split(",")[0]), str(arguments.file)
+        return cutile.export(kernel, arguments.sig, _targets(arguments)[0]), str(arguments.file)
     if arguments.sig is not None:
         raise cutile.no_kernel(str(arguments.file))
     return inputs.source(arguments.file)
+
+
+def _targets(arguments: argparse.Namespace) -> list[str]:
+    return (DEFAULT_TARGET if arguments.target is None else str(arguments.target)).split(",")
 
 
 def _named(path: Path | None, target: str, several: bool) -> Path | None:
     return None if path is None else with_target(path, target, several)
 
 
-def _deliver(outputs: list[tuple[Path | None, str]]) -> None:
+def _deliver(outputs: list[tuple[Path | None, str]]) -> int:
+    """Print what has no path, or the path `-`, and write the rest."""
     for path, text in outputs:
-        if path is None:
+        if path in (None, STANDARD_OUTPUT):
             print(text, end="" if text.endswith("\n") else "\n")
         else:
             write_file(path, text)
+    return OK

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ir.core import TileError
 from ir.dialects.cuda_tile import Entry, Module
 from tilesat import execution, inputs
-from tilesat.cli import FAILED, OK
+from tilesat.cli import DEFAULT_TARGET, FAILED, OK
+from tilesat.commands import from_level
+from tilesat.levels import LoweredKernel
 from tilesat.output import write_file
 from tilesat.source import find_entry, read
-from tilesat.spec import Argument, parse
+from tilesat.spec import Argument, Spec, parse
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -22,19 +25,38 @@ def run(arguments: argparse.Namespace) -> int:
     specs = [parse(text, position) for position, text in enumerate(arguments.arg)]
     seconds: dict[str, float] = {}
     source, name = inputs.source(arguments.file)
+    kernel = from_level.kernel_of(source, name, arguments.level, seconds)
+    if kernel is not None:
+        return _run_lowered(from_level.lowered(kernel, arguments, seconds), specs, arguments)
     module, entry = find_entry(read(source, seconds, name), arguments.entry)
     given = execution.check_arguments(entry, [spec.make() for spec in specs])
     values = [value.copy() for value in given]
     spent = _execute(arguments, module, entry, values, seconds)
-    print(f"{entry.sym_name}: {arguments.on} over {arguments.grid} tile blocks in {spent:.2f} s")
-    _summarise(values)
-    if arguments.save is not None:
-        _save(arguments, values)
+    _tell(arguments, entry.sym_name, values, spent)
     if not arguments.check:
         return OK
     expected = [value.copy() for value in given]
     execution.interpret(module, entry, arguments.grid, expected)
     return _report(execution.compare(values, expected, arguments.tolerance))
+
+
+def _run_lowered(kernel: LoweredKernel, specs: Sequence[Spec], arguments: argparse.Namespace) -> int:
+    """Run the kernel of a level on the simulator and report each array."""
+    if arguments.on != "sim":
+        raise TileError(f"a kernel of {kernel.level} cannot run on {arguments.on}", kernel.location, "leave --on out")
+    values = execution.checked(kernel.signature, [spec.make() for spec in specs])
+    start = time.perf_counter()
+    kernel.run(arguments.grid, *values, hazards=bool(arguments.hazards), max_instructions=arguments.max_instructions)
+    _tell(arguments, kernel.name, values, time.perf_counter() - start)
+    return OK
+
+
+def _tell(arguments: argparse.Namespace, name: str, values: Sequence[Argument], spent: float) -> None:
+    """Report each array, and save them where that is asked."""
+    print(f"{name}: {arguments.on} over {arguments.grid} tile blocks in {spent:.2f} s")
+    _summarise(values)
+    if arguments.save is not None:
+        _save(arguments, values)
 
 
 def _execute(
@@ -52,7 +74,9 @@ def _execute(
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
-    kernel = compile_module(module, entry, [arguments.target], pipeline_options(arguments), seconds)[0]
+    target = DEFAULT_TARGET if arguments.target is None else arguments.target
+    options = pipeline_options(arguments)
+    kernel = compile_module(module, entry, [target], options, seconds)[0]
     print_reports(kernel, arguments)
     start = time.perf_counter()
     hazards = arguments.check if arguments.hazards is None else arguments.hazards

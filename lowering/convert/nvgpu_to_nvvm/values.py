@@ -6,12 +6,12 @@ from functools import lru_cache
 from math import prod
 from typing import cast
 
+from ir.bits import bit_pattern, number_of
 from ir.core import Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import F8E4M3FN, F8E5M2, F16, F32, I8, I16, I32, FloatType, IntType, LLVMPointerType, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
-from lowering.ptx.bits import bit_pattern, number_of
 
 BYTES = (F8E4M3FN, F8E5M2)
 """Floats that PTX holds in bytes and converts in pairs."""

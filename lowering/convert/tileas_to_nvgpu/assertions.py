@@ -22,9 +22,8 @@ def check(x: Expander, op: nv_tileas.Assert) -> None:
     values = [tile.scalar(i) for i in range(tile.count)]
     holds = reduce(lambda a, b: emitter.emit(arith.AndI, a, b), values)
     fails = emitter.emit(arith.XOrI, holds, emitter.constant(True, holds.type))
-    where = op.location
-    texts = [text(emitter, each) for each in (op.message, where.file, x.kernel)]
-    branch(x, fails, lambda: emitter.effect(nvgpu.AssertFail, *texts, line=max(where.line, 0)))
+    texts = [text(emitter, each) for each in (op.message, op.file, x.kernel)]
+    branch(x, fails, lambda: emitter.effect(nvgpu.AssertFail, *texts, line=op.line))
 
 
 def text(emitter: Emitter, value: str) -> Value:

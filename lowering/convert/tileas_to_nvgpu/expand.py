@@ -69,8 +69,8 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
             "consumers": expander.consumers,
-            "minctas": min(target.asked_ctas, int(target.warps_per_sm) * WARP // threads),
-            "arrays": tuple(emitter.arrays.values()),
+            "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
+            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps),
         }, [Region([block])], func.location,
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ class Expander:
         """Ops in order."""
         for op in ops:
             self.emitter.at(op.location)
-            self.emitter.scratch_offset = op.attributes.get("scratch", self.emitter.scratch_offset)
+            self.emitter.scratch_offset = getattr(op, "scratch", self.emitter.scratch_offset)
             handler = _HANDLERS.get(type(op), Expander.elementwise)
             handler(self, op)
 

@@ -54,7 +54,7 @@
   ^bb0(%arg12: i32, %arg13: tensor<128x1xf32>, %arg14: tensor<128x1xf32>, %arg15: tensor<128x64xf32>):
     %57:2 = "nv_tileaa.tiled_load"(%25, %29, %arg12, %31, %0) <{operandSegmentSizes = array<i32: 1, 3, 1>}> : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x64x64xf16>, !nv_tileaa.mem_token)
     %58 = "nv_tileaa.view"(%57#0) : (tensor<1x64x64xf16>) -> tensor<64x64xf16>
-    %59 = "nv_tileaa.permute"(%58) <{permutation = [1 : i64, 0 : i64]}> : (tensor<64x64xf16>) -> tensor<64x64xf16>
+    %59 = "nv_tileaa.permute"(%58) <{permutation = array<i64: 1, 0>}> : (tensor<64x64xf16>) -> tensor<64x64xf16>
     %60 = "nv_tileaa.dot"(%49, %59, %34) : (tensor<128x64xf16>, tensor<64x64xf16>, tensor<128x64xf32>) -> tensor<128x64xf32>
     %61 = "arith.muli"(%arg12, %33) : (i32, i32) -> i32
     %62 = "nv_tileaa.view"(%61) : (i32) -> tensor<1xi32>

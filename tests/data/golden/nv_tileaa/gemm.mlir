@@ -37,7 +37,7 @@
   ^bb0(%arg11: i32, %arg12: tensor<128x128xf32>):
     %37:2 = "nv_tileaa.tiled_load"(%22, %26, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
     %38:2 = "nv_tileaa.tiled_load"(%23, %27, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %39 = "nv_tileaa.permute"(%38#0) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
+    %39 = "nv_tileaa.permute"(%38#0) <{permutation = array<i64: 1, 0>}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
     %40 = "nv_tileaa.dot"(%37#0, %39, %arg12) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%40) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>

@@ -40,7 +40,7 @@
     %37 = "nv_tileaa.broadcast"(%36) : (tensor<1x64xf16>) -> tensor<128x64xf16>
     %38 = "arith.mulf"(%33#0, %37) : (tensor<128x64xf16>, tensor<128x64xf16>) -> tensor<128x64xf16>
     %39 = "arith.negf"(%38) : (tensor<128x64xf16>) -> tensor<128x64xf16>
-    %40 = "nv_tileaa.permute"(%34#0) <{permutation = [1 : i64, 0 : i64]}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
+    %40 = "nv_tileaa.permute"(%34#0) <{permutation = array<i64: 1, 0>}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
     %41 = "nv_tileaa.dot"(%39, %40, %arg11) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%41) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>

@@ -1,0 +1,70 @@
+"""Types of nv_tileas: rings of buffers in shared memory, the barriers of a ring, places for scalars between agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ir.core import Attribute, Type, spelled
+from ir.types import dims_text, read_dims
+
+
+@spelled("!nv_tileas.smem")
+@dataclass(frozen=True, slots=True)
+class BufferType(Type):
+    """A ring of `stages` shared-memory buffers, each holding a tile in a shared layout."""
+
+    stages: int
+    shape: tuple[int, ...]
+    element: Type
+    layout: Attribute
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.smem<{dims_text((self.stages, *self.shape))}{self.element}, {self.layout}>"
+
+    def mlir(self) -> str:
+        """The layout as an attribute of its dialect."""
+        dims = dims_text((self.stages, *self.shape))
+        return f"!nv_tileas.smem<{dims}{self.element.mlir()}, {self.layout.mlir()}>"
+
+    @staticmethod
+    def read(body: str, type_of: Callable[[str], Type], attribute_of: Callable[[str], Attribute]) -> BufferType:
+        """From `stages x dims x element, layout`."""
+        tile, _, layout = body.partition(",")
+        dims, element = read_dims(tile)
+        if not dims:
+            raise ValueError("the number of stages is missing")
+        return BufferType(dims[0], dims[1:], type_of(element), attribute_of(layout.strip()))
+
+
+@spelled("!nv_tileas.pipeline")
+@dataclass(frozen=True, slots=True)
+class PipelineType(Type):
+    """Full and empty barriers of a ring of `stages`."""
+
+    stages: int
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.pipeline<{self.stages}>"
+
+    @staticmethod
+    def read(body: str, *_: Any) -> PipelineType:
+        """From the number of stages."""
+        return PipelineType(int(body))
+
+
+@spelled("!nv_tileas.channel")
+@dataclass(frozen=True, slots=True)
+class ChannelType(Type):
+    """A place for one scalar that one agent hands to another, with a full and an empty barrier."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.channel<{self.element}>"
+
+    @staticmethod
+    def read(body: str, type_of: Callable[[str], Type], _: Any) -> ChannelType:
+        """From the type of the scalar."""
+        return ChannelType(type_of(body))

@@ -1,0 +1,50 @@
+"""The launch manifest: all that a launcher needs beside the PTX, from what a kernel's levels carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ir.core import UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.dialects.gpu import GpuFunc
+from ir.dialects.llvm import Func
+from ir.types import PointerType, TileType
+from lowering.symbols import symbol
+
+
+def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
+    """A record of each parameter, in order. Raises UnsupportedError, located, for one that is not scalar or pointer."""
+    records: list[dict[str, Any]] = []
+    for number, argument in enumerate(entry.parameters):
+        kind = argument.type
+        if not isinstance(kind, TileType) or kind.shape:
+            raise UnsupportedError(f"parameter of type {kind} is not supported", entry.location, "pass a scalar")
+        if isinstance(kind.element, PointerType):
+            records.append({"kind": "pointer", "arg": number, "dtype": str(kind.element.pointee)})
+        else:
+            records.append({"kind": "scalar", "arg": number, "dtype": str(kind.element)})
+    return tuple(records)
+
+
+def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
+    """The manifest of a kernel of the nvgpu or the nvvm level, JSON-ready."""
+    return {
+        "entry": symbol(func.sym_name),
+        "name": func.sym_name,
+        "target": func.target,
+        "block": list(func.block),
+        "cluster": [1, 1, 1],
+        "dynamic_smem": func.dynamic_smem,
+        "global_scratch": 0,
+        "params": _plain(func.params),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """With lists for tuples, as JSON has them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in cast("Sequence[Any]", value)]
+    return value

@@ -1,0 +1,103 @@
+"""The commands on files that hold a kernel of a level below the e-graph."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilesat
+from tilesat.cli import main
+
+VECADD = Path(__file__).resolve().parents[2] / "examples" / "vecadd_view.mlir"
+LEVELS = ("nv_tileas", "nvgpu", "nvvm")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The vector sum for sm_80 at each level, and as PTX."""
+    folder = tmp_path_factory.mktemp("levels")
+    kernel = tilesat.compile(VECADD)
+    made = {level: folder / f"k.{level}" for level in (*LEVELS, "ptx")}
+    for level, path in made.items():
+        path.write_text(kernel.stages[level])
+    return made
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_compile_takes_up_what_it_printed(level: str, files: dict[str, Path], tmp_path: Path) -> None:
+    out, manifest = tmp_path / "k.ptx", tmp_path / "k.json"
+    arguments = ["compile", str(files[level]), "--from", level, "-o", str(out), "--manifest", str(manifest)]
+    assert main(arguments) == 0
+    assert out.read_text() == files["ptx"].read_text()
+    direct = tmp_path / "direct.json"
+    assert main(["compile", str(VECADD), "-o", str(out), "--manifest", str(direct)]) == 0
+    assert manifest.read_text() == direct.read_text()
+
+
+def test_a_dash_is_standard_output(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(files["nvgpu"]), "--emit", "nvvm", "-o", "-"]) == 0
+    assert capsys.readouterr().out == files["nvvm"].read_text()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "out.npz"
+    arrays = ["--arg", "f32[3000]=normal:1", "--arg", "f32[3000]=normal:2", "--arg", "f32[3000]=zeros"]
+    command = ["run", str(files[level]), "--grid", "3", *arrays, "--arg", "i32=3000", "--hazards", "--save", str(saved)]
+    assert main(command) == 0
+    assert "vecadd_view: sim over (3, 1, 1) tile blocks in " in capsys.readouterr().out
+    with np.load(saved) as held:
+        assert np.array_equal(held["arg2"], held["arg0"] + held["arg1"])
+
+
+@pytest.mark.parametrize(
+    ("level", "arguments", "message"),
+    [
+        (
+            "nvvm",
+            ["compile", "--emit", "egraph"],
+            "a kernel of nvvm has no stage egraph\n.*\n.*\nhint: it has nvvm",
+        ),
+        ("nvgpu", ["compile", "--forbid", "ldmatrix"], "--forbid has no meaning for a kernel of nvgpu"),
+        ("nvgpu", ["compile", "--explain"], "--explain has no meaning for a kernel of nvgpu"),
+        ("nvgpu", ["compile", "--from", "nvvm"], "the file holds nvgpu, not nvvm"),
+        ("nvgpu", ["compile", "--target", "sm_90a"], "the kernel is one for sm_80, not for sm_90a"),
+        ("nvvm", ["run", "--grid", "1", "--check"], "--check has no meaning for a kernel of nvvm"),
+        ("nvvm", ["run", "--grid", "1", "--on", "ref"], "a kernel of nvvm cannot run on ref"),
+        ("nvvm", ["run", "--grid", "1"], "entry 'vecadd_view' has 4 parameters, 0 arguments are given"),
+    ],
+)
+def test_messages(
+    level: str, arguments: list[str], message: str, files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([arguments[0], str(files[level]), *arguments[1:]]) == 1
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+
+
+def test_tile_ir_where_a_level_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(VECADD), "--from", "nvgpu"]) == 1
+    assert "the file holds cuda_tile, not nvgpu" in capsys.readouterr().err
+
+
+def test_a_bad_kernel_leaves_no_file(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, out = tmp_path / "bad.nvvm", tmp_path / "k.ptx"
+    bad.write_text(files["nvvm"].read_text().replace('"llvm.return"', '"llvm.retrun"'))
+    assert main(["compile", str(bad), "-o", str(out)]) == 1
+    assert "'llvm.retrun' is not an operation" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_long_line_is_cut_around_the_place(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.nvvm"
+    bad.write_text(files["nvvm"].read_text().replace('target = "sm_80"', 'target = "sm_80", other = 3'))
+    assert main(["compile", str(bad)]) == 1
+    place, line, caret, _ = capsys.readouterr().err.splitlines()
+    assert place.endswith("'llvm.func' has no attribute other")
+    assert len(line) < 160
+    assert line[caret.index("^") :].startswith('"llvm.func"')

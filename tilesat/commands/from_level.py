@@ -1,0 +1,61 @@
+"""`tilesat compile` and `tilesat run` of a file that holds a kernel of a level below the e-graph."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ir.core import Location, Op, TileError
+from tilesat.commands.options import time_table
+from tilesat.levels import LEVEL_OF, LoweredKernel, level_text, lower_kernel, parse_kernel
+
+EGRAPH_OPTIONS = {
+    "sig": "--sig", "entry": "--entry", "rules": "--rules", "without": "--without", "forbid": "--forbid",
+    "extract_budget": "--extract-budget", "saturate_budget": "--saturate-budget", "explain": "--explain",
+    "viz": "--viz", "check": "--check",
+}  # fmt: skip
+"""Options that speak of the source or of the e-graph, by their name among the arguments."""
+
+
+def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict[str, float]) -> Op | None:
+    """The verified kernel of a level that the source holds; None for Tile IR and for what cannot be read.
+
+    Raises TileError for a bad kernel, and where the source is not of the level that is `wanted` (None: any).
+    """
+    if isinstance(source, Path) and not source.is_file():
+        return None
+    text = level_text(source.read_bytes() if isinstance(source, Path) else source)
+    kernel = parse_kernel(text, name, seconds) if text is not None else None
+    found = LEVEL_OF[kernel.name] if kernel is not None else "cuda_tile"
+    if wanted not in (None, found):
+        raise TileError(f"the file holds {found}, not {wanted}", Location(name, 1, 1), f"give --from {found}, or none")
+    return kernel
+
+
+def lowered(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> LoweredKernel:
+    """The kernel's PTX. Raises TileError for options that mean nothing at its level."""
+    level = LEVEL_OF[kernel.name]
+    for attribute, option in EGRAPH_OPTIONS.items():
+        if getattr(arguments, attribute, None):
+            raise TileError(f"{option} has no meaning for a kernel of {level}", kernel.location, "leave it out")
+    made = lower_kernel(kernel, arguments.target, seconds)
+    if arguments.time:
+        print(time_table(made.seconds, made.target), file=sys.stderr)
+    return made
+
+
+Outputs = list[tuple[Path | None, str]]
+
+
+def compile_kernel(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> Outputs:
+    """What to write where: the asked stage and the manifest."""
+    made = lowered(kernel, arguments, seconds)
+    if arguments.emit not in made.stages:
+        stages = ", ".join(made.stages)
+        raise TileError(f"a kernel of {made.level} has no stage {arguments.emit}", kernel.location, f"it has {stages}")
+    outputs: Outputs = [(arguments.output, made.stages[arguments.emit])]
+    if arguments.manifest is not None:
+        outputs.append((arguments.manifest, json.dumps(made.manifest, indent=2) + "\n"))
+    return outputs

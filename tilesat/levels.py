@@ -1,0 +1,141 @@
+"""Kernels taken up at a level below the e-graph: `tilesat.lower`, and what the commands do with their files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Location, Op, ParseError, TileError, verify
+from ir.load import MAGIC
+from ir.text.level_input import function_name, read_level
+from lowering.clock import Clock
+from lowering.levels import LEVELS, Lowered, descend
+from lowering.targets import target as target_named
+from tilesat.kernel import Stages
+from tilesat.source import timed
+
+if TYPE_CHECKING:
+    from tilesat.execution import Signature
+    from tilesat.spec import Argument
+
+LEVEL_OF = {cls.info.name: level for cls, level in LEVELS.items()}
+"""The level that a text starts with a kernel of."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredKernel:
+    """What `tilesat.lower` returns: the PTX of a kernel that was given at a level below the e-graph."""
+
+    name: str
+    location: Location
+    level: str
+    target: str
+    lowered: Lowered
+    seconds: dict[str, float]
+    """Wall-clock seconds per stage, in the order of the road."""
+
+    def __repr__(self) -> str:
+        """One line; the texts are in `ptx` and `stages`."""
+        lines = self.ptx.count("\n")
+        return f"<LoweredKernel @{self.name} for {self.target}: {lines} lines of PTX, from {self.level}>"
+
+    @property
+    def ptx(self) -> str:
+        """PTX text, ready for ptxas or the driver."""
+        return self.lowered.ptx
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """All that a launcher needs beside the PTX; JSON-ready."""
+        return self.lowered.manifest
+
+    @property
+    def stages(self) -> Stages:
+        """The program at its own level and those below it, by the names of `--emit`."""
+        return Stages({**self.lowered.stages, "sass": self._sass})
+
+    def run(
+        self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool = False,
+        max_instructions: int | None = None,
+    ) -> None:  # fmt: skip
+        """Run over `grid` tile blocks on the simulator; array arguments are written in place.
+
+        Raises TileError where the arguments do not fit the parameters, SimulatorError where the PTX goes wrong.
+        """
+        from tilesat import execution
+        from tilesat.grid import as_grid
+
+        values = execution.checked(self.signature, args)
+        execution.simulate(self.ptx, self.manifest, as_grid(grid), values, hazards, max_instructions)
+
+    @property
+    def signature(self) -> Signature:
+        """What the kernel takes."""
+        from tilesat.execution import Signature
+
+        return Signature.of(self.manifest["params"], self.name, self.location)
+
+    def _sass(self) -> str:
+        from runtime.ptxas import assemble, disassemble
+
+        return disassemble(assemble(self.ptx, self.target))
+
+
+def lower(source: str | Path, target: str | None = None) -> LoweredKernel:
+    """Lower a kernel of nv_tileas, nvgpu or nvvm, given as a path or as the text that `stages` prints, to PTX.
+
+    `target`, where it is given, must be the one that the text names. Raises TileError, with its place.
+    """
+    is_text = isinstance(source, str) and ("\n" in source or "{" in source)
+    name = "<text>" if is_text else str(source)
+    text = str(source) if is_text else _read(Path(source))
+    seconds: dict[str, float] = {}
+    kernel = parse_kernel(text, name, seconds)
+    if kernel is None:
+        levels = ", ".join(LEVEL_OF.values())
+        raise ParseError(f"not a kernel of {levels}", Location(name, 1, 1), "tilesat.compile takes Tile IR")
+    return lower_kernel(kernel, target, seconds)
+
+
+def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
+    """The verified kernel that a text holds; None where it does not start with one. Raises TileError."""
+    if function_name(text) not in LEVEL_OF:
+        return None
+    with timed(seconds, "read"):
+        kernel = read_level(text, name)
+    with timed(seconds, "verify"):
+        verify(kernel)
+    return kernel
+
+
+def lower_kernel(kernel: Op, target: str | None, seconds: dict[str, float]) -> LoweredKernel:
+    """The PTX of a verified kernel; `seconds` are those already spent. Raises TileError."""
+    own = str(kernel.attributes["target"])
+    target_named(own)
+    if target is not None and target != own:
+        raise TileError(f"the kernel is one for {own}, not for {target}", kernel.location, f"give --target {own}")
+    clock = Clock(seconds)
+    lowered = descend(kernel, clock)
+    name, level = str(kernel.attributes["sym_name"]), LEVELS[type(kernel)]
+    return LoweredKernel(name, kernel.location, level, own, lowered, clock.seconds)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TileError(f"cannot read the file: {reason}", Location(str(path)), "give a file of text") from error
+
+
+def level_text(data: bytes) -> str | None:
+    """The text of a file where it starts with a kernel of a level; None for Tile IR and what is not text."""
+    if data.startswith(MAGIC[:1]):
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if function_name(text) in LEVEL_OF else None
