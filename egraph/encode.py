@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from egraph import accesses, combiners, facts, promises, skeleton
+from egraph import accesses, combiners, facts, gathers, promises, skeleton
 from egraph.combiners import Body
 from egraph.dependence import dependence
 from egraph.interner import Interner
@@ -60,6 +60,8 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_shifts(op)
     if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
         return combiners.by_operands(op, outside)
+    if isinstance(op, ct.LoadPtr) and gathers.is_turned(op):
+        return gathers.by_transposition(op)
     return accesses.by_pointers(op) if accesses.needs_pointers(op) else None
 
 

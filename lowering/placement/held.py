@@ -28,10 +28,16 @@ def runs(program: Program) -> Iterator[int]:
     """Numbers of factors that are gathered by weak loads, with nothing or zeros where a mask leaves elements out."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
-            for value in map(origin, (op.lhs, op.rhs)):
+            for value in (origin(made(program, origin(v))) for v in (op.lhs, op.rhs)):
                 load = value.op
                 if isinstance(load, ct.LoadPtr) and load.order == ct.MemoryOrder.WEAK and zero(load.padding_value):
                     yield program.number_of(value)
+
+
+def made(program: Program, value: Value) -> Value:
+    """A tile as it is encoded, where it is loaded transposed."""
+    op = program.source.get(program.number_of(value))
+    return op.results[0] if isinstance(op, ct.Permute) else value
 
 
 def origin(value: Value) -> Value:

@@ -19,10 +19,10 @@ M, N, K = 64, 64, 64
 
 def grouped(
     name: str, depth: int = 5 * K, divisor: int = 8, kind: str = "f16", both: bool = False, carried: bool = False,
-    padding: float = 0.0,
+    padding: float = 0.0, turned: bool = False,
 ) -> Program:  # fmt: skip
     """D = A[rows] B, K elements a step: rows of A come from an array, some of them out of range and so zero; `both`: B
-    is gathered too. Rows of A lie `divisor` elements further than they are long. `carried`: the loop carries the place
+    is gathered too, `turned`: from an array that holds its columns. Rows of A lie `divisor` elements further than they are long. `carried`: the loop carries the place
     along k, so it is not known ahead.
     """
     pitch, rows = depth + divisor, 100
@@ -41,7 +41,10 @@ def grouped(
             along = first.splat(K) + w.iota(K)
             mask = known & (along < w.k.splat(K)).row(M)
             x = w.gather(w.a[starts + along.row(M)], mask, padding)[0]
-            if both:
+            if turned:
+                inside = (along < w.k.splat(K)).column(N)
+                y = w.gather(w.b[(w.iota(N) * w.lda.splat(N)).row(K) + along.column(N)], inside, 0.0)[0]
+            elif both:
                 inside = (along < w.k.splat(K)).column(N)
                 y = w.gather(w.b[(along * N).column(N) + w.iota(N).row(K)], inside, 0.0)[0]
             else:
@@ -52,14 +55,16 @@ def grouped(
 
     def arguments() -> list[Any]:
         order = np.random.default_rng(7).permutation(2 * M).astype(np.int32)  # 100 and more: no such rows
-        arrays = [random((rows, pitch), kind, 1), random((depth, N), kind, 2), order, random((2 * M, N), "f32", 3)]
+        shape = (N, pitch) if turned else (depth, N)
+        arrays = [random((rows, pitch), kind, 1), random(shape, kind, 2), order, random((2 * M, N), "f32", 3)]
         return [*arrays, pitch, depth]
 
     def expected(a: Any, b: Any, order: Any, *rest: Any) -> dict[int, Any]:
         held = np.full((2 * M, depth), padding)
         inside = order < rows
         held[inside] = a[order[inside], :depth]
-        return {3: held @ b.astype(np.float64)}
+        right = b.astype(np.float64)
+        return {3: held @ (right[:, :depth].T if turned else right)}
 
     return Program(name, source, arguments, (2,), expected, 4e-3)
 
@@ -73,6 +78,16 @@ def test_gathered_rows_travel_in_a_ring(target: str, depth: int) -> None:
     assert ("wgmma.mma_async" if target == "sm_90a" else "mma.sync") in kernel.ptx
     loop = kernel.ptx[kernel.ptx.rindex("cp.async.cg") :]
     assert "ld.global" not in loop.split("st.global")[0]
+
+
+@pytest.mark.parametrize("target", TIERS)
+def test_columns_that_are_gathered_travel_in_a_ring(target: str) -> None:
+    """As in x @ w.T: the pointers of the right factor run along k, its first dimension."""
+    kernel = check(grouped("columns", turned=True), target)
+    copies = re.findall(r"cp\.async\.cg\.shared\.global \[[^]]*\], \[[^]]*\], 16", kernel.ptx)
+    assert len(copies) >= 2 * (M + N) * K // 8 // 256
+    assert ".b16 " not in "".join(line for line in kernel.ptx.splitlines() if "ld.global" in line)
+    assert ("wgmma.mma_async" if target == "sm_90a" else "mma.sync") in kernel.ptx
 
 
 @pytest.mark.parametrize("target", TIERS)

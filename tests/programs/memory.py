@@ -149,6 +149,33 @@ gather("gather-2d", "f32", True, True, rank=2)
 gather("gather-2d-f16", "f16", True, False, rank=2)
 
 
+def columns(name: str, kind: str, padded: bool) -> None:
+    """y[i, j] = x[j, i] for 50 of 64 rows: pointers that run along the first dimension; the others are padding."""
+    rows, cols, n, pitch = 64, 32, 50, 56
+
+    def source() -> str:
+        w = Writer("columns", x=f"ptr<{kind}>", y=f"ptr<{kind}>", n="i32", pitch="i32")
+        w.promise(x=16, y=16, pitch=8)
+        i, j = w.iota(rows), w.iota(cols)
+        mask = (i < w.n.splat(rows)).column(cols)
+        x = w.gather(w.x[(j * w.pitch.splat(cols)).row(rows) + i.column(cols)], mask, 7 if padded else None)[0]
+        w.scatter(w.y[(i * cols).column(cols) + j.row(rows)], x + 1, None if padded else mask)
+        return w.text()
+
+    def expected(x: Any, y: Any, *_: Any) -> dict[int, Any]:
+        y[:n] = x[:, :n].T + x.dtype.type(1)
+        if padded:
+            y[n:] = 8
+        return {1: y}
+
+    arrays = (random((cols, pitch), kind, 1), random((rows, cols), kind, 2))
+    add(Program(name, source, lambda: [*map(np.copy, arrays), n, pitch], (1,), expected, 2e-3))
+
+
+columns("gather-columns", "f32", True)
+columns("gather-columns-f16", "f16", False)
+
+
 TOKEN_PARAMETERS = """
 entry @k(%first: token, %p: tile<ptr<f32>>, %t: token, %n: tile<i32>, %q: tile<ptr<f32>>) {
   %both = join_tokens %first, %t : token
