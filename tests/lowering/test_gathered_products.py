@@ -21,9 +21,9 @@ def grouped(
     name: str, depth: int = 5 * K, divisor: int = 8, kind: str = "f16", both: bool = False, carried: bool = False,
     padding: float = 0.0, turned: bool = False,
 ) -> Program:  # fmt: skip
-    """D = A[rows] B, K elements a step: rows of A come from an array, some of them out of range and so zero; `both`: B
-    is gathered too, `turned`: from an array that holds its columns. Rows of A lie `divisor` elements further than they are long. `carried`: the loop carries the place
-    along k, so it is not known ahead.
+    """D = A[rows] B, K elements a step: rows of A come from an array, some of them out of range and so zero. Rows of A
+    lie `divisor` elements further than they are long. `both`: B is gathered too, `turned`: from an array that holds its
+    columns. `carried`: the loop carries the place along k, so it is not known ahead.
     """
     pitch, rows = depth + divisor, 100
 
