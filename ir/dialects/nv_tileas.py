@@ -494,7 +494,11 @@ class DotWait(Op):
 
 @op("nv_tileas.barrier")
 class Barrier(Op):
-    """All threads of the CTA; orders shared and global memory among them."""
+    """All threads of the CTA; orders shared and global memory among them. `publishes`: only what was written before is
+    to be seen behind it, nothing that was read before is written between it and the next one that does not publish.
+    """
+
+    publishes = Attr(bool, default=False)
 
     effect = WRITE
 

@@ -76,8 +76,13 @@ def _powers(unit: int, count: int) -> list[int]:
 
 
 @cache
-def mma_tile(atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, batch: int = 1) -> MmaTile:
-    """Lay out A (m x k), B (k x n) and C (m x n). Raises LayoutError where the atoms do not fill the tile evenly."""
+def mma_tile(
+    atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, batch: int = 1, copies: int = 1
+) -> MmaTile:
+    """Lay out A (m x k), B (k x n) and C (m x n), which `copies` grids of warps compute alike, each holding all of it.
+
+    Raises LayoutError where the atoms do not fill the tile evenly.
+    """
     am, an, ak = atom.shape
     for name, size, unit in (("M", m, am * warp_m), ("N", n, an * warp_n), ("K", k, ak)):
         if size < unit or size % unit:
@@ -89,11 +94,13 @@ def mma_tile(atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, ba
     m_reg, n_reg, k_reg = _powers(am, mb), _powers(an, nb), _powers(ak, kb)
     m_warp, n_warp = _powers(am * mb, warp_m), _powers(an * nb, warp_n)
     none_m, none_n = [0] * len(m_warp), [0] * len(n_warp)
+    alike = [(0, 0)] * log2(copies)
 
     def build(fragment: Fragment, rows: int, cols: int, reg: list[Pair], warp: list[Pair]) -> Layout:
         flat = [row * cols + col for row, col in (*fragment.reg, *reg)] + _powers(rows * cols, batch)
         lane = tuple(row * cols + col for row, col in fragment.lane)
-        return Layout(tuple(flat), lane, tuple(row * cols + col for row, col in warp), log2(batch * rows * cols))
+        bases = tuple(row * cols + col for row, col in (*warp, *alike))
+        return Layout(tuple(flat), lane, bases, log2(batch * rows * cols))
 
     a = build(atom.a, m, k, [(0, x) for x in k_reg] + [(x, 0) for x in m_reg], [(x, 0) for x in m_warp + none_n])
     b = build(atom.b, k, n, [(0, x) for x in n_reg] + [(x, 0) for x in k_reg], [(0, x) for x in none_m + n_warp])
@@ -104,13 +111,16 @@ def mma_tile(atom: MmaAtom, m: int, n: int, k: int, warp_m: int, warp_n: int, ba
 
 @cache
 def warp_grids(atom: MmaAtom, m: int, n: int, warps: int) -> tuple[tuple[int, int], ...]:
-    """Grids (warp_m, warp_n) of all `warps` warps that the atom fills, most square warp tiles first.
+    """Grids (warp_m, warp_n) of `warps` warps that the atom fills, most square warp tiles first; of fewer warps where
+    the tile is too small for all: the others compute copies.
 
     A square warp tile reads the fewest operand bytes for its products.
     """
     am, an, _ = atom.shape
     grids = [(1 << i, warps >> i) for i in range(log2(warps) + 1)]
     legal = [(wm, wn) for wm, wn in grids if m % (am * wm) == 0 and n % (an * wn) == 0]
+    if not legal and warps > 1:
+        return warp_grids(atom, m, n, warps // 2)
     return tuple(sorted(legal, key=lambda g: (m // g[0] + n // g[1], g)))
 
 

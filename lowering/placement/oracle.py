@@ -269,22 +269,23 @@ class LayoutOracle:
                         tile = fma_tile(m, n, k, warps, count)
                         yield MmaChoice(atom, (1, warps)), tile.a, tile.b, tile.c
             elif atom.dtypes == (a.element, b.element, c.element) and atom.signed == signed:
-                for grid in self._grids(atom, m, n):
+                for grid, copies in self._grids(atom, m, n):
                     try:
-                        tile = mma_tile(atom, m, n, k, *grid, count)
+                        tile = mma_tile(atom, m, n, k, *grid, count, copies)
                     except LayoutError:
                         continue  # the atom does not fill the tile evenly: another one will
                     yield MmaChoice(atom, grid), tile.a, tile.b, tile.c
 
-    def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[int, int]]:
-        """Warp grids to try; where products feed products or rows are reduced, also the one that keeps rows in a warp:
-        its accumulator is the next product's operand without a conversion, and a row's reduction crosses no warps.
+    def _grids(self, atom: MmaAtom, m: int, n: int) -> list[tuple[tuple[int, int], int]]:
+        """Warp grids to try, and how often the warps fill each; where products feed products or rows are reduced, also
+        the one that keeps rows in a warp: its accumulator is the next product's operand without a conversion, and a
+        row's reduction crosses no warps.
         """
-        found: dict[tuple[int, int], None] = {}
+        found: dict[tuple[tuple[int, int], int], None] = {}
         for warps in self.warps:
             grids = warp_grids(atom, m, n, warps)
             rows = [grid for grid in grids if grid[1] == 1 and self.chained]
-            found |= dict.fromkeys((*grids[:MAX_GRIDS], *rows))
+            found |= {(grid, warps // prod(grid)): None for grid in (*grids[:MAX_GRIDS], *rows)}
         return list(found)
 
     def _wgmma(

@@ -176,11 +176,13 @@ class Scheduler:
         rewriter.held.append((written, view))
         rewriter.values[op.result] = view.result
 
-    def publish(self, b: Builder) -> None:
-        """Make what threads have copied to shared memory visible to all, and to what reads it asynchronously."""
+    def publish(self, b: Builder, fills: bool = False) -> None:
+        """Make what threads have copied to shared memory visible to all, and to what reads it asynchronously. `fills`:
+        what has been read before may be filled again behind it.
+        """
         if self.rewriter.target.has(Feature.WGMMA):
             b.add(nv_tileas.AsyncFence, types=())
-        b.add(nv_tileas.Barrier, types=())
+        b.add(nv_tileas.Barrier, types=(), publishes=not fills)
 
     def values(self, operands: list[Value]) -> list[Value]:
         """New values of old operands."""
@@ -354,7 +356,7 @@ class _Pipeline:
         values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
         inside.add(nv_tileas.AsyncWait, types=(), pending=self.stages - 2)
-        self.scheduler.publish(inside)
+        self.scheduler.publish(inside, fills=True)
         distance = inside.value(arith.Constant, types=[self.kind], value=self.stages - 1)
         jump = inside.value(arith.MulI, step, distance)
         ahead = inside.value(arith.AddI, inner.args[0], jump)

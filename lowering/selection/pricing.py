@@ -443,6 +443,8 @@ class Pricer:
             cost = Cost(alu=work / atom.scalar_rate(self.target) + machine.instructions("convert", operands))
             return Price(cost, registers=registers, held=held)
         count = work / (m * n * k)
+        if isinstance(atom, MmaAtom):
+            count *= site.warps / prod(choice.grid)  # where the tile is small, warps compute copies
         cycles = count * atom.cycles(self.target)
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE

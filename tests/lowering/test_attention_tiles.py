@@ -87,6 +87,13 @@ def test_scalar_products_are_never_cheaper(target: str) -> None:
     assert products(forced) == (0, 64 * 16 * 16 // 128)
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_small_scores_stay_on_tensor_cores(target: str) -> None:
+    """16 x 16 scores fill two of four warps: the products of decoding fell to scalar multiply-adds, 512 registers."""
+    matrices, scalar = products(tilesat.compile(product(16, 16, 512), target))
+    assert (matrices, scalar) == (512 // 16, 0)
+
+
 def test_explanation_says_why_no_scalar_product() -> None:
     report = tilesat.compile(product(64, 16, 16), "sm_80").compiled.explain()
     assert "not legal: fma.rn.f32: tensor cores compute this product" in report

@@ -66,24 +66,25 @@ def test_one_atom_tile_is_the_fragment(atom):
 
 
 @pytest.mark.parametrize(
-    ("atom", "m", "n", "k", "wm", "wn", "batch"),
+    ("atom", "m", "n", "k", "wm", "wn", "batch", "copies"),
     [
-        (MMA_M16N8K16_F16, 64, 32, 32, 2, 2, 1),
-        (MMA_M16N8K16_BF16, 32, 64, 16, 1, 4, 2),
-        (MMA_M16N8K8_TF32, 64, 16, 32, 4, 1, 1),
-        (MMA_M16N8K32_E4M3, 32, 16, 64, 2, 1, 1),
+        (MMA_M16N8K16_F16, 64, 32, 32, 2, 2, 1, 1),
+        (MMA_M16N8K16_BF16, 32, 64, 16, 1, 4, 2, 1),
+        (MMA_M16N8K8_TF32, 64, 16, 32, 4, 1, 1, 1),
+        (MMA_M16N8K32_E4M3, 32, 16, 64, 2, 1, 1, 1),
+        (MMA_M16N8K16_F16, 16, 16, 32, 1, 2, 1, 4),
     ],
 )
-def test_steps_on_tile_layouts_compute_the_product(atom, m, n, k, wm, wn, batch):
+def test_steps_on_tile_layouts_compute_the_product(atom, m, n, k, wm, wn, batch, copies):
     """Run every step of every warp as a small matmul on gathered fragments; the union must be A @ B."""
     rng = np.random.default_rng(5)
-    tile = mma_tile(atom, m, n, k, wm, wn, batch)
+    tile = mma_tile(atom, m, n, k, wm, wn, batch, copies)
     a, b = rng.integers(-9, 9, (batch, m, k)), rng.integers(-9, 9, (batch, k, n))
     held_a, held_b = a.ravel()[tile.a.element_map()], b.ravel()[tile.b.element_map()]
     where_c = tile.c.element_map()
     held_c = np.zeros(where_c.shape, dtype=np.int64)
     am, an, ak = atom.shape
-    for warp in range(wm * wn):
+    for warp in range(wm * wn * copies):
         threads = slice(32 * warp, 32 * warp + 32)
         for step in tile.steps():
             fragments = []
@@ -103,13 +104,21 @@ def test_steps_on_tile_layouts_compute_the_product(atom, m, n, k, wm, wn, batch)
     np.testing.assert_array_equal(held_c, (a @ b).ravel()[where_c])
     assert tile.a.covers()
     assert tile.b.covers()
-    assert tile.c.is_injective()
+    assert tile.c.covers()
+    assert tile.c.is_injective() == (copies == 1)
 
 
 def test_accumulator_of_one_product_is_the_a_operand_of_the_next():
     scores = mma_tile(MMA_M16N8K16_F16, 64, 64, 32, 4, 1)
     values = mma_tile(MMA_M16N8K16_F16, 64, 32, 64, 4, 1)
     assert scores.c == values.a
+
+
+def test_warps_beyond_a_small_tile_compute_copies():
+    """A tile of 16 x 16 fills two of four warps; one that fills none is left to scalar multiply-adds."""
+    assert warp_grids(MMA_M16N8K16_F16, 16, 16, 8) == ((1, 2),)
+    assert warp_grids(MMA_M16N8K16_F16, 16, 8, 4) == ((1, 1),)
+    assert warp_grids(MMA_M16N8K16_F16, 8, 64, 4) == ()
 
 
 def test_tile_too_small_for_the_warps_is_refused_with_what_to_do():

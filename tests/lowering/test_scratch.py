@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir.core import Block
+from ir.types import F32
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Registers
+from lowering.layouts.anchors import coalesced
 from tests.programs.agents import DEEP, K, M, N, Product
 from tests.programs.program import Program, check, random
 from tests.programs.writer import Tile, Writer
@@ -119,3 +124,29 @@ def test_buffers_that_are_filled_once_lie_together() -> None:
     resources = kernel.compiled.selection.answer.resources
     used = max(bytes for name, bytes in resources.items() if name.startswith("shared memory"))
     assert 0 < kernel.manifest["dynamic_smem"] <= used + 1024 * len(resources)
+
+
+class Waiting(Registers):
+    """A tile in shared memory that waits to be read; counts when it is forced."""
+
+    reads_shared = True
+    forced = 0
+
+    def force(self) -> None:
+        self.forced += 1
+
+
+@pytest.mark.parametrize("publishes", [False, True])
+@pytest.mark.parametrize("scratch", [False, True])
+def test_a_barrier_that_only_publishes_leaves_tiles_in_shared_memory(publishes: bool, scratch: bool) -> None:
+    """All fragments of the values were read before the keys had arrived: 128 registers of sliding-window attention. A
+    tile in scratch that is read behind the barrier has scratch in use, so its next use waits for all readers.
+    """
+    emitter = Emitter(Block([]), 4)
+    tile = Waiting(emitter, coalesced((64,), 0, 4, 4), F32)
+    tile.reads_scratch = scratch
+    emitter.pending.append(tile)
+    emitter.scratch_used = True
+    emitter.barrier(publishes)
+    assert (tile.forced, emitter.pending) == ((0, [tile]) if publishes else (1, []))
+    assert emitter.scratch_used == (publishes and scratch)

@@ -365,6 +365,7 @@ def attention(name: str, kind: str, rows: int, width: int, keys: int, step: int)
 attention("attention-f16", "f16", 64, 64, 100, 32)
 attention("attention-bf16", "bf16", 32, 32, 100, 64)
 attention("attention-f16-128", "f16", 128, 64, 200, 64)
+attention("attention-f16-16", "f16", 16, 64, 100, 16)  # fewer scores than four warps have places for
 
 
 def turned_reshape() -> str:

@@ -151,12 +151,17 @@ class Emitter:
         else:
             self.effect(gpu.Barrier)
 
-    def barrier(self) -> None:
-        """All threads meet, and see what each of them has written."""
+    def barrier(self, publishes: bool = False) -> None:
+        """All threads meet, and see what each of them has written. Where it only `publishes`, tiles in shared memory
+        that wait to be read stay there: a product asks for its fragments step by step.
+        """
+        left = [r for r in self.pending if publishes and r.reads_shared]
+        self.pending = [r for r in self.pending if r not in left]
         self.settle()
+        self.pending = left
         self.stores_read()
         self.meet()
-        self.scratch_used = False
+        self.scratch_used = any(r.reads_scratch for r in left)
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""

@@ -361,7 +361,7 @@ class Expander:
 
     def barrier(self, op: nv_tileas.Barrier) -> None:
         """bar.sync; what was loaded lazily before it is loaded now."""
-        self.emitter.barrier()
+        self.emitter.barrier(op.publishes)
 
     def shared_load(self, op: nv_tileas.SharedLoad) -> None:
         """Shared memory to registers, by ldmatrix or vector loads."""
