@@ -21,6 +21,7 @@ from ir.dialects import nv_tileas, scf
 from ir.types import TensorType, TileType, TokenType
 from lowering import launch
 from lowering.decode import accesses
+from lowering.decode.needs import Needs
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
 from lowering.selection import BRANCH, Selection, StoreChoice
@@ -55,6 +56,7 @@ class Decoder:
         self.program = selection.saturated.program
         self.interner = self.program.interner
         self.values: dict[int, Any] = {}  # placed class -> Value, list of Values, or None for a missing operand
+        self.needs = Needs(selection)
         self.depth: dict[int, int] = {}  # placed class -> depth of the scope it stands in
         self.scopes: list[Scope] = []
         self.loops: dict[int, tuple[int, Value | None, dict[int, Value]]] = {}  # loop -> depth, counter, carried values
@@ -252,7 +254,9 @@ class Decoder:
         return self.values[cls]
 
     def make(self, cls: int) -> None:
-        """Make a class and, before it, what it needs, without recursion on long chains."""
+        """Make a class and, before it, what it needs, without recursion on long chains: what needs most registers first,
+        so that a tile that is only read from memory is not held while the other operand is computed.
+        """
         stack = [cls]
         while stack:
             top = stack[-1]
@@ -262,7 +266,7 @@ class Decoder:
             node = self.selection.node[top]
             missing = [c for c in node.children if self.frozen.sort[c] == "P" and c not in self.values]
             if missing:
-                stack.extend(missing)
+                stack.extend(sorted(missing, key=self.needs.beyond))
                 continue
             stack.pop()
             self.build(top, node)

@@ -1,0 +1,58 @@
+"""In which order the operands of an operation are computed: the one that needs the fewest registers at a time.
+
+Source: R. Sethi, J. D. Ullman, The Generation of Optimal Code for Arithmetic Expressions, JACM 17 (1970), with tiles of
+different sizes: first the operand whose computation needs most beyond what it leaves. Values that several operations
+use count in each.
+"""
+
+from __future__ import annotations
+
+from ir.types import TileType
+from lowering.layouts.elements import moved_bits
+from lowering.layouts.layout import Layout
+from lowering.selection import Selection
+
+REGISTER_BITS = 32
+FREE = frozenset(("p.constant", "p.splat", "p.iota", "p.carry", "p.iv", "p.res", "p.branch", "p.effect"))
+"""Values that exist already, or are made where they are used."""
+
+
+class Needs:
+    """Registers of a thread for the tiles of a chosen program."""
+
+    def __init__(self, selection: Selection):
+        self.selection = selection
+        self.frozen = selection.saturated.frozen
+        self._left: dict[int, int] = {}  # placed class -> registers that hold it
+        self._needed: dict[int, int] = {}  # placed class -> registers at most while it is computed
+
+    def beyond(self, cls: int) -> int:
+        """Registers that computing a class needs beyond those that hold it."""
+        stack = [cls]
+        while stack:
+            top = stack[-1]
+            node = self.selection.node[top]
+            children = [c for c in node.children if self.frozen.sort[c] == "P"]
+            missing = [c for c in children if c not in self._needed]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            held = needed = 0
+            for child in sorted(children, key=lambda c: self._left[c] - self._needed[c]):
+                needed = max(needed, held + self._needed[child])
+                held += self._left[child]
+            size = 0 if node.op in FREE else self.size(top)
+            self._left[top] = min(size, held) if node.op == "p.broadcast" else size
+            self._needed[top] = max(needed, self._left[top])
+        return self._needed[cls] - self._left[cls]
+
+    def size(self, cls: int) -> int:
+        """Registers that hold a tile; none for what lies in shared memory."""
+        value, layout = self.selection.owner.get(cls, (-1, 0))
+        placed = self.selection.oracle.layouts[layout]
+        type = self.frozen.analysis["type"].get(value)  # tokens and missing operands have none
+        kind = None if type is None else self.selection.saturated.program.interner.type(type)
+        if not isinstance(placed, Layout) or not isinstance(kind, TileType):
+            return 0
+        return -(-placed.n_regs * moved_bits(kind.element) // REGISTER_BITS)
