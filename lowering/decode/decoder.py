@@ -254,8 +254,8 @@ class Decoder:
         return self.values[cls]
 
     def make(self, cls: int) -> None:
-        """Make a class and, before it, what it needs, without recursion on long chains: what needs most registers first,
-        so that a tile that is only read from memory is not held while the other operand is computed.
+        """Make a class and, before it, what it needs, without recursion on long chains: what needs most registers
+        first, so that a tile that is only read from memory is not held while the other operand is computed.
         """
         stack = [cls]
         while stack:
