@@ -58,11 +58,28 @@ def test_atomic_update_makes_memory_written() -> None:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_epilogue_loads_many_vectors_before_it_stores_them(target: str) -> None:
-    """C of a product is read 8 vectors of 8 bytes at a time, and ptxas may take half of it before any store."""
+    """C of a product is read in two halves of 32 vectors of 8 bytes, each with one wait; ptxas may take the first half
+    before any store. The halves are 256 bytes of a thread: with both in flight the accumulators spill.
+    """
     ptx = tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx
     assert (ptx.count("ld.global.nc.v2.b32"), ptx.count("ld.global.v2.b32")) == (32, 32)
     runs = [(kind, len(list(group))) for kind, group in groupby(re.findall(r"(ld|st)\.global", ptx))]
-    assert runs == [("ld", 8), ("st", 8)] * 8
+    assert runs == [("ld", 32), ("st", 32)] * 2
+
+
+@pytest.mark.parametrize(("terms", "window"), [(1, 16), (2, 8), (4, 4)])
+def test_tiles_that_a_store_is_computed_from_share_what_is_in_flight(terms: int, window: int) -> None:
+    """Sums of tiles, 32 accesses of 16 bytes each: as many of each are loaded at once as 256 bytes of a thread hold."""
+    w = Writer("sums", x="ptr<f32>", z="ptr<f32>", n="i32")
+    w.promise(x=16, z=16, n=16)
+    parts = [w.load(w.view(w.x, [w.n, 128], [128, 1], (128, 128)), w.ids[0] + k, 0) for k in range(terms)]
+    total = parts[0] + parts[0]
+    for each in parts[1:]:
+        total = total + each
+    w.store(total, w.view(w.z, [w.n, 128], [128, 1], (128, 128)), w.ids[0], 0)
+    ptx = tilesat.compile(w.text(), "sm_80").ptx
+    runs = [(kind, len(list(group))) for kind, group in groupby(re.findall(r"(ld|st)\.global", ptx))]
+    assert runs == [("ld", terms * window), ("st", window)] * (32 // window)
 
 
 def test_stores_do_not_share_predicates_with_loads() -> None:

@@ -250,9 +250,14 @@ class Vectors(Registers):
             found = self._loaded[number] = self.access(number)
         return found
 
+    def fetch(self, registers: Sequence[int]) -> None:
+        """Emit the accesses that cover registers, without waiting for them."""
+        for number in dict.fromkeys(self._place[r][0] for r in registers):
+            self._vector(number)
+
     def cached(self) -> str:
         """The cache operator of the next access; of a large tile only the first `AHEAD` bytes may pass stores."""
-        taken = len(self._loaded) * self.width * element_bytes(self.scalar_type)
+        taken = len(self._loaded) * self.width * element_bytes(self.element)
         return self.cache if taken < AHEAD else ""
 
     def make_scalar(self, i: int) -> Value:
@@ -362,12 +367,22 @@ def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[
 def in_batches(
     emitter: Emitter, source: Registers, accesses: Sequence[GlobalAccess]
 ) -> Iterator[tuple[GlobalAccess, Value]]:
-    """Accesses and their values, of which a batch is made before the first of it is stored: what they are computed from
-    is then loaded with one wait, not with one an access. At most `BATCH` bytes of a thread.
+    """Accesses and their values, of which a batch is made before the first of it is stored, at most `BATCH` bytes of a
+    thread. What several batches are computed from is loaded with one wait: pending tiles in the same layout, element by
+    element, at most `AHEAD` bytes of a thread.
     """
-    count = max(1, BATCH // (element_bytes(source.element) * len(accesses[0].registers)))
+    width = len(accesses[0].registers)
+    count = max(1, BATCH // (element_bytes(source.element) * width))
+    pending = [each for each in emitter.pending if isinstance(each, Vectors) and not each.reads_shared]
+    sources = [each for each in pending if each.layout == source.layout]
+    held = width * sum(element_bytes(each.element) for each in sources)
+    window = max(1, AHEAD // (count * held)) * count if held else len(accesses)
     for start in range(0, len(accesses), count):
         batch = accesses[start : start + count]
+        if start % window == 0:
+            registers = [r for access in accesses[start : start + window] for r in access.registers]
+            for each in sources:
+                each.fetch(registers)
         values = [vector_of(emitter, source, access.registers) for access in batch]
         yield from zip(batch, values, strict=True)
 
