@@ -9,7 +9,7 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, cast
 
 from egraph.frozen import Frozen, Node
@@ -30,8 +30,8 @@ from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, SHARED, SPILLS, Peak, Rows, has_producer
-from lowering.selection.trips import Pace, trip_counts
+from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer
+from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
@@ -66,15 +66,16 @@ class _Selector:
         self.oracle = oracle
         self.target = target
         self.forbid = forbid
-        self.trips = trip_counts(saturated)
-        self.pace = Pace(saturated, target)
         self.paths = paths(saturated.program.skeleton)
+        self.trips = Trips(trip_counts(saturated), self.paths)
+        self.pace = Pace(saturated, target)
         self.owner = places(self.frozen)
         self.loops = Loops(saturated, self.owner)
         self.counted = {loop for loop, item in self.loops.loops.items() if not item.again}  # only they have rings
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
-        self.rows = Rows(self.paths, self.rings, target, oracle.warps)
+        shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
+        self.rows = Rows(self.paths, self.rings, target, oracle.warps, CTAS if shared else CTAS[:1])
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
         self.dense: dict[int, int] = {}
         self.reached: list[int] = []
@@ -84,6 +85,7 @@ class _Selector:
         self.groups: dict[Hashable, int] = {}
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
+        self.cta_classes: dict[int, int] = {}
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.held_classes: dict[tuple[int, int], int] = {}
         self.agent: int | None = None  # the class of a producer
@@ -116,7 +118,7 @@ class _Selector:
         of_dense = {d: c for c, d in self.dense.items()}
         of_warps = {d: warps for warps, d in self.warp_classes.items()}
         warps = next((of_warps[cls] for cls in answer.chosen if cls in of_warps), min(self.oracle.warps))
-        shape = {cls: self.names[cls] for cls in (*of_warps, *self.stage_classes.values())}
+        shape = {cls: self.names[cls] for cls in (*of_warps, *self.cta_classes.values(), *self.stage_classes.values())}
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             enodes=self.enodes, choices=self.choices, forbid=self.forbid, branch=self.groups.get(("warps",)),
@@ -227,26 +229,42 @@ class _Selector:
         """What a copy takes as a child that an agent of its own makes: registers of those that compute."""
         if self.agent is None:
             self.agent = self.new_class("a producer")
-            for warps in self.oracle.warps:
-                self.builder.add("producer", self.agent, self.warps(warps), resource=self.rows.of_producer(warps))
+            for warps, ctas in product(self.oracle.warps, self.rows.ctas):
+                children = [*self.warps(warps), *self.ctas(ctas)]
+                self.builder.add("producer", self.agent, children, resource=self.rows.of_producer(warps, ctas))
         return self.agent
+
+    def ctas(self, count: int) -> list[int]:
+        """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
+        if len(self.rows.ctas) == 1:
+            return []
+        found = self.cta_classes.get(count)
+        if found is None:
+            found = self.cta_classes[count] = self.new_class(f"{count} CTAs/SM")
+            for warps in self.oracle.warps:
+                self.builder.add(
+                    f"{count} CTAs", found, self.warps(warps), group=self.group("ctas"), alternative=count,
+                    resource=self.rows.of_ctas(count, warps),
+                )  # fmt: skip
+        return [found]
 
     def stage(self, loop: int, stages: int) -> int:
         """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
         found = self.stage_classes.get((loop, stages))
         if found is None:
             found = self.stage_classes[loop, stages] = self.new_class(f"{stages} stages in loop {loop}")
-            trips = self.trip_product(sum(1 << each for each in self.paths[loop]))
-            self.builder.add(
-                f"{stages} stages", found, cost=trips * self.pace.wait(loop, stages),
-                group=self.group("stages", self.same_ring(loop)), alternative=stages,
-            )  # fmt: skip
+            trips = self.trips.of(loop)
+            for ctas in self.rows.ctas:
+                self.builder.add(
+                    f"{stages} stages", found, self.ctas(ctas), trips * self.pace.wait(loop, stages, ctas),
+                    group=self.group("stages", self.same_ring(loop)), alternative=stages,
+                )  # fmt: skip
         return found
 
     def spills(self, row: int, path: tuple[int, ...]) -> int:
         """The class of the registers that a loop spills: each is stored and read once an iteration."""
         found = self.new_class(f"registers that loop {path[-1]} spills")
-        trips = self.trip_product(sum(1 << each for each in path))
+        trips = self.trips.of(path[-1])
         for warps, spilled in product(self.oracle.warps, SPILLS):
             cost = self.pricer.machines[warps].spill(spilled)
             node = self.builder.add(
@@ -351,7 +369,7 @@ class _Selector:
         op = item.op
         if isinstance(op, ct.Assert):
             return self.assertion(item)
-        trips = self.trip_product(self.analysis("deps", item.results[0], 0))
+        trips = self.trips.product(self.analysis("deps", item.results[0], 0))
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             return self.in_order(item, trips)
         found: list[Alternative] = []
@@ -372,7 +390,7 @@ class _Selector:
     def assertion(self, item: Store) -> list[Alternative]:
         """In any layout that its condition is wanted in: an instruction an element, and a branch."""
         condition = self.frozen.class_of(item.operands[0])
-        trips = self.trip_product(self.analysis("deps", item.operands[0], 0))
+        trips = self.trips.product(self.analysis("deps", item.operands[0], 0))
         found: list[Alternative] = []
         for layout in [layout for value, layout in self.frozen.at if value == condition]:
             placed, machine = self.at(item.operands[0], layout), self.pricer.machines[self.warps_of(layout)]
@@ -483,14 +501,6 @@ class _Selector:
         """A fact about a source value."""
         return self.frozen.analysis.get(name, {}).get(self.frozen.class_of(number), default)
 
-    def trip_product(self, deps: int) -> float:
-        """Iterations of all loops in a dependence mask."""
-        product = 1.0
-        for loop, trips in self.trips.items():
-            if deps >> loop & 1:
-                product *= trips
-        return product
-
     def warps_of(self, layout: int) -> int:
         """Warps of the CTAs that a layout is made for; the fewest for uniform values, which all have."""
         placed = self.oracle.layouts[layout]
@@ -509,7 +519,7 @@ class _Selector:
                 for warps, tied in self.made_for(node, layout, below):
                     price = self.pricer.price(node, value, Site(layout, warps, loop))
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
-                    self.add_node(node, placed, children, price, loop, self.trip_product(deps))
+                    self.add_node(node, placed, children, price, loop, self.trips.product(deps))
 
     def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
         """Numbers of warps that a node can be made for, and whether that must be said: layouts imply it."""

@@ -30,6 +30,10 @@ SPILLS = (
     0,
     *(1 << k for k in range(3, 17)),
 )  # registers a thread beyond the limit of a loop that are offered at a price
+SAFETY = 32
+"""Registers more where CTAs share an SM, since lowering.ptx.grant keeps a margin: a CTA that needs more than its share
+has the SM alone, with a ring that is too short. Attention of 128 x 64 on sm_90a needs 19 more than `ADDRESSES`."""
+CTAS = (1, 2, 3, 4, 6, 8)  # an SM that are offered; 8 of 8 warps, the fewest that agents take, fill an SM
 MOST_ROWS = 12  # of shared memory: more depths with more loops have one row for the sum of all, an upper bound
 
 
@@ -56,9 +60,11 @@ class Rows:
 
     def __init__(
         self, loops: Mapping[int, tuple[int, ...]], rings: Sequence[Sequence[int]], target: Target,
-        warps: Sequence[int],
+        warps: Sequence[int], ctas: Sequence[int],
     ):  # fmt: skip
-        """`loops`: each with those around it. `rings`: the loops that may have rings, those together that share one."""
+        """`loops`: each with those around it. `rings`: the loops that may have rings, those together that share one.
+        `ctas`: how many an SM are offered, where no hint asks for some.
+        """
         around = {each for path in loops.values() for each in path[:-1]}
         self.paths = [path for loop, path in loops.items() if loop not in around]
         self._taken = list(product(*rings)) if prod(map(len, rings)) <= MOST_ROWS else [tuple(chain(*rings))]
@@ -70,8 +76,17 @@ class Rows:
             *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
             *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths),
         )  # fmt: skip
-        self._alone, self._beside = ({w: registers(target, w, x) for w in warps} for x in (False, True))
+        agents = has_producer(target, True)
+        fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
+        offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
+        self._tiers = {count: target.shared_by(count) if count > 1 else target for count in offered}
+        self._alone, self._beside = (
+            {(w, c): registers(tier, w, x) - SAFETY * (c > 1) for w in warps for c, tier in self._tiers.items()}
+            for x in (False, True)
+        )
         self.most = max(self._alone.values())
+        least = self._beside if agents else self._alone
+        self.ctas = [c for c in offered if c == 1 or max(least[w, c] for w in warps) > 0]
         margins = [2 * PERIOD * len(each) for each in self._taken]  # barriers and alignment of rings side by side
         shared = float(target.smem_bytes)
         spill = float(self.most + SPILLS[-1])
@@ -100,11 +115,19 @@ class Rows:
 
     def of_warps(self, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks of the largest register budget."""
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._alone[warps]))
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._alone[warps, 1]))
 
-    def of_producer(self, warps: int) -> list[float]:
+    def of_ctas(self, ctas: int, warps: int) -> list[float]:
+        """What a CTA of `warps` warps lacks where `ctas` of them share an SM."""
+        loops = range(self.first, len(self.names))
+        lacking = dict.fromkeys(loops, float(self._alone[warps, 1] - self._alone[warps, ctas]))
+        shared = float(self._tiers[1].smem_bytes - self._tiers[ctas].smem_bytes)
+        return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared))
+
+    def of_producer(self, warps: int, ctas: int) -> list[float]:
         """What each of `warps` computing warps lacks beside a producer."""
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), self._alone[warps] - self._beside[warps]))
+        lacking = self._alone[warps, ctas] - self._beside[warps, ctas]
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
 
 
 def has_producer(target: Target, boxed: bool) -> bool:

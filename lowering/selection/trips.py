@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from egraph.saturate import Saturated
@@ -32,6 +34,25 @@ def trip_counts(saturated: Saturated) -> dict[int, float]:
     return counts
 
 
+@dataclass(frozen=True)
+class Trips:
+    """Iterations of each loop, and the loops around each, the outermost first."""
+
+    counts: Mapping[int, float]
+    paths: Mapping[int, tuple[int, ...]]
+
+    def product(self, deps: int) -> float:
+        """Iterations of all loops in a dependence mask."""
+        return math.prod(trips for loop, trips in self.counts.items() if deps >> loop & 1)
+
+    def of(self, loop: int) -> float:
+        """Iterations of a loop and those around it."""
+        return self.product(sum(1 << each for each in self.paths[loop]))
+
+
+WORTH = 1 / 50  # of the time of loops: where they wait less than that, a search for better is not worth its time
+
+
 class Pace:
     """Cycles that an iteration of a loop takes at least: those of its products, or of bringing its tiles."""
 
@@ -55,11 +76,17 @@ class Pace:
                 loads += kind.size * element_bytes(kind.element)
         return max(products, loads / rates.global_bytes)
 
-    def wait(self, loop: int, stages: int) -> float:
-        """Cycles an iteration that waits for memory where copies start `stages` - 1 iterations ahead.
+    def wait(self, loop: int, stages: int, ctas: int = 1) -> float:
+        """Cycles an iteration that an SM waits for memory where copies start `stages` - 1 iterations ahead.
 
         The time that a copy takes is taken to be exponentially distributed around the latency of global memory, an
-        estimate: it says that each further stage saves less than the one before, and is never free of gain.
+        estimate: it says that each further stage saves less than the one before, and is never free of gain. Of `ctas`
+        CTAs that share the SM each takes so many times as long for an iteration, and waits while the others compute.
         """
         latency = float(self.target.latency.global_)
-        return latency * math.exp(-(stages - 1) * self.cycles[loop] / latency)
+        return latency * math.exp(-(stages - 1) * ctas * self.cycles[loop] / latency) / ctas
+
+    def waits(self, trips: Mapping[int, float], stages: int) -> bool:
+        """Do loops with these iterations wait for memory, though they have rings of `stages`?"""
+        late = sum(count * self.wait(loop, stages) for loop, count in trips.items())
+        return late > WORTH * sum(count * self.cycles[loop] for loop, count in trips.items())

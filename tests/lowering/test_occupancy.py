@@ -93,6 +93,30 @@ def test_agents_that_need_few_registers_take_few() -> None:
     assert np.abs(case.logical(arguments) - case.expected).max() <= case.tolerance
 
 
+@pytest.mark.parametrize(("name", "least"), [("sm_80", 4), ("sm_86", 2), ("sm_90a", 3), ("sm_120a", 2)])
+def test_rings_of_a_loop_that_waits_for_memory_leave_room_for_other_ctas(name: str, least: int) -> None:
+    """Bytes in flight of all CTAs count: with the deepest rings sm_80 had room for 2."""
+    kernel = tilesat.compile(EXAMPLES / "layernorm.mlir", name)
+    selection, manifest = kernel.compiled.selection, kernel.manifest
+    (chosen,) = (said for cls, said in selection.shape.items() if cls in selection.answer.chosen and "CTAs" in said)
+    made = assemble(kernel.ptx, name)
+    assert (made.spill_stores, made.infos, made.warnings) == (0, (), ())
+    found = occupancy(target(name), manifest["block"][0], made.registers, manifest["dynamic_smem"])
+    assert found.count >= int(chosen.removesuffix(" CTAs/SM")) >= least
+
+
+def test_says_what_other_ctas_would_cost() -> None:
+    report = tilesat.compile(EXAMPLES / "layernorm.mlir", H100).report
+    assert re.search(r"^    3 CTAs/SM, free\n        else 4 CTAs/SM; the program then costs", report, re.M)
+
+
+def test_products_keep_an_sm_for_themselves() -> None:
+    """A ring that hides all waiting leaves nothing for a second CTA to hide."""
+    kernel = tilesat.compile(EXAMPLES / "gemm.mlir")
+    assert not any("CTAs" in said for said in kernel.compiled.selection.shape.values())
+    assert kernel.manifest["dynamic_smem"] == 4 * 32 * KIB
+
+
 @pytest.mark.parametrize("example", ["gemm", "flash_attention"])
 def test_agents_that_need_all_registers_keep_them(example: str) -> None:
     kernel = tilesat.compile(EXAMPLES / f"{example}.mlir", H100)

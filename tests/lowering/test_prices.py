@@ -23,6 +23,7 @@ from ir.load import load
 from lowering import cost
 from lowering.cost import Machine
 from lowering.selection import pricing
+from lowering.selection.graph import STAGES
 from lowering.selection.trips import Pace
 from lowering.targets import ALL_TARGETS, SM_80
 from runtime.ptxas import assemble, disassemble
@@ -259,3 +260,23 @@ def test_scan_by_a_commutative_operation_puts_nothing_in_order(kind: str, select
     (found,) = w.fold([x], 0, combine, [0], scan=True)
     w.scatter(w.y[lane], found)
     assert tilesat.compile(w.text()).ptx.count("selp") == selects
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("ctas", [2, 3, 4])
+def test_ctas_that_share_an_sm_wait_while_others_compute(name: str, ctas: int) -> None:
+    """Each has the SM for its share of the time, so an iteration takes as many times as long; drawn, not derived."""
+    target = ALL_TARGETS[name]
+    pace = Pace(saturate(encode(load(EXAMPLES / "layernorm.mlir"))), target)
+    loop, cycles = min(pace.cycles.items(), key=lambda item: item[1])
+    taken = np.random.default_rng(6).exponential(float(target.latency.global_), 400_000)
+    for stages in (2, 4, 6):
+        late = np.maximum(0, taken - (stages - 1) * ctas * cycles).mean() / ctas
+        assert pace.wait(loop, stages, ctas) == pytest.approx(late, rel=0.05), stages
+
+
+@pytest.mark.parametrize(("example", "waits"), [("layernorm", True), ("gemm", False), ("flash_attention", False)])
+def test_loops_that_wait_for_memory_with_the_deepest_ring(example: str, waits: bool) -> None:
+    """Only there CTAs an SM are a choice."""
+    pace = Pace(saturate(encode(load(EXAMPLES / f"{example}.mlir"))), ALL_TARGETS["sm_80"])
+    assert pace.waits(dict.fromkeys(pace.cycles, 32.0), STAGES[-1]) == waits
