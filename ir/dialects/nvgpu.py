@@ -187,7 +187,10 @@ class Load(Op):
 
 @op("nvgpu.store")
 class Store(Op):
-    """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours). `order`: relaxed or release."""
+    """Writes a scalar or vector of 1 to 16 bytes; nothing where `pred` is false (ours). `order`: relaxed or release.
+
+    `compare_again`: a comparison behind `pred` is made again for this store (ours).
+    """
 
     value = Operand()
     ptr = Operand(_is_pointer)
@@ -195,6 +198,7 @@ class Store(Op):
     cache = Attr(str, "")
     order = Attr(str, "")
     scope = Attr(str, "")
+    compare_again = flag()
     effect = WRITE
 
     def verify(self) -> None:

@@ -207,6 +207,15 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
     return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
 
 
+def compared_again(e: Emitter, x: Value) -> Value:
+    """The same predicate from the opposite comparison: of an equal one ptxas 13.5 keeps what was made first."""
+    op = x.owner
+    if type(op) is not llvm.ICmp:
+        return x
+    opposite = e.value(llvm.ICmp, I1, *op.operands, predicate=INVERSE[op.predicate])
+    return e.value(llvm.Xor, I1, opposite, e.constant(I1, 1))
+
+
 def bit_not(e: Emitter, x: Value) -> Value:
     """All bits flipped."""
     return xor(e, x, e.constant(x.type, -1))

@@ -88,7 +88,7 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     if pred is False:
         return
     values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
-    guard = [] if pred is True else [pred]
+    guard = [] if pred is True else [ints.compared_again(e, pred) if op.compare_again else pred]
     e.effect(
         nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
         order=op.order, scope=op.scope,

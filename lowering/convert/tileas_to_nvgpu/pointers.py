@@ -13,6 +13,8 @@ from lowering.layouts.access import async_copy, global_access
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shared import SharedLayout
 
+PREDICATES = 7  # of a thread: P0 to P6 in SASS, sm_80 to sm_120
+
 
 class GatherLoad(Vectors):
     """A tile loaded through a tile of pointers, `width` consecutive elements an access along the last dimension."""
@@ -49,13 +51,19 @@ def scatter(
     emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
     width: int, **ordering: Any,
 ) -> None:  # fmt: skip
-    """Store through a tile of pointers; of threads that hold replicas only one writes."""
+    """Store through a tile of pointers; of threads that hold replicas only one writes.
+
+    Where there are a few more masks than a thread has predicates, the first ones are compared again, so that all loads
+    under the same masks can be in flight; of twice as many ptxas 13.5 waits for some in any case.
+    """
     plan = global_access(value.layout, shape, len(shape) - 1, width)
     condition = owner(emitter, plan.free)
-    for access, each in in_batches(emitter, value, plan.accesses):
+    masks = len(plan.accesses)
+    again = masks - PREDICATES if masks < 2 * PREDICATES else 0
+    for number, (access, each) in enumerate(in_batches(emitter, value, plan.accesses)):
         first = access.registers[0]
         inside = emitter.both(None if mask is None else mask.scalar(first), condition)
-        store(emitter, each, pointers.scalar(first), inside, **ordering)
+        store(emitter, each, pointers.scalar(first), inside, compare_again=number < again, **ordering)
 
 
 def gather_to_shared(

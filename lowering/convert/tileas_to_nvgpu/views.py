@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from ir.core import Type, Value
@@ -380,9 +381,8 @@ def in_batches(
     for start in range(0, len(accesses), count):
         batch = accesses[start : start + count]
         if start % window == 0:
-            registers = [r for access in accesses[start : start + window] for r in access.registers]
-            for each in sources:
-                each.fetch(registers)
+            for access, each in product(accesses[start : start + window], sources):
+                each.fetch(access.registers)
         values = [vector_of(emitter, source, access.registers) for access in batch]
         yield from zip(batch, values, strict=True)
 
