@@ -65,14 +65,14 @@ class _Ascent:
 
     def run(self) -> Ascent:
         """Raise the bound until every root can be built from nodes without a price."""
-        bound = 0.0
+        bound, price = 0.0, self.price.__getitem__
         self._build([node for node in self.topology.leaves if self.price[node] <= self.zero])
         for root in self.topology.roots:
             while not self.built[root]:
                 self._begin(root)
                 while not self.stale:
                     cut = list(self.open)
-                    step = min((self.price[node] for node in cut), default=INFINITY)
+                    step = min(map(price, cut), default=INFINITY)
                     if step == INFINITY:
                         return Ascent(INFINITY, self.price, self.cuts, self.steps)
                     bound += step
@@ -101,7 +101,11 @@ class _Ascent:
             for node in members:
                 if price[node] <= zero:
                     self._need(node, order)
-                elif not any(inside[child] == stamp for child in children[node]):
+                    continue
+                for child in children[node]:  # a generator under any() takes twice as long
+                    if inside[child] == stamp:
+                        break
+                else:
                     self.open[node] = None
 
     def _need(self, node: int, order: list[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from extract.answer import Answer
@@ -10,9 +12,14 @@ from extract.graph import Graph
 from extract.heuristics import run_bounds, run_greedy, run_narrow
 from extract.pruned import run_pruned
 from extract.session import Listener, Session
+from extract.settle import INFINITY
 
 SMALL: Final = 1500
-"""Reduced graphs up to this size go to the whole program at once: pruning first costs as much as it saves."""
+"""Nodes of reduced graphs that go to the whole program alone: pruning first costs as much as it saves. Larger ones get
+the quick form of greedy: the relaxation finds better answers in less time."""
+
+FIRST: Final = 0.5
+"""Part of the remaining budget that the whole program may take before heuristics have looked for a better answer."""
 
 
 def auto(
@@ -23,48 +30,66 @@ def auto(
     time_limit: float | None = None,
     listener: Listener | None = None,
     branch: int | None = None,
+    below: float = INFINITY,
 ) -> Answer:
     """The best answer within the budget, sooner when it is proved optimal.
 
-    Simplification, dynamic programming over small treewidth, greedy with local search, the pruned 0-1 program, the
-    whole one. branch: a choice group whose alternatives are searched one by one (`extract.branching`), for groups that
-    divide the graph. Raises InfeasibleError when no answer meets the constraints, ExtractionError when the budget
-    ended before any was found.
+    Simplification, dynamic programming over small treewidth, greedy with local search, the relaxation and the 0-1
+    program near it, the whole one, and where that takes long the pruned one and neighbourhoods first. branch: a choice
+    group whose alternatives are searched one by one (`extract.branching`), for groups that divide the graph. below:
+    answers that do not cost less are passed over, which may end the search early. Raises InfeasibleError when no answer
+    meets the constraints or costs less than `below`, ExtractionError when the budget ended before any was found.
     """
     limit = as_budget(budget, time_limit)
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         from extract.branching import branched
 
-        return branched(graph, branch, limit, start=start, listener=listener)
-    session = Session(graph, limit, start=start, listener=listener)
-    run_greedy(session)
-    run_portfolio(session)
+        return branched(graph, branch, limit, start=start, listener=listener, below=below)
+    session = Session(graph, limit, start=start, listener=listener, below=below)
+    with until_interrupted(session):
+        begin(session)
+        finish(session)
+    session.require_answer()
     return session.answer("auto")
 
 
-def run_portfolio(session: Session) -> None:
-    """All that follows greedy, until the bound meets the cost or the budget is spent."""
+@contextmanager
+def until_interrupted(session: Session) -> Generator[None]:
+    """Ctrl-C ends the work on a session that has an answer."""
     try:
-        run_bounds(session, thorough=True)
-        run_narrow(session)
-        if session.graph is not None and session.graph.n_nodes > SMALL:
-            run_pruned(session)
-            run_bounds(session, thorough=True)
-        if not session.optimal:
-            _run_programs(session)
+        yield
     except KeyboardInterrupt:
         if session.chosen is None:
             raise
         session.interrupted = True
-    session.require_answer()
 
 
-def _run_programs(session: Session) -> None:
-    """What solves 0-1 programs; many kernels are proved optimal before it and never load the solver."""
+def begin(session: Session) -> None:
+    """What often finds the best answer and its proof, and never takes long."""
+    large = session.graph is not None and session.graph.n_nodes > SMALL
+    run_greedy(session, quick=large)
+    run_bounds(session, thorough=True)
+    run_narrow(session)
+    if not session.optimal:
+        from extract.relaxation import run_relaxation  # many kernels are proved before and never load the solver
+
+        run_relaxation(session)
+
+
+def finish(session: Session) -> None:
+    """All that follows, until the bound meets the cost or the budget is spent."""
+    if session.optimal:
+        return
     from extract.exact import solve_exactly
     from extract.neighbourhood import run_neighbourhoods
     from extract.relaxation import run_relaxation
 
-    run_relaxation(session)
+    if solve_exactly(session, "ilp", session.budget.part(FIRST)):
+        return
+    if session.graph is not None and session.graph.n_nodes > SMALL:
+        run_greedy(session)
+        run_pruned(session)
+        run_bounds(session, thorough=True)
+        run_relaxation(session)
     run_neighbourhoods(session)
     solve_exactly(session, "ilp", session.budget)

@@ -27,7 +27,6 @@ descent from a good start was better 7 times (by up to 4.5 %), worse 4 times (by
 
 MAX_DESCENT_RUNS: Final = 256
 """Passes that coordinate descent may spend."""
-
 SHALLOW: Final = 6
 """Assignments, best first, that get the switch moves of the local search; these cost about as much as a pass."""
 
@@ -79,8 +78,10 @@ class ConstrainedSearch:
         """Whether there are too many assignments of the groups to try all."""
         return math.prod(len(options) for options in self.groups.values()) > MAX_ASSIGNMENTS
 
-    def run(self) -> Candidate | None:
-        """The best choice found, or None when none met the constraints (which proves nothing)."""
+    def run(self, *, quick: bool = False) -> Candidate | None:
+        """The best choice found, or None when none met the constraints (which proves nothing). quick: without descent
+        over groups, and with the switch moves of the local search alone.
+        """
         if not self.groups:
             found = [self.attempt({})]
         elif not self.descends:
@@ -89,14 +90,16 @@ class ConstrainedSearch:
                 for combination in product(*self.groups.values())
             ]
         else:
-            found = self._descend()
+            found = self._descend(rounds=not quick)
         fitting = sorted((c for c in found if c is not None and not c.excess), key=lambda c: c.cost)
         if not fitting:
             return None
-        if self.polish and len(fitting) > 1:
+        if self.polish and len(fitting) > 1 and not quick:
             fitting = sorted((self._polished(c, deep=False) for c in fitting[:SHALLOW]), key=lambda c: c.cost)
-        if self.polish:
+        if self.polish and not quick:
             fitting = [self._polished(self._repriced(c), deep=True) for c in fitting[:DEEP]]
+        elif self.polish:
+            fitting = [self._polished(c, deep=False) for c in fitting[:DEEP]]
         return min(fitting, key=lambda c: c.cost)
 
     def attempt(self, assignment: Assignment, below: float = INFINITY) -> Candidate | None:
@@ -208,14 +211,14 @@ class ConstrainedSearch:
         found = self.judge(choice, cost, candidate.assignment)
         return found if not found.excess and found.cost < candidate.cost else candidate
 
-    def _descend(self) -> list[Candidate | None]:
-        """Coordinate descent over the groups from a first assignment that builds the roots."""
+    def _descend(self, *, rounds: bool) -> list[Candidate | None]:
+        """A first assignment that builds the roots, and with `rounds` coordinate descent over the groups from there."""
         start = self._first_assignment()
         if start is None:
             return []
         current = self.attempt(start)
         found = [current]
-        runs, moved = 0, True
+        runs, moved = 0, rounds
         while moved and runs < MAX_DESCENT_RUNS:
             moved = False
             for g, options in self.groups.items():

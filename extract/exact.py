@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from extract.budget import PASS, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
-from extract.infeasible import why_infeasible
 from extract.program import Program, make_program
 from extract.session import SOLVER_TOLERANCE, Session
 from extract.solver import Solver
@@ -88,7 +86,7 @@ def _relaxes(session: Session, program: Program, method: str, budget: Budget, *,
 def _conclude(session: Session, method: str) -> None:
     """Nothing cheaper than the best is left in the whole program."""
     if session.chosen is None:
-        raise InfeasibleError(partial(why_infeasible, session.original))
+        raise InfeasibleError(session.why_none)
     session.prove(method)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from extract.ascent import ascend
@@ -10,7 +9,6 @@ from extract.bounds import path_bound, rewards_below
 from extract.budget import ASCENT, PASS
 from extract.errors import InfeasibleError
 from extract.graph import Graph
-from extract.infeasible import why_infeasible
 from extract.session import Session
 from extract.settle import INFINITY, settle_dag, weights
 
@@ -25,10 +23,10 @@ WORTH: Final = 0.05
 """Part of the nodes that must go for another round to pay."""
 
 
-def run_greedy(session: Session) -> None:
-    """Greedy DAG with local search."""
+def run_greedy(session: Session, *, quick: bool = False) -> None:
+    """Greedy DAG with local search; quick: with little of it."""
     if session.search is not None and not session.optimal:
-        found = session.search.run()
+        found = session.search.run(quick=quick)
         session.budget.spend(PASS * session.search.steps)
         if found is not None:
             session.offer(found, "greedy")
@@ -39,9 +37,9 @@ def run_again(session: Session) -> None:
     nodes = session.nodes()
     if session.search is None or session.optimal:
         return
-    if nodes is None or not session.search.descends:
-        run_greedy(session)
-    else:
+    if session.chosen is None or not session.search.descends:
+        run_greedy(session, quick=True)
+    elif nodes is not None:
         session.budget.spend(PASS * len(session.search.topology.nodes))
         session.offer_near(nodes, "greedy")
 
@@ -59,7 +57,7 @@ def run_narrow(session: Session) -> None:
     nodes, cost = found
     if cost == INFINITY:
         if session.chosen is None:
-            raise InfeasibleError(partial(why_infeasible, session.original))
+            raise InfeasibleError(session.why_none)
         session.prove("treewidth")
         return
     session.raise_bound(session.simplified.base + cost, "treewidth")
@@ -101,7 +99,7 @@ def _ascents(session: Session, graph: Graph, *, thorough: bool) -> list[int]:
             if least + found.price[node] > cutoff:
                 gone[node] = 1
         cuts.update((frozenset(cut), cut) for cut in found.cuts)
-        if session.chosen is None or session.optimal or session.left <= 0:
+        if session.cost == INFINITY or session.optimal or session.left <= 0:
             break
     session.cuts = list(cuts.values())
     for node in session.nodes() or ():

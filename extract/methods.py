@@ -13,6 +13,7 @@ from extract.greedy import greedy
 from extract.ilp import ilp
 from extract.pruned import pruned
 from extract.session import Listener
+from extract.settle import INFINITY
 from extract.tree import tree
 
 Method = Literal["auto", "tree", "greedy", "pruned", "ilp"]
@@ -29,13 +30,15 @@ def extract(
     start: Answer | None = None,
     listener: Listener | None = None,
     branch: int | None = None,
+    below: float = INFINITY,
 ) -> Answer:
     """Extract by a named method and re-verify the answer.
 
     budget: units of work (`extract.budget`) for auto (10,000 by default), pruned and ilp (60,000): the same answer on
     every machine. time_limit: a limit in seconds besides, which makes the answer depend on the machine and its load.
     start: an answer to begin from, also one for other costs. listener: called when the best answer or the bound
-    changes. branch: a choice group that `auto` searches alternative by alternative. Raises InfeasibleError, and
+    changes. branch: a choice group that `auto` searches alternative by alternative. below: `auto` passes over answers
+    that do not cost less, and ends where there are none. Raises InfeasibleError, and
     ExtractionError for an unknown method and where the budget ended before any answer was found.
     """
     if method == "tree":
@@ -47,7 +50,9 @@ def extract(
     elif method == "ilp":
         answer = ilp(graph, budget=budget, time_limit=time_limit, start=start, listener=listener)
     elif method == "auto":
-        answer = auto(graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch)
+        answer = auto(
+            graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch, below=below
+        )
     else:
         raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
     check(graph, answer)

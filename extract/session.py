@@ -40,8 +40,11 @@ class Session:
         start: Answer | None = None,
         listener: Listener | None = None,
         within: Graph | None = None,
+        below: float = INFINITY,
     ) -> None:
-        """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers."""
+        """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers. `below`:
+        answers that do not cost less are passed over.
+        """
         self.began = perf_counter()
         self.budget = Budget(LONG_BUDGET) if budget is None else budget
         self.original = graph
@@ -51,7 +54,7 @@ class Session:
         self.cut_short = False  # did a share of the budget end what would have gone on?
         self.chosen: dict[int, int] | None = None
         """The best answer so far, in the original graph."""
-        self.cost = INFINITY
+        self.below = self.cost = below
         self.bound = -INFINITY
         try:
             self.simplified = simplify(graph if within is None else within)
@@ -119,7 +122,8 @@ class Session:
     def offer_near(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
         """Take the cheapest answer at or near selected nodes: they come free, others at their cost.
 
-        exact: nothing but the selected nodes may be used.
+        exact: nothing but the selected nodes may be used, the best of many; then only the switch moves of the local
+        search follow.
         """
         search = self._search()
         nodes = list(selected)
@@ -133,7 +137,7 @@ class Session:
         if not settled.builds(search.topology.roots):
             return False
         taken = self.offer(search.judge(settled.choice, cost, assignment), method)
-        choice = improve(search.topology, cost, settled.choice, search.constraints, bound=search.bound)
+        choice = improve(search.topology, cost, settled.choice, search.constraints, deep=not exact, bound=search.bound)
         return self.offer(search.judge(choice, cost, assignment), method) or taken
 
     def adopt(self, other: Answer) -> None:
@@ -172,15 +176,21 @@ class Session:
     def answer(self, method: str) -> Answer:
         """The best so far as an answer for the original graph. Raises InfeasibleError when there is none."""
         if self.chosen is None:
-            raise InfeasibleError(partial(why_infeasible, self.original))
+            raise InfeasibleError(self.why_none)
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
         ended = "" if found.optimal or not (self.cut_short or self.left <= 0) else self.budget.name
         return replace(found, report=self._report(), ended=ended)
 
     def require_answer(self) -> None:
         """Raises ExtractionError, with the limit that ended the search, when nothing was found."""
-        if self.chosen is None:
+        if self.chosen is None and not self.optimal:
             raise ExtractionError(f"{self.budget.name} ended before any answer was found; allow more")
+
+    def why_none(self) -> str:
+        """Why there is no answer."""
+        if self.below < INFINITY:
+            return f"no answer costs less than {self.below:g}"
+        return why_infeasible(self.original)
 
     def beat(self) -> None:
         """Tell the listener that the search is alive."""

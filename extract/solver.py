@@ -36,6 +36,9 @@ MOST_PIVOTS: Final = 2**31 - 1
 SETUP_PIVOTS: Final = 50
 """Simplex iterations' worth of work in a run that takes none."""
 
+DUAL: Final = 1e-9
+"""A row with a smaller dual value does not bind."""
+
 FEASIBLE: Final = 2
 """kSolutionStatusFeasible."""
 
@@ -66,6 +69,8 @@ class Relaxed:
     """Of each node; None when the budget ended first."""
     price: dict[int, float]
     """Reduced cost of each node: answers with it cost at least `bound` plus this."""
+    binding: list[list[int]]
+    """The cuts that hold the bound up."""
     infeasible: bool
 
 
@@ -82,6 +87,9 @@ class Solver:
         self.waiting: Callable[[], None] | None = None
         """Called about every `POLL` seconds while the solver runs."""
         self.non_zeros = len(program.index)
+        self.n_rows = len(program.lower)
+        self.cuts: dict[int, list[int]] = {}
+        """Those added by `add_cut`, by row."""
         self.looks = 0
         """How often HiGHS has asked whether to go on with a 0-1 program."""
         self.most_looks = math.inf
@@ -94,11 +102,13 @@ class Solver:
     def add_row(self, lower: float, columns: list[int], upper: float) -> None:
         """lower <= sum of the columns <= upper."""
         self.non_zeros += len(columns)
+        self.n_rows += 1
         places = np.array(columns, np.int32)
         self.highs.addRow(lower, upper, len(places), places, np.ones(len(places)))
 
     def add_cut(self, nodes: list[int]) -> None:
         """At least one of these nodes is chosen."""
+        self.cuts[self.n_rows] = nodes
         column = self.program.column
         self.add_row(1.0, [column[node] for node in nodes if node in column], INFINITY)
 
@@ -141,11 +151,13 @@ class Solver:
             raise KeyboardInterrupt
         model = highs.getModelStatus()
         if model != status.kOptimal:
-            return Relaxed(-INFINITY, None, {}, model == status.kInfeasible)
+            return Relaxed(-INFINITY, None, {}, [], model == status.kInfeasible)
         solution, nodes = highs.getSolution(), self.program.nodes
         values = dict(zip(nodes, list(solution.col_value), strict=False))  # alternatives come after the nodes
         prices = dict(zip(nodes, list(solution.col_dual), strict=False))
-        return Relaxed(highs.getInfo().objective_function_value, values, prices, False)
+        duals = list(solution.row_dual)
+        binding = [cut for row, cut in self.cuts.items() if duals[row] > DUAL]
+        return Relaxed(highs.getInfo().objective_function_value, values, prices, binding, False)
 
     def _run_in_thread(self) -> bool:
         """Run where Ctrl-C reaches this thread while the solver works; whether it came."""

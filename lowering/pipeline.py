@@ -28,6 +28,7 @@ from lowering.targets import target as target_named
 from lowering.targets.target import LEAST_WARPS, WARP
 from lowering.unrolling import unrolled
 
+INFINITE = float("inf")
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 
 
@@ -148,9 +149,9 @@ def lower(
     prepared, (selection, scheduled) = whole, choose(whole, tier, options, clock)
     for other in again() if any(selection.spilled.values()) else ():
         try:
-            tried = choose(other, tier, options, clock)
+            tried = choose(other, tier, options, clock, most(selection))
         except TileError:
-            continue  # where slices do not fit, the whole stands
+            continue  # where slices do not fit or cost more, the whole stays
         if preferable(tried[0], selection):
             prepared, (selection, scheduled) = other, tried
     lowered = descend(scheduled, clock)
@@ -167,24 +168,32 @@ def lower(
 def preferable(tried: Selection, best: Selection) -> bool:
     """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than is priced."""
     fewer = sum(tried.spilled.values()) < sum(best.spilled.values())
-    return tried.answer.cost < best.answer.cost * (UNSPILLED if fewer else 1.0)
+    return tried.answer.cost < (most(best) if fewer else best.answer.cost)
 
 
-def choose(prepared: Prepared, tier: Target, options: Options, clock: Clock) -> tuple[Selection, Func]:
-    """The cheapest program, scheduled."""
+def most(best: Selection) -> float:
+    """What is preferable to a program that spills costs less than this."""
+    return best.answer.cost * UNSPILLED
+
+
+def choose(
+    prepared: Prepared, tier: Target, options: Options, clock: Clock, below: float = INFINITE
+) -> tuple[Selection, Func]:
+    """The cheapest program, scheduled. Raises TileError where none costs less than `below`."""
     try:
-        return attempt(prepared, tier, options, clock)
+        return attempt(prepared, tier, options, clock, below)
     except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
-        return attempt(prepared, tier, options, clock, apart=True)
+        return attempt(prepared, tier, options, clock, below, apart=True)
 
 
 def attempt(
-    prepared: Prepared, tier: Target, options: Options, clock: Clock, apart: bool = False
+    prepared: Prepared, tier: Target, options: Options, clock: Clock, below: float, apart: bool = False
 ) -> tuple[Selection, Func]:
     """The cheapest program, scheduled. `apart`: no two loops share the memory of a ring."""
     saturated, oracle = prepared.saturated, prepared.oracle
     with clock.stage("extract"):
-        selection = select(saturated, oracle, tier, options.forbid, options.extractor, options.extract_budget, apart)
+        budget = options.extract_budget
+        selection = select(saturated, oracle, tier, options.forbid, options.extractor, budget, apart, below)
     with clock.stage("decode"):
         placed = decode(selection, saturated.program.entry.sym_name)
     with clock.stage("schedule"):

@@ -42,16 +42,16 @@ LEAVES = ("p.carry", "p.res", "p.branch")
 
 def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str,
-    budget: float | None = None, apart: bool = False,
+    budget: float | None = None, apart: bool = False, below: float = INFINITE,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `budget`: units of work that the search may do (`extract.budget`).
 
-    `apart`: no two loops share the memory of a ring.
+    `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return _Selector(saturated, oracle, target, forbid, budget, apart).run(method)
+    return _Selector(saturated, oracle, target, forbid, budget, apart).run(method, below)
 
 
 class _Selector:
@@ -96,7 +96,7 @@ class _Selector:
             self.owner[node.cls][0] for node in self.frozen.nodes if node.op in PRODUCTS and self.on_tensor_cores(node)
         )
 
-    def run(self, method: str) -> Selection:
+    def run(self, method: str, below: float) -> Selection:
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
@@ -107,7 +107,8 @@ class _Selector:
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
-            answer = extract(graph, cast(Any, method), budget=self.budget, branch=self.groups.get(("warps",)))
+            warps = self.groups.get(("warps",))
+            answer = extract(graph, cast(Any, method), budget=self.budget, branch=warps, below=below)
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:

@@ -3,6 +3,7 @@
 import pytest
 
 from extract import Graph, GraphBuilder, InfeasibleError, extract
+from tests.extract.random_graphs import random_graph
 
 
 def divided(costs: tuple[float, ...], uses: tuple[float, ...], limit: float) -> Graph:
@@ -34,3 +35,24 @@ def test_no_alternative_is_left() -> None:
 @pytest.mark.parametrize("branch", [None, 7])
 def test_a_group_that_nothing_carries_changes_nothing(branch: int | None) -> None:
     assert extract(divided((8.0, 4.0), (1.0, 1.0), 1.0), "auto", branch=branch).cost == 4.0
+
+
+@pytest.mark.parametrize("branch", [None, 0])
+def test_answers_that_do_not_cost_less_are_passed_over(branch: int | None) -> None:
+    graph = divided((8.0, 4.0, 6.0), (1.0, 1.0, 1.0), 1.0)
+    assert extract(graph, "auto", branch=branch, below=4.5).cost == 4.0
+    with pytest.raises(InfeasibleError, match="no answer costs less than 4"):
+        extract(graph, "auto", branch=branch, below=4.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_below_changes_no_answer_that_costs_less(seed: int) -> None:
+    graph = random_graph(seed)
+    try:
+        best = extract(graph, "auto")
+    except InfeasibleError:
+        return
+    found = extract(graph, "auto", below=best.cost + 1.0)
+    assert (found.cost, found.optimal) == (pytest.approx(best.cost), best.optimal)
+    with pytest.raises(InfeasibleError, match="no answer costs less than"):
+        extract(graph, "auto", below=best.cost)
