@@ -11,10 +11,15 @@ from pathlib import Path
 def write_file(path: Path, content: str | bytes) -> None:
     """Write `content` under a temporary name in the same folder, then rename it to `path` (atomic on POSIX).
 
-    Makes missing parent folders. Raises OSError when the folder cannot be written.
+    A device or a pipe is written to as it is: renaming would put a file in its place. Makes missing parent folders.
+    Raises OSError when the folder cannot be written.
     """
     try:
-        _replace(path, content.encode() if isinstance(content, str) else content)
+        data = content.encode() if isinstance(content, str) else content
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
     except OSError as error:
         if error.errno is not None:
             error.filename = str(path)  # the user named this file, not the temporary one

@@ -51,3 +51,17 @@ def test_written_file_is_readable_by_others_as_the_umask_says(tmp_path: Path) ->
 def test_several_targets_get_a_file_each() -> None:
     assert with_target(Path("out/k.ptx"), "sm_80", True) == Path("out/k.sm_80.ptx")
     assert with_target(Path("out/k.ptx"), "sm_80", False) == Path("out/k.ptx")
+
+
+def test_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    """`-o /dev/null` of a privileged user put a file in its place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_file(pipe, "text")
+        assert os.read(reader, 100) == b"text"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
