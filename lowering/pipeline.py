@@ -29,6 +29,8 @@ from lowering.targets.target import LEAST_WARPS, WARP
 from lowering.unrolling import unrolled
 
 INFINITE = float("inf")
+FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it
+SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 
 
@@ -220,12 +222,20 @@ def _egraph(saturated: Saturated, oracle: LayoutOracle) -> str:
 
 
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
-    """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one: the fewest that
-    hold a tile which is reduced, and so held whole, since cost alone never asks for more.
+    """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one, since cost alone
+    never asks for more: the fewest that hold a tile which is reduced, and so held whole, or that share others well.
     """
     products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
     if products:
         return (LEAST_WARPS, 2 * LEAST_WARPS) if products <= HELD else (2 * LEAST_WARPS,)
-    folds = (op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan))
-    reduced = max((registers_of(value, THREADS) for op in folds for value in op.operands), default=0)
-    return (next((n * LEAST_WARPS for n in (1, 2) if reduced <= n * HELD), 4 * LEAST_WARPS),)
+    folds = [op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan)]
+    if folds:
+        most, few = max(registers_of(value, THREADS) for op in folds for value in op.operands), FOLDED
+    else:
+        most, few = (
+            max((registers_of(value, THREADS) for op in entry.walk() for value in op.results), default=0),
+            SPREAD,
+        )
+    if most <= few:
+        return (LEAST_WARPS,)
+    return (2 * LEAST_WARPS if most <= 2 * HELD else 4 * LEAST_WARPS,)

@@ -453,9 +453,7 @@ class LayoutOracle:
         yield "shared_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
 
     def _write(self, row: Row) -> Iterator[tuple[str, Row]]:
-        """For each instruction that writes the buffer of a store, the shared layout that it writes in the fewest passes
-        over the banks and, among those, the accelerator copies out in the fewest boxes.
-        """
+        """For each instruction that writes the buffer of a store, the layouts of fewest passes and of fewest boxes."""
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous = self.tile(ty), contiguous_dim(view)
@@ -475,8 +473,9 @@ class LayoutOracle:
             if matrices is not None and not matrices.free.warp:  # which no predicate keeps from writing replicas
                 ways.setdefault("stmatrix", {})[shared] = (matrices.wavefronts, len(plan.places))
         for name, found in ways.items():
-            best = min(found, key=lambda shared: found[shared])
-            yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
+            fewest = (min(found, key=lambda shared: found[shared][::step]) for step in (1, -1))
+            for best in dict.fromkeys(fewest):
+                yield "write_layout", (*row, self.layout_id(best), self.interner.attributes.id(name))
 
     def _turn(self, row: Row) -> Iterator[tuple[str, Row]]:
         """A loaded tile in a shared layout that no tensor copy makes; products read 16-bit elements as they lie."""

@@ -280,3 +280,16 @@ def test_loops_that_wait_for_memory_with_the_deepest_ring(example: str, waits: b
     """Only there CTAs an SM are a choice."""
     pace = Pace(saturate(encode(load(EXAMPLES / f"{example}.mlir"))), ALL_TARGETS["sm_80"])
     assert pace.waits(dict.fromkeys(pace.cycles, 32.0), STAGES[-1]) == waits
+
+
+@pytest.mark.parametrize(("size", "reduced", "threads"), [
+    (2048, False, 128), (4096, False, 256), (4096, True, 128), (16384, True, 256), (65536, True, 512),
+])  # fmt: skip
+def test_large_tiles_are_shared_by_more_warps(size: int, reduced: bool, threads: int) -> None:
+    """16 registers a thread for a tile whose elements go their own way, 64 for one that is reduced."""
+    w = Writer("shared", x="ptr<f32>", y="ptr<f32>")
+    w.promise(x=16, y=16)
+    x, y = (w.view(base, [size], [1], [size]) for base in (w.x, w.y))
+    row = w.load(x, 0)
+    w.store(row - row.reduce(0).splat(size) if reduced else row * 2.0, y, 0)
+    assert tilesat.compile(w.text()).manifest["block"] == [threads, 1, 1]

@@ -353,3 +353,14 @@ def test_producer_waits_for_what_tensor_copies_store() -> None:
     assert changed != kernel.ptx
     with pytest.raises(SimulatorError):
         simulate(kernel, stored_then_multiplied(), ptx=changed)
+
+
+def test_a_long_row_does_not_leave_in_swizzled_pieces() -> None:
+    """4096 f32 in one row are 128 boxes of 128 bytes, each with its own address and coordinate; registers do better."""
+    w = Writer("row", x="ptr<bf16>", y="ptr<f32>", m="i32")
+    w.promise(x=16, y=16, m=1)
+    x, _ = w.gather(w.x[w.iota(4096) + w.ids[0].splat(4096) * 4096])
+    y = w.view(w.y, [w.m, 4096], [4096, 1], [1, 4096])
+    w.store(x.to("f32").exp().reshape(1, 4096), y, w.ids[0], 0)
+    ptx = tilesat.compile(w.text(), "sm_90a").ptx
+    assert ptx.count("cp.async.bulk.tensor") <= 4096 // 256
