@@ -80,10 +80,13 @@ class Shares:
 
 
 def register_shares(consumers: int, others: int, target: Target) -> Shares:
-    """All registers of an SM for one CTA, where the `others` threads give most of theirs to the `consumers`."""
+    """All registers of an SM for one CTA, where the `others` threads give most of theirs to the `consumers`: what these
+    may not take stays with the others.
+    """
     step = REGISTER_STEP
     most = int(target.registers_per_thread) // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
     other = min(launch, PRODUCER_REGISTERS)
     consumer = min((launch + (launch - other) * others // consumers) // step * step, most)
-    return Shares(launch, consumer, other if consumer > launch else launch)
+    left = (launch * (consumers + others) - consumer * consumers) // others // step * step
+    return Shares(launch, consumer, max(other, min(left, launch)) if consumer > launch else launch)
