@@ -119,8 +119,9 @@ def test_products_keep_an_sm_for_themselves() -> None:
 
 @pytest.mark.parametrize("example", ["gemm", "flash_attention"])
 def test_agents_that_need_all_registers_keep_them(example: str) -> None:
+    """248 is what a thread may take; the producer keeps what is left of 2 * 240."""
     kernel = tilesat.compile(EXAMPLES / f"{example}.mlir", H100)
-    assert registers(kernel) == (240, 40, 248)
+    assert registers(kernel) == (240, 232, 248)
     assert ctas(kernel) == 1
 
 
