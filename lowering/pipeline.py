@@ -232,10 +232,8 @@ def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
     if folds:
         most, few = max(registers_of(value, THREADS) for op in folds for value in op.operands), FOLDED
     else:
-        most, few = (
-            max((registers_of(value, THREADS) for op in entry.walk() for value in op.results), default=0),
-            SPREAD,
-        )
+        results = [value for op in entry.walk() for value in op.results]
+        most, few = max((registers_of(value, THREADS) for value in results), default=0), SPREAD
     if most <= few:
         return (LEAST_WARPS,)
     return (2 * LEAST_WARPS if most <= 2 * HELD else 4 * LEAST_WARPS,)

@@ -179,9 +179,8 @@ class LayoutOracle:
     def _folded(self, ty: int) -> list[int]:
         """Layouts for a folded tile that has none: vectors, or an element a lane along each dimension."""
         kind, size = self.tile(ty), element_bytes(self.tile(ty).element)
-        dims = range(len(kind.shape) if len(kind.shape) > 1 else 0)
-        each = [coalesced(kind.shape, d, size, warps, size) for warps in self.warps for d in dims]
-        return list(dict.fromkeys([*self._default(ty), *map(self.layout_id, each)]))
+        each = [coalesced(kind.shape, d, size, n, size) for n in self.warps for d in range(len(kind.shape))]
+        return list(dict.fromkeys([*self._default(ty), *(map(self.layout_id, each) if kind.shape[1:] else ())]))
 
     def layout_id(self, layout: Layout | SharedLayout) -> int:
         """The id of a layout; every layout of a single element is that of a uniform value."""
