@@ -9,8 +9,9 @@ PACKAGES := ir egraph extract lowering runtime viz tilesat
 READY := $(VENV)/.ready
 LINT_READY := $(VENV)/.lint-ready
 GPU_READY := $(VENV)/.gpu-ready
+MLIR_READY := $(VENV)/.mlir-ready
 
-.PHONY: demo test test-all test-gpu bench-gpu lint format bench clean
+.PHONY: demo test test-all test-mlir test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -19,7 +20,11 @@ test: $(READY)
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu"
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu and not mlir"
+
+# Upstream MLIR parses and verifies every level that is printed.
+test-mlir: $(MLIR_READY)
+	$(BIN)/python -m pytest -q -m mlir
 
 # On a machine with a GPU: every example on the card, then timings. Elsewhere the first target fails, the second says so.
 test-gpu: $(GPU_READY)
@@ -60,6 +65,12 @@ $(LINT_READY): pyproject.toml $(READY)
 
 $(GPU_READY): pyproject.toml $(READY)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,cuda]'
+	@touch $@
+
+# Its declared companions talk to a GPU; the bindings of MLIR need none of them: --no-deps.
+$(MLIR_READY): pyproject.toml $(READY)
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["mlir"], sep="\n")' > $(VENV)/mlir.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/mlir.txt
 	@touch $@
 
 clean:

@@ -11,7 +11,10 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast, overload
+
+if TYPE_CHECKING:
+    from ir.upstream import Form
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound="Op")
@@ -253,12 +256,18 @@ class Variadic(OperandGroup):
 
 
 class Attr(Field, Generic[T]):
-    """A named compile-time constant of Python type `kind`; `default` makes it optional."""
+    """A named compile-time constant of Python type `kind`; `default` makes it optional.
 
-    def __init__(self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = ""):
+    `form`: how upstream MLIR spells it (`ir.upstream`), None where it does not have it.
+    """
+
+    def __init__(
+        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "", form: Form | None = None
+    ):
         super().__init__(since, doc)
         self.kind = kind
         self.default = default
+        self.form = form
 
     @property
     def required(self) -> bool:
@@ -273,9 +282,9 @@ class Attr(Field, Generic[T]):
         return self if op is None else op.attributes.get(self.name, self.default)
 
 
-def flag(since: Version = (13, 1)) -> Attr[bool]:
+def flag(since: Version = (13, 1), form: Form | None = None) -> Attr[bool]:
     """A Boolean attribute that is absent when false."""
-    return Attr(bool, False, since)
+    return Attr(bool, False, since, form=form)
 
 
 def optional(kind: type[T], since: Version = (13, 1), doc: str = "") -> Attr[T | None]:
@@ -354,6 +363,7 @@ class OpInfo:
     variadic_results: bool
     regions: tuple[RegionField, ...]
     variadic_regions: bool = False
+    upstream: bool = False
 
     @property
     def mnemonic(self) -> str:
@@ -422,6 +432,10 @@ class Op:
     def verify(self) -> None:
         """Check what the declared fields cannot say; raises VerifyError."""
 
+    def is_upstream(self) -> bool:
+        """Of a class that upstream MLIR has: is this one its operation too, where that depends on its place?"""
+        return True
+
     def expect(self, condition: bool, message: str, *values: object) -> None:
         """Raise a located VerifyError unless `condition`; `{}` in the message are filled with `values`."""
         if not condition:
@@ -465,8 +479,13 @@ def _attributes(fields: list[Field]) -> tuple[Attr[Any], ...]:
     return tuple(cast("Attr[Any]", f) for f in fields if isinstance(f, Attr))
 
 
-def op(name: str, since: Version = (13, 1), opcode: int = -1) -> Callable[[type[OpT]], type[OpT]]:
-    """Declare an operation class: reads its fields in order and registers it under `name`."""
+def op(
+    name: str, since: Version = (13, 1), opcode: int = -1, upstream: bool = False
+) -> Callable[[type[OpT]], type[OpT]]:
+    """Declare an operation class: reads its fields in order and registers it under `name`.
+
+    `upstream`: upstream MLIR has it under this name, in this form (`ir.upstream`).
+    """
 
     def declare(cls: type[OpT]) -> type[OpT]:
         fields = [f for base in reversed(cls.__mro__) for f in vars(base).values() if isinstance(f, Field)]
@@ -479,7 +498,7 @@ def op(name: str, since: Version = (13, 1), opcode: int = -1) -> Callable[[type[
         cls.info = OpInfo(
             name, since, opcode, groups, _attributes(fields), results,
             any(isinstance(f, VariadicResult) for f in fields), regions,
-            any(isinstance(f, VariadicRegion) for f in fields),
+            any(isinstance(f, VariadicRegion) for f in fields), upstream,
         )  # fmt: skip
         if name in OPS:
             raise ValueError(f"op {name} is declared twice: {OPS[name].__module__} and {cls.__module__}")

@@ -280,13 +280,13 @@ class StructType(Type):
         return f"!llvm.struct<({', '.join(map(str, self.elements))})>"
 
 
-@spelled("!nvgpu.tensormap")
+@spelled("!tilesat.tensormap")
 @dataclass(frozen=True, slots=True)
 class TensorMapType(Type):
-    """!nvgpu.tensormap: the generic address of a 128-byte tensor map that the host encodes; a kernel parameter."""
+    """!tilesat.tensormap: the generic address of a 128-byte tensor map that the host encodes; a kernel parameter."""
 
     def __str__(self) -> str:
-        return "!nvgpu.tensormap"
+        return "!tilesat.tensormap"
 
     @staticmethod
     def read(body: str, *_: object) -> TensorMapType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ir.core import Attr, Op, Operand, Result, flag, op, same_type_as
 from ir.types import I1, I32, I64, FloatType, IntType, TensorType, Type, VectorType
+from ir.upstream import SAME, codes, overflow
 
 INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
@@ -37,11 +38,11 @@ def is_predicate(type: Type) -> bool:
     return element_of(type) == I1
 
 
-@op("arith.constant")
+@op("arith.constant", upstream=True)
 class Constant(Op):
     """A number of the result's type; on a packed pair both halves hold it. Integers may be given signed."""
 
-    value: Attr[int | float] = Attr(float)
+    value: Attr[int | float] = Attr(float, form=SAME)
     result = Result()
 
 
@@ -79,108 +80,108 @@ class Cast(Op):
     result = Result()
 
 
-@op("arith.addi")
+@op("arith.addi", upstream=True)
 class AddI(IntBinary):
     """Sum modulo 2^width; `nsw` promises no signed wrap."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("arith"))
 
 
-@op("arith.subi")
+@op("arith.subi", upstream=True)
 class SubI(IntBinary):
     """Difference modulo 2^width; `nsw` promises no signed wrap."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("arith"))
 
 
-@op("arith.muli")
+@op("arith.muli", upstream=True)
 class MulI(IntBinary):
     """Product modulo 2^width; `nsw` promises no signed wrap."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("arith"))
 
 
-@op("arith.divsi")
+@op("arith.divsi", upstream=True)
 class DivSI(IntBinary):
     """Signed quotient, rounded towards zero."""
 
 
-@op("arith.divui")
+@op("arith.divui", upstream=True)
 class DivUI(IntBinary):
     """Unsigned quotient, rounded down."""
 
 
-@op("arith.remsi")
+@op("arith.remsi", upstream=True)
 class RemSI(IntBinary):
     """Signed remainder with the sign of the dividend."""
 
 
-@op("arith.remui")
+@op("arith.remui", upstream=True)
 class RemUI(IntBinary):
     """Unsigned remainder."""
 
 
-@op("arith.floordivsi")
+@op("arith.floordivsi", upstream=True)
 class FloorDivSI(IntBinary):
     """Signed quotient, rounded to minus infinity."""
 
 
-@op("arith.ceildivsi")
+@op("arith.ceildivsi", upstream=True)
 class CeilDivSI(IntBinary):
     """Signed quotient, rounded to plus infinity."""
 
 
-@op("arith.ceildivui")
+@op("arith.ceildivui", upstream=True)
 class CeilDivUI(IntBinary):
     """Unsigned quotient, rounded up."""
 
 
-@op("arith.shli")
+@op("arith.shli", upstream=True)
 class ShLI(IntBinary):
     """Shift left; an amount of at least the width gives no defined value."""
 
 
-@op("arith.shrsi")
+@op("arith.shrsi", upstream=True)
 class ShRSI(IntBinary):
     """Arithmetic shift right."""
 
 
-@op("arith.shrui")
+@op("arith.shrui", upstream=True)
 class ShRUI(IntBinary):
     """Logical shift right."""
 
 
-@op("arith.andi")
+@op("arith.andi", upstream=True)
 class AndI(IntBinary):
     """Bitwise and."""
 
 
-@op("arith.ori")
+@op("arith.ori", upstream=True)
 class OrI(IntBinary):
     """Bitwise or."""
 
 
-@op("arith.xori")
+@op("arith.xori", upstream=True)
 class XOrI(IntBinary):
     """Bitwise exclusive or."""
 
 
-@op("arith.maxsi")
+@op("arith.maxsi", upstream=True)
 class MaxSI(IntBinary):
     """Signed maximum."""
 
 
-@op("arith.maxui")
+@op("arith.maxui", upstream=True)
 class MaxUI(IntBinary):
     """Unsigned maximum."""
 
 
-@op("arith.minsi")
+@op("arith.minsi", upstream=True)
 class MinSI(IntBinary):
     """Signed minimum."""
 
 
-@op("arith.minui")
+@op("arith.minui", upstream=True)
 class MinUI(IntBinary):
     """Unsigned minimum."""
 
@@ -208,13 +209,13 @@ class MulUIWide(WideMultiply):
     """Unsigned i32 x i32 -> i64 (ours)."""
 
 
-@op("arith.cmpi")
+@op("arith.cmpi", upstream=True)
 class CmpI(Op):
     """Integer comparison; `predicate` is one of INT_PREDICATES."""
 
     lhs = Operand(is_integer)
     rhs = Operand(is_integer)
-    predicate = Attr(str)
+    predicate = Attr(str, form=codes(INT_PREDICATES))
     result = Result(is_predicate)
 
     def verify(self) -> None:
@@ -223,7 +224,7 @@ class CmpI(Op):
         self.expect(self.predicate in INT_PREDICATES, "unknown predicate {}", self.predicate)
 
 
-@op("arith.select")
+@op("arith.select", upstream=True)
 class Select(Op):
     """`true_value` where the condition holds, else `false_value`."""
 
@@ -233,17 +234,17 @@ class Select(Op):
     result = same_type_as("true_value")
 
 
-@op("arith.extsi")
+@op("arith.extsi", upstream=True)
 class ExtSI(Cast):
     """Sign extension."""
 
 
-@op("arith.extui")
+@op("arith.extui", upstream=True)
 class ExtUI(Cast):
     """Zero extension; i1 gives 0 or 1."""
 
 
-@op("arith.trunci")
+@op("arith.trunci", upstream=True)
 class TruncI(Cast):
     """The low bits."""
 
@@ -253,27 +254,27 @@ class IndexCast(Cast):
     """Sign extension or truncation between integer widths."""
 
 
-@op("arith.addf")
+@op("arith.addf", upstream=True)
 class AddF(FloatBinary):
     """Sum."""
 
 
-@op("arith.subf")
+@op("arith.subf", upstream=True)
 class SubF(FloatBinary):
     """Difference."""
 
 
-@op("arith.mulf")
+@op("arith.mulf", upstream=True)
 class MulF(FloatBinary):
     """Product."""
 
 
-@op("arith.divf")
+@op("arith.divf", upstream=True)
 class DivF(FloatBinary):
     """Quotient; rounding `full` (2 ulp) and `approx` (2 ulp, limited range) are PTX's faster forms."""
 
 
-@op("arith.remf")
+@op("arith.remf", upstream=True)
 class RemF(Op):
     """Remainder of truncated division, exact; the sign of the dividend."""
 
@@ -286,7 +287,7 @@ class RemF(Op):
         self.expect(self.lhs.type == self.rhs.type, "operands differ: {} and {}", self.lhs.type, self.rhs.type)
 
 
-@op("arith.negf")
+@op("arith.negf", upstream=True)
 class NegF(Op):
     """Sign flip."""
 
@@ -294,33 +295,33 @@ class NegF(Op):
     result = same_type_as("operand")
 
 
-@op("arith.maximumf")
+@op("arith.maximumf", upstream=True)
 class MaximumF(FloatBinary):
     """Maximum; NaN if either operand is NaN; -0 < +0."""
 
 
-@op("arith.maxnumf")
+@op("arith.maxnumf", upstream=True)
 class MaxNumF(FloatBinary):
     """Maximum; the other operand if one is NaN."""
 
 
-@op("arith.minimumf")
+@op("arith.minimumf", upstream=True)
 class MinimumF(FloatBinary):
     """Minimum; NaN if either operand is NaN; -0 < +0."""
 
 
-@op("arith.minnumf")
+@op("arith.minnumf", upstream=True)
 class MinNumF(FloatBinary):
     """Minimum; the other operand if one is NaN."""
 
 
-@op("arith.cmpf")
+@op("arith.cmpf", upstream=True)
 class CmpF(Op):
     """Float comparison; `predicate` is one of FLOAT_PREDICATES (o: false on NaN, u: true on NaN)."""
 
     lhs = Operand(is_float)
     rhs = Operand(is_float)
-    predicate = Attr(str)
+    predicate = Attr(str, form=codes(FLOAT_PREDICATES, first=1))
     ftz = flag()
     result = Result(is_predicate)
 
@@ -337,36 +338,36 @@ class FloatCast(Cast):
     ftz = flag()
 
 
-@op("arith.extf")
+@op("arith.extf", upstream=True)
 class ExtF(FloatCast):
     """To a wider float; exact."""
 
 
-@op("arith.truncf")
+@op("arith.truncf", upstream=True)
 class TruncF(FloatCast):
     """To a narrower float, tf32 among them. rn to nearest even; tf32 also takes `rna` (ties away)."""
 
 
-@op("arith.sitofp")
+@op("arith.sitofp", upstream=True)
 class SIToFP(FloatCast):
     """Signed integer to float."""
 
 
-@op("arith.uitofp")
+@op("arith.uitofp", upstream=True)
 class UIToFP(FloatCast):
     """Unsigned integer to float."""
 
 
-@op("arith.fptosi")
+@op("arith.fptosi", upstream=True)
 class FPToSI(FloatCast):
     """Float to signed integer towards zero."""
 
 
-@op("arith.fptoui")
+@op("arith.fptoui", upstream=True)
 class FPToUI(FloatCast):
     """Float to unsigned integer towards zero."""
 
 
-@op("arith.bitcast")
+@op("arith.bitcast", upstream=True)
 class Bitcast(Cast):
     """The same bits under another type of the same width."""

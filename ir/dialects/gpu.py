@@ -38,7 +38,7 @@ class GlobalArray(Attribute):
 
 @op("gpu.func")
 class GpuFunc(Op):
-    """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats, !nvgpu.tensormap).
+    """A kernel: entry-block arguments are its parameters (!llvm.ptr<1>, integers, floats, !tilesat.tensormap).
 
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
@@ -109,7 +109,7 @@ class GridDim(Coordinate):
     """Number of blocks in the grid."""
 
 
-@op("gpu.barrier")
+@op("gpu.barrier", upstream=True)
 class Barrier(Op):
     """All threads of the block meet; shared and global memory is consistent among them afterwards."""
 

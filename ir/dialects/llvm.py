@@ -10,8 +10,10 @@ from typing import Any
 
 from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Value, Variadic, flag, op
 from ir.core import same_type_as as like
+from ir.dialects.arith import FLOAT_PREDICATES, INT_PREDICATES
 from ir.dialects.gpu import GlobalArray, verify_parameters
 from ir.types import I1, I32, I64, IntType, LLVMPointerType
+from ir.upstream import SAME, codes, overflow
 
 
 @op("llvm.func")
@@ -46,7 +48,7 @@ class Func(Op):
             self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
 
 
-@op("llvm.br")
+@op("llvm.br", upstream=True)
 class Br(Op):
     """Jump to `successors[0]` with its arguments."""
 
@@ -59,7 +61,7 @@ class Br(Op):
         _verify_edges(self, [self.args])
 
 
-@op("llvm.cond_br")
+@op("llvm.cond_br", upstream=True)
 class CondBr(Op):
     """Jump to `successors[0]` where the condition holds, else to `successors[1]`."""
 
@@ -82,18 +84,18 @@ def _verify_edges(branch: Br | CondBr, groups: list[list[Value]]) -> None:
         branch.expect(found == wanted, "its block takes {}, is given {}", [*map(str, wanted)], [*map(str, found)])
 
 
-@op("llvm.return")
+@op("llvm.return", upstream=True)
 class Return(Op):
     """Ends the thread."""
 
     effect = CONTROL
 
 
-@op("llvm.mlir.constant")
+@op("llvm.mlir.constant", upstream=True)
 class Constant(Op):
     """A number of the result's type; on a packed pair both halves hold it."""
 
-    value: Attr[int | float] = Attr(float)
+    value: Attr[int | float] = Attr(float, form=SAME)
     result = Result()
 
 
@@ -122,7 +124,7 @@ class GetElementPtr(Op):
     result = like("base")
 
 
-@op("llvm.ptrtoint")
+@op("llvm.ptrtoint", upstream=True)
 class PtrToInt(Op):
     """The address as an integer (i32 for shared, i64 for global), truncated or zero-extended."""
 
@@ -130,7 +132,7 @@ class PtrToInt(Op):
     result = Result(lambda t: isinstance(t, IntType))
 
 
-@op("llvm.inttoptr")
+@op("llvm.inttoptr", upstream=True)
 class IntToPtr(Op):
     """The pointer with this address."""
 
@@ -175,119 +177,119 @@ class Cast(FloatOp):
     result = Result()
 
 
-@op("llvm.add")
+@op("llvm.add", upstream=True)
 class Add(Binary):
     """Sum modulo 2^width; `nsw` promises no signed wrap."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("llvm"))
 
 
-@op("llvm.sub")
+@op("llvm.sub", upstream=True)
 class Sub(Binary):
     """Difference modulo 2^width."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("llvm"))
 
 
-@op("llvm.mul")
+@op("llvm.mul", upstream=True)
 class Mul(Binary):
     """Product modulo 2^width."""
 
-    nsw = flag()
+    nsw = flag(form=overflow("llvm"))
 
 
-@op("llvm.sdiv")
+@op("llvm.sdiv", upstream=True)
 class SDiv(Binary):
     """Signed quotient towards zero."""
 
 
-@op("llvm.udiv")
+@op("llvm.udiv", upstream=True)
 class UDiv(Binary):
     """Unsigned quotient."""
 
 
-@op("llvm.srem")
+@op("llvm.srem", upstream=True)
 class SRem(Binary):
     """Signed remainder with the sign of the dividend."""
 
 
-@op("llvm.urem")
+@op("llvm.urem", upstream=True)
 class URem(Binary):
     """Unsigned remainder."""
 
 
-@op("llvm.and")
+@op("llvm.and", upstream=True)
 class And(Binary):
     """Bitwise and."""
 
 
-@op("llvm.or")
+@op("llvm.or", upstream=True)
 class Or(Binary):
     """Bitwise or."""
 
 
-@op("llvm.xor")
+@op("llvm.xor", upstream=True)
 class Xor(Binary):
     """Bitwise exclusive or."""
 
 
-@op("llvm.shl")
+@op("llvm.shl", upstream=True)
 class Shl(Binary):
     """Shift left."""
 
 
-@op("llvm.lshr")
+@op("llvm.lshr", upstream=True)
 class LShr(Binary):
     """Logical shift right."""
 
 
-@op("llvm.ashr")
+@op("llvm.ashr", upstream=True)
 class AShr(Binary):
     """Arithmetic shift right."""
 
 
-@op("llvm.intr.smax")
+@op("llvm.intr.smax", upstream=True)
 class SMax(Binary):
     """Signed maximum."""
 
 
-@op("llvm.intr.smin")
+@op("llvm.intr.smin", upstream=True)
 class SMin(Binary):
     """Signed minimum."""
 
 
-@op("llvm.intr.umax")
+@op("llvm.intr.umax", upstream=True)
 class UMax(Binary):
     """Unsigned maximum."""
 
 
-@op("llvm.intr.umin")
+@op("llvm.intr.umin", upstream=True)
 class UMin(Binary):
     """Unsigned minimum."""
 
 
-@op("llvm.icmp")
+@op("llvm.icmp", upstream=True)
 class ICmp(Op):
     """Integer comparison; predicates as in arith.cmpi."""
 
     lhs = Operand()
     rhs = Operand()
-    predicate = Attr(str)
+    predicate = Attr(str, form=codes(INT_PREDICATES))
     result = Result(lambda t: t == I1)
 
 
-@op("llvm.fcmp")
+@op("llvm.fcmp", upstream=True)
 class FCmp(Op):
     """Float comparison; predicates as in arith.cmpf."""
 
     lhs = Operand()
     rhs = Operand()
-    predicate = Attr(str)
+    predicate = Attr(str, form=codes(FLOAT_PREDICATES, first=1))
     ftz = flag()
     result = Result(lambda t: t == I1)
 
 
-@op("llvm.select")
+@op("llvm.select", upstream=True)
 class Select(Op):
     """The first value where the condition holds, else the second."""
 
@@ -297,122 +299,122 @@ class Select(Op):
     result = like("true_value")
 
 
-@op("llvm.sext")
+@op("llvm.sext", upstream=True)
 class SExt(Cast):
     """Sign extension."""
 
 
-@op("llvm.zext")
+@op("llvm.zext", upstream=True)
 class ZExt(Cast):
     """Zero extension."""
 
 
-@op("llvm.trunc")
+@op("llvm.trunc", upstream=True)
 class Trunc(Cast):
     """The low bits."""
 
 
-@op("llvm.bitcast")
+@op("llvm.bitcast", upstream=True)
 class Bitcast(Cast):
     """The same bits under another type."""
 
 
-@op("llvm.fpext")
+@op("llvm.fpext", upstream=True)
 class FPExt(Cast):
     """To a wider float."""
 
 
-@op("llvm.fptrunc")
+@op("llvm.fptrunc", upstream=True)
 class FPTrunc(Cast):
     """To a narrower float."""
 
 
-@op("llvm.sitofp")
+@op("llvm.sitofp", upstream=True)
 class SIToFP(Cast):
     """Signed integer to float."""
 
 
-@op("llvm.uitofp")
+@op("llvm.uitofp", upstream=True)
 class UIToFP(Cast):
     """Unsigned integer to float."""
 
 
-@op("llvm.fptosi")
+@op("llvm.fptosi", upstream=True)
 class FPToSI(Cast):
     """Float to signed integer towards zero."""
 
 
-@op("llvm.fptoui")
+@op("llvm.fptoui", upstream=True)
 class FPToUI(Cast):
     """Float to unsigned integer towards zero."""
 
 
-@op("llvm.fadd")
+@op("llvm.fadd", upstream=True)
 class FAdd(FloatBinary):
     """Sum."""
 
 
-@op("llvm.fsub")
+@op("llvm.fsub", upstream=True)
 class FSub(FloatBinary):
     """Difference."""
 
 
-@op("llvm.fmul")
+@op("llvm.fmul", upstream=True)
 class FMul(FloatBinary):
     """Product."""
 
 
-@op("llvm.fdiv")
+@op("llvm.fdiv", upstream=True)
 class FDiv(FloatBinary):
     """Quotient."""
 
 
-@op("llvm.intr.maxnum")
+@op("llvm.intr.maxnum", upstream=True)
 class MaxNum(FloatBinary):
     """Maximum; the other operand if one is NaN."""
 
 
-@op("llvm.intr.minnum")
+@op("llvm.intr.minnum", upstream=True)
 class MinNum(FloatBinary):
     """Minimum; the other operand if one is NaN."""
 
 
-@op("llvm.intr.maximum")
+@op("llvm.intr.maximum", upstream=True)
 class Maximum(FloatBinary):
     """Maximum; NaN if either is NaN."""
 
 
-@op("llvm.intr.minimum")
+@op("llvm.intr.minimum", upstream=True)
 class Minimum(FloatBinary):
     """Minimum; NaN if either is NaN."""
 
 
-@op("llvm.fneg")
+@op("llvm.fneg", upstream=True)
 class FNeg(FloatUnary):
     """Sign flip."""
 
 
-@op("llvm.intr.fabs")
+@op("llvm.intr.fabs", upstream=True)
 class FAbs(FloatUnary):
     """Magnitude."""
 
 
-@op("llvm.intr.sqrt")
+@op("llvm.intr.sqrt", upstream=True)
 class Sqrt(FloatUnary):
     """Square root."""
 
 
-@op("llvm.intr.floor")
+@op("llvm.intr.floor", upstream=True)
 class Floor(FloatUnary):
     """Largest integer not above x."""
 
 
-@op("llvm.intr.ceil")
+@op("llvm.intr.ceil", upstream=True)
 class Ceil(FloatUnary):
     """Smallest integer not below x."""
 
 
-@op("llvm.intr.fma")
+@op("llvm.intr.fma", upstream=True)
 class Fma(FloatOp):
     """a * b + c with one rounding; `saturate` clamps the result to [0, 1]."""
 

@@ -23,7 +23,7 @@ class FlushingUnary(FloatUnary):
     ftz = flag()
 
 
-@op("math.fma")
+@op("math.fma", upstream=True)
 class Fma(Op):
     """a * b + c with one rounding."""
 
@@ -39,62 +39,62 @@ class Fma(Op):
         self.expect(self.a.type == self.b.type == self.c.type, "operands differ")
 
 
-@op("math.exp")
+@op("math.exp", upstream=True)
 class Exp(FloatUnary):
     """e^x; approx is ex2.approx(x * log2 e)."""
 
 
-@op("math.exp2")
+@op("math.exp2", upstream=True)
 class Exp2(FlushingUnary):
     """2^x."""
 
 
-@op("math.log")
+@op("math.log", upstream=True)
 class Log(FloatUnary):
     """Natural logarithm."""
 
 
-@op("math.log2")
+@op("math.log2", upstream=True)
 class Log2(FloatUnary):
     """Base-2 logarithm."""
 
 
-@op("math.sqrt")
+@op("math.sqrt", upstream=True)
 class Sqrt(FlushingUnary):
     """Square root."""
 
 
-@op("math.rsqrt")
+@op("math.rsqrt", upstream=True)
 class Rsqrt(FlushingUnary):
     """1 / sqrt(x)."""
 
 
-@op("math.absf")
+@op("math.absf", upstream=True)
 class AbsF(FloatUnary):
     """Magnitude."""
 
 
-@op("math.tanh")
+@op("math.tanh", upstream=True)
 class Tanh(FloatUnary):
     """Hyperbolic tangent."""
 
 
-@op("math.tan")
+@op("math.tan", upstream=True)
 class Tan(FloatUnary):
     """Tangent of radians."""
 
 
-@op("math.sinh")
+@op("math.sinh", upstream=True)
 class Sinh(FloatUnary):
     """Hyperbolic sine."""
 
 
-@op("math.cosh")
+@op("math.cosh", upstream=True)
 class Cosh(FloatUnary):
     """Hyperbolic cosine."""
 
 
-@op("math.atan2")
+@op("math.atan2", upstream=True)
 class Atan2(Op):
     """The angle of the point whose ordinate comes first, then its abscissa."""
 
@@ -103,7 +103,7 @@ class Atan2(Op):
     result = same_type_as("y")
 
 
-@op("math.powf")
+@op("math.powf", upstream=True)
 class PowF(Op):
     """base ^ exponent by IEEE 754's pow."""
 
@@ -112,7 +112,7 @@ class PowF(Op):
     result = same_type_as("base")
 
 
-@op("math.fpowi")
+@op("math.fpowi", upstream=True)
 class FPowI(Op):
     """base ^ exponent, a signed integer."""
 
@@ -121,7 +121,7 @@ class FPowI(Op):
     result = same_type_as("base")
 
 
-@op("math.absi")
+@op("math.absi", upstream=True)
 class AbsI(Op):
     """Magnitude; the least integer stays itself."""
 
@@ -129,21 +129,21 @@ class AbsI(Op):
     result = same_type_as("operand")
 
 
-@op("math.sin")
+@op("math.sin", upstream=True)
 class Sin(FloatUnary):
     """Sine of radians."""
 
 
-@op("math.cos")
+@op("math.cos", upstream=True)
 class Cos(FloatUnary):
     """Cosine of radians."""
 
 
-@op("math.floor")
+@op("math.floor", upstream=True)
 class Floor(FloatUnary):
     """Largest integer not above x."""
 
 
-@op("math.ceil")
+@op("math.ceil", upstream=True)
 class Ceil(FloatUnary):
     """Smallest integer not below x."""

@@ -11,6 +11,7 @@ from ir.core import same_type_as as like
 from ir.dialects.gpu import DIMENSIONS
 from ir.dialects.llvm import FloatUnary
 from ir.types import I1, I32
+from ir.upstream import width
 
 
 class SpecialRegister(Op):
@@ -23,7 +24,7 @@ def _special(kind: str, dimension: str) -> type[SpecialRegister]:
     """Declare nvvm.read.ptx.sreg.<kind>.<dimension>."""
     doc = f"%{kind}.{dimension}."
     cls = type(f"Read_{kind}_{dimension}", (SpecialRegister,), {"__doc__": doc, "register": f"%{kind}.{dimension}"})
-    return op(f"nvvm.read.ptx.sreg.{kind}.{dimension}")(cls)
+    return op(f"nvvm.read.ptx.sreg.{kind}.{dimension}", upstream=True)(cls)
 
 
 SPECIAL_REGISTERS = {(k, d): _special(k, d) for k in ("tid", "ctaid", "nctaid", "ntid") for d in DIMENSIONS}
@@ -87,18 +88,18 @@ class CpAsyncSharedGlobal(Op):
     effect = WRITE
 
 
-@op("nvvm.cp.async.commit.group")
+@op("nvvm.cp.async.commit.group", upstream=True)
 class CpAsyncCommitGroup(Op):
     """Closes the thread's group of copies."""
 
     effect = CONTROL
 
 
-@op("nvvm.cp.async.wait.group")
+@op("nvvm.cp.async.wait.group", upstream=True)
 class CpAsyncWaitGroup(Op):
     """Waits until at most `n` groups are in flight."""
 
-    n = Attr(int)
+    n = Attr(int, form=width(32))
     effect = CONTROL
 
 

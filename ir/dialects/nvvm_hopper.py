@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ir.core import CONTROL, WRITE, Attr, Op, Operand, OptionalOperand, Result, Variadic, VariadicResult, flag, op
 from ir.types import I1, I32, I64
+from ir.upstream import unit, width
 
 
 class Barrier(Op):
@@ -74,19 +75,19 @@ class TensorStore(Op):
     effect = WRITE
 
 
-@op("nvvm.cp.async.bulk.commit.group")
+@op("nvvm.cp.async.bulk.commit.group", upstream=True)
 class BulkCommitGroup(Op):
     """cp.async.bulk.commit_group."""
 
     effect = CONTROL
 
 
-@op("nvvm.cp.async.bulk.wait_group")
+@op("nvvm.cp.async.bulk.wait_group", upstream=True)
 class BulkWaitGroup(Op):
     """cp.async.bulk.wait_group; `read`: until the sources were read."""
 
-    group = Attr(int)
-    read = flag()
+    group = Attr(int, form=width(32))
+    read = flag(form=unit("read"))
     effect = CONTROL
 
 
@@ -108,7 +109,7 @@ class FenceProxy(Op):
     effect = WRITE
 
 
-@op("nvvm.fence.mbarrier.init")
+@op("nvvm.fence.mbarrier.init", upstream=True)
 class FenceMBarrierInit(Op):
     """fence.mbarrier_init.release.cluster."""
 
@@ -141,14 +142,14 @@ class NamedBarrier(Op):
     effect = WRITE
 
 
-@op("nvvm.wgmma.fence.aligned")
+@op("nvvm.wgmma.fence.aligned", upstream=True)
 class WgmmaFence(Op):
     """wgmma.fence."""
 
     effect = WRITE
 
 
-@op("nvvm.wgmma.commit.group.sync.aligned")
+@op("nvvm.wgmma.commit.group.sync.aligned", upstream=True)
 class WgmmaCommitGroup(Op):
     """wgmma.commit_group."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ir.core import CONTROL, Op, Operand, RegionField, Variadic, VariadicResult, flag, op
 from ir.types import I1, IntType
+from ir.upstream import unit
 
 
-@op("scf.for")
+@op("scf.for", upstream=True)
 class For(Op):
     """for iv in [lower, upper) by step, carrying `init`; body arguments are iv and the carried values.
 
@@ -17,7 +18,7 @@ class For(Op):
     upper = Operand()
     step = Operand()
     init = Variadic()
-    unsigned = flag()
+    unsigned = flag(form=unit("unsignedCmp"))
     body = RegionField()
     out = VariadicResult()
     effect = CONTROL
@@ -67,7 +68,7 @@ class Condition(Op):
     effect = CONTROL
 
 
-@op("scf.if")
+@op("scf.if", upstream=True)
 class If(Op):
     """Runs `then` where the condition holds, else `otherwise`; both end in scf.yield of the results."""
 
@@ -85,9 +86,13 @@ class If(Op):
             self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == wanted, "bad scf.yield")
 
 
-@op("scf.yield")
+@op("scf.yield", upstream=True)
 class Yield(Op):
     """Ends a region with its values."""
 
     values = Variadic()
     effect = CONTROL
+
+    def is_upstream(self) -> bool:
+        """In a loop or a branch; upstream has no other regions that it may end."""
+        return self.parent is not None and isinstance(self.parent.parent_op, For | If)

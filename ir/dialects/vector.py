@@ -6,14 +6,15 @@ from math import prod
 
 from ir.core import Attr, Op, Operand, Result, Variadic, op
 from ir.types import Type, VectorType
+from ir.upstream import renamed
 
 
-@op("vector.extract")
+@op("vector.extract", upstream=True)
 class Extract(Op):
     """The scalar or sub-vector at the static `position`: vector<4x2xf16>[i] is a vector<2xf16>, [i, j] a f16."""
 
     source = Operand(lambda t: isinstance(t, VectorType))
-    position: Attr[tuple[int, ...]] = Attr(tuple)
+    position: Attr[tuple[int, ...]] = Attr(tuple, form=renamed("static_position"))
     result = Result()
 
     @staticmethod
@@ -34,7 +35,7 @@ class Extract(Op):
         self.expect(self.result.type == wanted, "result must be {}, is {}", wanted, self.result.type)
 
 
-@op("vector.from_elements")
+@op("vector.from_elements", upstream=True)
 class FromElements(Op):
     """A vector from its scalars in row-major order."""
 

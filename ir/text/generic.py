@@ -14,6 +14,7 @@ from ir.dialects.cuda_tile import TileOp
 from ir.text.generic_names import tile_attributes
 from ir.text.level_attributes import level_attributes
 from ir.text.names import Names
+from ir.upstream import written_name
 
 
 def print_generic(op: Op) -> str:
@@ -21,12 +22,17 @@ def print_generic(op: Op) -> str:
     return _Generic(op).operation(op, "") + "\n"
 
 
+def _own_name(op: Op) -> str:
+    return op.name
+
+
 class _Generic:
-    __slots__ = ("attributes", "blocks", "names", "outer", "type")
+    __slots__ = ("attributes", "blocks", "name", "names", "outer", "type")
 
     def __init__(self, root: Op):
         tile = isinstance(root, TileOp)  # whose own text and generic form spell types alike
         self.type: Callable[[Type], str] = str if tile else lambda type_: type_.mlir()
+        self.name: Callable[[Op], str] = _own_name if tile else written_name
         self.attributes = tile_attributes if tile else level_attributes
         self.names = Names(root, hinted=False)
         self.outer: dict[Value, str] = {}
@@ -46,7 +52,7 @@ class _Generic:
         if len(op.results) != 1:
             outputs = f"({outputs})"
         regions = f" ({', '.join(self.region(r, indent) for r in op.regions)})" if op.regions else ""
-        named = f'{targets}"{op.name}"({operands}){self.successors(op)}{self.attributes(op)}'
+        named = f'{targets}"{self.name(op)}"({operands}){self.successors(op)}{self.attributes(op)}'
         return f"{named}{regions} : ({inputs}) -> {outputs}"
 
     def successors(self, op: Op) -> str:

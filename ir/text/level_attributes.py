@@ -13,6 +13,7 @@ from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS
 from ir.quoting import escape, key_text
 from ir.text.literals import dense_text, float_text
 from ir.types import F64, I1, I64, TF32, FloatType, IntType, TensorType, TileType, VectorType, dims_text
+from ir.upstream import SAME
 
 NOT_SHOWN = ("successors",)
 """Attributes that have a place of their own in the text."""
@@ -20,15 +21,16 @@ NOT_SHOWN = ("successors",)
 
 def level_attributes(op: Op) -> str:
     """` <{name = value, ...}>` in order of the names, those at their default left out; empty without any."""
-    defaults = {attr.name: attr.default for attr in op.info.attributes}
-    shown = {
-        name: literal_text(op, value) if name == "value" else attribute_text(value)
-        for name, value in sorted(op.attributes.items())
-        if name not in NOT_SHOWN and not _same(value, defaults.get(name, ...))
-    }
-    if op.info.fixed_segments is None and len(op.segments) > 1:
+    shown: dict[str, str] = {}
+    for attr in op.info.attributes:
+        value = op.attributes.get(attr.name, attr.default)
+        if attr.name not in NOT_SHOWN and value is not ... and not _same(value, attr.default):
+            form = attr.form or SAME
+            plain = literal_text(op, value) if attr.name == "value" else None
+            shown[form.name or attr.name] = form.write(value) if form.write else plain or attribute_text(value)
+    if len(op.info.flexible) > 1:  # else the number of operands says how many each group has
         shown["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, op.segments))}>"
-    return f" <{{{', '.join(f'{name} = {text}' for name, text in shown.items())}}}>" if shown else ""
+    return f" <{{{', '.join(f'{name} = {text}' for name, text in sorted(shown.items()))}}}>" if shown else ""
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -20,6 +20,7 @@ from ir.text.literals import parse_dense, parse_scalar
 from ir.text.tokens import END, LEVEL_TOKEN, Tokens
 from ir.text.type_text import TypeTextError
 from ir.types import F64, I64, TF32, FloatType, IntType, TensorType, VectorType
+from ir.upstream import OURS, SAME
 
 MAX_DEPTH = 64
 """Nested regions and attributes; compiled kernels stay below twenty."""
@@ -29,7 +30,7 @@ FIRST_OP = re.compile(r"(?:\s|//[^\n]*\n)*\"([a-z_]+\.[\w$.]+)\"\s*\(")
 def function_name(text: str) -> str:
     """The name of the operation that a generic text starts with: `gpu.func`; empty for other text."""
     match = FIRST_OP.match(text)
-    return match[1] if match else ""
+    return match[1].removeprefix(OURS) if match else ""
 
 
 def read_level(text: str, filename: str = "<text>") -> Op:
@@ -61,6 +62,7 @@ class _Reader:
         targets = self._targets() if tokens.current.startswith("%") else []
         at = tokens.at
         name = tokens.string("the name of an operation")
+        name = name.removeprefix(OURS)
         cls = OPS.get(name)
         if cls is None:
             near = get_close_matches(name, OPS)
@@ -239,15 +241,28 @@ class _Reader:
         if tokens.accept("<"):
             found |= self._dictionary()
             tokens.expect(">", "after the properties")
-        declared = {attr.name: attr for attr in cls.info.attributes}
+        declared = {(attr.form or SAME).name or attr.name: attr for attr in cls.info.attributes}
+        made: dict[str, Any] = {}
         for name, value in found.items():
             attr = declared.get(name)
             if attr is not None:
-                self._check(cls, attr, value, at)
-            elif name != "operandSegmentSizes":
+                made[attr.name] = self._converted(cls, attr, value, at)
+            elif name == "operandSegmentSizes":
+                made[name] = value
+            else:
                 known = ", ".join(sorted(declared)) or "none"
                 tokens.fail(f"'{cls.info.name}' has no attribute {name}", f"its attributes: {known}", at)
-        return found
+        return made
+
+    def _converted(self, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> Any:
+        """The value of a declared attribute from upstream's form, of the declared kind."""
+        if attr.form is not None and attr.form.read is not None:
+            try:
+                value = attr.form.read(value)
+            except ValueError as error:
+                self.tokens.fail(f"'{cls.info.name}': attribute '{attr.name}' {error}", index=at)
+        self._check(cls, attr, value, at)
+        return value
 
     def _check(self, cls: type[Op], attr: Attr[Any], value: Any, at: int) -> None:
         kind: type[Any] = attr.kind
@@ -296,6 +311,9 @@ class _Reader:
             found = self._dictionary()
             self.depth -= 1
             return found
+        if token == "unit":
+            tokens.take()
+            return True
         if token == "array":
             return self._array()
         if token == "dense":

@@ -8,6 +8,7 @@ from functools import cache
 from ir.core import SPELLED, Attribute, TileError, Type
 from ir.text.type_text import TypeTextError, read_type
 from ir.types import SCALARS, FloatType, IntType, LLVMPointerType, TensorType, VectorType, read_dims
+from ir.upstream import Opaque
 
 _NAMED = re.compile(r"([!#][\w$.]+)(?:<(.*)>)?", re.DOTALL)
 _POINTER = re.compile(r"!llvm\.ptr(?:<(\d{1,4})>)?")
@@ -43,9 +44,7 @@ def level_type(text: str) -> Type:
 def level_attribute(text: str) -> Attribute:
     """The attribute `#dialect.name<...>` that `text` spells. Raises TypeTextError."""
     found = _named(text)
-    if not isinstance(found, Attribute):
-        raise TypeTextError(f"{text!r} is not an attribute", f"known are {', '.join(_known('#'))}")
-    return found
+    return found if isinstance(found, Attribute) else Opaque(text)
 
 
 def _named(text: str) -> Type | Attribute | None:
@@ -59,7 +58,3 @@ def _named(text: str) -> Type | Attribute | None:
     except (ValueError, TileError) as error:
         reason = error.message if isinstance(error, TileError) else str(error)
         raise TypeTextError(f"cannot read {text!r}: {reason}") from error
-
-
-def _known(sign: str) -> list[str]:
-    return sorted(name for name in SPELLED if name.startswith(sign))

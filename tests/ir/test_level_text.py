@@ -38,7 +38,7 @@ def func(*lines: str) -> str:
         (func('%0:2 = "llvm.add"(%a, %a) : (i32, i32) -> i32'), "'llvm.add' has 1 results, other numbers"),
         (func('%0, a = "llvm.add"(%a, %a) : (i32, i32) -> i32'), "3:5: expected the name of a result, found 'a'"),
         (func('%0 = "llvm.add"(%a, %a) <{nuw = true}> : (i32, i32) -> i32'), "'llvm.add' has no attribute nuw"),
-        (func('%0 = "llvm.add"(%a, %a) <{nsw = 1}> : (i32, i32) -> i32'), "attribute 'nsw' must be true or false"),
+        (func('%0 = "llvm.fneg"(%a) <{ftz = 1}> : (i32) -> i32'), "attribute 'ftz' must be true or false"),
         (func('%0 = "llvm.mlir.addressof"() <{global_name = 3}> : () -> !llvm.ptr<3>'), "must be a string"),
         (func('"nvvm.barrier"() <{barrierId = "x", numberOfThreads = 3}> : () -> ()'), "must be an integer"),
         (func('"nvvm.cp.async.wait.group"() <{n = 3.0 : f64}> : () -> ()'), "must be an integer"),
@@ -66,7 +66,7 @@ def func(*lines: str) -> str:
         (func() + "x", "expected the end of the text, found 'x'"),
         (func('"nvvm.barrier"() <{barrierId = [' + "[" * 80 + "}> : () -> ()"), "attributes are nested deeper than 64"),
         (func('"scf.if"(%a) ({' * 70), "regions are nested deeper than 64"),
-        (func('"nvvm.barrier"() <{barrierId = #x.y<3>}> : () -> ()'), "'#x.y<3>' is not an attribute (known are"),
+        (func('"nvvm.barrier"() <{barrierId = #x.y<3>}> : () -> ()'), "'nvvm.barrier': attribute 'barrierId' must be an integer"),
         (func('"nvvm.mma.sync"() <{shape = array<f32: 1.0>}> : () -> ()'), "arrays are of integers"),
     ],
 )  # fmt: skip
@@ -84,7 +84,7 @@ def test_message(text: str, message: str) -> None:
         ('"llvm.br"() : () -> ()\n^bb1:', "attribute 'successors' is missing"),
         ('"llvm.return"() : () -> ()', "each block must end in its only branch"),
         ('%0 = "llvm.mlir.constant"() : () -> i32', "attribute 'value' is missing"),
-        ('%0 = "llvm.icmp"(%a, %a) <{predicate = "eq"}> : (i32, i32) -> i32', "result 'result' must be"),
+        ('%0 = "llvm.icmp"(%a, %a) <{predicate = 0}> : (i32, i32) -> i32', "result 'result' must be"),
     ],
 )
 def test_verifier_message(line: str, message: str) -> None:

@@ -48,11 +48,11 @@
   %45 = "nv_tileaa.view"(%7) : (i32) -> tensor<1xi32>
   %46 = "nv_tileaa.broadcast"(%45) : (tensor<1xi32>) -> tensor<64xi32>
   %47:3 = "nv_tileaa.index_space_shape"(%25) : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>) -> (i32, i32, i32)
-  %48:2 = "nv_tileaa.tiled_load"(%24, %29, %28, %31, %0) <{operandSegmentSizes = array<i32: 1, 3, 1>}> : (!nv_tileaa.tiled_view<1x128x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x128x64xf16>, !nv_tileaa.mem_token)
+  %48:2 = "nv_tileaa.tiled_load"(%24, %29, %28, %31, %0) : (!nv_tileaa.tiled_view<1x128x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x128x64xf16>, !nv_tileaa.mem_token)
   %49 = "nv_tileaa.view"(%48#0) : (tensor<1x128x64xf16>) -> tensor<128x64xf16>
-  %50:3 = "scf.for"(%31, %47#1, %32, %36, %37, %34) <{operandSegmentSizes = array<i32: 1, 1, 1, 3>}> ({
+  %50:3 = "scf.for"(%31, %47#1, %32, %36, %37, %34) ({
   ^bb0(%arg12: i32, %arg13: tensor<128x1xf32>, %arg14: tensor<128x1xf32>, %arg15: tensor<128x64xf32>):
-    %57:2 = "nv_tileaa.tiled_load"(%25, %29, %arg12, %31, %0) <{operandSegmentSizes = array<i32: 1, 3, 1>}> : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x64x64xf16>, !nv_tileaa.mem_token)
+    %57:2 = "nv_tileaa.tiled_load"(%25, %29, %arg12, %31, %0) : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x64x64xf16>, !nv_tileaa.mem_token)
     %58 = "nv_tileaa.view"(%57#0) : (tensor<1x64x64xf16>) -> tensor<64x64xf16>
     %59 = "nv_tileaa.permute"(%58) <{permutation = array<i64: 1, 0>}> : (tensor<64x64xf16>) -> tensor<64x64xf16>
     %60 = "nv_tileaa.dot"(%49, %59, %34) : (tensor<128x64xf16>, tensor<64x64xf16>, tensor<128x64xf32>) -> tensor<128x64xf32>
@@ -60,14 +60,14 @@
     %62 = "nv_tileaa.view"(%61) : (i32) -> tensor<1xi32>
     %63 = "nv_tileaa.broadcast"(%62) : (tensor<1xi32>) -> tensor<64xi32>
     %64 = "arith.addi"(%63, %44) : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi32>
-    %65 = "arith.cmpi"(%64, %46) <{predicate = "slt"}> : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
+    %65 = "arith.cmpi"(%64, %46) <{predicate = 2 : i64}> : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
     %66 = "nv_tileaa.view"(%65) : (tensor<64xi1>) -> tensor<1x64xi1>
     %67 = "nv_tileaa.broadcast"(%66) : (tensor<1x64xi1>) -> tensor<128x64xi1>
     %68 = "arith.select"(%67, %60, %35) : (tensor<128x64xi1>, tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<128x64xf32>
     %69 = "nv_tileaa.reduce"(%68) <{dim = 1 : i64, identities = [0xFFF0000000000000 : f64]}> ({
     ^bb0(%arg16: f32, %arg17: f32):
       %88 = "arith.maxnumf"(%arg16, %arg17) : (f32, f32) -> f32
-      "scf.yield"(%88) : (f32) -> ()
+      "tilesat.scf.yield"(%88) : (f32) -> ()
     }) : (tensor<128x64xf32>) -> tensor<128xf32>
     %70 = "nv_tileaa.view"(%69) : (tensor<128xf32>) -> tensor<128x1xf32>
     %71 = "arith.mulf"(%70, %42) : (tensor<128x1xf32>, tensor<128x1xf32>) -> tensor<128x1xf32>
@@ -81,11 +81,11 @@
     %79 = "nv_tileaa.reduce"(%76) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
     ^bb0(%arg16: f32, %arg17: f32):
       %88 = "arith.addf"(%arg16, %arg17) : (f32, f32) -> f32
-      "scf.yield"(%88) : (f32) -> ()
+      "tilesat.scf.yield"(%88) : (f32) -> ()
     }) : (tensor<128x64xf32>) -> tensor<128xf32>
     %80 = "nv_tileaa.view"(%79) : (tensor<128xf32>) -> tensor<128x1xf32>
     %81 = "math.fma"(%arg14, %78, %80) : (tensor<128x1xf32>, tensor<128x1xf32>, tensor<128x1xf32>) -> tensor<128x1xf32>
-    %82:2 = "nv_tileaa.tiled_load"(%26, %29, %arg12, %31, %0) <{operandSegmentSizes = array<i32: 1, 3, 1>}> : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x64x64xf16>, !nv_tileaa.mem_token)
+    %82:2 = "nv_tileaa.tiled_load"(%26, %29, %arg12, %31, %0) : (!nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>, i32, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x64x64xf16>, !nv_tileaa.mem_token)
     %83 = "nv_tileaa.view"(%82#0) : (tensor<1x64x64xf16>) -> tensor<64x64xf16>
     %84 = "arith.truncf"(%76) : (tensor<128x64xf32>) -> tensor<128x64xf16>
     %85 = "nv_tileaa.broadcast"(%78) : (tensor<128x1xf32>) -> tensor<128x64xf32>
@@ -98,6 +98,6 @@
   %53 = "arith.mulf"(%50#2, %52) : (tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<128x64xf32>
   %54 = "arith.truncf"(%53) : (tensor<128x64xf32>) -> tensor<128x64xf16>
   %55 = "nv_tileaa.view"(%54) : (tensor<128x64xf16>) -> tensor<1x128x64xf16>
-  %56 = "nv_tileaa.tiled_store"(%55, %27, %29, %28, %31, %0) <{operandSegmentSizes = array<i32: 1, 1, 3, 1>}> : (tensor<1x128x64xf16>, !nv_tileaa.tiled_view<1x128x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>>, i32, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %56 = "nv_tileaa.tiled_store"(%55, %27, %29, %28, %31, %0) : (tensor<1x128x64xf16>, !nv_tileaa.tiled_view<1x128x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>>, i32, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

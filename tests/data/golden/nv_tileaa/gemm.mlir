@@ -33,16 +33,16 @@
   %30 = "arith.constant"() <{value = 1 : i32}> : () -> i32
   %31 = "nv_tileaa.constant_tensor"() <{value = dense<0.000000e+00> : tensor<128x128xf32>}> : () -> tensor<128x128xf32>
   %32:2 = "nv_tileaa.index_space_shape"(%22) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>) -> (i32, i32)
-  %33 = "scf.for"(%29, %32#1, %30, %31) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  %33 = "scf.for"(%29, %32#1, %30, %31) ({
   ^bb0(%arg11: i32, %arg12: tensor<128x128xf32>):
-    %37:2 = "nv_tileaa.tiled_load"(%22, %26, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %38:2 = "nv_tileaa.tiled_load"(%23, %27, %arg11, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %37:2 = "nv_tileaa.tiled_load"(%22, %26, %arg11, %0) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %38:2 = "nv_tileaa.tiled_load"(%23, %27, %arg11, %0) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
     %39 = "nv_tileaa.permute"(%38#0) <{permutation = array<i64: 1, 0>}> : (tensor<128x64xf16>) -> tensor<64x128xf16>
     %40 = "nv_tileaa.dot"(%37#0, %39, %arg12) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%40) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %34:2 = "nv_tileaa.tiled_load"(%24, %26, %27, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x128xf32>, !nv_tileaa.mem_token)
+  %34:2 = "nv_tileaa.tiled_load"(%24, %26, %27, %0) : (!nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x128xf32>, !nv_tileaa.mem_token)
   %35 = "arith.addf"(%33, %34#0) : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %36 = "nv_tileaa.tiled_store"(%35, %25, %26, %27, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %36 = "nv_tileaa.tiled_store"(%35, %25, %26, %27, %0) : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

@@ -31,11 +31,11 @@
   %28 = "arith.constant"() <{value = 1 : i32}> : () -> i32
   %29 = "nv_tileaa.constant_tensor"() <{value = dense<0.000000e+00> : tensor<128x128xf32>}> : () -> tensor<128x128xf32>
   %30:2 = "nv_tileaa.index_space_shape"(%20) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>) -> (i32, i32)
-  %31 = "scf.for"(%27, %30#1, %28, %29) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  %31 = "scf.for"(%27, %30#1, %28, %29) ({
   ^bb0(%arg10: i32, %arg11: tensor<128x128xf32>):
-    %33:2 = "nv_tileaa.tiled_load"(%20, %24, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %34:2 = "nv_tileaa.tiled_load"(%21, %25, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
-    %35:2 = "nv_tileaa.tiled_load"(%22, %arg10, %0) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<64xf16>, !nv_tileaa.mem_token)
+    %33:2 = "nv_tileaa.tiled_load"(%20, %24, %arg10, %0) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %34:2 = "nv_tileaa.tiled_load"(%21, %25, %arg10, %0) : (!nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>, i32, i32, !nv_tileaa.mem_token) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
+    %35:2 = "nv_tileaa.tiled_load"(%22, %arg10, %0) : (!nv_tileaa.tiled_view<64, !nv_tileaa.memref<?xf16, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<64xf16>, !nv_tileaa.mem_token)
     %36 = "nv_tileaa.view"(%35#0) : (tensor<64xf16>) -> tensor<1x64xf16>
     %37 = "nv_tileaa.broadcast"(%36) : (tensor<1x64xf16>) -> tensor<128x64xf16>
     %38 = "arith.mulf"(%33#0, %37) : (tensor<128x64xf16>, tensor<128x64xf16>) -> tensor<128x64xf16>
@@ -44,6 +44,6 @@
     %41 = "nv_tileaa.dot"(%39, %40, %arg11) : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     "scf.yield"(%41) : (tensor<128x128xf32>) -> ()
   }) : (i32, i32, i32, tensor<128x128xf32>) -> tensor<128x128xf32>
-  %32 = "nv_tileaa.tiled_store"(%31, %23, %24, %25, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %32 = "nv_tileaa.tiled_store"(%31, %23, %24, %25, %0) : (tensor<128x128xf32>, !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

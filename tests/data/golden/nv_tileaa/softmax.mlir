@@ -17,24 +17,24 @@
   %14 = "nv_tileaa.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %15 = "nv_tileaa.get_program_id"() <{axis = 2 : i64}> : () -> i32
   %16 = "arith.constant"() <{value = 0 : i32}> : () -> i32
-  %17:2 = "nv_tileaa.tiled_load"(%11, %13, %16, %0) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x1024xf32>, !nv_tileaa.mem_token)
+  %17:2 = "nv_tileaa.tiled_load"(%11, %13, %16, %0) : (!nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>, i32, i32, !nv_tileaa.mem_token) -> (tensor<1x1024xf32>, !nv_tileaa.mem_token)
   %18 = "nv_tileaa.reduce"(%17#0) <{dim = 1 : i64, identities = [0xFFF0000000000000 : f64]}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %28 = "arith.maxnumf"(%arg6, %arg7) : (f32, f32) -> f32
-    "scf.yield"(%28) : (f32) -> ()
+    "tilesat.scf.yield"(%28) : (f32) -> ()
   }) : (tensor<1x1024xf32>) -> tensor<1xf32>
   %19 = "nv_tileaa.view"(%18) : (tensor<1xf32>) -> tensor<1x1xf32>
   %20 = "nv_tileaa.broadcast"(%19) : (tensor<1x1xf32>) -> tensor<1x1024xf32>
   %21 = "arith.subf"(%17#0, %20) : (tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %22 = "math.exp"(%21) <{rounding = "full"}> : (tensor<1x1024xf32>) -> tensor<1x1024xf32>
+  %22 = "tilesat.math.exp"(%21) <{rounding = "full"}> : (tensor<1x1024xf32>) -> tensor<1x1024xf32>
   %23 = "nv_tileaa.reduce"(%22) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
   ^bb0(%arg6: f32, %arg7: f32):
     %28 = "arith.addf"(%arg6, %arg7) : (f32, f32) -> f32
-    "scf.yield"(%28) : (f32) -> ()
+    "tilesat.scf.yield"(%28) : (f32) -> ()
   }) : (tensor<1x1024xf32>) -> tensor<1xf32>
   %24 = "nv_tileaa.view"(%23) : (tensor<1xf32>) -> tensor<1x1xf32>
   %25 = "nv_tileaa.broadcast"(%24) : (tensor<1x1xf32>) -> tensor<1x1024xf32>
   %26 = "arith.divf"(%22, %25) : (tensor<1x1024xf32>, tensor<1x1024xf32>) -> tensor<1x1024xf32>
-  %27 = "nv_tileaa.tiled_store"(%26, %12, %13, %16, %0) <{operandSegmentSizes = array<i32: 1, 1, 2, 1>}> : (tensor<1x1024xf32>, !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %27 = "nv_tileaa.tiled_store"(%26, %12, %13, %16, %0) : (tensor<1x1024xf32>, !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>, i32, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

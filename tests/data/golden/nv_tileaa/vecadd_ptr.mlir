@@ -16,7 +16,7 @@
   %13 = "arith.addi"(%11, %12) : (tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi32>
   %14 = "nv_tileaa.view"(%4) : (i32) -> tensor<1xi32>
   %15 = "nv_tileaa.broadcast"(%14) : (tensor<1xi32>) -> tensor<1024xi32>
-  %16 = "arith.cmpi"(%13, %15) <{predicate = "slt"}> : (tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi1>
+  %16 = "arith.cmpi"(%13, %15) <{predicate = 2 : i64}> : (tensor<1024xi32>, tensor<1024xi32>) -> tensor<1024xi1>
   %17 = "nv_tileaa.constant_tensor"() <{value = dense<0.000000e+00> : tensor<1024xf32>}> : () -> tensor<1024xf32>
   %18 = "nv_tileaa.view"(%1) : (!llvm.ptr<1>) -> tensor<1x!llvm.ptr<1>>
   %19 = "nv_tileaa.broadcast"(%18) : (tensor<1x!llvm.ptr<1>>) -> tensor<1024x!llvm.ptr<1>>
@@ -30,6 +30,6 @@
   %27 = "nv_tileaa.view"(%3) : (!llvm.ptr<1>) -> tensor<1x!llvm.ptr<1>>
   %28 = "nv_tileaa.broadcast"(%27) : (tensor<1x!llvm.ptr<1>>) -> tensor<1024x!llvm.ptr<1>>
   %29 = "nv_tileaa.addptr"(%28, %13) <{element_bytes = 4 : i64}> : (tensor<1024x!llvm.ptr<1>>, tensor<1024xi32>) -> tensor<1024x!llvm.ptr<1>>
-  %30 = "nv_tileaa.store"(%29, %26, %16, %0) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> : (tensor<1024x!llvm.ptr<1>>, tensor<1024xf32>, tensor<1024xi1>, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %30 = "nv_tileaa.store"(%29, %26, %16, %0) : (tensor<1024x!llvm.ptr<1>>, tensor<1024xf32>, tensor<1024xi1>, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

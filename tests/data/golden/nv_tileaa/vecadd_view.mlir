@@ -14,9 +14,9 @@
   %11 = "nv_tileaa.partition"(%8) : (!nv_tileaa.memref<?xf32, strides=[1], global>) -> !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>
   %12 = "nv_tileaa.partition"(%9) : (!nv_tileaa.memref<?xf32, strides=[1], global>) -> !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>
   %13 = "nv_tileaa.partition"(%10) : (!nv_tileaa.memref<?xf32, strides=[1], global>) -> !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>>
-  %14:2 = "nv_tileaa.tiled_load"(%11, %5, %0) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<1024xf32>, !nv_tileaa.mem_token)
-  %15:2 = "nv_tileaa.tiled_load"(%12, %5, %0) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<1024xf32>, !nv_tileaa.mem_token)
+  %14:2 = "nv_tileaa.tiled_load"(%11, %5, %0) : (!nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<1024xf32>, !nv_tileaa.mem_token)
+  %15:2 = "nv_tileaa.tiled_load"(%12, %5, %0) : (!nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>, i32, !nv_tileaa.mem_token) -> (tensor<1024xf32>, !nv_tileaa.mem_token)
   %16 = "arith.addf"(%14#0, %15#0) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-  %17 = "nv_tileaa.tiled_store"(%16, %13, %5, %0) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> : (tensor<1024xf32>, !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>>, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
+  %17 = "nv_tileaa.tiled_store"(%16, %13, %5, %0) : (tensor<1024xf32>, !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>>, i32, !nv_tileaa.mem_token) -> !nv_tileaa.mem_token
   "nv_tileaa.return"() : () -> ()
 }) : () -> ()

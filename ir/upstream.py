@@ -1,0 +1,112 @@
+"""How operations meet upstream MLIR (LLVM 22.1): which of ours are its own, and how it spells their attributes.
+
+An operation prints under upstream's name only where it is upstream's operation and would verify there as it stands;
+any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes it as unknown, but never misreads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ir.core import Attribute, Op, Type
+from ir.types import BF16, F16, F32, F64, I1, IntType, LLVMPointerType, VectorType
+
+OURS = "tilesat."
+"""What stands before the name of an operation that upstream does not have in this form."""
+UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "vector")
+"""Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Attribute):
+    """`#dialect.name<...>` of a dialect whose attributes only forms read."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Form:
+    """Upstream's spelling of an attribute: its name (empty: ours), its text, and the way back (raises ValueError)."""
+
+    name: str = ""
+    write: Callable[[Any], str] | None = None
+    read: Callable[[Any], Any] | None = None
+
+
+SAME = Form()
+"""Upstream has the attribute as we do."""
+
+
+def codes(names: Sequence[str], first: int = 0) -> Form:
+    """An enumeration that upstream numbers, from `first` on, in 64 bits."""
+
+    def read(number: Any) -> str:
+        if not isinstance(number, int) or not 0 <= number - first < len(names):
+            raise ValueError(f"must be a number from {first} to {first + len(names) - 1}")
+        return names[number - first]
+
+    return Form("", lambda name: f"{names.index(name) + first} : i64", read)
+
+
+def overflow(dialect: str) -> Form:
+    """The flag nsw among the overflow flags of arith or llvm."""
+    text = f"#{dialect}.overflow<nsw>"
+
+    def read(given: Any) -> bool:
+        if given != Opaque(text):
+            raise ValueError(f"must be {text}")
+        return True
+
+    return Form("overflowFlags", lambda _: text, read)
+
+
+def renamed(name: str) -> Form:
+    """The same text under another name."""
+    return Form(name)
+
+
+def unit(name: str) -> Form:
+    """A flag that upstream writes without a value."""
+
+    def read(given: Any) -> bool:
+        if given is not True:
+            raise ValueError("must be unit")
+        return True
+
+    return Form(name, lambda _: "unit", read)
+
+
+def width(bits: int) -> Form:
+    """An integer of other than 64 bits."""
+    return Form("", lambda number: f"{number} : i{bits}")
+
+
+def written_name(op: Op) -> str:
+    """The name under which an operation prints."""
+    dialect = op.name.partition(".")[0]
+    return op.name if dialect not in UPSTREAM or is_upstream(op) else OURS + op.name
+
+
+def is_upstream(op: Op) -> bool:
+    """Is this upstream's operation? Its class says so, no attribute of ours is set, all types are upstream's."""
+    info = op.info
+    if not info.upstream or not op.is_upstream():
+        return False
+    for attr in info.attributes:
+        if attr.form is None and attr.name != "successors" and attr.name in op.attributes:
+            value = op.attributes[attr.name]
+            if attr.required or type(value) is not type(attr.default) or value != attr.default:
+                return False
+    dialect = op.name.partition(".")[0]
+    return dialect != "llvm" or all(map(llvm_has, (value.type for value in (*op.operands, *op.results))))
+
+
+def llvm_has(type: Type) -> bool:
+    """Does LLVM have values of this type?"""
+    element = type.element if isinstance(type, VectorType) else type
+    return isinstance(element, IntType | LLVMPointerType) or element in (F16, BF16, F32, F64, I1)
