@@ -174,8 +174,18 @@ NOT_LOWERED = SKELETON
 """Placement of pure operations that the compiler does not lower: the e-graph has no term for them and says so."""
 
 
+class Promise(Attribute):
+    """What an assume says of a value; cuda_tile's own text writes it without the dialect."""
+
+    __slots__ = ()
+
+    def mlir(self) -> str:
+        """With its dialect."""
+        return f"#cuda_tile.{self}"
+
+
 @dataclass(frozen=True, slots=True)
-class DivBy(Attribute):
+class DivBy(Promise):
     """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
     elements along dimension `along` is, and the group continues by ones (bytes of the pointee for pointers); groups
     of 0 are groups of 1.
@@ -191,7 +201,7 @@ class DivBy(Attribute):
 
 
 @dataclass(frozen=True, slots=True)
-class SameElements(Attribute):
+class SameElements(Promise):
     """Promise: along dimension i, elements are equal in groups of `values[i]`; 0 promises no more than 1."""
 
     values: tuple[int, ...]
@@ -205,7 +215,7 @@ NAN_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "flo
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded(Attribute):
+class Bounded(Promise):
     """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
 
     lower: int | None

@@ -1,23 +1,23 @@
 "nv_tileaa.func"() <{sym_name = "gemm"}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %3 = "nv_tileaa.assume"(%arg2) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %4 = "nv_tileaa.assume"(%arg3) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %5 = "nv_tileaa.assume"(%arg4) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %6 = "nv_tileaa.assume"(%arg5) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %7 = "nv_tileaa.assume"(%arg6) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %8 = "nv_tileaa.assume"(%6) <{predicate = div_by<8>}> : (i32) -> i32
-  %9 = "nv_tileaa.assume"(%7) <{predicate = div_by<8>}> : (i32) -> i32
-  %10 = "nv_tileaa.assume"(%arg7) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %11 = "nv_tileaa.assume"(%arg8) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %12 = "nv_tileaa.assume"(%arg9) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %13 = "nv_tileaa.assume"(%arg10) <{predicate = bounded<0, ?>}> : (i32) -> i32
-  %14 = "nv_tileaa.assume"(%10) <{predicate = div_by<8>}> : (i32) -> i32
-  %15 = "nv_tileaa.assume"(%11) <{predicate = div_by<8>}> : (i32) -> i32
-  %16 = "nv_tileaa.assume"(%12) <{predicate = div_by<4>}> : (i32) -> i32
-  %17 = "nv_tileaa.assume"(%13) <{predicate = div_by<4>}> : (i32) -> i32
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %5 = "nv_tileaa.assume"(%arg4) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %6 = "nv_tileaa.assume"(%arg5) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %7 = "nv_tileaa.assume"(%arg6) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %8 = "nv_tileaa.assume"(%6) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
+  %9 = "nv_tileaa.assume"(%7) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
+  %10 = "nv_tileaa.assume"(%arg7) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %11 = "nv_tileaa.assume"(%arg8) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %12 = "nv_tileaa.assume"(%arg9) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %13 = "nv_tileaa.assume"(%arg10) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
+  %14 = "nv_tileaa.assume"(%10) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
+  %15 = "nv_tileaa.assume"(%11) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
+  %16 = "nv_tileaa.assume"(%12) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
+  %17 = "nv_tileaa.assume"(%13) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
   %18 = "nv_tileaa.make_memref"(%1, %5, %9, %14) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
   %19 = "nv_tileaa.make_memref"(%2, %8, %9, %15) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
   %20 = "nv_tileaa.make_memref"(%3, %5, %8, %16) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>

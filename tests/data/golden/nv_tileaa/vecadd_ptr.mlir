@@ -1,10 +1,10 @@
 "nv_tileaa.func"() <{sym_name = "vecadd_ptr"}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %3 = "nv_tileaa.assume"(%arg2) <{predicate = div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %4 = "nv_tileaa.assume"(%arg3) <{predicate = bounded<0, ?>}> : (i32) -> i32
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %5 = "nv_tileaa.get_program_id"() <{axis = 0 : i64}> : () -> i32
   %6 = "nv_tileaa.get_program_id"() <{axis = 1 : i64}> : () -> i32
   %7 = "nv_tileaa.get_program_id"() <{axis = 2 : i64}> : () -> i32
