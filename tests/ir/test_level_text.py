@@ -66,7 +66,7 @@ def func(*lines: str) -> str:
         (func() + "x", "expected the end of the text, found 'x'"),
         (func('"nvvm.barrier"() <{barrierId = [' + "[" * 80 + "}> : () -> ()"), "attributes are nested deeper than 64"),
         (func('"scf.if"(%a) ({' * 70), "regions are nested deeper than 64"),
-        (func('"nvvm.barrier"() <{barrierId = #x.y<3>}> : () -> ()'), "'nvvm.barrier': attribute 'barrierId' must be an integer"),
+        (func('"nvvm.barrier"() <{barrierId = #x.y<3>}> : () -> ()'), "attribute 'barrierId' must be an integer"),
         (func('"nvvm.mma.sync"() <{shape = array<f32: 1.0>}> : () -> ()'), "arrays are of integers"),
     ],
 )  # fmt: skip
