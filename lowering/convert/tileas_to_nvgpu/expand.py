@@ -14,6 +14,7 @@ from lowering.convert.tileas_to_nvgpu import (
     agents,
     assertions,
     atomics,
+    beside,
     channels,
     compute,
     endless,
@@ -88,6 +89,7 @@ class Expander:
         self.maxnreg = 0
         self.consumers = 0  # threads that are given registers of the others
         self.threads = 0  # of the block, where agents part; else all compute
+        self.beside: list[Registers] = []  # what is computed together with the next tile that is stored
         self.elected: Value | None = None  # true in the thread that acts for its agent; None where it is alone
 
     def tensor_map(self, number: int) -> Value:
@@ -111,11 +113,26 @@ class Expander:
 
     def run(self, ops: Sequence[Op]) -> None:
         """Ops in order."""
-        for op in ops:
-            self.emitter.at(op.location)
-            self.emitter.scratch_offset = getattr(op, "scratch", self.emitter.scratch_offset)
-            handler = _HANDLERS.get(type(op), Expander.elementwise)
-            handler(self, op)
+        done: set[Op] = set()
+        for number, op in enumerate(ops):
+            if isinstance(op, nv_tileas.Scatter | nv_tileas.TiledStore):
+                rest = [each for each in ops[number + 1 :] if each not in done]
+                self.beside = beside.carried(self, rest, done) if beside.carries(op) else []
+            if op not in done:
+                self.handle(op)
+
+    def handle(self, op: Op) -> None:
+        """One op."""
+        self.emitter.at(op.location)
+        self.emitter.scratch_offset = getattr(op, "scratch", self.emitter.scratch_offset)
+        handler = _HANDLERS.get(type(op), Expander.elementwise)
+        handler(self, op)
+
+    def lazy(self, op: Op) -> bool:
+        """Does an op on tiles make nothing before its registers are asked for?"""
+        handler = _HANDLERS.get(type(op), Expander.elementwise)
+        made = handler in (Expander.elementwise, Expander.iota, Expander.broadcast, Expander.rename)
+        return made and isinstance(op.results[0].type, TensorType)
 
     def scalar(self, value: Value) -> Value:
         """A value known to be uniform."""
@@ -265,7 +282,7 @@ class Expander:
     def tiled_store(self, op: nv_tileas.TiledStore) -> None:
         """A tile out of registers."""
         view = self._as(op.view, views.View)
-        views.store_tile(self.emitter, self.tile(op.value), view, self.scalars(op.index), op.bytes)
+        views.store_tile(self.emitter, self.tile(op.value), view, self.scalars(op.index), op.bytes, self.beside)
 
     def gather(self, op: nv_tileas.Gather) -> None:
         """Loads through pointers."""
@@ -289,8 +306,9 @@ class Expander:
         shape = op.value.type.shape if isinstance(op.value.type, TensorType) else ()
         mask = None if op.mask is None else self.tile(op.mask)
         scatter(
-            self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width, order=op.order, scope=op.scope
-        )
+            self.emitter, self.tile(op.ptr), self.tile(op.value), mask, shape, op.width, self.beside,
+            order=op.order, scope=op.scope,
+        )  # fmt: skip
 
     def alloc(self, op: nv_tileas.AllocTensor) -> None:
         """A place in shared memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ir.core import Type, Value
@@ -49,9 +50,10 @@ class GatherLoad(Vectors):
 
 def scatter(
     emitter: Emitter, pointers: Registers, value: Registers, mask: Registers | None, shape: tuple[int, ...],
-    width: int, **ordering: Any,
+    width: int, together: Sequence[Registers] = (), **ordering: Any,
 ) -> None:  # fmt: skip
-    """Store through a tile of pointers; of threads that hold replicas only one writes.
+    """Store through a tile of pointers; of threads that hold replicas only one writes. `together`: tiles that are
+    computed beside it.
 
     Where there are a few more masks than a thread has predicates, the first ones are compared again, so that all loads
     under the same masks can be in flight; of twice as many ptxas 13.5 waits for some in any case.
@@ -60,7 +62,7 @@ def scatter(
     condition = owner(emitter, plan.free)
     masks = len(plan.accesses)
     again = masks - PREDICATES if masks < 2 * PREDICATES else 0
-    for number, (access, each) in enumerate(in_batches(emitter, value, plan.accesses)):
+    for number, (access, each) in enumerate(in_batches(emitter, value, plan.accesses, together)):
         first = access.registers[0]
         inside = emitter.both(None if mask is None else mask.scalar(first), condition)
         store(emitter, each, pointers.scalar(first), inside, compare_again=number < again, **ordering)

@@ -14,6 +14,7 @@ from typing import Any
 from ir.core import Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, nvgpu_hopper, vector
 from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
+from lowering.convert.tileas_to_nvgpu import beside
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
 from lowering.layouts.access import (
@@ -356,17 +357,22 @@ def vector_of(emitter: Emitter, source: Registers, registers: Sequence[int]) -> 
     return emitter.emit(vector.FromElements, *(source.scalar(r) for r in registers), types=[kind])
 
 
-def store_tile(emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int) -> None:
-    """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes."""
+def store_tile(
+    emitter: Emitter, source: Registers, view: View, index: Sequence[Value], nbytes: int,
+    together: Sequence[Registers] = (),
+) -> None:  # fmt: skip
+    """Write a tile, `nbytes` at most an access; of threads that hold replicas only one writes. `together`: tiles that
+    are computed beside it.
+    """
     width = max(1, nbytes // element_bytes(source.element))
     plan = global_access(source.layout, view.type.tile, contiguous_dim(view.type), width)
     window = TileWindow(emitter, view, index, plan.thread, plan.accesses, owner(emitter, plan.free), True)
-    for access, value in in_batches(emitter, source, plan.accesses):
+    for access, value in in_batches(emitter, source, plan.accesses, together):
         store(emitter, value, window.pointer(access), window.inside(access))
 
 
 def in_batches(
-    emitter: Emitter, source: Registers, accesses: Sequence[GlobalAccess]
+    emitter: Emitter, source: Registers, accesses: Sequence[GlobalAccess], together: Sequence[Registers] = ()
 ) -> Iterator[tuple[GlobalAccess, Value]]:
     """Accesses and their values, of which a batch is made before the first of it is stored, at most `BATCH` bytes of a
     thread. What several batches are computed from is loaded with one wait: pending tiles in the same layout, element by
@@ -384,6 +390,8 @@ def in_batches(
             for access, each in product(accesses[start : start + window], sources):
                 each.fetch(access.registers)
         values = [vector_of(emitter, source, access.registers) for access in batch]
+        for access in batch:
+            beside.make(together, source, access.registers)
         yield from zip(batch, values, strict=True)
 
 
