@@ -43,7 +43,8 @@ class GpuFunc(Op):
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
     `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
-    others, 0 where none are moved. `params`: the launch manifest's records of the parameters.
+    others, 0 where none are moved. `params`: the launch manifest's records of the parameters. `ranges`: parameters, by
+    number, and the least and greatest value that each may have.
     """
 
     sym_name = Attr(str)
@@ -54,6 +55,7 @@ class GpuFunc(Op):
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
     params = Attr[Any](tuple, ())
+    ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
@@ -62,6 +64,9 @@ class GpuFunc(Op):
         """Three block dimensions, a record of each parameter, a final gpu.return."""
         verify_parameters(self, self.params, [value.type for value in self.body.block.args])
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
+        count = len(self.body.block.args)
+        known = all(len(each) == 3 and 0 <= each[0] < count for each in self.ranges)
+        self.expect(known, "ranges must be of parameter, least and greatest value, are {}", self.ranges)
         self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
 
 

@@ -50,15 +50,17 @@ from ir.types import TileType
 class Func(Op):
     """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
 
-    `params` are the launch manifest's records of the parameters, `asked_ctas` the CTAs an SM that a hint asks for (0:
-    none does). Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the
-    tensor maps, which follow the parameters.
+    `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
+    promises more than their type says (number of the parameter, least and greatest value), `asked_ctas` the CTAs an SM
+    that a hint asks for (0: none does). Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the
+    manifest's records of the tensor maps, which follow the parameters.
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int)
     params = Attr[Any](tuple, ())
+    ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
     asked_ctas = Attr(int, 0)
     shared_bytes = Attr(int, 0)
     tensormaps = Attr[Any](tuple, ())

@@ -7,10 +7,11 @@ Memory tokens are spent here: an access whose token says that it comes after ano
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from egraph.facts import limits
 from egraph.frozen import Node
 from egraph.skeleton import For, If, Item, Region, Return, Store
 from egraph.terms import signatures
@@ -18,7 +19,7 @@ from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
-from ir.types import TensorType, TileType, TokenType
+from ir.types import IntType, TensorType, TileType, TokenType
 from lowering import launch
 from lowering.decode import accesses
 from lowering.decode.needs import Needs
@@ -89,9 +90,22 @@ class Decoder:
         target = self.selection.target
         attributes = {
             "sym_name": name, "target": target.name, "warps": self.selection.warps, "params": launch.parameters(entry),
-            "asked_ctas": target.asked_ctas,
+            "ranges": tuple(self.ranges(entry.parameters)), "asked_ctas": target.asked_ctas,
         }  # fmt: skip
         return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
+
+    def ranges(self, parameters: Sequence[Value]) -> Iterator[tuple[int, int, int]]:
+        """Parameters of which every execution promises more than their type says: number, least and greatest value."""
+        for number, parameter in enumerate(parameters):
+            kind, cls = parameter.type, self.frozen.class_of(self.program.number_of(parameter))
+            if isinstance(kind, TileType) and isinstance(kind.element, IntType):
+                whole = limits(kind.element.width)
+                low, high = (
+                    self.frozen.analysis["low"].get(cls, whole[0]),
+                    self.frozen.analysis["high"].get(cls, whole[1]),
+                )
+                if whole != (low, high) and low <= high:  # promises that contradict each other are none
+                    yield number, low, high
 
     # --- effects
 

@@ -1,7 +1,7 @@
 """What is known of an integer: a signed range, and bits that are zero in every thread.
 
-Facts follow from what an op computes and from its own promise (`nsw`), never from how a result is used. They prove that
-a sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
+Facts follow from what an op computes, from its own promise (`nsw`) and from the ranges that every execution promises of
+parameters (gpu.func, `ranges`), never from how a result is used. They prove that a sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
 constant ranges (llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
 """
 
@@ -34,7 +34,7 @@ class Facts:
         self._assumed: dict[Value, Range] = {}
 
     def assume(self, value: Value, range: Range) -> None:
-        """A range that the value's maker knows: a loop's counter."""
+        """A range that the value's maker knows: of a loop's counter, of a parameter."""
         self._assumed[value] = range
 
     def range(self, value: Value) -> Range:

@@ -72,6 +72,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
             "consumers": expander.consumers,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
             "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps),
+            "ranges": func.ranges,
         }, [Region([block])], func.location,
     )  # fmt: skip
 
