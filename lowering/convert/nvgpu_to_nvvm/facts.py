@@ -1,8 +1,9 @@
 """What is known of an integer: a signed range, and bits that are zero in every thread.
 
 Facts follow from what an op computes, from its own promise (`nsw`) and from the ranges that every execution promises of
-parameters (gpu.func, `ranges`), never from how a result is used. They prove that a sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
-constant ranges (llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
+parameters (gpu.func, `ranges`), never from how a result is used. They prove that a sum cannot wrap, so that a constant
+may leave it for the displacement of an address. Source: LLVM's known bits and constant ranges
+(llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
 """
 
 from __future__ import annotations
