@@ -100,4 +100,4 @@ def test_a_long_line_is_cut_around_the_place(
     place, line, caret, _ = capsys.readouterr().err.splitlines()
     assert place.endswith("'llvm.func' has no attribute other")
     assert len(line) < 160
-    assert line[caret.index("^") :].startswith('"llvm.func"')
+    assert line[caret.index("^") :].startswith('"tilesat.llvm.func"')
