@@ -31,7 +31,7 @@ SPILLS = (
     *(1 << k for k in range(3, 17)),
 )  # registers a thread beyond the limit of a loop that are offered at a price
 SAFETY = 32
-"""Registers more where CTAs share an SM, since lowering.ptx.grant keeps a margin: a CTA that needs more than its share
+"""Registers more where CTAs share an SM and lowering.ptx.grant keeps a margin: a CTA that needs more than its share
 has the SM alone, with a ring that is too short. Attention of 128 x 64 on sm_90a needs 19 more than `ADDRESSES`."""
 CTAS = (1, 2, 3, 4, 6, 8)  # an SM that are offered; 8 of 8 warps, the fewest that agents take, fill an SM
 MOST_ROWS = 12  # of shared memory: more depths with more loops have one row for the sum of all, an upper bound
@@ -79,9 +79,10 @@ class Rows:
         agents = has_producer(target, True)
         fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
         offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
+        safety = SAFETY * moves_registers(target)
         self._tiers = {count: target.shared_by(count) if count > 1 else target for count in offered}
         self._alone, self._beside = (
-            {(w, c): registers(tier, w, x) - SAFETY * (c > 1) for w in warps for c, tier in self._tiers.items()}
+            {(w, c): registers(tier, w, x) - safety * (c > 1) for w in warps for c, tier in self._tiers.items()}
             for x in (False, True)
         )
         self.most = max(self._alone.values())
