@@ -18,8 +18,8 @@ class StopReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One rule in one iteration. `new_rows` is exact where one rule matched alone; otherwise the iteration's growth is
-    divided by matches. Seconds come from egglog, whose clock ticks in milliseconds.
+    """One rule in one iteration. `new_rows`: growth is measured every few hundred matches and divided by matches.
+    Seconds come from egglog, whose clock ticks in milliseconds.
     """
 
     phase: str
@@ -38,7 +38,7 @@ class Report:
     stop: dict[str, StopReason] = field(default_factory=dict[str, StopReason])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     sizes: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
-    """(phase, iteration, rows of all tables after it)"""
+    """(phase, iteration, rows of all tables then) of every iteration; those of the last count"""
     ended: str = ""
     """The limit that ended a phase before its fixpoint, in words; empty where none did."""
 

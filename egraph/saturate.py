@@ -44,6 +44,9 @@ ROWS_PER_MATCH = 2
 MATCHES_PER_VALUE = 200
 """The kernels under tests/data/programs take 5 to 90 matches a value."""
 
+MEASURED = 256
+"""Matches after which rows are counted: after every iteration that took a tenth of a saturation's time."""
+
 ITERATIONS, ITERATIONS_PER_VALUE = 400, 3
 """A chain of n operations takes 2 n iterations: facts walk one operation in each, and so do demand and placement. The
 largest kernel under tests/data/programs takes 45 of a phase."""
@@ -107,12 +110,17 @@ class _Run:
     limits: Limits
     report: Report
     matches: int = 0
+    measured: int = 0
+    """Matches when rows were last counted."""
     rows_before: int = 0
+    pending: list[tuple[str, int, IterationReport]] = field(default_factory=list[tuple[str, int, IterationReport]])
+    """Phase, number and report of the iterations since rows were counted."""
     ended: list[str] = field(default_factory=list[str])
     """The limits that ended phases, in words."""
 
     def stop(self, phase: str, reason: StopReason) -> bool:
         """Report the end of a phase; whether it came to its fixpoint."""
+        self.measure()
         self.report.stop[phase] = reason
         if reason is not StopReason.SATURATED:
             self.ended.append(in_words(phase, reason, self.limits))
@@ -121,16 +129,23 @@ class _Run:
     def step(self, phase: str, iteration: int, ruleset: str) -> bool:
         """One iteration of a ruleset, reported; True where it changed anything."""
         done = self.engine.run(ruleset)
-        self.record(phase, iteration, done)
+        self.matches += sum(done.matches.values())
+        self.pending.append((phase, iteration, done))
+        if self.matches - self.measured >= min(MEASURED, self.limits.matches):
+            self.measure()
         return done.updated
 
-    def record(self, phase: str, iteration: int, done: IterationReport) -> None:
-        total = sum(done.matches.values())
-        self.matches += total
-        for rule, matches in done.matches.items():
-            share = done.new_rows * matches / total
-            self.report.rows.append(Row(phase, iteration, rule, matches, share, done.rule_seconds.get(rule, 0.0)))
-        self.report.sizes.append((phase, iteration, self.engine.rows))
+    def measure(self) -> None:
+        """Count rows, and report the iterations since they were last counted."""
+        total = sum(sum(done.matches.values()) for _, _, done in self.pending)
+        growth = self.engine.growth() if total else 0
+        for phase, iteration, done in self.pending:
+            for rule, matches in done.matches.items():
+                share, seconds = growth * matches / total, done.rule_seconds.get(rule, 0.0)
+                self.report.rows.append(Row(phase, iteration, rule, matches, share, seconds))
+            self.report.sizes.append((phase, iteration, self.engine.rows))
+        self.pending.clear()
+        self.measured = self.matches
 
     def exceeded(self, iteration: int) -> StopReason | None:
         """The limit that is hit, if any."""
@@ -142,7 +157,8 @@ class _Run:
 
     def renew(self) -> None:
         """Count from here what a program cannot do without: a small budget ends rewrites, not this."""
-        self.matches, self.rows_before = 0, self.engine.rows
+        self.measure()
+        self.matches, self.measured, self.rows_before = 0, 0, self.engine.rows
         matches, rows = max(self.limits.matches, Limits.matches), max(self.limits.rows, Limits.rows)
         self.limits = Limits(matches, rows, self.limits.iterations)
 

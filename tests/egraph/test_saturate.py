@@ -1,5 +1,7 @@
 """Saturation: user rules, limits, reports, the turns with an oracle."""
 
+from dataclasses import astuple
+
 import pytest
 
 from egraph.encode import encode
@@ -92,7 +94,16 @@ def test_report_names_rules_iterations_and_reasons(program):
     table = report.table()
     assert "sink-negf/twice" in report.table(most=1000)
     assert "phase algebra: saturated" in table
+    assert sum(row.new_rows for row in report.rows) > 0
     assert all(size > 0 for _, _, size in report.sizes)
+
+
+def test_rows_are_counted_now_and_then(program, monkeypatch):
+    seldom = saturate(program, limits=Limits(matches=10**6)).report
+    monkeypatch.setattr("egraph.saturate.MEASURED", 1)
+    often = saturate(program, limits=Limits(matches=10**6)).report
+    assert sum(row.new_rows for row in often.rows) == pytest.approx(sum(row.new_rows for row in seldom.rows))
+    assert sorted(astuple(row)[:4] for row in often.rows) == sorted(astuple(row)[:4] for row in seldom.rows)
 
 
 def test_oracle_is_asked_until_it_has_nothing_new(program, tmp_path):
