@@ -47,8 +47,8 @@ def auto(
         return branched(graph, branch, limit, start=start, listener=listener, below=below)
     session = Session(graph, limit, start=start, listener=listener, below=below)
     with until_interrupted(session):
-        begin(session)
-        finish(session)
+        for step in STEPS:
+            step(session)
     session.require_answer()
     return session.answer("auto")
 
@@ -65,11 +65,15 @@ def until_interrupted(session: Session) -> Generator[None]:
 
 
 def begin(session: Session) -> None:
-    """What often finds the best answer and its proof, and never takes long."""
+    """What takes little time, and is all that many graphs need."""
     large = session.graph is not None and session.graph.n_nodes > SMALL
     run_greedy(session, quick=large)
     run_bounds(session, thorough=True)
     run_narrow(session)
+
+
+def relax(session: Session) -> None:
+    """The relaxation, which mostly finds the best answer."""
     if not session.optimal:
         from extract.relaxation import run_relaxation  # many kernels are proved before and never load the solver
 
@@ -93,3 +97,7 @@ def finish(session: Session) -> None:
         run_relaxation(session)
     run_neighbourhoods(session)
     solve_exactly(session, "ilp", session.budget)
+
+
+STEPS: Final = (begin, relax, finish)
+"""The portfolio in order."""
