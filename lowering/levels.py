@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ir.core import Op, TileError
+from ir.core import Op, TileError, verify
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering import ptx
 from lowering.clock import Clock
@@ -35,24 +35,33 @@ class Lowered:
         return printers | {"ptx": lambda: self.ptx}
 
 
-def descend(kernel: Op, clock: Clock) -> Lowered:
-    """From a kernel of some level to PTX.
+def descend(kernel: Op, clock: Clock, verify_each: bool = False) -> Lowered:
+    """From a kernel of some level to PTX. The placed program is verified, with `verify_each` what each step made too.
 
-    Raises TileError, located, for an operation that is not a kernel and for what a level has no way down for.
+    Raises TileError, located, for an operation that is not a kernel, one that its level does not allow, and for what a
+    level has no way down for.
     """
     modules: dict[str, Op] = {}
     if isinstance(kernel, nv_tileas.Func):
+        with clock.stage("verify levels"):
+            verify(kernel)
         modules["nv_tileas"] = kernel
         tier = target_named(kernel.target)
         with clock.stage("nvgpu"):
             kernel = tileas_to_nvgpu.expand(kernel, tier.shared_by(kernel.asked_ctas) if kernel.asked_ctas else tier)
     if isinstance(kernel, gpu.GpuFunc):
+        if verify_each:
+            with clock.stage("verify levels"):
+                verify(kernel)
         modules["nvgpu"] = kernel
         with clock.stage("nvvm"):
             kernel = nvgpu_to_nvvm.convert(kernel)
     if not isinstance(kernel, llvm.Func):
         kernels = ", ".join(f"'{cls.info.name}' ({level})" for cls, level in LEVELS.items())
         raise TileError(f"'{kernel.name}' is not a kernel of a level", kernel.location, f"kernels are {kernels}")
+    if verify_each:
+        with clock.stage("verify levels"):
+            verify(kernel)
     modules["nvvm"] = kernel
     with clock.stage("ptx"):
         return Lowered(ptx.emit(kernel), manifest_of(kernel), modules)

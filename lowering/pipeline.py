@@ -38,6 +38,7 @@ UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stor
 class Options:
     """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method, and how
     much work extraction (units of `extract.budget`) and saturation (matches of rules) may do; None: the default.
+    `verify_each`: every level is verified, not only the placed program.
     """
 
     rules: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class Options:
     extractor: str = "auto"
     extract_budget: float | None = None
     saturate_budget: int | None = None
+    verify_each: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def lower(
             continue  # where slices do not fit or cost more, the whole stays
         if preferable(tried[0], selection):
             prepared, (selection, scheduled) = other, tried
-    lowered = descend(scheduled, clock)
+    lowered = descend(scheduled, clock, options.verify_each)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
         "nv_tileaa": lambda: _logical(entry),

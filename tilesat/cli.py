@@ -139,6 +139,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip
     parser.add_argument("--saturate-budget", type=_count, metavar="N",
                         help="matches of rewrite rules, default 200000")  # fmt: skip
+    parser.add_argument("--verify-each", action="store_true", help="verify every level that the program goes through")
     parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
 

@@ -110,14 +110,14 @@ def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
     return kernel
 
 
-def lower_kernel(kernel: Op, target: str | None, seconds: dict[str, float]) -> LoweredKernel:
+def lower_kernel(kernel: Op, target: str | None, seconds: dict[str, float], verify_each: bool = False) -> LoweredKernel:
     """The PTX of a verified kernel; `seconds` are those already spent. Raises TileError."""
     own = str(kernel.attributes["target"])
     target_named(own)
     if target is not None and target != own:
         raise TileError(f"the kernel is one for {own}, not for {target}", kernel.location, f"give --target {own}")
     clock = Clock(seconds)
-    lowered = descend(kernel, clock)
+    lowered = descend(kernel, clock, verify_each)
     name, level = str(kernel.attributes["sym_name"]), LEVELS[type(kernel)]
     return LoweredKernel(name, kernel.location, level, own, lowered, clock.seconds)
 

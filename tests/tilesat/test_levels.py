@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import tilesat
+from ir.dialects.gpu import GpuFunc
+from ir.dialects.llvm import Func
+from lowering import levels
 from tilesat.cli import main
 
 VECADD = Path(__file__).resolve().parents[2] / "examples" / "vecadd_view.mlir"
@@ -101,3 +104,23 @@ def test_a_long_line_is_cut_around_the_place(
     assert place.endswith("'llvm.func' has no attribute other")
     assert len(line) < 160
     assert line[caret.index("^") :].startswith('"tilesat.llvm.func"')
+
+
+def test_each_level_is_verified_when_asked(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A conversion that makes what its level does not allow is caught there, and only then."""
+    convert = levels.nvgpu_to_nvvm.convert
+
+    def broken(kernel: GpuFunc) -> Func:
+        made = convert(kernel)
+        made.attributes["block"] = (32, 1)
+        return made
+
+    monkeypatch.setattr(levels.nvgpu_to_nvvm, "convert", broken)
+    monkeypatch.setattr(levels, "manifest_of", lambda _: {})
+    monkeypatch.setattr(levels.ptx, "emit", lambda _: "")
+    assert main(["compile", str(files["nvgpu"])]) == 0
+    assert main(["compile", str(files["nvgpu"]), "--verify-each"]) == 1
+    assert main(["compile", str(VECADD), "--verify-each"]) == 1
+    assert capsys.readouterr().err.count("'llvm.func': block must have three dimensions, has (32, 1)") == 2

@@ -40,7 +40,7 @@ def lowered(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]
     for attribute, option in EGRAPH_OPTIONS.items():
         if getattr(arguments, attribute, None):
             raise TileError(f"{option} has no meaning for a kernel of {level}", kernel.location, "leave it out")
-    made = lower_kernel(kernel, arguments.target, seconds)
+    made = lower_kernel(kernel, arguments.target, seconds, arguments.verify_each)
     if arguments.time:
         print(time_table(made.seconds, made.target), file=sys.stderr)
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from lowering.pipeline import Options
 from tilesat.failures import render
@@ -13,10 +14,11 @@ from tilesat.kernel import Kernel
 
 def pipeline_options(arguments: argparse.Namespace) -> Options:
     """Options as `lowering.pipeline` takes them."""
-    return options(
+    made = options(
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
         arguments.saturate_budget,
     )  # fmt: skip
+    return replace(made, verify_each=arguments.verify_each)
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
