@@ -72,23 +72,24 @@ def test_tiles_that_a_store_is_computed_from_share_what_is_in_flight(terms: int,
     """Sums of tiles, 32 accesses of 16 bytes each: as many of each are loaded at once as 256 bytes of a thread hold."""
     w = Writer("sums", x="ptr<f32>", z="ptr<f32>", n="i32")
     w.promise(x=16, z=16, n=16)
-    parts = [w.load(w.view(w.x, [w.n, 128], [128, 1], (128, 128)), w.ids[0] + k, 0) for k in range(terms)]
+    parts = [w.load(w.view(w.x, [w.n, 128], [128, 1], (256, 128)), w.ids[0] + k, 0) for k in range(terms)]
     total = parts[0] + parts[0]
     for each in parts[1:]:
         total = total + each
-    w.store(total, w.view(w.z, [w.n, 128], [128, 1], (128, 128)), w.ids[0], 0)
+    w.store(total, w.view(w.z, [w.n, 128], [128, 1], (256, 128)), w.ids[0], 0)
     ptx = tilesat.compile(w.text(), "sm_80").ptx
     runs = [(kind, len(list(group))) for kind, group in groupby(re.findall(r"(ld|st)\.global", ptx))]
     assert runs == [("ld", terms * window), ("st", window)] * (32 // window)
 
 
-@pytest.mark.parametrize(("size", "again"), [(512, 0), (1024, 2), (2048, 0)])
+@pytest.mark.parametrize(("size", "again"), [(512, 0), (1024, 2), (4096, 0)])
 def test_masks_that_a_thread_has_no_predicates_for_are_compared_again(size: int, again: int) -> None:
     """ptxas kept the last pair of loads back until the first store had freed a predicate: two waits, not one."""
     text = (EXAMPLES / "vecadd_ptr.mlir").read_text().replace("1024", str(size))
-    ptx = tilesat.compile(text, "sm_80").ptx
+    kernel = tilesat.compile(text, "sm_80")
+    ptx, threads = kernel.ptx, kernel.manifest["block"][0]
     loaded, stored = (set(re.findall(rf"@!?(%p\d+) {access}\.global", ptx)) for access in ("ld", "st"))
-    assert len(loaded) == len(stored) == size // 128
+    assert len(loaded) == len(stored) == size // threads
     assert len(stored - loaded) == again == len(re.findall(r"@!%p\d+ st\.global", ptx)) == ptx.count("setp.ge.s32")
 
 
