@@ -30,12 +30,13 @@ def wrap(value: int, width: int) -> int:
 class Scope:
     """Ops known in one structured region; `hoist` says that its pure ops may move to the enclosing scope."""
 
-    __slots__ = ("block", "hoist", "table")
+    __slots__ = ("block", "descriptors", "hoist", "table")
 
     def __init__(self, block: Block, hoist: bool):
         self.block = block
         self.hoist = hoist
         self.table: dict[tuple[Any, ...], Op] = {}
+        self.descriptors: set[tuple[Value, int, int]] = set()  # hoisted to here
 
 
 class Emitter:

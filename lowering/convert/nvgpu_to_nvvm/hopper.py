@@ -15,6 +15,10 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.memory import Conversion, predicate_of
 
 ADDRESS_BITS = 18  # of a shared address that a matrix descriptor holds; PTX ISA, wgmma, matrix-descriptor-encode
+HOISTED = (
+    16  # descriptors, of two registers each, that are held through a loop; ptxas 13.5: a product of 512 x 16 x 512
+)
+# spills 436 bytes with all 32 (sm_90a), attention's loop grows by 2 % with none of 8
 UNIT_BITS = 4  # descriptors count in 16 bytes; same source
 LOW_WORD = (1 << 32) - 1
 Pattern = Callable[[Conversion, Any], None]
@@ -159,12 +163,33 @@ def matrix_descriptor(c: Conversion, op: hopper.MatrixDescriptor) -> None:
     """
     e = c.e
     bits = hopper.descriptor_bits(op.lbo, op.sbo, op.swizzle)
-    low = _low_word(e, c.register(op.pointer), bits & LOW_WORD)
-    c.define(op.result, [e.value(nvvm.Pack, I64, low, e.i32(bits >> 32))])
+    low, offset = _low_word(e, c.register(op.pointer), bits & LOW_WORD)
+    c.define(op.result, [descriptor(e, low, offset, bits >> 32)])
 
 
-def _low_word(e: Emitter, pointer: Value, field: int) -> Value:
-    """(address >> 4) + field, with constants and the terms above an aligned base moved behind the shift."""
+def descriptor(e: Emitter, low: Value, offset: int, high: int) -> Value:
+    """Both words together. Of a tile that stays in shared memory all through a loop there is one for each step of k:
+    the first `HOISTED` are made before the loop, the others once a block where a product uses them.
+    """
+    depth = e.landing(low)
+    hoisted = e.scopes[depth].descriptors
+    if depth == e.depth or (low, offset, high) in hoisted or len(hoisted) < HOISTED:
+        hoisted.add((low, offset, high))
+        return e.value(nvvm.Pack, I64, ints.add(e, low, e.i32(offset)), e.i32(high))
+    scope = e.scopes[-1]
+    key = ("descriptor", scope.block, low, offset, high)
+    found = scope.table.get(key)
+    if found is None:
+        if offset:
+            low = e.effect(llvm.Add, [low, e.i32(offset)], [I32]).results[0]
+        found = scope.table[key] = e.effect(nvvm.Pack, [low, e.i32(high)], [I64])
+    return found.results[0]
+
+
+def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, int]:
+    """(address >> 4) + field and what is to be added, with constants and the terms above an aligned base moved behind
+    the shift.
+    """
     offset, terms = 0, list[Value]()
     root = pointer
     while isinstance(root.owner, llvm.GetElementPtr) and root.type == SHARED_PTR:
@@ -185,7 +210,7 @@ def _low_word(e: Emitter, pointer: Value, field: int) -> Value:
         for term in terms[1:]:
             total = ints.add(e, total, term)
         low = ints.add(e, low, _units(e, total) or ints.shift_right(e, llvm.AShr, total, e.i32(UNIT_BITS)))
-    return ints.add(e, low, e.i32(offset >> UNIT_BITS))
+    return low, offset >> UNIT_BITS
 
 
 def _behind_constants(pointer: Value) -> Value:
