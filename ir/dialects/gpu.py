@@ -65,7 +65,8 @@ class GpuFunc(Op):
         verify_parameters(self, self.params, [value.type for value in self.body.block.args])
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
         count = len(self.body.block.args)
-        known = all(len(each) == 3 and 0 <= each[0] < count for each in self.ranges)
+        triples = [each for each in self.ranges if isinstance(each, tuple) and [type(n) for n in each] == [int] * 3]  # pyright: ignore[reportUnnecessaryIsInstance]
+        known = len(triples) == len(self.ranges) and all(0 <= each[0] < count for each in triples)
         self.expect(known, "ranges must be of parameter, least and greatest value, are {}", self.ranges)
         self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
 

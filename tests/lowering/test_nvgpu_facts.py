@@ -162,7 +162,7 @@ def test_tiles_of_pointers_share_one_base_and_wrap_as_written(nsw: bool) -> None
         found = moved(k, k.value(llvm.GetElementPtr, k.params[0], index, element_bytes=4))
         k.store(found, k.element(k.params[0], part, I64))
     text = k.ptx()
-    assert len(re.findall(r"mad\.wide\.s32 %rd\d+, %r\d+, 4,", text)) == 1
+    assert len(re.findall(r"mul\.wide\.s32 %rd\d+, %r\d+, 4;", text)) == 1
     for tile in tiles:
         (got,) = run(text, 1, THREADS, [np.zeros(1024, np.int64), tile])
         index = wrapped(tile * 1024, 32) + np.arange(1024, dtype=np.int64)
