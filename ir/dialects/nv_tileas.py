@@ -14,10 +14,8 @@ from ir.core import (
     READ,
     WRITE,
     Attr,
-    Attribute,
     Op,
     Operand,
-    OptionalOperand,
     RegionField,
     Result,
     Variadic,
@@ -41,6 +39,30 @@ from ir.dialects.nv_tileas_async import (
     StoreWait,
     TiledTmaLoad,
     TiledTmaStore,
+)
+from ir.dialects.nv_tileas_memory import (
+    AddPtr,
+    AllocTensor,
+    AsyncCommit,
+    AsyncFence,
+    AsyncGatherCopy,
+    AsyncTiledCopy,
+    AsyncWait,
+    Atomic,
+    BufferView,
+    Gather,
+    GatherCopy,
+    Hold,
+    IndexSpaceShape,
+    MakeMemref,
+    Partition,
+    Scatter,
+    StagedStore,
+    TensorShape,
+    TiledCopy,
+    TiledLoad,
+    TiledStore,
+    WriteBuffer,
 )
 from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
 from ir.types import TileType
@@ -177,153 +199,6 @@ class Insert(Op):
     result = Result()
 
 
-@op("nv_tileas.addptr")
-class AddPtr(Op):
-    """pointer + offset * element_bytes, elementwise on placed tensors or scalars."""
-
-    ptr = Operand()
-    offset = Operand()
-    element_bytes = Attr(int)
-    result = Result()
-
-
-@op("nv_tileas.make_memref")
-class MakeMemref(Op):
-    """A strided array in global memory: base, dynamic sizes, dynamic strides (elements)."""
-
-    base = Operand()
-    sizes = Variadic()
-    strides = Variadic()
-    result = Result()
-
-
-@op("nv_tileas.partition")
-class Partition(Op):
-    """A grid of tiles over a memref."""
-
-    source = Operand()
-    result = Result()
-
-
-@op("nv_tileas.index_space_shape")
-class IndexSpaceShape(Op):
-    """Number of tiles along each dimension of a partition."""
-
-    source = Operand()
-    results_ = VariadicResult()
-
-
-@op("nv_tileas.tensor_shape")
-class TensorShape(Op):
-    """Size along each dimension of a memref."""
-
-    source = Operand()
-    results_ = VariadicResult()
-
-
-@op("nv_tileas.tiled_load")
-class TiledLoad(Op):
-    """One tile of a partition straight into registers, `bytes` an access.
-
-    `ordered`: a store of this kernel comes before or after it, so no other agent may load it again.
-    """
-
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
-    ordered = flag()
-    result = Result()
-
-    effect = READ
-
-
-@op("nv_tileas.tiled_store")
-class TiledStore(Op):
-    """Registers to one tile of a partition, `bytes` an access; never writes out of bounds."""
-
-    value = Operand()
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
-
-    effect = WRITE
-
-
-@op("nv_tileas.staged_store")
-class StagedStore(Op):
-    """A tile to one tile of a partition by way of shared memory in layout `shared`; before scheduling.
-
-    `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
-    be told on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
-    memory.
-    """
-
-    value = Operand()
-    view = Operand()
-    index = Variadic()
-    shared = Attr(Attribute)
-    atom = Attr(str)
-    bytes = Attr(int)
-    ordered = flag()
-
-    effect = WRITE
-
-
-@op("nv_tileas.gather")
-class Gather(Op):
-    """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`.
-
-    `ordered` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak load may be
-    made later than it stands.
-    """
-
-    ptr = Operand()
-    mask = OptionalOperand()
-    other = OptionalOperand()
-    width = Attr(int)
-    ordered = flag()
-    order = Attr(str, "")
-    scope = Attr(str, "")
-    result = Result()
-
-    effect = READ
-
-
-@op("nv_tileas.scatter")
-class Scatter(Op):
-    """Store through a tile of pointers, `width` consecutive elements an access; `order` and `scope` as in gather."""
-
-    ptr = Operand()
-    value = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
-    order = Attr(str, "")
-    scope = Attr(str, "")
-
-    effect = WRITE
-
-
-@op("nv_tileas.atomic")
-class Atomic(Op):
-    """Each element behind a tile of pointers updated in one step by `kind` of nvgpu.atomic, `width` elements at once.
-
-    One thread makes each update. The result, which may be left out, is the old elements; threads that hold replicas
-    get them by way of shared memory at `scratch`.
-    """
-
-    ptr = Operand()
-    values = Variadic()
-    mask = OptionalOperand()
-    kind = Attr(str)
-    order = Attr(str)
-    scope = Attr(str)
-    width = Attr(int, 1)
-    scratch = Attr(int, 0)
-    out = VariadicResult()
-
-    effect = WRITE
-
-
 @op("nv_tileas.assert")
 class Assert(Op):
     """The launch ends with a message, at a line of a file, where an element of `condition` is false."""
@@ -332,153 +207,6 @@ class Assert(Op):
     message = Attr(str)
     file = Attr(str)
     line = Attr(int)
-
-    effect = WRITE
-
-
-@op("nv_tileas.tiled_copy")
-class TiledCopy(Op):
-    """One tile of a partition into shared memory; before scheduling. `asynchronous` means cp.async.
-
-    The result is a tensor in a shared layout; `bytes` is the width of one access. `ragged`: an access may straddle the
-    array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
-    `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the
-    tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
-    `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
-    """
-
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
-    asynchronous = flag()
-    ragged = flag()
-    ordered = flag()
-    after_store = flag()
-    tma = flag()
-    stages = Attr(int, default=1)
-    result = Result()
-
-    effect = READ
-
-
-@op("nv_tileas.gather_copy")
-class GatherCopy(Op):
-    """A tile gathered by cp.async into shared memory, `width` consecutive elements a copy, zeros where the mask leaves
-    them out; before scheduling. The other attributes as of tiled_copy.
-    """
-
-    ptr = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
-    asynchronous = flag()
-    ordered = flag()
-    after_store = flag()
-    stages = Attr(int, default=1)
-    result = Result()
-
-    effect = READ
-
-
-@op("nv_tileas.async.gather_copy")
-class AsyncGatherCopy(Op):
-    """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async; zeros when `enable` is false."""
-
-    buffer = Operand()
-    stage = OptionalOperand()
-    enable = OptionalOperand()
-    ptr = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
-
-    effect = WRITE
-
-
-@op("nv_tileas.hold")
-class Hold(Op):
-    """A tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
-
-    source = Operand()
-    atom = Attr(str)
-    result = Result()
-
-    effect = WRITE
-
-
-@op("nv_tileas.write_buffer")
-class WriteBuffer(Op):
-    """Write a tile of registers to stage `stage` (i32) of a ring by `atom`; visible after a barrier."""
-
-    buffer = Operand()
-    stage = Operand()
-    source = Operand()
-    atom = Attr(str)
-
-    effect = WRITE
-
-
-@op("nv_tileas.alloc_tensor")
-class AllocTensor(Op):
-    """A ring of buffers from byte `offset` of dynamic shared memory on, `stage_bytes` from one to the next."""
-
-    offset = Attr(int)
-    stage_bytes = Attr(int)
-    result = Result()
-
-
-@op("nv_tileas.buffer_view")
-class BufferView(Op):
-    """The tile in stage `stage` (i32) of a ring."""
-
-    buffer = Operand()
-    stage = OptionalOperand()
-    result = Result()
-
-
-@op("nv_tileas.async.tiled_copy")
-class AsyncTiledCopy(Op):
-    """Copy one tile of a partition into stage `stage` of a ring; nothing when `enable` (i1) is false.
-
-    `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` says
-    which thread copies what, `ragged` as in tiled_copy.
-    """
-
-    buffer = Operand()
-    stage = OptionalOperand()
-    enable = OptionalOperand()
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
-    threads = Attr(Attribute)
-    asynchronous = flag()
-    ragged = flag()
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.commit")
-class AsyncCommit(Op):
-    """Close the current group of asynchronous copies."""
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.wait")
-class AsyncWait(Op):
-    """Wait until at most `pending` groups of this thread are in flight."""
-
-    pending = Attr(int)
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.fence")
-class AsyncFence(Op):
-    """What threads have written to shared memory becomes visible to instructions that read it asynchronously.
-
-    `everywhere`: what they have written to global memory too.
-    """
-
-    everywhere = flag()
 
     effect = WRITE
 
@@ -576,19 +304,41 @@ __all__ = [
     "BARRIER_BYTES",
     "ROLES",
     "SCALAR_BYTES",
+    "AddPtr",
     "AgentSwitch",
+    "AllocTensor",
+    "AsyncCommit",
+    "AsyncFence",
+    "AsyncGatherCopy",
+    "AsyncTiledCopy",
+    "AsyncWait",
+    "Atomic",
     "BufferType",
+    "BufferView",
     "ChannelType",
     "ConsumerRelease",
     "ConsumerWait",
     "CreateChannel",
     "CreatePipeline",
+    "Gather",
+    "GatherCopy",
+    "Hold",
+    "IndexSpaceShape",
+    "MakeMemref",
+    "Partition",
     "PipelineType",
     "ProducerAcquire",
     "ProducerCommit",
     "Receive",
+    "Scatter",
     "Send",
+    "StagedStore",
     "StoreWait",
+    "TensorShape",
+    "TiledCopy",
+    "TiledLoad",
+    "TiledStore",
     "TiledTmaLoad",
     "TiledTmaStore",
+    "WriteBuffer",
 ]  # part of this dialect, written next door
