@@ -258,16 +258,28 @@ class Variadic(OperandGroup):
 class Attr(Field, Generic[T]):
     """A named compile-time constant of Python type `kind`; `default` makes it optional.
 
-    `form`: how upstream MLIR spells it (`ir.upstream`), None where it does not have it.
+    `form`: how upstream MLIR spells it (`ir.upstream`), None where it does not have it. `among`: its legal values,
+    where they are few; `least`: the least legal number.
     """
 
     def __init__(
-        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "", form: Form | None = None
-    ):
+        self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "", form: Form | None = None,
+        among: Sequence[Any] = (), least: int | None = None,
+    ):  # fmt: skip
         super().__init__(since, doc)
         self.kind = kind
         self.default = default
         self.form = form
+        self.among = tuple(among)
+        self.least = least
+
+    def fault(self, value: Any) -> str:
+        """Why a value of the right kind is not legal; empty where it is."""
+        if self.among and value not in self.among:
+            return f"must be one of {', '.join(map(repr, self.among))}, is {value!r}"
+        if self.least is not None and value < self.least:
+            return f"must be at least {self.least}, is {value}"
+        return ""
 
     @property
     def required(self) -> bool:
@@ -552,6 +564,9 @@ def verify(root: Op) -> None:
                         each.fail("operand '{}' must be {}, is {}", group.name, meaning(group.check), value.type)
         for attr in info.attributes:
             each.expect(not attr.required or attr.name in each.attributes, "attribute '{}' is missing", attr.name)
+            if (attr.among or attr.least is not None) and attr.name in each.attributes:
+                fault = attr.fault(each.attributes[attr.name])
+                each.expect(not fault, "attribute '{}' {}", attr.name, fault)
         if not info.variadic_regions:
             each.expect(len(each.regions) == len(info.regions), "must have {} regions", len(info.regions))
         if not info.variadic_results:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 from ir.core import Attribute, Type, spelled
 
 _DIM = re.compile(r"\s*(\d{1,18})\s*x\s*")
+
+
+class Constraint:
+    """A named predicate on types; the name completes "must be ..." in messages."""
+
+    __slots__ = ("meaning", "test")
+
+    def __init__(self, meaning: str, test: Callable[[Type], bool]):
+        self.meaning = meaning
+        self.test = test
+
+    def __call__(self, type: Type) -> bool:
+        """Whether the type is accepted."""
+        return self.test(type)
 
 
 @dataclass(frozen=True, slots=True)

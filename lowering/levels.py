@@ -10,6 +10,7 @@ from typing import Any
 from ir.core import Op, TileError, verify
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering import ptx
+from lowering.atoms.names import check_products
 from lowering.clock import Clock
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.launch import manifest_of
@@ -45,6 +46,7 @@ def descend(kernel: Op, clock: Clock, verify_each: bool = False) -> Lowered:
     if isinstance(kernel, nv_tileas.Func):
         with clock.stage("verify levels"):
             verify(kernel)
+            check_products(kernel)
         modules["nv_tileas"] = kernel
         tier = target_named(kernel.target)
         with clock.stage("nvgpu"):

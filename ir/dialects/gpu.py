@@ -64,11 +64,16 @@ class GpuFunc(Op):
         """Three block dimensions, a record of each parameter, a final gpu.return."""
         verify_parameters(self, self.params, [value.type for value in self.body.block.args])
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
-        count = len(self.body.block.args)
-        triples = [each for each in self.ranges if isinstance(each, tuple) and [type(n) for n in each] == [int] * 3]  # pyright: ignore[reportUnnecessaryIsInstance]
-        known = len(triples) == len(self.ranges) and all(0 <= each[0] < count for each in triples)
-        self.expect(known, "ranges must be of parameter, least and greatest value, are {}", self.ranges)
+        verify_ranges(self, self.ranges, len(self.body.block.args))
         self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
+
+
+def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
+    """Ranges of some of `count` parameters: the parameter, its least and its greatest value. Raises VerifyError."""
+    for given in ranges:
+        numbers: list[Any] = [*cast("Any", given)] if isinstance(given, tuple) else []
+        whole = [type(number) for number in numbers] == [int] * 3 and 0 <= numbers[0] < count
+        func.expect(whole, "ranges must be of parameter, least and greatest value, one is {}", repr(numbers))
 
 
 def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:

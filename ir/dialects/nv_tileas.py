@@ -18,11 +18,14 @@ from ir.core import (
     Operand,
     RegionField,
     Result,
+    Value,
     Variadic,
     VariadicResult,
     flag,
     op,
 )
+from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.dialects.gpu import verify_parameters, verify_ranges
 from ir.dialects.nv_tileas_async import (
     BARRIER_BYTES,
     ROLES,
@@ -64,8 +67,18 @@ from ir.dialects.nv_tileas_memory import (
     TiledStore,
     WriteBuffer,
 )
-from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
-from ir.types import TileType
+from ir.dialects.nv_tileas_types import (
+    BufferType,
+    ChannelType,
+    PipelineType,
+    is_held,
+    is_i32,
+    is_integer,
+    is_mask,
+    is_pointer,
+    is_tile,
+)
+from ir.types import TensorType, TileType
 
 
 @op("nv_tileas.func")
@@ -80,15 +93,21 @@ class Func(Op):
 
     sym_name = Attr(str)
     target = Attr(str)
-    warps = Attr(int)
+    warps = Attr(int, least=1)
     params = Attr[Any](tuple, ())
     ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
-    asked_ctas = Attr(int, 0)
-    shared_bytes = Attr(int, 0)
+    asked_ctas = Attr(int, 0, least=0)
+    shared_bytes = Attr(int, 0, least=0)
     tensormaps = Attr[Any](tuple, ())
     body = RegionField()
 
     effect = CONTROL
+
+    def verify(self) -> None:
+        """Records and ranges of its own parameters."""
+        block = self.body.block
+        verify_parameters(self, self.params, [value.type for value in block.args])
+        verify_ranges(self, self.ranges, len(block.args))
 
 
 @op("nv_tileas.return")
@@ -102,24 +121,24 @@ class Return(Op):
 class ProgramId(Op):
     """Tile-block coordinate along `axis` (0, 1, 2): i32."""
 
-    axis = Attr(int)
-    result = Result()
+    axis = Attr(int, among=(0, 1, 2))
+    result = Result(is_i32)
 
 
 @op("nv_tileas.get_num_programs")
 class NumPrograms(Op):
     """Grid extent along `axis`: i32."""
 
-    axis = Attr(int)
-    result = Result()
+    axis = Attr(int, among=(0, 1, 2))
+    result = Result(is_i32)
 
 
 @op("nv_tileas.constant")
 class Constant(Op):
     """A placed tile literal; `value` is a DenseElements attribute of the tile's shape."""
 
-    value = Attr[Any](object)
-    result = Result()
+    value = Attr(DenseElements)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.get_global")
@@ -128,41 +147,46 @@ class GetGlobal(Op):
 
     symbol = Attr(str)
     type: Attr[TileType] = Attr(TileType)
-    value = Attr[Any](object)
-    alignment = Attr(int, 0)
-    result = Result()
+    value = Attr(DenseElements)
+    alignment = Attr(int, 0, least=0)
+    result = Result(is_pointer)
 
 
 @op("nv_tileas.iota")
 class Iota(Op):
     """0, 1, 2, ... along a 1-D tile."""
 
-    result = Result()
+    result = Result(is_tile)
 
 
 @op("nv_tileas.broadcast")
 class Broadcast(Op):
     """Dimensions of size 1 expand; no instruction where the layouts allow it. A scalar source is a splat."""
 
-    source = Operand()
-    result = Result()
+    source = Operand(is_held)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.reshape")
 class Reshape(Op):
     """The same elements in row-major order under another shape: never an instruction."""
 
-    source = Operand()
-    result = Result()
+    source = Operand(is_held)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.permute")
 class Permute(Op):
     """Dimensions exchanged; a renaming of registers."""
 
-    source = Operand()
-    permutation = Attr[Any](object)
-    result = Result()
+    source = Operand(is_tile)
+    permutation = Attr[Any](tuple)
+    result = Result(is_tile)
+
+    def verify(self) -> None:
+        """Each dimension once."""
+        dims = list(range(rank_of(self.source)))
+        self.expect(sorted(map(str, self.permutation)) == list(map(str, dims)), "permutation must name {} once", dims)
 
 
 @op("nv_tileas.extract")
@@ -172,41 +196,41 @@ class Extract(Op):
     `shared` says the latter; else each thread holds its share of every part.
     """
 
-    source = Operand()
-    indices = Variadic()
+    source = Operand(is_tile)
+    indices = Variadic(is_integer)
     shared = flag()
-    scratch = Attr(int, 0)
-    result = Result()
+    scratch = Attr(int, 0, least=0)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.cat")
 class Cat(Op):
     """Two tiles joined along dimension `dim`: registers side by side."""
 
-    lhs = Operand()
-    rhs = Operand()
-    dim = Attr(int)
-    result = Result()
+    lhs = Operand(is_tile)
+    rhs = Operand(is_tile)
+    dim = Attr(int, least=0)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.insert")
 class Insert(Op):
     """`destination` with the part at tile-space indices replaced by `source`; threads hold a share of every part."""
 
-    source = Operand()
-    destination = Operand()
-    indices = Variadic()
-    result = Result()
+    source = Operand(is_tile)
+    destination = Operand(is_tile)
+    indices = Variadic(is_integer)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.assert")
 class Assert(Op):
     """The launch ends with a message, at a line of a file, where an element of `condition` is false."""
 
-    condition = Operand()
+    condition = Operand(is_mask)
     message = Attr(str)
     file = Attr(str)
-    line = Attr(int)
+    line = Attr(int, least=0)
 
     effect = WRITE
 
@@ -215,8 +239,8 @@ class Assert(Op):
 class DotWait(Op):
     """Wait until at most `pending` groups of warpgroup products are in flight; the tile passes through."""
 
-    source = Operand()
-    pending = Attr(int)
+    source = Operand(is_tile)
+    pending = Attr(int, least=0)
     result = Result(like="source")
 
     effect = WRITE
@@ -237,9 +261,9 @@ class Barrier(Op):
 class SharedLoad(Op):
     """A tile in shared memory into registers, by `atom` (ldmatrix, ldmatrix.trans or ld.shared)."""
 
-    source = Operand()
-    atom = Attr(str)
-    result = Result()
+    source = Operand(is_tile)
+    atom = Attr(str, among=("ldmatrix", "ldmatrix.trans", "ld.shared"))
+    result = Result(is_tile)
 
     effect = READ
 
@@ -248,9 +272,9 @@ class SharedLoad(Op):
 class ConvertLayout(Op):
     """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`."""
 
-    source = Operand()
-    scratch = Attr(int, 0)
-    result = Result()
+    source = Operand(is_tile)
+    scratch = Attr(int, 0, least=0)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.dot")
@@ -261,14 +285,36 @@ class Dot(Op):
     `pending` groups of them may still be in flight when the op ends.
     """
 
-    a = Operand()
-    b = Operand()
-    c = Operand()
+    a = Operand(is_tile)
+    b = Operand(is_tile)
+    c = Operand(is_tile)
     atom = Attr(str)
-    grid = Attr[Any](object)
+    grid = Attr[Any](tuple)
     negated = flag()
-    pending = Attr(int, 0)
-    result = Result()
+    pending = Attr(int, 0, least=0)
+    result = Result(is_tile)
+
+
+def verify_fold(op: Reduce | Scan) -> None:
+    """Tiles of one shape, a dimension of theirs, an identity each, a combiner of all of them."""
+    sources = op.sources
+    op.expect(bool(sources), "needs a tile")
+    shapes = {value.type.shape for value in sources if isinstance(value.type, TensorType)}
+    op.expect(len(shapes) == 1, "the tiles must have one shape")
+    op.expect(op.dim < rank_of(sources[0]), "dim must be below {}, is {}", rank_of(sources[0]), op.dim)
+    op.expect(len(op.identities) == len(sources), "needs {} identities, has {}", len(sources), len(op.identities))
+    op.expect(len(op.results) == len(sources), "must have {} results", len(sources))
+    op.expect(len(op.combiner.blocks) == 1, "the combiner must have one block")
+    block = op.combiner.block
+    elements = [value.type.element for value in sources if isinstance(value.type, TensorType) for _ in range(2)]
+    op.expect([v.type for v in block.args] == elements, "the combiner must take {}", [*map(str, elements)])
+    ends = [v.type for v in block.terminator.operands] if block.ops else []
+    op.expect(ends == elements[::2], "the combiner must give {}", [*map(str, elements[::2])])
+
+
+def rank_of(value: Value) -> int:
+    """Dimensions of a tile."""
+    return len(value.type.shape) if isinstance(value.type, TensorType) else 0
 
 
 @op("nv_tileas.reduce")
@@ -277,12 +323,16 @@ class Reduce(Op):
     out): registers, then lanes, then warps, these by way of shared memory at `scratch`.
     """
 
-    sources = Variadic()
-    dim = Attr(int)
-    scratch = Attr(int, 0)
-    identities = Attr[Any](object)
+    sources = Variadic(is_tile)
+    dim = Attr(int, least=0)
+    scratch = Attr(int, 0, least=0)
+    identities = Attr[Any](tuple)
     outs = VariadicResult()
     combiner = RegionField()
+
+    def verify(self) -> None:
+        """Tiles, identities and combiner agree."""
+        verify_fold(self)
 
 
 @op("nv_tileas.scan")
@@ -291,13 +341,17 @@ class Scan(Op):
     reduce.
     """
 
-    sources = Variadic()
-    dim = Attr(int)
+    sources = Variadic(is_tile)
+    dim = Attr(int, least=0)
     reverse = flag()
-    scratch = Attr(int, 0)
-    identities = Attr[Any](object)
+    scratch = Attr(int, 0, least=0)
+    identities = Attr[Any](tuple)
     outs = VariadicResult()
     combiner = RegionField()
+
+    def verify(self) -> None:
+        """Tiles, identities and combiner agree."""
+        verify_fold(self)
 
 
 __all__ = [

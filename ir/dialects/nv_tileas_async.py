@@ -22,6 +22,7 @@ from ir.core import (
     flag,
     op,
 )
+from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is_integer, is_pipeline, is_tile
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar
@@ -35,11 +36,11 @@ class CreatePipeline(Op):
     thread that copies by cp.async. `consumers` arrivals, of warps or of threads (`each`), empty it.
     """
 
-    offset = Attr(int)
-    producers = Attr(int, 1)
-    consumers = Attr(int)
-    each = Attr(str, "warp")
-    result = Result()
+    offset = Attr(int, least=0)
+    producers = Attr(int, 1, least=1)
+    consumers = Attr(int, least=1)
+    each = Attr(str, "warp", among=("warp", "thread"))
+    result = Result(is_pipeline)
 
     effect = WRITE
 
@@ -48,10 +49,10 @@ class CreatePipeline(Op):
 class ProducerAcquire(Op):
     """Wait until a stage is empty in the round of parity `phase`; one thread announces `bytes` of tensor copies."""
 
-    pipeline = Operand()
-    stage = Operand()
-    phase = Operand()
-    bytes = Attr(int)
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+    phase = Operand(is_i32)
+    bytes = Attr(int, least=0)
 
     effect = WRITE
 
@@ -60,8 +61,8 @@ class ProducerAcquire(Op):
 class ProducerCommit(Op):
     """Each thread arrives at a stage's full barrier when all its asynchronous copies up to here have landed."""
 
-    pipeline = Operand()
-    stage = Operand()
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
 
     effect = WRITE
 
@@ -74,14 +75,14 @@ class TiledTmaLoad(Op):
     along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box.
     """
 
-    buffer = Operand()
-    stage = Operand()
-    pipeline = Operand()
-    index = Variadic()
-    tensormap = Attr(int)
-    dims = Attr[Any](object)
-    tile = Attr[Any](object)
-    boxes = Attr[Any](object)
+    buffer = Operand(is_buffer)
+    stage = Operand(is_i32)
+    pipeline = Operand(is_pipeline)
+    index = Variadic(is_integer)
+    tensormap = Attr(int, least=0)
+    dims = Attr[Any](tuple)
+    tile = Attr[Any](tuple)
+    boxes = Attr[Any](tuple)
 
     effect = WRITE
 
@@ -95,15 +96,15 @@ class TiledTmaStore(Op):
     it has been read.
     """
 
-    value = Operand()
-    index = Variadic()
+    value = Operand(is_tile)
+    index = Variadic(is_integer)
     shared = Attr(Attribute)
-    scratch = Attr(int, 0)
-    atom = Attr(str)
-    tensormap = Attr(int)
-    dims = Attr[Any](object)
-    tile = Attr[Any](object)
-    boxes = Attr[Any](object)
+    scratch = Attr(int, 0, least=0)
+    atom = Attr(str, among=("stmatrix", "st.shared"))
+    tensormap = Attr(int, least=0)
+    dims = Attr[Any](tuple)
+    tile = Attr[Any](tuple)
+    boxes = Attr[Any](tuple)
     ordered = flag()
 
     effect = WRITE
@@ -120,9 +121,9 @@ class StoreWait(Op):
 class ConsumerWait(Op):
     """Wait until a stage is full in the round of parity `phase`."""
 
-    pipeline = Operand()
-    stage = Operand()
-    phase = Operand()
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+    phase = Operand(is_i32)
 
     effect = WRITE
 
@@ -131,9 +132,9 @@ class ConsumerWait(Op):
 class ConsumerRelease(Op):
     """This warp (or thread) has read a stage; `enable` false: it has not."""
 
-    pipeline = Operand()
-    stage = Operand()
-    enable = OptionalOperand()
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+    enable = OptionalOperand(is_i1)
 
     effect = WRITE
 
@@ -176,9 +177,9 @@ class CreateChannel(Op):
     One arrival of the sender fills it, one of each of the `receivers` threads empties it.
     """
 
-    offset = Attr(int)
-    receivers = Attr(int, 1)
-    result = Result()
+    offset = Attr(int, least=0)
+    receivers = Attr(int, 1, least=1)
+    result = Result(is_channel)
 
     effect = WRITE
 
@@ -187,9 +188,9 @@ class CreateChannel(Op):
 class Send(Op):
     """Wait until the channel is empty in the round of parity `phase`, and hand over a scalar; one thread does."""
 
-    channel = Operand()
+    channel = Operand(is_channel)
     value = Operand()
-    phase = Operand()
+    phase = Operand(is_i32)
 
     effect = WRITE
 
@@ -198,8 +199,8 @@ class Send(Op):
 class Receive(Op):
     """Wait until the channel is full in the round of parity `phase`, take the scalar and leave the channel empty."""
 
-    channel = Operand()
-    phase = Operand()
+    channel = Operand(is_channel)
+    phase = Operand(is_i32)
     result = Result()
 
     effect = WRITE

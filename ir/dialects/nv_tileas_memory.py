@@ -19,41 +19,59 @@ from ir.core import (
     flag,
     op,
 )
+from ir.dialects.nv_tileas_types import (
+    is_array,
+    is_buffer,
+    is_held,
+    is_i1,
+    is_i32,
+    is_integer,
+    is_mask,
+    is_pointer,
+    is_pointers,
+    is_tile,
+    is_view,
+)
+
+ACCESSES = (1, 2, 4, 8, 16)
+"""Bytes of one access of a thread. Source: PTX ISA, ld, st: vectors of up to 128 bits."""
+SCOPES = ("", "cta", "cluster", "gpu", "sys")
+"""Of memory accesses that synchronise; empty: weak. Source: PTX ISA, memory consistency model, scope."""
 
 
 @op("nv_tileas.addptr")
 class AddPtr(Op):
     """pointer + offset * element_bytes, elementwise on placed tensors or scalars."""
 
-    ptr = Operand()
-    offset = Operand()
-    element_bytes = Attr(int)
-    result = Result()
+    ptr = Operand(is_pointers)
+    offset = Operand(is_held)
+    element_bytes = Attr(int, least=1)
+    result = Result(is_pointers)
 
 
 @op("nv_tileas.make_memref")
 class MakeMemref(Op):
     """A strided array in global memory: base, dynamic sizes, dynamic strides (elements)."""
 
-    base = Operand()
-    sizes = Variadic()
-    strides = Variadic()
-    result = Result()
+    base = Operand(is_pointer)
+    sizes = Variadic(is_integer)
+    strides = Variadic(is_integer)
+    result = Result(is_array)
 
 
 @op("nv_tileas.partition")
 class Partition(Op):
     """A grid of tiles over a memref."""
 
-    source = Operand()
-    result = Result()
+    source = Operand(is_array)
+    result = Result(is_view)
 
 
 @op("nv_tileas.index_space_shape")
 class IndexSpaceShape(Op):
     """Number of tiles along each dimension of a partition."""
 
-    source = Operand()
+    source = Operand(is_view)
     results_ = VariadicResult()
 
 
@@ -61,7 +79,7 @@ class IndexSpaceShape(Op):
 class TensorShape(Op):
     """Size along each dimension of a memref."""
 
-    source = Operand()
+    source = Operand(is_array)
     results_ = VariadicResult()
 
 
@@ -72,11 +90,11 @@ class TiledLoad(Op):
     `ordered`: a store of this kernel comes before or after it, so no other agent may load it again.
     """
 
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
+    view = Operand(is_view)
+    index = Variadic(is_integer)
+    bytes = Attr(int, among=ACCESSES)
     ordered = flag()
-    result = Result()
+    result = Result(is_tile)
 
     effect = READ
 
@@ -85,10 +103,10 @@ class TiledLoad(Op):
 class TiledStore(Op):
     """Registers to one tile of a partition, `bytes` an access; never writes out of bounds."""
 
-    value = Operand()
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
+    value = Operand(is_tile)
+    view = Operand(is_view)
+    index = Variadic(is_integer)
+    bytes = Attr(int, among=ACCESSES)
 
     effect = WRITE
 
@@ -102,12 +120,12 @@ class StagedStore(Op):
     memory.
     """
 
-    value = Operand()
-    view = Operand()
-    index = Variadic()
+    value = Operand(is_tile)
+    view = Operand(is_view)
+    index = Variadic(is_integer)
     shared = Attr(Attribute)
-    atom = Attr(str)
-    bytes = Attr(int)
+    atom = Attr(str, among=("stmatrix", "st.shared"))
+    bytes = Attr(int, among=ACCESSES)
     ordered = flag()
 
     effect = WRITE
@@ -121,14 +139,14 @@ class Gather(Op):
     made later than it stands.
     """
 
-    ptr = Operand()
-    mask = OptionalOperand()
-    other = OptionalOperand()
-    width = Attr(int)
+    ptr = Operand(is_pointers)
+    mask = OptionalOperand(is_mask)
+    other = OptionalOperand(is_held)
+    width = Attr(int, least=1)
     ordered = flag()
-    order = Attr(str, "")
-    scope = Attr(str, "")
-    result = Result()
+    order = Attr(str, "", among=("", "relaxed", "acquire"))
+    scope = Attr(str, "", among=SCOPES)
+    result = Result(is_held)
 
     effect = READ
 
@@ -137,12 +155,12 @@ class Gather(Op):
 class Scatter(Op):
     """Store through a tile of pointers, `width` consecutive elements an access; `order` and `scope` as in gather."""
 
-    ptr = Operand()
-    value = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
-    order = Attr(str, "")
-    scope = Attr(str, "")
+    ptr = Operand(is_pointers)
+    value = Operand(is_held)
+    mask = OptionalOperand(is_mask)
+    width = Attr(int, least=1)
+    order = Attr(str, "", among=("", "relaxed", "release"))
+    scope = Attr(str, "", among=SCOPES)
 
     effect = WRITE
 
@@ -155,14 +173,14 @@ class Atomic(Op):
     get them by way of shared memory at `scratch`.
     """
 
-    ptr = Operand()
-    values = Variadic()
-    mask = OptionalOperand()
+    ptr = Operand(is_pointers)
+    values = Variadic(is_held)
+    mask = OptionalOperand(is_mask)
     kind = Attr(str)
     order = Attr(str)
     scope = Attr(str)
-    width = Attr(int, 1)
-    scratch = Attr(int, 0)
+    width = Attr(int, 1, least=1)
+    scratch = Attr(int, 0, least=0)
     out = VariadicResult()
 
     effect = WRITE
@@ -179,16 +197,16 @@ class TiledCopy(Op):
     `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
     """
 
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
+    view = Operand(is_view)
+    index = Variadic(is_integer)
+    bytes = Attr(int, among=ACCESSES)
     asynchronous = flag()
     ragged = flag()
     ordered = flag()
     after_store = flag()
     tma = flag()
     stages = Attr(int, default=1)
-    result = Result()
+    result = Result(is_tile)
 
     effect = READ
 
@@ -199,14 +217,14 @@ class GatherCopy(Op):
     them out; before scheduling. The other attributes as of tiled_copy.
     """
 
-    ptr = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
+    ptr = Operand(is_pointers)
+    mask = OptionalOperand(is_mask)
+    width = Attr(int, least=1)
     asynchronous = flag()
     ordered = flag()
     after_store = flag()
     stages = Attr(int, default=1)
-    result = Result()
+    result = Result(is_tile)
 
     effect = READ
 
@@ -215,12 +233,12 @@ class GatherCopy(Op):
 class AsyncGatherCopy(Op):
     """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async; zeros when `enable` is false."""
 
-    buffer = Operand()
-    stage = OptionalOperand()
-    enable = OptionalOperand()
-    ptr = Operand()
-    mask = OptionalOperand()
-    width = Attr(int)
+    buffer = Operand(is_buffer)
+    stage = OptionalOperand(is_i32)
+    enable = OptionalOperand(is_i1)
+    ptr = Operand(is_pointers)
+    mask = OptionalOperand(is_mask)
+    width = Attr(int, least=1)
 
     effect = WRITE
 
@@ -229,9 +247,9 @@ class AsyncGatherCopy(Op):
 class Hold(Op):
     """A tile of registers in a buffer of shared memory, by `atom` (stmatrix or st.shared); before scheduling."""
 
-    source = Operand()
-    atom = Attr(str)
-    result = Result()
+    source = Operand(is_tile)
+    atom = Attr(str, among=("stmatrix", "st.shared"))
+    result = Result(is_tile)
 
     effect = WRITE
 
@@ -240,10 +258,10 @@ class Hold(Op):
 class WriteBuffer(Op):
     """Write a tile of registers to stage `stage` (i32) of a ring by `atom`; visible after a barrier."""
 
-    buffer = Operand()
-    stage = Operand()
-    source = Operand()
-    atom = Attr(str)
+    buffer = Operand(is_buffer)
+    stage = Operand(is_i32)
+    source = Operand(is_tile)
+    atom = Attr(str, among=("stmatrix", "st.shared"))
 
     effect = WRITE
 
@@ -252,18 +270,18 @@ class WriteBuffer(Op):
 class AllocTensor(Op):
     """A ring of buffers from byte `offset` of dynamic shared memory on, `stage_bytes` from one to the next."""
 
-    offset = Attr(int)
-    stage_bytes = Attr(int)
-    result = Result()
+    offset = Attr(int, least=0)
+    stage_bytes = Attr(int, least=1)
+    result = Result(is_buffer)
 
 
 @op("nv_tileas.buffer_view")
 class BufferView(Op):
     """The tile in stage `stage` (i32) of a ring."""
 
-    buffer = Operand()
-    stage = OptionalOperand()
-    result = Result()
+    buffer = Operand(is_buffer)
+    stage = OptionalOperand(is_i32)
+    result = Result(is_tile)
 
 
 @op("nv_tileas.async.tiled_copy")
@@ -274,12 +292,12 @@ class AsyncTiledCopy(Op):
     which thread copies what, `ragged` as in tiled_copy.
     """
 
-    buffer = Operand()
-    stage = OptionalOperand()
-    enable = OptionalOperand()
-    view = Operand()
-    index = Variadic()
-    bytes = Attr(int)
+    buffer = Operand(is_buffer)
+    stage = OptionalOperand(is_i32)
+    enable = OptionalOperand(is_i1)
+    view = Operand(is_view)
+    index = Variadic(is_integer)
+    bytes = Attr(int, among=ACCESSES)
     threads = Attr(Attribute)
     asynchronous = flag()
     ragged = flag()
@@ -298,7 +316,7 @@ class AsyncCommit(Op):
 class AsyncWait(Op):
     """Wait until at most `pending` groups of this thread are in flight."""
 
-    pending = Attr(int)
+    pending = Attr(int, least=0)
 
     effect = WRITE
 

@@ -7,7 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Attribute, Type, spelled
-from ir.types import dims_text, read_dims
+from ir.types import (
+    I1,
+    I32,
+    Constraint,
+    FloatType,
+    IntType,
+    LLVMPointerType,
+    PartitionViewType,
+    PointerType,
+    StridedViewType,
+    TensorType,
+    TensorViewType,
+    dims_text,
+    read_dims,
+)
 
 
 @spelled("!nv_tileas.smem")
@@ -68,3 +82,25 @@ class ChannelType(Type):
     def read(body: str, type_of: Callable[[str], Type], _: Any) -> ChannelType:
         """From the type of the scalar."""
         return ChannelType(type_of(body))
+
+
+SCALAR = (IntType, FloatType, LLVMPointerType)
+is_i1 = Constraint("an i1", lambda t: t == I1)
+is_i32 = Constraint("an i32", lambda t: t == I32)
+is_integer = Constraint("an integer", lambda t: isinstance(t, IntType))
+is_pointer = Constraint("a pointer", lambda t: isinstance(t, LLVMPointerType))
+is_tile = Constraint("a placed tile", lambda t: isinstance(t, TensorType) and t.layout is not None)
+is_held = Constraint("a placed tile or a scalar", lambda t: isinstance(t, SCALAR) or is_tile(t))
+is_pointers = Constraint("a pointer or a placed tile of them", lambda t: _element(t, (LLVMPointerType, PointerType)))
+is_mask = Constraint(
+    "an i1 or a placed tile of them", lambda t: t == I1 or (isinstance(t, TensorType) and t.element == I1)
+)
+is_array = Constraint("a tensor_view", lambda t: isinstance(t, TensorViewType))
+is_view = Constraint("a view of tiles", lambda t: isinstance(t, PartitionViewType | StridedViewType))
+is_buffer = Constraint("a ring of buffers", lambda t: isinstance(t, BufferType))
+is_pipeline = Constraint("a pipeline", lambda t: isinstance(t, PipelineType))
+is_channel = Constraint("a channel", lambda t: isinstance(t, ChannelType))
+
+
+def _element(type: Type, kinds: tuple[type[Type], ...]) -> bool:
+    return isinstance(type.element if isinstance(type, TensorType) else type, kinds)

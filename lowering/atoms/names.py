@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from ir.core import TileError
+from ir.dialects.nv_tileas import Dot, Func
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import every_wgmma
 
@@ -16,6 +18,19 @@ def every_name() -> Iterator[str]:
     """The names of all atoms."""
     yield from MOVES
     yield from (atom.name for atom in (*MMA_ATOMS, *every_wgmma()))
+
+
+@cache
+def all_names() -> frozenset[str]:
+    """Those names, to look up: there are a thousand, which take 10 ms to make."""
+    return frozenset(every_name())
+
+
+def check_products(kernel: Func) -> None:
+    """Raises VerifyError, located, for a product of a placed kernel by an atom that there is not."""
+    for op in kernel.walk():
+        if isinstance(op, Dot):
+            op.expect(op.atom in all_names(), "there is no atom {}", op.atom)
 
 
 def check_forbidden(prefixes: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from ir.types import (
     I32,
     I64,
     TOKEN,
+    Constraint,
     FloatType,
     GatherScatterViewType,
     IntType,
@@ -29,20 +30,6 @@ from ir.types import (
 
 ARITHMETIC_FLOATS = (F16, BF16, F32, F64)
 """Floats that arithmetic accepts; the others only convert and multiply (CUDA Tile IR 13.4, element types)."""
-
-
-class Constraint:
-    """A named predicate on types; the name completes "must be ..." in messages."""
-
-    __slots__ = ("meaning", "test")
-
-    def __init__(self, meaning: str, test: Callable[[Type], bool]):
-        self.meaning = meaning
-        self.test = test
-
-    def __call__(self, type: Type) -> bool:
-        """Whether the type is accepted."""
-        return self.test(type)
 
 
 def tile_of(meaning: str, accept: Callable[[Type], bool]) -> Constraint:
