@@ -34,7 +34,7 @@ def is_turned(op: Op) -> bool:
 
 
 def by_transposition(op: ct.LoadPtr) -> tuple[list[Op], list[Value]]:
-    """The same: operations to stand in the place of `op`, and what stands for its results."""
+    """The same: the operations that replace `op`, and the values that replace its results."""
     block = Block()
     b = Builder(block, op.location)
     tiles = [v for v in (op.source, op.mask, op.padding_value) if v is not None]

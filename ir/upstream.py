@@ -1,6 +1,6 @@
 """How operations meet upstream MLIR (LLVM 22.1): which of ours are its own, and how it spells their attributes.
 
-An operation prints under upstream's name only where it is upstream's operation and would verify there as it stands;
+An operation prints under upstream's name only where it is upstream's operation and would verify there as it is;
 any other prints as `tilesat.` and its name, so that MLIR refuses it, or takes it as unknown, but never misreads it.
 """
 
@@ -14,7 +14,7 @@ from ir.core import Attribute, Op, Type
 from ir.types import BF16, F16, F32, F64, I1, IntType, LLVMPointerType, VectorType
 
 OURS = "tilesat."
-"""What stands before the name of an operation that upstream does not have in this form."""
+"""The prefix of the name of an operation that upstream does not have in this form."""
 UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "vector")
 """Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
 

@@ -320,7 +320,7 @@ def rank_of(value: Value) -> int:
 @op("nv_tileas.reduce")
 class Reduce(Op):
     """One dimension of tiles in one layout folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
-    out): registers, then lanes, then warps, these by way of shared memory at `scratch`.
+    out): registers, then lanes, then warps, these through shared memory at `scratch`.
     """
 
     sources = Variadic(is_tile)

@@ -113,10 +113,10 @@ class TiledStore(Op):
 
 @op("nv_tileas.staged_store")
 class StagedStore(Op):
-    """A tile to one tile of a partition by way of shared memory in layout `shared`; before scheduling.
+    """A tile to one tile of a partition through shared memory in layout `shared`; before scheduling.
 
     `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
-    be told on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
+    be encoded on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
     memory.
     """
 
@@ -136,7 +136,7 @@ class Gather(Op):
     """Load through a tile of pointers, `width` consecutive elements an access; masked-off elements give `other`.
 
     `ordered` as in tiled_load. `order` (relaxed, acquire; empty: weak) and `scope` are PTX's; only a weak load may be
-    made later than it stands.
+    moved down.
     """
 
     ptr = Operand(is_pointers)
@@ -170,7 +170,7 @@ class Atomic(Op):
     """Each element behind a tile of pointers updated in one step by `kind` of nvgpu.atomic, `width` elements at once.
 
     One thread makes each update. The result, which may be left out, is the old elements; threads that hold replicas
-    get them by way of shared memory at `scratch`.
+    get them through shared memory at `scratch`.
     """
 
     ptr = Operand(is_pointers)

@@ -148,7 +148,7 @@ class Decoder:
         self.opened(self.order.store_id(item), len(self.scopes) - 1)
 
     def store_view(self, item: Store, op: ct.StoreView, choice: StoreChoice) -> None:
-        """From registers, or by way of shared memory."""
+        """From registers, or through shared memory."""
         table = self.frozen.nat if choice.atom else self.frozen.at
         value = self.placed(table[self.frozen.class_of(item.operands[0]), choice.layout])
         rest = [self.uniform(k) for k in item.operands[1 : -1 if op.token is not None else None]]

@@ -85,7 +85,7 @@ def power_of_two_divisor(value: int) -> int:
 
 
 def worth_staging(kind: TileType) -> bool:
-    """Is a tile moved by way of shared memory? Not predicates, nor what is less than one swizzle atom."""
+    """Is a tile moved through shared memory? Not predicates, nor what is less than one swizzle atom."""
     return kind.element != I1 and kind.size * element_bytes(kind.element) >= PERIOD
 
 

@@ -42,7 +42,7 @@ def places(frozen: Frozen) -> dict[int, Place]:
 class StoreChoice:
     """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.
 
-    With an `atom` (stmatrix or st.shared) it goes by way of a buffer in layout `shared`.
+    With an `atom` (stmatrix or st.shared) it goes through a buffer in layout `shared`.
     """
 
     item: int

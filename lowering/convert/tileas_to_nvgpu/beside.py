@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def carries(op: Op) -> bool:
-    """Does an op stand in the body of a counted loop?"""
+    """Is an op in the body of a counted loop?"""
     return op.parent is not None and isinstance(op.parent.parent_op, scf.For)
 
 

@@ -65,14 +65,14 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     block.args += expander.maps
     emitter.finish()
     threads = expander.threads or WARP * func.warps
-    told = len(func.params) == len(source.args)  # a placed program made by hand may say nothing of its parameters
+    known = len(func.params) == len(source.args)  # a placed program made by hand may say nothing of its parameters
     return gpu.GpuFunc(
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
             "consumers": expander.consumers,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
-            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps) if told else (),
+            "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps) if known else (),
             "ranges": func.ranges,
         }, [Region([block])], func.location,
     )  # fmt: skip

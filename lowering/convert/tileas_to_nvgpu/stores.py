@@ -1,4 +1,4 @@
-"""Stores by way of shared memory: all threads write a buffer, then one of them starts tensor copies out of it.
+"""Stores through shared memory: all threads write a buffer, then one of them starts tensor copies out of it.
 
     write      stmatrix or st.shared into scratch memory that nothing reads any more
     publish    each writer fences its writes for the async proxy, then all meet
