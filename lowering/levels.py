@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 from ir.core import Op, TileError, verify
 from ir.dialects import gpu, llvm, nv_tileas
+from ir.upstream import OURS
 from lowering import ptx
 from lowering.atoms.names import check_products
 from lowering.clock import Clock
@@ -19,6 +21,14 @@ from lowering.targets import target as target_named
 Kernel = nv_tileas.Func | gpu.GpuFunc | llvm.Func
 LEVELS: dict[type[Op], str] = {nv_tileas.Func: "nv_tileas", gpu.GpuFunc: "nvgpu", llvm.Func: "nvvm"}
 """Name of the level by the operation that is a kernel of it, from above."""
+
+FIRST_OP = re.compile(r"(?:\s|//[^\n]*\n)*\"([a-z_]+\.[\w$.]+)\"\s*\(")
+
+
+def first_operation(text: str) -> str:
+    """The name of the operation that a generic text starts with: `gpu.func`; empty for other text."""
+    match = FIRST_OP.match(text)
+    return match[1].removeprefix(OURS) if match else ""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Location, Op, ParseError, TileError, verify
 from ir.load import MAGIC
-from ir.text.level_input import function_name, read_level
 from lowering.clock import Clock
-from lowering.levels import LEVELS, Lowered, descend
+from lowering.levels import LEVELS, Lowered, descend, first_operation
 from lowering.targets import target as target_named
 from tilesat.kernel import Stages
 from tilesat.source import timed
@@ -101,8 +100,10 @@ def lower(source: str | Path, target: str | None = None) -> LoweredKernel:
 
 def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
     """The verified kernel that a text holds; None where it does not start with one. Raises TileError."""
-    if function_name(text) not in LEVEL_OF:
+    if first_operation(text) not in LEVEL_OF:
         return None
+    from ir.text.level_input import read_level  # readers of text are for those who have text
+
     with timed(seconds, "read"):
         kernel = read_level(text, name)
     with timed(seconds, "verify"):
@@ -138,4 +139,4 @@ def level_text(data: bytes) -> str | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return text if function_name(text) in LEVEL_OF else None
+    return text if first_operation(text) in LEVEL_OF else None

@@ -138,7 +138,7 @@ class Constant(Op):
     """A placed tile literal; `value` is a DenseElements attribute of the tile's shape."""
 
     value = Attr(DenseElements)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.get_global")
@@ -164,7 +164,7 @@ class Broadcast(Op):
     """Dimensions of size 1 expand; no instruction where the layouts allow it. A scalar source is a splat."""
 
     source = Operand(is_held)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.reshape")
@@ -172,16 +172,16 @@ class Reshape(Op):
     """The same elements in row-major order under another shape: never an instruction."""
 
     source = Operand(is_held)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.permute")
 class Permute(Op):
     """Dimensions exchanged; a renaming of registers."""
 
-    source = Operand(is_tile)
+    source = Operand(is_held)
     permutation = Attr[Any](tuple)
-    result = Result(is_tile)
+    result = Result(is_held)
 
     def verify(self) -> None:
         """Each dimension once."""
@@ -196,31 +196,31 @@ class Extract(Op):
     `shared` says the latter; else each thread holds its share of every part.
     """
 
-    source = Operand(is_tile)
+    source = Operand(is_held)
     indices = Variadic(is_integer)
     shared = flag()
     scratch = Attr(int, 0, least=0)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.cat")
 class Cat(Op):
     """Two tiles joined along dimension `dim`: registers side by side."""
 
-    lhs = Operand(is_tile)
-    rhs = Operand(is_tile)
+    lhs = Operand(is_held)
+    rhs = Operand(is_held)
     dim = Attr(int, least=0)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.insert")
 class Insert(Op):
     """`destination` with the part at tile-space indices replaced by `source`; threads hold a share of every part."""
 
-    source = Operand(is_tile)
-    destination = Operand(is_tile)
+    source = Operand(is_held)
+    destination = Operand(is_held)
     indices = Variadic(is_integer)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.assert")
@@ -272,9 +272,9 @@ class SharedLoad(Op):
 class ConvertLayout(Op):
     """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`."""
 
-    source = Operand(is_tile)
+    source = Operand(is_held)
     scratch = Attr(int, 0, least=0)
-    result = Result(is_tile)
+    result = Result(is_held)
 
 
 @op("nv_tileas.dot")

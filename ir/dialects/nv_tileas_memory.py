@@ -94,7 +94,7 @@ class TiledLoad(Op):
     index = Variadic(is_integer)
     bytes = Attr(int, among=ACCESSES)
     ordered = flag()
-    result = Result(is_tile)
+    result = Result(is_held)
 
     effect = READ
 
@@ -103,7 +103,7 @@ class TiledLoad(Op):
 class TiledStore(Op):
     """Registers to one tile of a partition, `bytes` an access; never writes out of bounds."""
 
-    value = Operand(is_tile)
+    value = Operand(is_held)
     view = Operand(is_view)
     index = Variadic(is_integer)
     bytes = Attr(int, among=ACCESSES)
@@ -120,7 +120,7 @@ class StagedStore(Op):
     memory.
     """
 
-    value = Operand(is_tile)
+    value = Operand(is_held)
     view = Operand(is_view)
     index = Variadic(is_integer)
     shared = Attr(Attribute)

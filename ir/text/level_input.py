@@ -5,8 +5,6 @@ Every operation is one that `@op` declared; its operands, attributes and results
 
 from __future__ import annotations
 
-import re
-from difflib import get_close_matches
 from math import prod
 from typing import Any, cast
 
@@ -24,13 +22,6 @@ from ir.upstream import OURS, SAME
 
 MAX_DEPTH = 64
 """Nested regions and attributes; compiled kernels stay below twenty."""
-FIRST_OP = re.compile(r"(?:\s|//[^\n]*\n)*\"([a-z_]+\.[\w$.]+)\"\s*\(")
-
-
-def function_name(text: str) -> str:
-    """The name of the operation that a generic text starts with: `gpu.func`; empty for other text."""
-    match = FIRST_OP.match(text)
-    return match[1].removeprefix(OURS) if match else ""
 
 
 def read_level(text: str, filename: str = "<text>") -> Op:
@@ -65,6 +56,8 @@ class _Reader:
         name = name.removeprefix(OURS)
         cls = OPS.get(name)
         if cls is None:
+            from difflib import get_close_matches  # for errors only
+
             near = get_close_matches(name, OPS)
             tokens.fail(f"'{name}' is not an operation", f"did you mean {' or '.join(near)}?" if near else "", at)
         operands = self._operands()

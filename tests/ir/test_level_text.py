@@ -9,7 +9,7 @@ from ir.dialects import gpu, llvm, nv_tileas, nvgpu, nvvm, nvvm_hopper, scf, vec
 from ir.dialects.gpu import GlobalArray
 from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
 from ir.text import print_generic
-from ir.text.level_input import function_name, read_level
+from ir.text.level_input import read_level
 from ir.text.level_types import level_attribute, level_type
 from ir.text.type_text import TypeTextError
 from ir.types import F16, F32, I32, PartitionViewType, TensorType, VectorType
@@ -176,8 +176,3 @@ def test_forward_branches_nested_regions_and_numbers() -> None:
     again: Op = read_level(print_generic(kernel))
     assert print_generic(again) == print_generic(kernel)
     assert "value = 0x7F800001 : f32" in print_generic(kernel)
-
-
-def test_the_first_operation_says_the_level() -> None:
-    assert function_name(' // a comment\n "gpu.func"() <{}>') == "gpu.func"
-    assert function_name("cuda_tile.module @m {}") == ""

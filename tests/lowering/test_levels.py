@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from lowering.levels import first_operation
 from tests.programs import cutile_others, literals, products  # noqa: F401  (they fill PROGRAMS)
 from tests.programs.program import PROGRAMS
 from tilesat import TileError
@@ -110,3 +111,8 @@ def test_lower_takes_a_path(tmp_path: Path) -> None:
         tilesat.lower(HINTED)
     with pytest.raises(TileError, match="the kernel is one for sm_80, not for sm_90a"):
         tilesat.lower(path, "sm_90a")
+
+
+def test_the_first_operation_says_the_level() -> None:
+    assert first_operation(' // a comment\n "tilesat.gpu.func"() <{}>') == "gpu.func"
+    assert first_operation("cuda_tile.module @m {}") == ""
