@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Attribute, Op, Type
-from ir.types import BF16, F16, F32, F64, I1, IntType, LLVMPointerType, VectorType
+from ir.levels import OURS
+from ir.types import BF16, F16, F32, F64, IntType, LLVMPointerType, VectorType
 
-OURS = "tilesat."
-"""The prefix of the name of an operation that upstream does not have in this form."""
 UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "vector")
 """Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
 
@@ -109,4 +108,4 @@ def is_upstream(op: Op) -> bool:
 def llvm_has(type: Type) -> bool:
     """Does LLVM have values of this type?"""
     element = type.element if isinstance(type, VectorType) else type
-    return isinstance(element, IntType | LLVMPointerType) or element in (F16, BF16, F32, F64, I1)
+    return isinstance(element, IntType | LLVMPointerType) or element in (F16, BF16, F32, F64)

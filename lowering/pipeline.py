@@ -16,7 +16,7 @@ from lowering.atoms.names import check_forbidden
 from lowering.clock import Clock
 from lowering.decode import decode
 from lowering.launch import parameters
-from lowering.levels import descend
+from lowering.levels import descend, verified
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, schedule
 from lowering.selection import Selection, select
@@ -158,6 +158,7 @@ def lower(
             continue  # where slices do not fit or cost more, the whole stays
         if preferable(tried[0], selection):
             prepared, (selection, scheduled) = other, tried
+    verified(scheduled, clock)
     lowered = descend(scheduled, clock, options.verify_each)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),

@@ -32,9 +32,7 @@ def unrolled(entry: ct.Entry) -> ct.Entry:
     writer = _Writer(plan.trips)
     writer.bind(entry.body.block.args, body.args)
     writer.operations(entry.body.block.ops, Builder(body, entry.location))
-    made = ct.Entry((), (), entry.attributes, [Region([body])], entry.location)
-    made.parent = entry.parent
-    return made
+    return entry.with_body(body)
 
 
 class _Plan:

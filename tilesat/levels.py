@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Location, Op, ParseError, TileError, verify
-from ir.load import MAGIC
+from ir.dialects.nv_tileas import Func
+from ir.levels import LEVEL_OF, first_operation
+from lowering.atoms.names import check_products
 from lowering.clock import Clock
-from lowering.levels import LEVELS, Lowered, descend, first_operation
+from lowering.levels import Lowered, descend
 from lowering.targets import target as target_named
 from tilesat.kernel import Stages
 from tilesat.source import timed
@@ -18,9 +20,6 @@ from tilesat.source import timed
 if TYPE_CHECKING:
     from tilesat.execution import Signature
     from tilesat.spec import Argument
-
-LEVEL_OF = {cls.info.name: level for cls, level in LEVELS.items()}
-"""The level that a text starts with a kernel of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +107,8 @@ def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
         kernel = read_level(text, name)
     with timed(seconds, "verify"):
         verify(kernel)
+        if isinstance(kernel, Func):
+            check_products(kernel)
     return kernel
 
 
@@ -119,7 +120,7 @@ def lower_kernel(kernel: Op, target: str | None, seconds: dict[str, float], veri
         raise TileError(f"the kernel is one for {own}, not for {target}", kernel.location, f"give --target {own}")
     clock = Clock(seconds)
     lowered = descend(kernel, clock, verify_each)
-    name, level = str(kernel.attributes["sym_name"]), LEVELS[type(kernel)]
+    name, level = str(kernel.attributes["sym_name"]), LEVEL_OF[kernel.name]
     return LoweredKernel(name, kernel.location, level, own, lowered, clock.seconds)
 
 
@@ -129,14 +130,3 @@ def _read(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TileError(f"cannot read the file: {reason}", Location(str(path)), "give a file of text") from error
-
-
-def level_text(data: bytes) -> str | None:
-    """The text of a file where it starts with a kernel of a level; None for Tile IR and what is not text."""
-    if data.startswith(MAGIC[:1]):
-        return None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
-    return text if first_operation(text) in LEVEL_OF else None

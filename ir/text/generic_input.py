@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type
+from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type
 from ir.dialects.cuda_tile import DenseElements, Dictionary, Module, OptimizationHints, TileOp, TypedNumber
 from ir.dialects.cuda_tile.attributes import TextEnum
 from ir.dialects.cuda_tile.well_formed import why_not
 from ir.quoting import unescape
 from ir.text.generic_names import FUNCTIONS, KEPT, mlir_name
+from ir.text.generic_parts import integer_array, operand_segments
 from ir.text.literals import parse_dense, parse_scalar
 from ir.text.parser import MAX_DEPTH, Parser, check_literal
 from ir.text.syntax import SPELLINGS, enum_members
@@ -59,7 +60,7 @@ def parse_quoted(parser: Parser, word: str, at: int) -> Op:
             if why_not(type_):
                 tokens.fail(f"type {type_} does not exist: {why_not(type_)}", index=at)
         tokens.fail(f"'{name}' is not an operation of cuda_tile", index=at)
-    segments = _segments(parser, cls, found, len(operands), at)
+    segments = operand_segments(tokens, cls, found.pop("operandSegmentSizes", None), len(operands), at)
     attributes = _attributes(parser, cls, found, at)
     if len(regions) != len(cls.info.regions):
         message = f"'{cls.info.name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
@@ -156,25 +157,6 @@ def _region(parser: Parser) -> Region:
     parser.names = outer
     parser.depth -= 1
     return Region([block])
-
-
-def _segments(parser: Parser, cls: type[Op], found: dict[str, Any], count: int, at: int) -> tuple[int, ...]:
-    """Operands a group: as written, or where only one group can vary, what the others leave."""
-    name, groups = cls.info.name, cls.info.operands
-    sizes = found.pop("operandSegmentSizes", None)
-    if sizes is None:
-        free = [g for g in groups if not isinstance(g, Operand)]
-        if len(free) > 1:
-            parser.tokens.fail(f"'{name}' needs operandSegmentSizes", index=at)
-        rest = count - len(groups) + len(free)
-        if rest < 0 or (rest and not free) or (rest > 1 and isinstance(free[0], OptionalOperand)):
-            parser.tokens.fail(f"'{name}' has {len(groups)} operands, {count} are written", index=at)
-        return tuple(1 if isinstance(g, Operand) else rest for g in groups)
-    numbers = cast("tuple[Any, ...]", sizes) if isinstance(sizes, tuple) else ()
-    whole = all(isinstance(n, int) and n >= 0 for n in numbers)
-    if not whole or len(numbers) != len(groups) or sum(numbers) != count:
-        parser.tokens.fail(f"operandSegmentSizes does not fit the {count} operands of '{name}'", index=at)
-    return tuple(map(int, numbers))
 
 
 def _attributes(parser: Parser, cls: type[Op], found: dict[str, Any], at: int) -> dict[str, Any]:
@@ -286,7 +268,7 @@ def parse_attribute(parser: Parser, depth: int = 0) -> Any:
     if token == "[":
         return _list(parser, depth, parse_attribute)
     if token == "array":
-        return _array(parser)
+        return integer_array(tokens, parser.type)
     if token == "dense":
         return _dense(parser)
     if token.startswith("#"):
@@ -306,25 +288,6 @@ def _list(parser: Parser, depth: int, read: Callable[[Parser, int], Any]) -> tup
         if found:
             tokens.expect(",", "between the elements")
         found.append(read(parser, depth + 1))
-    return tuple(found)
-
-
-def _array(parser: Parser) -> tuple[Any, ...]:
-    """`array<i32: 1, 0>`."""
-    tokens = parser.tokens
-    tokens.take()
-    tokens.expect("<", "after array")
-    at = tokens.at
-    element = parser.type()
-    if not isinstance(element, IntType):
-        tokens.fail("arrays are of integers", index=at)
-    found: list[Any] = []
-    if tokens.accept(":"):
-        while tokens.current != ">":
-            if found:
-                tokens.expect(",", "between the elements")
-            found.append(parse_scalar(tokens, element))
-    tokens.expect(">", "after the array")
     return tuple(found)
 
 

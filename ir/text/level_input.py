@@ -6,19 +6,21 @@ Every operation is one that `@op` declared; its operands, attributes and results
 from __future__ import annotations
 
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from ir.bits import number_of
-from ir.core import OPS, Attr, Attribute, Block, Op, Operand, OptionalOperand, Region, Type, Value
+from ir.core import OPS, Attr, Attribute, Block, Op, Region, Type, Value
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.cuda_tile.numerics import TF32_DROPPED_BITS
+from ir.levels import OURS
 from ir.quoting import unescape
+from ir.text.generic_parts import integer_array, operand_segments
 from ir.text.level_types import level_attribute, level_type
 from ir.text.literals import parse_dense, parse_scalar
 from ir.text.tokens import END, LEVEL_TOKEN, Tokens
 from ir.text.type_text import TypeTextError
 from ir.types import F64, I64, TF32, FloatType, IntType, TensorType, VectorType
-from ir.upstream import OURS, SAME
+from ir.upstream import SAME
 
 MAX_DEPTH = 64
 """Nested regions and attributes; compiled kernels stay below twenty."""
@@ -72,7 +74,7 @@ class _Reader:
         if len(regions) != len(cls.info.regions) and not cls.info.variadic_regions:
             message = f"'{name}' has {len(cls.info.regions)} regions, {len(regions)} are written"
             tokens.fail(message, index=at)
-        segments = self._segments(cls, attributes.pop("operandSegmentSizes", None), len(operands), at)
+        segments = operand_segments(tokens, cls, attributes.pop("operandSegmentSizes", None), len(operands), at)
         made = cls(operands, outputs, attributes, regions, tokens.location(at), segments)
         self._bind(targets, made, at)
         return made
@@ -144,22 +146,6 @@ class _Reader:
             return level_type(self.tokens.take())
         except TypeTextError as error:
             self.tokens.fail(error.message, error.hint, at)
-
-    def _segments(self, cls: type[Op], written: Any, count: int, at: int) -> tuple[int, ...]:
-        """Operands a group: as written, or where only one group can vary, what the others leave."""
-        groups = cls.info.operands
-        if written is not None:
-            sizes = cast("tuple[int, ...]", written) if isinstance(written, tuple) else ()
-            if len(sizes) != len(groups) or sum(sizes) != count or min(sizes, default=0) < 0:
-                self.tokens.fail(f"operandSegmentSizes does not fit {count} operands of '{cls.info.name}'", index=at)
-            return sizes
-        free = [group for group in groups if not isinstance(group, Operand)]
-        rest = count - len(groups) + len(free)
-        if len(free) > 1:
-            self.tokens.fail(f"'{cls.info.name}' needs operandSegmentSizes", index=at)
-        if rest < 0 or (rest and not free) or (rest > 1 and isinstance(free[0], OptionalOperand)):
-            self.tokens.fail(f"'{cls.info.name}' has {len(groups)} operands, {count} are written", index=at)
-        return tuple(1 if isinstance(group, Operand) else rest for group in groups)
 
     # Regions
 
@@ -308,7 +294,7 @@ class _Reader:
             tokens.take()
             return True
         if token == "array":
-            return self._array()
+            return integer_array(tokens, self.type)
         if token == "dense":
             return self._dense()
         if token.startswith("#"):
@@ -334,27 +320,6 @@ class _Reader:
             found.append(self.attribute())
         self.depth -= 1
         return tuple(found)
-
-    def _array(self) -> tuple[int, ...]:
-        tokens = self.tokens
-        tokens.take()
-        tokens.expect("<", "after array")
-        element = self._integer_type()
-        found: list[int] = []
-        if tokens.accept(":"):
-            while tokens.current != ">":
-                if found:
-                    tokens.expect(",", "between the elements")
-                found.append(parse_scalar(tokens, element))
-        tokens.expect(">", "after the array")
-        return tuple(found)
-
-    def _integer_type(self) -> IntType:
-        at = self.tokens.at
-        found = self.type()
-        if not isinstance(found, IntType):
-            self.tokens.fail("arrays are of integers", index=at)
-        return found
 
     def _number(self) -> int | float | bool:
         """`5 : i32`, `1.0 : f32`, `0xFF800000 : f32`; i64 and f64 where no type is written."""
@@ -396,11 +361,11 @@ class _Reader:
         if not isinstance(kind, VectorType | TensorType) or not isinstance(kind.element, IntType | FloatType):
             tokens.fail("a literal has a tensor or vector type of numbers", index=start)
         end, tokens.at = tokens.at, start + 1
-        packed = isinstance(kind, VectorType) and isinstance(kind.element, FloatType)
-        bits = self._bits(kind.element) if packed and isinstance(kind.element, FloatType) else None
-        if bits is not None:
-            tokens.at = end
-            return bits
+        if isinstance(kind, VectorType) and isinstance(kind.element, FloatType):
+            bits = self._bits(kind.element)
+            if bits is not None:
+                tokens.at = end
+                return bits
         value, shape, first = parse_dense(tokens, kind.element)
         tokens.expect(">", "after the elements")
         size = prod(kind.shape)

@@ -23,14 +23,10 @@ Instance = tuple[int, int]  # slice, place in the block: the order in which inst
 def sliced(entry: ct.Entry, cuts: Cuts) -> ct.Entry:
     """The entry anew; its parameters, their names and all hints stay."""
     body = Block([argument.type for argument in entry.body.block.args])
-    for old, new in zip(entry.body.block.args, body.args, strict=True):
-        new.name = old.name
     writer = _Writer(cuts)
     writer.bind(entry.body.block.args, body.args)
     writer.block(entry.body.block.ops, Builder(body, entry.location))
-    made = ct.Entry((), (), entry.attributes, [Region([body])], entry.location)
-    made.parent = entry.parent
-    return made
+    return entry.with_body(body)
 
 
 class _Writer:

@@ -56,6 +56,8 @@ def func(*lines: str) -> str:
         (func('%0 = "nvvm.ld"(%p) : (!llvm.ptr<1>) -> i32'), "'nvvm.ld' needs operandSegmentSizes"),
         (func('%0 = "nvvm.ld"(%p) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>) -> i32'),
          "operandSegmentSizes does not fit 1 operands of 'nvvm.ld'"),
+        (func('%0 = "nvvm.ld"(%p) <{operandSegmentSizes = ["x", 0, 0]}> : (!llvm.ptr<1>) -> i32'),
+         "operandSegmentSizes does not fit 1 operands of 'nvvm.ld'"),
         (func('%0 = "llvm.add"(%a, %a) : (i32, i32) -> i33'), "'i33' is not a type"),
         (func('%0 = "llvm.add"(%a, %a) : (i32, i32) -> vector<2x!llvm.ptr>'), "is not a type (vectors are of integers"),
         (func('%0 = "llvm.add"(%a, %a) : (i32, i32) -> !nv_tileas.pipeline<x>'), "cannot read '!nv_tileas.pipeline<x"),

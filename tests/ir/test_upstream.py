@@ -14,10 +14,11 @@ import tilesat
 from ir.core import OPS, Block, Op, Region
 from ir.dialects import arith, llvm, nv_tileas, scf
 from ir.dialects.llvm import Constant
+from ir.levels import OURS
 from ir.text import print_generic
 from ir.text.level_input import read_level
 from ir.types import F32, I1, I32, TF32
-from ir.upstream import OURS, UPSTREAM, written_name
+from ir.upstream import UPSTREAM, written_name
 from lowering import levels as levels  # declares the operations of every level
 from tests.programs.program import PROGRAMS
 from tests.programs.test_programs import FAST

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from lowering.levels import first_operation
+from ir.levels import first_operation
 from tests.programs import cutile_others, literals, products  # noqa: F401  (they fill PROGRAMS)
 from tests.programs.program import PROGRAMS
 from tilesat import TileError

@@ -6,10 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir.core import Location, Op, TileError
-from tilesat.commands.options import time_table
-from tilesat.levels import LEVEL_OF, LoweredKernel, level_text, lower_kernel, parse_kernel
+from ir.levels import LEVEL_OF, level_text
+
+if TYPE_CHECKING:
+    from tilesat.levels import LoweredKernel
 
 EGRAPH_OPTIONS = {
     "sig": "--sig", "entry": "--entry", "rules": "--rules", "without": "--without", "forbid": "--forbid",
@@ -27,7 +30,11 @@ def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict
     if isinstance(source, Path) and not source.is_file():
         return None
     text = level_text(source.read_bytes() if isinstance(source, Path) else source)
-    kernel = parse_kernel(text, name, seconds) if text is not None else None
+    kernel = None
+    if text is not None:
+        from tilesat.levels import parse_kernel  # with the compiler, which other sources may not need
+
+        kernel = parse_kernel(text, name, seconds)
     found = LEVEL_OF[kernel.name] if kernel is not None else "cuda_tile"
     if wanted not in (None, found):
         raise TileError(f"the file holds {found}, not {wanted}", Location(name, 1, 1), f"give --from {found}, or none")
@@ -36,6 +43,9 @@ def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict
 
 def lowered(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> LoweredKernel:
     """The kernel's PTX. Raises TileError for options that mean nothing at its level."""
+    from tilesat.commands.options import time_table
+    from tilesat.levels import lower_kernel
+
     level = LEVEL_OF[kernel.name]
     for attribute, option in EGRAPH_OPTIONS.items():
         if getattr(arguments, attribute, None):

@@ -6,6 +6,7 @@ import argparse
 import io
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from ir.dialects.cuda_tile import Entry, Module
 from tilesat import execution, inputs
 from tilesat.cli import DEFAULT_TARGET, FAILED, OK
 from tilesat.commands import from_level
-from tilesat.levels import LoweredKernel
 from tilesat.output import write_file
 from tilesat.source import find_entry, read
 from tilesat.spec import Argument, Spec, parse
+
+if TYPE_CHECKING:
+    from tilesat.levels import LoweredKernel
 
 
 def run(arguments: argparse.Namespace) -> int:

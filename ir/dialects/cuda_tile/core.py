@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir.core import CONTROL, Attr, Attribute, Op, Operand, RegionField, Result, Value, op, optional, same_type_as
+from ir.core import (
+    CONTROL,
+    Attr,
+    Attribute,
+    Block,
+    Op,
+    Operand,
+    Region,
+    RegionField,
+    Result,
+    Value,
+    op,
+    optional,
+    same_type_as,
+)
 from ir.dialects.cuda_tile.attributes import (
     ELEMENTWISE,
     SHAPE,
@@ -100,6 +114,14 @@ class Entry(TileOp):
             message = "parameter {} of @{} must be a rank-0 tile or a token, is {}"
             self.expect(held, message, index, self.sym_name, value.type)
         verify_scopes(self.body, set())
+
+    def with_body(self, body: Block) -> Entry:
+        """The same entry around another body; parameters keep their names."""
+        for old, new in zip(self.body.block.args, body.args, strict=True):
+            new.name = old.name
+        made = Entry((), (), self.attributes, [Region([body])], self.location)
+        made.parent = self.parent
+        return made
 
     @property
     def parameters(self) -> list[Value]:

@@ -1,0 +1,30 @@
+"""The levels below the e-graph by the operation that is a kernel of theirs; tells a text of one without its reader."""
+
+from __future__ import annotations
+
+import re
+
+from ir.load import MAGIC
+
+OURS = "tilesat."
+"""The prefix of the name of an operation that upstream MLIR does not have in this form."""
+LEVEL_OF = {"nv_tileas.func": "nv_tileas", "gpu.func": "nvgpu", "llvm.func": "nvvm"}
+"""Name of the level by that of the operation, from above."""
+FIRST_OP = re.compile(r"(?:\s|//[^\n]*\n)*\"([a-z_]+\.[\w$.]+)\"\s*\(")
+
+
+def first_operation(text: str) -> str:
+    """The name of the operation that a generic text starts with: `gpu.func`; empty for other text."""
+    match = FIRST_OP.match(text)
+    return match[1].removeprefix(OURS) if match else ""
+
+
+def level_text(data: bytes) -> str | None:
+    """The text of a file where it starts with a kernel of a level; None for Tile IR and what is not text."""
+    if data.startswith(MAGIC[:1]):
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if first_operation(text) in LEVEL_OF else None
