@@ -22,6 +22,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     within attr low high d         both bounds (those of i64 where one is missing), and what divides those given
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
     widens element element         floats: every value of the first is one of the second
+    symmetric element               floats with a sign that have a NaN: conversions to them keep signs apart
     view_rank ty r                 partition views: rank of the tile
 """
 
@@ -40,6 +41,7 @@ from egraph.interner import Interner
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, SameElements
 from ir.types import (
     BF16,
+    F4E2M1FN,
     F8E4M3FN,
     F8E5M2,
     F16,
@@ -89,6 +91,7 @@ DECLARATIONS = """
 (relation same_elements (i64 i64 i64))
 (relation combiner (i64 i64))
 (relation widens (i64 i64))
+(relation symmetric (i64))
 (relation view_rank (i64 i64))
 (relation allow (i64))
 (rule ((r.loop_bounds l a b c)) ((loop_bounds l (N a) (N b) (N c))) :ruleset load :name "load/loop-bounds")
@@ -106,7 +109,10 @@ LARGEST_DIVISOR = 1 << 30
 """Divisors are powers of two up to this, so that the product of two stays inside an i64; 2^30 bytes is more alignment
 than any access asks for."""
 
-_FLOATS = {F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23), F64: (11, 52)}
+_FLOATS = {
+    F4E2M1FN: (2, 1), F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23),
+    F64: (11, 52),
+}  # fmt: skip
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
 WIDENING = {
@@ -155,6 +161,7 @@ def _types(interner: Interner, rows: Rows) -> None:
         types.id(TileType(shape, element))
     for element in elements:
         types.id(element)
+    rows["symmetric"] += [(types.id(element),) for element in elements if element in _FLOATS and element != F4E2M1FN]
     for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
         if (narrow, wide) in WIDENING:
             rows["widens"].append((types.id(narrow), types.id(wide)))

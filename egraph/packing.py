@@ -11,24 +11,16 @@ from typing import cast
 
 import numpy as np
 
-from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
+from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import I1, FloatType, IntType, TileType
+from ir.types import FloatType, IntType, TileType
 
 
 def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
-    """Operations to stand in the place of `op`, and what stands for its result.
-
-    Raises UnsupportedError, located, for elements of half a byte.
-    """
+    """Operations to stand in the place of `op`, and what stands for its result."""
     block = Block()
     b = Builder(block, op.location)
     source, result = (cast(TileType, value.type) for value in (op.source, op.result))
-    for element in (source.element, result.element):
-        if not isinstance(element, IntType | FloatType) or (element.width < 8 and element != I1):
-            raise UnsupportedError(
-                f"'{op.name}' of {element} is not supported", op.location, "use i1 or 8 bits or more"
-            )
     bits = as_integers(b, op.source)
     wide, narrow = (integers(kind) for kind in sorted((source, result), key=lambda t: t.size))
     made = join(b, bits, wide) if source.size > result.size else split(b, bits, wide, narrow)

@@ -9,9 +9,10 @@ import numpy as np
 from ir.core import Type
 from ir.dialects.cuda_tile.attributes import dtype_of
 from ir.nan_bits import narrowed, widened
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, FloatType, IntType, VectorType
+from ir.types import BF16, F4E2M1FN, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, FloatType, IntType, VectorType
 
-BYTES = (F8E4M3FN, F8E5M2)
+BYTES = (F8E4M3FN, F8E5M2, F4E2M1FN)
+"""Formats whose numbers NumPy keeps in a byte each."""
 NANS: dict[Type, tuple[int, int]] = {
     F16: (16, 10), BF16: (16, 7), F32: (32, 23), TF32: (32, 23), F64: (64, 52), F8E5M2: (8, 2),
 }  # fmt: skip

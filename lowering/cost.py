@@ -94,6 +94,7 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "divf.full.ftz": (1, 4, 0),
     "divf.approx": (1, 4, 0),
     "divf.approx.ftz": (1, 1, 0),
+    "ftof.f4": (0, 1, 13),  # to f4E2M1FN without an instruction for it; sm_90a
     # of f64, whose float instructions take the pipe of f64; sin, cos and tan of arguments below 2^30
     "f64.exp2": (0, 22, 20),
     "f64.exp": (0, 21, 20),
@@ -150,8 +151,8 @@ class Machine:
     def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
         """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
 
-        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order. Raises TileError for an op
-        that no table has.
+        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order, or `f4`. Raises TileError
+        for an op that no table has.
         """
         if mnemonic in _FREE:
             return FREE

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from ir.core import OPS, Op, UnsupportedError, Value
+from ir.core import OPS, Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.dialects.cuda_tile.constraints import TileOp, element_type
-from ir.types import F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TileType
+from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E8M0FNU, FloatType, TensorViewType, TileType
 from lowering.targets import Feature, Target
 
 SCALAR_DIALECTS = (arith, llvm, math)  # importing them declares the ops that OPS then holds
@@ -44,6 +44,14 @@ def refuse_unsupported(entry: ct.Entry) -> None:
         if not lowered(type(op)):
             hint = INSTEAD.get(op.info.mnemonic, "see the table of operations in docs/")
             raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
+        if isinstance(op, ct.MakeTensorView) and element_of(op.result) == F4E2M1FN:
+            message = f"'{op.name}': {F4E2M1FN} in memory is not supported"
+            raise UnsupportedError(message, op.location, "make a view of bytes, and pack or unpack its tiles")
+
+
+def element_of(view: Value) -> Type | None:
+    """The element type of a tensor view."""
+    return view.type.element if isinstance(view.type, TensorViewType) else None
 
 
 def refuse_oversized(entry: ct.Entry, threads: int) -> None:
@@ -76,9 +84,10 @@ def refuse_on_target(entry: ct.Entry, target: Target) -> None:
         if isinstance(op, ct.FToF | ct.FToI | ct.IToF | ct.MmaFScaled):
             for kind in map(element_type, (*op.operands, *op.results)):
                 known = kind in (F8E4M3FN, F8E5M2)
-                other = not isinstance(kind, FloatType) or kind.width > 8 or kind == F8E8M0FNU  # by integer operations
+                by_integers = kind in (F8E8M0FNU, F4E2M1FN)
+                other = not isinstance(kind, FloatType) or kind.width > 8 or by_integers
                 if not other and not (known and target.has(Feature.CVT_FP8)):
-                    hint = "compile for sm_89 or later" if known else "use f8E4M3FN or f8E5M2"
+                    hint = "compile for sm_89 or later" if known else "use f8E4M3FN, f8E5M2 or f4E2M1FN"
                     message = f"'{op.name}': {target.name} has no conversions of {kind}"
                     raise UnsupportedError(message, op.location, hint)
 

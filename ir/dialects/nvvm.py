@@ -10,7 +10,7 @@ from ir.core import CONTROL, READ, WRITE, Attr, Op, Operand, OptionalOperand, Re
 from ir.core import same_type_as as like
 from ir.dialects.gpu import DIMENSIONS
 from ir.dialects.llvm import FloatUnary
-from ir.types import I1, I32
+from ir.types import I1, I32, IntType
 from ir.upstream import width
 
 
@@ -207,6 +207,30 @@ class ConvertF32x2ToF8x2(Op):
 @op("nvvm.convert.f8x2.to.f16x2")
 class ConvertF8x2ToF16x2(Op):
     """Two bytes as a pair of f16, exactly."""
+
+    source = Operand()
+    result = Result()
+
+
+@op("nvvm.convert.f32.to.f4")
+class ConvertF32ToF4(Op):
+    """2, 4 or 8 f32 rounded to nearest, the half bytes of an i8, i16 or i32, the first one lowest; what is too large
+    becomes the largest, and NaN the largest positive number (upstream has convert.f32x2.to.f4x2).
+    """
+
+    sources = Variadic()
+    result = Result()
+
+    def verify(self) -> None:
+        """As many numbers as the result has half bytes."""
+        kind, count = self.result.type, len(self.sources)
+        fits = count in (2, 4, 8) and isinstance(kind, IntType) and kind.width == 4 * count
+        self.expect(fits, "{} numbers do not fill the half bytes of {}", count, kind)
+
+
+@op("nvvm.convert.f4x2.to.f16x2")
+class ConvertF4x2ToF16x2(Op):
+    """The half bytes of an i8 as a pair of f16, exactly; the low one first."""
 
     source = Operand()
     result = Result()

@@ -47,6 +47,30 @@ def widen_pair(s: Selector, op: nvvm.ConvertF8x2ToF16x2) -> None:
     simple(s, op, f"cvt.rn.f16x2.{byte_pair(op.operands[0].type)}")
 
 
+@template(nvvm.ConvertF32ToF4)
+def narrow_to_halves(s: Selector, op: nvvm.ConvertF32ToF4) -> None:
+    """cvt of each two f32 to a byte; mov of two or four such bytes is no instruction of its own (ptxas 13.5 merges)."""
+    uses: list[Value] = []
+    count = len(op.sources) // 2
+    made = [f"b{i}" for i in range(count)]
+    text = ["{", f".reg .b8 {', '.join(made)};"]
+    for i, byte in enumerate(made):
+        high, low = (s.use(op.sources[2 * i + k], uses) for k in (1, 0))
+        text.append(f"cvt.rn.satfinite.e2m1x2.f32 {byte}, {high}, {low};")
+    text.append(f"mov.b{8 * count} %s, {{{', '.join(made)}}};" if count > 1 else f"cvt.u16.u8 %s, {made[0]};")
+    result = op.results[0]
+    s.emit(" ".join((*text, "}")), [result], uses, [*uses, result])
+
+
+@template(nvvm.ConvertF4x2ToF16x2)
+def widen_halves(s: Selector, op: nvvm.ConvertF4x2ToF16x2) -> None:
+    """cvt of a byte, from a register of that size."""
+    uses: list[Value] = []
+    source, result = s.register(op.source, uses), op.results[0]
+    text = f"{{ .reg .b8 b0; cvt.u8.u16 b0, {source}; cvt.rn.f16x2.e2m1x2 %s, b0; }}"
+    s.emit(text, [result], uses, [*uses, result])
+
+
 def byte_pair(kind: Type) -> str:
     """The PTX type of two f8."""
     return "e4m3x2" if isinstance(kind, VectorType) and kind.element == F8E4M3FN else "e5m2x2"

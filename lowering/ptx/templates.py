@@ -250,7 +250,7 @@ def move_type(kind: Type) -> str:
 
 @template(llvm.SExt, llvm.ZExt)
 def extend(s: Selector, op: Op) -> None:
-    """cvt to a wider integer; bytes are read from the low half of a 16-bit register.
+    """cvt to a wider integer; bytes are read from the low half of a 16-bit register, half bytes (to i8) by a mask.
 
     What a mask leaves is not negative, and unsigned numbers are extended by no instruction.
     """
@@ -259,6 +259,9 @@ def extend(s: Selector, op: Op) -> None:
     source = op.operands[0]
     width = source.type.width if isinstance(source.type, IntType) else 32
     operand = s.register(source, uses)
+    if width < 8:
+        s.emit(f"and.b16 %s, {operand}, {(1 << width) - 1};", [op.results[0]], uses)
+        return
     s.emit(f"cvt.{letter}{bits(op.results[0])}.{letter}{width} %s, {operand};", [op.results[0]], uses)
 
 

@@ -16,7 +16,7 @@ from egraph.vocabulary import placed
 from ir.core import OPS, Type
 from ir.dialects.cuda_tile import DenseElements, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
-from ir.types import FloatType, PartitionViewType, TileType
+from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
@@ -111,8 +111,10 @@ class Pricer:
         kind = self.value_type(value)
         placed = self.oracle.layouts[site.layout]
         registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
-        width = getattr(kind.element, "width", 64) if isinstance(kind, TileType) else 32
-        modifiers = self.modifiers(node, mnemonic)
+        element = kind.element if isinstance(kind, TileType) else I32
+        width = getattr(element, "width", 64)
+        by_integers = mnemonic == "ftof" and element == F4E2M1FN and not self.target.has(Feature.CVT_FP4)
+        modifiers = ("f4",) if by_integers else self.modifiers(node, mnemonic)
         return Price(self.machines[site.warps].elementwise(priced_as(mnemonic), registers, width, modifiers))
 
     def modifiers(self, node: Node, mnemonic: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType
 
 Dim = int | None  # the dimension that is cut; None where a value stays whole
-Products = ct.MmaF | ct.MmaI
+Products = ct.MmaF | ct.MmaI | ct.MmaFScaled
 Accesses = ct.LoadView | ct.StoreView | ct.LoadPtr | ct.StorePtr
 
 
@@ -207,15 +207,17 @@ def alike(op: Op, dim: int) -> OpCut:
 
 
 def product_cut(op: Products, operand: int | None, dim: int) -> OpCut | None:
-    """Rows of the left operand and the result, or columns of the right one and the result; products of a batch."""
+    """Rows of the left operand and the result, or columns of the right one and the result; products of a batch. The
+    scales of an operand lie as it does.
+    """
     kind = op.acc.type
     rank = len(kind.shape) if isinstance(kind, TileType) else 0
     where = dim - rank
-    if where == -2 and operand != 1:
-        return OpCut((dim, None, dim), (dim,))
-    if where == -1 and operand != 0:
-        return OpCut((None, dim, dim), (dim,))
-    return OpCut((dim, dim, dim), (dim,)) if where < -2 else None
+    cut = {-2: (dim, None), -1: (None, dim)}.get(where, (dim, dim))
+    given = None if operand is None or operand == 2 else operand % 3  # lhs, rhs, acc, lhs_scale, rhs_scale
+    if given is not None and cut[given] is None:
+        return None
+    return OpCut((*cut, dim, *cut)[: len(op.operands)], (dim,))
 
 
 def fold_cut(op: ct.Reduce | ct.Scan, operand: int | None, dim: int) -> OpCut | None:

@@ -45,5 +45,5 @@ BLACKWELL_FEATURES = SM_90_FEATURES | {Feature.F32X2, Feature.WIDE_GLOBAL, Featu
 """What plain names have, whose PTX every later tier runs; the acceptance table of ptx.md section 2."""
 
 SM_90A_FEATURES = SM_90_FEATURES | {Feature.SETMAXNREG, Feature.WGMMA}
-BLACKWELL_A_FEATURES = BLACKWELL_FEATURES | {Feature.SETMAXNREG}
+BLACKWELL_A_FEATURES = BLACKWELL_FEATURES | {Feature.SETMAXNREG, Feature.CVT_FP4}
 """With the architecture-specific instructions (suffix a), whose PTX runs on that tier alone."""

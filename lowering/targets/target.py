@@ -53,6 +53,7 @@ class Feature(enum.Enum):
     MMA_FP8 = "mma.sync e4m3, e5m2"
     MMA_BLOCK_SCALE = "mma.sync kind::mxf8f6f4 and mxf4"
     CVT_FP8 = "cvt to and from fp8"
+    CVT_FP4 = "cvt to and from fp4"
     CVT_TF32 = "cvt.rn and cvt.rz to tf32"
     MBARRIER = "mbarrier with try_wait and expect_tx"
     TMA = "cp.async.bulk.tensor"

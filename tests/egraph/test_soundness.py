@@ -92,6 +92,7 @@ ESSENTIAL = [
     ("sink-negf/into-fma", "(allow 0)"),
     ("sink-negf/into-add", "(allow 0)"),
     ("sink-negf/into-sub", "(allow 0)"),
+    ("sink-negf/out-of-conversion", "(symmetric e)"),
     ("float/sub-zero", "(<= r 1)"),
     ("float/add-minus-zero", "(<= r 1)"),
     ("float/add-zero", "(allow 0)"),

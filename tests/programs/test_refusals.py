@@ -25,15 +25,18 @@ def eight_bits(w: Writer) -> None:
     w.store(w.load(w.view(w.f, [32], [1], [32]), 0).to("f8E4M3FN"), w.view(w.q, [32], [1], [32]), 0)
 
 
-def unpacked_halves(w: Writer) -> None:
-    view = w.view(w.f, [32], [1], [32])
-    halves = w.op(ct.Unpack, w.load(view, 0).to("i8"), types=[TileType((64,), element("f4E2M1FN"))])
-    w.store(halves.to("f32"), w.view(w.f, [64], [1], [64]), 0)
+def half_bytes_in_memory(w: Writer) -> None:
+    base = w.op(ct.PtrToPtr, w.q, types=[TileType((), element("ptr<f4E2M1FN>"))])
+    w.store(w.load(w.view(base, [64], [1], [64]), 0).to("f32"), w.view(w.f, [64], [1], [64]), 0)
 
 
-def half_bytes(w: Writer) -> None:
+def half_byte_literals(w: Writer) -> None:
+    w.store(w.const([0.5, -1.0], "f4E2M1FN", 2).to("f32"), w.view(w.f, [2], [1], [2]), 0)
+
+
+def unsigned_floats(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
-    w.store(w.load(view, 0).to("f4E2M1FN").to("f32"), view, 0)
+    w.store(w.load(view, 0).to("fnv8E5M3FNU").to("f32"), view, 0)
 
 
 def narrow_array(w: Writer) -> None:
@@ -76,8 +79,9 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
-    "elements of half a byte": (unpacked_halves, "unpack", "of f4E2M1FN is not supported"),
-    "conversion that no target has": (half_bytes, "ftof", "sm_80 has no conversions of f4E2M1FN"),
+    "half bytes in memory": (half_bytes_in_memory, "make_tensor_view", "f4E2M1FN in memory is not supported"),
+    "literals of half bytes": (half_byte_literals, "constant", "literals of f4E2M1FN are not supported"),
+    "conversion that no target has": (unsigned_floats, "ftof", "sm_80 has no conversions of fnv8E5M3FNU"),
     "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
     "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }

@@ -16,7 +16,7 @@ import numpy as np
 
 from ir.core import Type
 from ir.dialects.cuda_tile.attributes import Array, Predicate, Rounding, dtype_of
-from ir.types import F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, IntType
+from ir.types import F4E2M1FN, F8E4M3FN, F8E5M2, F8E5M3FNU, F8E8M0FNU, TF32, IntType
 
 _PLAIN = tuple(set(Rounding) - {Rounding.ZERO, Rounding.NEGATIVE_INF, Rounding.POSITIVE_INF})
 """Modes whose reference is the nearest value: the approximations may be off by ulps on a GPU."""
@@ -260,7 +260,7 @@ def round_to_tf32(values: Array, rounding: Rounding = Rounding.NEAREST_EVEN) -> 
     return np.where(np.isfinite(values), rounded.view(np.float32).reshape(np.shape(values)), values)
 
 
-LARGEST: dict[Type, float] = {F8E4M3FN: 448.0, F8E5M2: 57344.0}
+LARGEST: dict[Type, float] = {F8E4M3FN: 448.0, F8E5M2: 57344.0, F4E2M1FN: 6.0}
 """Largest finite numbers. Source: OCP 8-bit floating point specification (OFP8) 1.0, table 1."""
 
 
@@ -279,6 +279,8 @@ def convert_float(values: Array, element: Type, rounding: Rounding) -> Array:
         values = np.clip(
             values if values.dtype == np.float64 else values.astype(np.float32), -LARGEST[element], LARGEST[element]
         )
+    if element == F4E2M1FN:  # has no NaN: PTX ISA, cvt, .satfinite
+        values = np.where(np.isnan(values), np.asarray(LARGEST[element], values.dtype), values)
     return round_float64(np.asarray(values), dtype, rounding)
 
 

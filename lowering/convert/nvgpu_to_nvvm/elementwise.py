@@ -11,7 +11,8 @@ from typing import Any
 
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
-from ir.types import BF16, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from lowering.convert.nvgpu_to_nvvm import half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
@@ -77,7 +78,6 @@ _integer(arith.ShLI, ints.shl, False)
 _integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True)
 _integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False)
 _integer(arith.AndI, ints.bit_and)
-_integer(arith.OrI, ints.bit_or)
 _integer(arith.XOrI, ints.xor)
 _integer(arith.MaxSI, lambda e, x, y: ints.extremum(e, llvm.SMax, x, y), True)
 _integer(arith.MaxUI, lambda e, x, y: ints.extremum(e, llvm.UMax, x, y), False)
@@ -85,6 +85,12 @@ _integer(arith.MinSI, lambda e, x, y: ints.extremum(e, llvm.SMin, x, y), True)
 _integer(arith.MinUI, lambda e, x, y: ints.extremum(e, llvm.UMin, x, y), False)
 _integer(arith.MulSIWide, lambda e, x, y: ints.wide_product(e, x, y, True))
 _integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
+
+
+@lowers(arith.OrI)
+def either(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+    """or; of two halves of a byte that are rounded floats, their conversion."""
+    return half_bytes.joined(e, x, y) or ints.bit_or(e, x, y)
 
 
 def _high_product(e: Emitter, op: Op, x: Value, y: Value) -> Value:
@@ -174,6 +180,10 @@ def convert(e: Emitter, x: Value, to: Type, rounding: str = "rn", ftz: bool = Fa
         return e.constant(to, e.known[x])
     if F8E8M0FNU in (kind, to):
         return convert(e, power_of(e, x), to) if kind == F8E8M0FNU else exponent_of(e, convert_odd(e, x), rounding)
+    if to == F4E2M1FN:
+        return half_bytes.rounded(e, convert_odd(e, x))
+    if kind == F4E2M1FN:
+        return convert(e, half_bytes.widened(e, x), to)
     if to in BYTES:
         return narrowed(e, convert_odd(e, x), to)
     if kind in BYTES:
@@ -425,7 +435,7 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
         exact = width_of(x) < 32
         if exact:
             x = ints.extend(e, x, I32, signed)
-        if kind in (BF16, TF32, *BYTES):
+        if kind in (BF16, TF32, F4E2M1FN, *BYTES):
             return convert(e, e.value(to, F32, x) if exact else odd_float(e, to, x, signed), kind)
         return e.value(to, kind, x, **mode(op))
 
@@ -435,7 +445,7 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
 def _to_integer(cls: type[Op], to: type[Op]) -> None:
     def pattern(e: Emitter, op: arith.FloatCast, x: Value) -> Value:
         x, wanted = as_f32(e, x), op.results[0].type
-        x = convert(e, x, F32) if x.type in (BF16, *BYTES) else x
+        x = convert(e, x, F32) if x.type in (BF16, F4E2M1FN, *BYTES) else x
         if wanted == I1:  # PTX converts to no predicate; a value out of range, which saturates, is not zero either
             return ints.icmp(e, "ne", e.value(llvm.FPToSI, I32, x), e.constant(I32, 0))
         return e.value(to, wanted, x)

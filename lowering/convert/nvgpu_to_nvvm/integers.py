@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm
-from ir.types import I1, I32, I64, IntType
+from ir.types import I1, I4, I8, I16, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 
 INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
@@ -434,10 +434,22 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
         return e.constant(to, known if signed else _unsigned(known, width_of(x)))
     if x.type == I1:
         return select(e, x, e.constant(to, -1 if signed else 1), e.constant(to, 0))
+    if x.type == I4:
+        return _extend_half(e, x, to, signed)
     inner, cls = x.op, llvm.SExt if signed else llvm.ZExt
-    if isinstance(inner, (cls, llvm.ZExt)):
+    if isinstance(inner, (cls, llvm.ZExt)) and inner.operands[0].type != I4:
         return e.value(type(inner), to, inner.operands[0])
     return e.value(cls, to, x)
+
+
+def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
+    """An i4, above whose bits anything may stand, as a wider integer."""
+    byte = e.value(llvm.ZExt, I8, x)
+    if not signed:
+        return extend(e, byte, to, False)
+    place = e.constant(I16, 12)
+    wide = shift_right(e, llvm.AShr, shl(e, extend(e, byte, I16, False), place), place)
+    return truncate(e, wide, to) if to == I8 else extend(e, wide, to, True)
 
 
 def truncate(e: Emitter, x: Value, to: Type) -> Value:

@@ -83,7 +83,7 @@ def pack(e: Emitter, parts: list[Value], to: Type) -> Value:
     if parts[0] in e.known and all(p is parts[0] for p in parts):
         return e.constant(to, e.known[parts[0]])
     if bits_of(parts[0].type) == 8:
-        fused = _narrow_together(e, parts, to)
+        fused = _narrow_together(e, parts, to) or _halves_together(e, parts, to)
         return _word_of(e, parts, to) if fused is None else fused
     fused = _round_pair(e, parts, to)
     return fused if fused is not None else e.value(nvvm.Pack, to, *parts)
@@ -145,6 +145,17 @@ def _narrow_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
         bitcast(e, e.value(nvvm.ConvertF32x2ToF8x2, kind, *sources[i : i + 2]), I16) for i in range(0, len(sources), 2)
     ]
     return bitcast(e, halves[0] if len(halves) == 1 else e.value(nvvm.Pack, I32, *halves), to)
+
+
+def _halves_together(e: Emitter, parts: list[Value], to: Type) -> Value | None:
+    """Bytes that are all pairs of f32 rounded to f4: one conversion."""
+    sources: list[Value] = []
+    for part in parts:
+        made = part.owner
+        if type(made) is not nvvm.ConvertF32ToF4:
+            return None
+        sources += made.sources
+    return bitcast(e, e.value(nvvm.ConvertF32ToF4, IntType(4 * len(sources)), *sources), to)
 
 
 def _bytes_of(e: Emitter, value: Value, kind: VectorType) -> list[Value]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ir.core import Op, Type, Value
 from ir.dialects import arith, gpu, math, nvgpu
-from ir.types import F16, F32, GLOBAL_PTR, I1, I32, TF32, FloatType, PointerType, TensorType
+from ir.types import F16, F32, GLOBAL_PTR, I1, I4, I8, I32, TF32, FloatType, IntType, PointerType, TensorType
 from lowering.atoms.mma import MmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
@@ -158,8 +158,8 @@ def through_shared(
 
 def convert(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
     """The same tile in another layout, by the plan of the layouts."""
-    if source.element == I1 and not isinstance(conversion, Identity | RegisterPermute):
-        return _through_bytes(emitter, source, layout, conversion)
+    if getattr(source.element, "width", 64) < 8 and not isinstance(conversion, Identity | RegisterPermute):
+        return _through_integers(emitter, source, layout, conversion)
     match conversion:
         case Identity():
             return Renamed(emitter, layout, source.element, source, range(source.count))
@@ -197,11 +197,24 @@ def exchange(emitter: Emitter, values: list[Value], exchanges: Sequence[Exchange
     return values
 
 
-def _through_bytes(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
-    """Predicates have no address and no shuffle: they travel as 32-bit integers."""
-    wide = Computed(emitter, source.layout, I32, lambda i: emitter.emit(arith.ExtUI, source.scalar(i), types=[I32]))
-    moved = convert(emitter, wide, layout, conversion)
-    return Computed(emitter, layout, I1, lambda i: emitter.compare("ne", moved.scalar(i), emitter.constant(0)))
+def _through_integers(emitter: Emitter, source: Registers, layout: Layout, conversion: Conversion) -> Registers:
+    """Predicates and half bytes have no address and no shuffle: they travel as 32-bit integers, or as bytes."""
+    element = source.element
+    carrier = I32 if element == I1 else I8
+
+    def wide(i: int) -> Value:
+        value = source.scalar(i)
+        bits = value if isinstance(element, IntType) else emitter.emit(arith.Bitcast, value, types=[I4])
+        return emitter.emit(arith.ExtUI, bits, types=[carrier])
+
+    def narrow(i: int) -> Value:
+        if element == I1:
+            return emitter.compare("ne", moved.scalar(i), emitter.constant(0))
+        bits = emitter.emit(arith.TruncI, moved.scalar(i), types=[I4])
+        return bits if element == I4 else emitter.emit(arith.Bitcast, bits, types=[element])
+
+    moved = convert(emitter, Computed(emitter, source.layout, carrier, wide), layout, conversion)
+    return Computed(emitter, layout, element, narrow)
 
 
 def tensor_of(value: Value) -> TensorType:
