@@ -270,10 +270,14 @@ class SharedLoad(Op):
 
 @op("nv_tileas.convert_layout")
 class ConvertLayout(Op):
-    """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`."""
+    """The same tile in another layout: registers renamed, lanes shuffled, or through shared memory at `scratch`.
+
+    `apart`: nothing else of its block uses that memory but conversions that are apart too.
+    """
 
     source = Operand(is_held)
     scratch = Attr(int, 0, least=0)
+    apart = flag()
     result = Result(is_held)
 
 

@@ -23,6 +23,10 @@ from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
+FRAGMENTS = 64
+"""Registers beside an accumulator and a factor for addresses and the fragments of a step; an estimate. A
+block-scaled product with 128 of an accumulator and 128 of a factor spills 492 bytes (ptxas 13.5)."""
+
 
 def place(block: Block, target: Target, free: int, kept: int) -> int:
     """Give every op of a scheduled kernel its scratch; the bytes of shared memory that rings, buffers and scratch take.
@@ -38,7 +42,30 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
             offset = align(free if looped or i <= last else kept, PERIOD)
             op.attributes["scratch"] = offset
             total = max(total, offset + need)
-    return total
+    return max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])
+
+
+def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
+    """Where both factors of a product come from shared memory and registers would not hold one of them whole, place the
+    smaller behind `free`, if there is room: then the other need not be read before. Returns the end of what is used.
+    """
+    made = [value.owner for value in (op.a, op.b)]
+    factors = [each for each in made if isinstance(each, nv_tileas.ConvertLayout) and scratch_of(each, target)]
+    if len(factors) < 2 or factors[0].parent is not factors[1].parent:
+        return free
+    held = words(op.c.type) + min(words(each.result.type) for each in factors)
+    smaller = min(factors, key=lambda each: scratch_of(each, target))
+    offset = align(free, PERIOD)
+    end = offset + scratch_of(smaller, target)
+    if held + FRAGMENTS <= target.registers_per_thread or end > target.smem_bytes:
+        return free
+    smaller.attributes |= {"scratch": offset, "apart": True}
+    return end
+
+
+def words(kind: Type) -> int:
+    """32-bit registers of a thread that hold a tile."""
+    return layout_of(kind).n_regs * moved_bits(cast(TensorType, kind).element) // 32
 
 
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:

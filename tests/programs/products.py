@@ -273,6 +273,7 @@ def block_scaled(name: str, kind: str, tile: tuple[int, ...], block: int, steps:
 
 block_scaled("matmul-f8-scaled", "f8E4M3FN", (64, 64, 64), 32, 2)
 block_scaled("matmul-f8-scaled-e5m2", "f8E5M2", (32, 64, 32), 32, 3)
+block_scaled("matmul-f8-scaled-256", "f8E4M3FN", (256, 256, 64), 32, 2)
 block_scaled("matmul-f8-scaled-batched", "f8E4M3FN", (2, 32, 32, 64), 32, 1)
 
 

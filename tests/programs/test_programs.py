@@ -50,7 +50,7 @@ LONG_TAIL = re.compile(
     r"|^f16-(tan|sinh|cosh|pow|fpowi)|^f32-fpowi-i(8|64)"
     r"|f8E5M2-(?!to-f32)|f8E4M3FN-(to-(bf16|i8|f64)|odd|half-sum)|(bf16|f64|i8)-to-f8|to-f8E5M2|(f16|f64)-to-f8E8|f8E8M0FNU-to-f|scaled-e5m2"
     r"|^literal-(f64|i8|i16|i64|2|4x4|8x16|1024)$|^global-(f16|i64)"
-    r"|^(un)?pack-(f16|i64|i16)$|^f4-(of|to)-(bf16|f16)$|^f4-of-i8|^f4-scaled-f8"
+    r"|^(un)?pack-(f16|i64|i16)$|^f4-(of|to)-(bf16|f16)$|^f4-of-i8|^f4-scaled-f8|scaled-256$"
     r"|^gather-(i8|i64)$|^pointers-i32|^permuted-(i64|i1)|^softmax-row-(16384|32768-f16)$|-layer_norm$|-rms_norm-bf16"
 )
 """Other types of what the fast tests check in one."""
@@ -98,6 +98,13 @@ def test_products_for_other_targets(name: str, target: str) -> None:
 def test_half_bytes_by_their_own_instructions(name: str, target: str) -> None:
     kernel = check(PROGRAMS[name], target)
     assert "e2m1x2" in kernel.ptx
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_120a"])
+def test_large_scaled_product_in_slices(target: str) -> None:
+    """No register spills: of the two factors that come through shared memory neither is held whole."""
+    kernel = check(PROGRAMS["matmul-f8-scaled-256"], target)
+    assert "apart" in kernel.stages["nv_tileas"]
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])

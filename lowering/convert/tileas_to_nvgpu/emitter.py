@@ -50,6 +50,7 @@ class Emitter:
         self._shared_base: Value | None = None
         self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
         self.scratch_offset = 0
+        self.scratch_apart = False
         self.scratch_used = False  # since the last barrier: then another use needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
         self.pending: list[Registers] = []
@@ -165,7 +166,8 @@ class Emitter:
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
-        for registers in [r for r in self.pending if r.reads_scratch]:  # rings and buffers lie elsewhere
+        apart = self.scratch_apart
+        for registers in [r for r in self.pending if r.reads_scratch and r.reads_apart == apart]:  # not rings, buffers
             self.pending.remove(registers)
             registers.force()
         if self.stores_read() or self.scratch_used:

@@ -127,6 +127,7 @@ class Expander:
         """One op."""
         self.emitter.at(op.location)
         self.emitter.scratch_offset = getattr(op, "scratch", self.emitter.scratch_offset)
+        self.emitter.scratch_apart = getattr(op, "apart", False)
         handler = _HANDLERS.get(type(op), Expander.elementwise)
         handler(self, op)
 

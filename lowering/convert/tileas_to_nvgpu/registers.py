@@ -26,11 +26,13 @@ class Registers:
 
     `count` registers of type `element`. A subclass overrides `make_scalar`, and `make_pair` or `make_group` where the
     instruction behind it yields packed pairs or whole fragments. `reads_shared`: they come from shared memory, so must
-    be made before it changes; `reads_scratch`: from scratch memory, which every use of it changes.
+    be made before it changes; `reads_scratch`: from scratch memory, which every use of it changes, but for what is kept
+    `apart`.
     """
 
     reads_shared = False
     reads_scratch = False
+    reads_apart = False
 
     def __init__(self, emitter: Emitter, layout: Layout, element: Type):
         self.emitter = emitter
