@@ -56,7 +56,7 @@ def in_slices(entry: ct.Entry) -> list[ct.Entry]:
 def cut(entry: ct.Entry, product: Product, count: int) -> list[ct.Entry]:
     """The entry with a product in `count` slices: of the longer dimension first."""
     kind = product.acc.type
-    if not isinstance(kind, TileType) or not isinstance(product, Product):
+    if not isinstance(kind, TileType):
         return []
     rank = len(kind.shape)
     dims = sorted((rank - 2, rank - 1), key=lambda dim: -kind.shape[dim])
