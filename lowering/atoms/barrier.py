@@ -8,6 +8,7 @@ from lowering.targets.target import Feature, Target
 
 REGISTER_STEP = 8  # PTX ISA, setmaxnreg: counts are multiples of 8
 PRODUCER_REGISTERS = 40  # ptxas 13.5 fits 16 ragged cp.async a thread into them without an instruction more
+LEAST_REGISTERS = 24  # PTX ISA, setmaxnreg: counts from 24 to 256; most producers of tensor copies need no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ class Shares:
         return self.consumer > self.launch
 
 
-def register_shares(consumers: int, others: int, target: Target) -> Shares:
-    """All registers of an SM for one CTA, where the `others` threads give most of theirs to the `consumers`: what these
-    may not take stays with the others.
+def register_shares(consumers: int, others: int, least: int, target: Target) -> Shares:
+    """All registers of an SM for one CTA, where the `others` threads give theirs to the `consumers` but for `least`, a
+    multiple of 8: what the consumers may not take stays with the others.
     """
     step = REGISTER_STEP
     most = int(target.registers_per_thread) // step * step
     launch = min(int(target.registers_per_sm) // (consumers + others) // step * step, most - step)
-    other = min(launch, PRODUCER_REGISTERS)
+    other = min(launch, least)
     consumer = min((launch + (launch - other) * others // consumers) // step * step, most)
     left = (launch * (consumers + others) - consumer * consumers) // others // step * step
     return Shares(launch, consumer, max(other, min(left, launch)) if consumer > launch else launch)

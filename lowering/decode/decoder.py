@@ -268,8 +268,9 @@ class Decoder:
         return self.values[cls]
 
     def make(self, cls: int) -> None:
-        """Make a class and, before it, what it needs, without recursion on long chains: what needs most registers
-        first, so that a tile that is only read from memory is not held while the other operand is computed.
+        """Make a class and, before it, what it needs, without recursion on long chains: copies to shared memory first,
+        which take no registers and arrive meanwhile; then what needs most registers, so that a tile that is only read
+        from memory is not held while the other operand is computed.
         """
         stack = [cls]
         while stack:
@@ -280,10 +281,14 @@ class Decoder:
             node = self.selection.node[top]
             missing = [c for c in node.children if self.frozen.sort[c] == "P" and c not in self.values]
             if missing:
-                stack.extend(sorted(missing, key=self.needs.beyond))
+                stack.extend(sorted(missing, key=self.urgency))
                 continue
             stack.pop()
             self.build(top, node)
+
+    def urgency(self, cls: int) -> tuple[bool, int]:
+        """The order of operands, the most urgent last: is it a copy, and how many registers it needs beyond its own."""
+        return self.selection.node[cls].op in COPIES, self.needs.beyond(cls)
 
     def build(self, cls: int, node: Node) -> None:
         """One op, in the block of its deepest operand."""

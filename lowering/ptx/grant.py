@@ -1,8 +1,8 @@
 """Registers by need: what an agent's code keeps in registers says how many CTAs an SM may hold.
 
-The nvvm level gives a CTA all registers of an SM (or of the share that a hint asks for). Liveness of the selected
-instructions says how many it needs; where that leaves room for another CTA, and shared memory and warps do too, the
-CTA is given what one of so many has.
+The nvvm level gives a CTA all registers of an SM (or of the share that a hint asks for), and its producer what any
+needs. Liveness of the selected instructions says how many they need: a small producer leaves more to the consumers; and
+where there is room for another CTA, in shared memory and warps too, the CTA is given what one of so many has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import prod
 
 from ir.dialects import llvm
 from ir.dialects.nvvm_hopper import SetMaxRegister
-from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, register_shares
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, Shares, register_shares
 from lowering.ptx.hopper import setmaxnreg_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
@@ -22,22 +22,27 @@ MARGIN = 40
 """Registers beside those that values take at once in the order of our code. With 25 ptxas 13.5 spills none of 18
 kernels for sm_90a (TileGym, examples); with 35 one loop (LayerNorm, forward) gets 5 instructions longer, with 67 none.
 """
+SMALL = 40
+"""Registers that the values of each block of a producer take together where `LEAST_REGISTERS` are enough: tensor copies
+read coordinates from uniform registers. ptxas 13.5 spills in none of 33 real kernels for sm_90a with at most 40, and 88
+bytes in one with 50, which starts 32 copies in a row: it computes their coordinates ahead.
+"""
 
 
 def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """Say how many `registers` a thread needs. Where agents hand them over, set `maxnreg` and the counts of setmaxnreg,
     in `func` and in `blocks`, to what each of the most CTAs that fit an SM may have.
     """
-    needs = {action: live.pressure(side) + MARGIN for action, side in agents(blocks).items()}
+    sides = agents(blocks)
+    needs = {action: live.pressure(side) + MARGIN for action, side in sides.items()}
     func.attributes["registers"] = max(needs.values())
     if not func.consumers or "increase" not in needs:
         return
     before, need, threads = needs[""], needs["increase"], prod(func.block)
-    held = need * func.consumers + PRODUCER_REGISTERS * (threads - func.consumers)
+    least = kept(sides["decrease"], live)
+    held = need * func.consumers + least * (threads - func.consumers)
     func.attributes["registers"] = max(before, -(-held // threads))
-    shares = None if func.minctas else most_shared(func, target(func.target), before, need)
-    if shares is None:
-        return
+    shares = most_shared(func, target(func.target), before, need, least)
     func.attributes["maxnreg"] = shares.launch
     for block in blocks:
         for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
@@ -47,16 +52,22 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
                 each.text = setmaxnreg_text(each.origin)
 
 
-def most_shared(func: llvm.Func, tier: Target, before: int, need: int) -> Shares | None:
-    """The shares of the most CTAs an SM that leave `before` registers at launch and `need` to consumers; None where one
-    CTA needs them all.
+def kept(producer: list[MachineBlock], live: Liveness) -> int:
+    """Registers a thread that the producer keeps."""
+    return LEAST_REGISTERS if max(map(live.together, producer)) <= SMALL else PRODUCER_REGISTERS
+
+
+def most_shared(func: llvm.Func, tier: Target, before: int, need: int, least: int) -> Shares:
+    """The shares of the most CTAs an SM that leave `before` registers at launch and `need` to consumers; those of as
+    many as a hint asks for, else of one, where it needs them all.
     """
-    threads = prod(func.block)
-    for ctas in range(occupancy(tier, threads, PRODUCER_REGISTERS, func.dynamic_smem).count, 1, -1):
-        shares = register_shares(func.consumers, threads - func.consumers, tier.shared_by(ctas))
-        if shares.moved and shares.launch >= max(before, PRODUCER_REGISTERS) and shares.consumer >= need:
+    threads, asked = prod(func.block), max(func.minctas, 1)
+    most = occupancy(tier, threads, least, func.dynamic_smem).count
+    for ctas in range(asked if func.minctas else most, asked, -1):
+        shares = register_shares(func.consumers, threads - func.consumers, least, tier.shared_by(ctas))
+        if shares.moved and shares.launch >= max(before, least) and shares.consumer >= need:
             return shares
-    return None
+    return register_shares(func.consumers, threads - func.consumers, least, tier.shared_by(asked))
 
 
 def agents(blocks: list[MachineBlock]) -> dict[str, list[MachineBlock]]:

@@ -84,6 +84,11 @@ class Liveness:
             most = max(most, held)
         return most
 
+    def together(self, block: MachineBlock) -> int:
+        """32-bit registers of all values that a block is given or computes: the most that any order of it takes."""
+        values = self.live_in[block.source].union(block.source.args, *(each.defs for each in block.code))
+        return sum(map(_words, values))
+
     def live_after(self, value: Value, block: MachineBlock, at: int) -> bool:
         """Whether `value` is live just after position `at` of `block`."""
         home, defined = self.home[value]

@@ -88,7 +88,7 @@ class _Selector:
         self.cta_classes: dict[int, int] = {}
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.held_classes: dict[tuple[int, int], int] = {}
-        self.agent: int | None = None  # the class of a producer
+        self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
         self.peaks: dict[str, Peak] = {}
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
         self.buildable = buildable(self.frozen, self.loops.stands)
@@ -226,14 +226,18 @@ class _Selector:
             )  # fmt: skip
         return [found]
 
-    def producer(self) -> int:
-        """What a copy takes as a child that an agent of its own makes: registers of those that compute."""
-        if self.agent is None:
-            self.agent = self.new_class("a producer")
+    def producer(self, boxed: bool) -> int:
+        """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
+        registers of those that compute.
+        """
+        found = self.agents.get(boxed)
+        if found is None:
+            found = self.agents[boxed] = self.new_class("a producer" if boxed else "a producer that copies by cp.async")
+            inner, use = ([], self.rows.of_producer) if boxed else ([self.producer(True)], self.rows.of_copier)
             for warps, ctas in product(self.oracle.warps, self.rows.ctas):
-                children = [*self.warps(warps), *self.ctas(ctas)]
-                self.builder.add("producer", self.agent, children, resource=self.rows.of_producer(warps, ctas))
-        return self.agent
+                children = [*inner, *self.warps(warps), *self.ctas(ctas)]
+                self.builder.add("producer", found, children, resource=use(warps, ctas))
+        return found
 
     def ctas(self, count: int) -> list[int]:
         """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
@@ -548,8 +552,9 @@ class _Selector:
             for row in self.rows.of_loop(loop):
                 children += self.peak((row,), price.registers)
                 children += [self.held(row, placed) for placed in price.held]
-            if ring and has_producer(self.target, node.literals[-1] == Mechanism.TMA):
-                children.append(self.producer())
+            boxed = ring and node.literals[-1] == Mechanism.TMA
+            if ring and has_producer(self.target, boxed):
+                children.append(self.producer(boxed))
             if price.buffer and not ring:
                 use = dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):

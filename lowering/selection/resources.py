@@ -15,7 +15,7 @@ from itertools import chain, product
 from math import prod
 
 from extract import GraphBuilder
-from lowering.atoms.barrier import REGISTER_STEP, moves_registers, register_shares
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, moves_registers, register_shares
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.shared import PERIOD
 from lowering.targets import Feature, Target
@@ -81,12 +81,12 @@ class Rows:
         offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
         safety = SAFETY * moves_registers(target)
         self._tiers = {count: target.shared_by(count) if count > 1 else target for count in offered}
-        self._alone, self._beside = (
-            {(w, c): registers(tier, w, x) - safety * (c > 1) for w in warps for c, tier in self._tiers.items()}
-            for x in (False, True)
+        self._alone, self._producing, self._copying = (
+            {(w, c): registers(tier, w, kept) - safety * (c > 1) for w in warps for c, tier in self._tiers.items()}
+            for kept in (0, LEAST_REGISTERS, PRODUCER_REGISTERS)
         )
         self.most = max(self._alone.values())
-        least = self._beside if agents else self._alone
+        least = self._copying if agents else self._alone
         self.ctas = [c for c in offered if c == 1 or max(least[w, c] for w in warps) > 0]
         margins = [2 * PERIOD * len(each) for each in self._taken]  # barriers and alignment of rings side by side
         shared = float(target.smem_bytes)
@@ -126,8 +126,13 @@ class Rows:
         return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared))
 
     def of_producer(self, warps: int, ctas: int) -> list[float]:
-        """What each of `warps` computing warps lacks beside a producer."""
-        lacking = self._alone[warps, ctas] - self._beside[warps, ctas]
+        """What each of `warps` computing warps lacks beside a producer of tensor copies, which are few as a rule."""
+        lacking = self._alone[warps, ctas] - self._producing[warps, ctas]
+        return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
+
+    def of_copier(self, warps: int, ctas: int) -> list[float]:
+        """What each of them lacks beside that where the producer copies by cp.async too."""
+        lacking = self._producing[warps, ctas] - self._copying[warps, ctas]
         return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
 
 
@@ -136,15 +141,15 @@ def has_producer(target: Target, boxed: bool) -> bool:
     return target.has(Feature.MBARRIER) and (boxed or moves_registers(target))
 
 
-def registers(target: Target, warps: int, producer: bool) -> int:
-    """32-bit registers a thread for tiles where `warps` compute, beside a producer: a warpgroup where one may give
-    registers back, else one warp that has as many as all others.
+def registers(target: Target, warps: int, producer: int) -> int:
+    """32-bit registers a thread for tiles where `warps` compute, beside a producer, which is a warpgroup that keeps
+    `producer` where one may give registers back, else one warp that has as many as all others; 0 is no producer.
 
     Each scheduler of an SM has its share of the registers and of a CTA's warps: ptxas 13.5 gives 288 threads of
     sm_120a 168 registers as it does 384. Source: CUDA C++ Programming Guide, registers of an SM and of a thread.
     """
     if producer and moves_registers(target):
-        return register_shares(WARP * warps, WARPGROUP, target).consumer - ADDRESSES
+        return register_shares(WARP * warps, WARPGROUP, producer, target).consumer - ADDRESSES
     schedulers = int(target.throughput.issue)
-    share = int(target.registers_per_sm) // schedulers // (WARP * -(-(warps + producer) // schedulers))
+    share = int(target.registers_per_sm) // schedulers // (WARP * -(-(warps + (producer > 0)) // schedulers))
     return min(int(target.registers_per_thread), share // REGISTER_STEP * REGISTER_STEP) - ADDRESSES

@@ -1,4 +1,4 @@
-"""The order in which operands are computed: what needs most registers first."""
+"""The order in which operands are computed: copies to shared memory first, then what needs most registers."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def test_values_are_read_once_their_weights_are_there(forbid: tuple[str, ...]) -
     first = ops.index("dot")
     assert ops.count("dot") == 2
     assert {"shared_load", "tiled_load", "async.tiled_copy"}.intersection(ops[first + 1 : -1])
+
+
+def test_values_that_take_no_registers_are_brought_at_once() -> None:
+    """wgmma reads them from shared memory; their copy began when the weights were there, and was waited for."""
+    text = print_generic(tilesat.compile(weighted(), "sm_90a").compiled.modules["nv_tileas"])
+    ops = re.findall(r'"nv_tileas\.(dot|async\.tiled_copy)"', text)
+    assert ops == ["async.tiled_copy"] * 3 + ["dot"] * 2
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Op
 from ir.dialects import nv_tileas, nvgpu_hopper, scf
-from lowering.atoms.barrier import Shares, moves_registers, register_shares
+from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
@@ -59,7 +59,7 @@ class Parting:
         if moves_registers(x.target) and all(len(roles) == 1 for roles in consuming) and {True} in consuming:
             counts = zip(op.num_warps, op.roles, strict=True)
             consumers = WARP * sum(count for count, role in counts if role == "consume")
-            shares = register_shares(consumers, x.threads - consumers, x.target)
+            shares = register_shares(consumers, x.threads - consumers, PRODUCER_REGISTERS, x.target)
             x.maxnreg, x.consumers = shares.launch, consumers
             self.shares = shares if shares.moved else None
 
