@@ -20,6 +20,7 @@ from egraph.combiners import Body
 from egraph.dependence import dependence
 from egraph.interner import Interner
 from egraph.packing import by_shifts
+from egraph.printing import Text, by_texts
 from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
 from ir.core import READ, WRITE, Block, Op, OptionalOperand, Region, Type, UnsupportedError, Value
@@ -58,6 +59,8 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_factors(op)
     if isinstance(op, ct.Pack | ct.Unpack):
         return by_shifts(op)
+    if isinstance(op, ct.Print) and not isinstance(op, Text):
+        return by_texts(op)
     if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
         return combiners.by_operands(op, outside)
     if isinstance(op, ct.LoadPtr) and gathers.is_turned(op):

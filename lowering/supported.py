@@ -22,12 +22,11 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
     ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
     ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
-    ct.MakeGatherScatterView, ct.Assert,
+    ct.MakeGatherScatterView, ct.Assert, ct.Print,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "print_tko": "leave it out, or store the values",
     "alloca": "pass an array as a parameter",
 }
 """What to write instead, by mnemonic."""
@@ -81,8 +80,9 @@ def registers_of(tile: Value, threads: int) -> int:
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
     """Raise UnsupportedError for the first conversion that the target has not."""
     for op in entry.walk():
-        if isinstance(op, ct.FToF | ct.FToI | ct.IToF | ct.MmaFScaled):
-            for kind in map(element_type, (*op.operands, *op.results)):
+        if isinstance(op, ct.FToF | ct.FToI | ct.IToF | ct.MmaFScaled | ct.Print):
+            tiles = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
+            for kind in map(element_type, tiles):
                 known = kind in (F8E4M3FN, F8E5M2)
                 by_integers = kind in (F8E8M0FNU, F4E2M1FN)
                 other = not isinstance(kind, FloatType) or kind.width > 8 or by_integers

@@ -8,11 +8,12 @@ read as anything but a name. Source: PTX ISA, identifiers; ptxas 13.5 refuses `_
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 MANGLED = "tile$"
 """What mangled names start with; a name of the source that starts so is mangled too."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|_[A-Za-z0-9_$]+")
-_OURS = re.compile(r"(?:tile|literal|text)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|WARP_SZ")
+_OURS = re.compile(r"(?:tile|literal|text)\$.*|.*_param_[0-9]+|dynamic_smem|_*assertfail.*|vprintf.*|WARP_SZ")
 """Names that this compiler gives, and the predefined constant (PTX ISA, WARP_SZ)."""
 
 _ITSELF = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
@@ -24,3 +25,8 @@ def symbol(name: str) -> str:
         return name
     data = name.encode(errors="surrogatepass")
     return MANGLED + "".join(chr(b) if b in _ITSELF else f"${b:02X}" for b in data)
+
+
+def name_of(what: str, data: bytes) -> str:
+    """A name for an array of our own that follows from its bytes: kernels of one PTX file may declare the same."""
+    return f"{what}${sha256(data).hexdigest()[:16]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
@@ -103,11 +104,19 @@ def _wanted(parameter: object) -> str:
     return f"a contiguous {element.pointee} array" if isinstance(element, PointerType) else f"one {element}"
 
 
-def interpret(module: Module, entry: Entry, grid: Grid, arguments: Sequence[Argument]) -> None:
-    """Run the reference interpreter; arrays are written in place."""
+def interpret(
+    module: Module,
+    entry: Entry,
+    grid: Grid,
+    arguments: Sequence[Argument],
+    output: Callable[[str], object] | None = None,
+) -> None:
+    """Run the reference interpreter; arrays are written in place, what the kernel prints goes to `output`, by default
+    standard output.
+    """
     from ir.interpreter import run
 
-    run(module, grid=grid, args=list(arguments), entry=entry.sym_name)
+    run(module, grid=grid, args=list(arguments), entry=entry.sym_name, output=output)
 
 
 def simulate(
@@ -116,7 +125,8 @@ def simulate(
 ) -> None:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
-    An array given twice is one allocation. `hazards` and `max_instructions` as the simulator's `launch` has them.
+    An array given twice is one allocation. What the kernel prints goes to standard output.
+    `hazards` and `max_instructions` as the simulator's `launch` has them.
     Raises SimulatorError with the PTX line.
     """
     from runtime.simulator import GlobalMemory, launch
@@ -130,7 +140,7 @@ def simulate(
             addresses[id(argument)] = memory.put(argument)
     x, y, z = manifest["block"]
     cx, cy, cz = manifest["cluster"]
-    launch(
+    report = launch(
         ptx,
         grid=grid,
         block=(x, y, z),
@@ -142,6 +152,7 @@ def simulate(
         hazards=hazards,
         max_instructions=max_instructions,
     )
+    sys.stdout.write("".join(report.printed))
     for key, array in arrays.items():
         array[...] = memory.get(addresses[key], array.shape, array.dtype)
 

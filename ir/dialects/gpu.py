@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
-from ir.core import CONTROL, WRITE, Attr, Attribute, Op, Operand, RegionField, Result, op, same_type_as, spelled
-from ir.types import GLOBAL_PTR, I32, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, Type
+from ir.core import (
+    CONTROL,
+    WRITE,
+    Attr,
+    Attribute,
+    Op,
+    Operand,
+    RegionField,
+    Result,
+    Variadic,
+    op,
+    same_type_as,
+    spelled,
+)
+from ir.printf import conversions
+from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
+from ir.upstream import SAME
 
+PRINTED = (I32, I64, F64)
+"""What a variable argument of C is passed as, of numbers."""
 DIMENSIONS = ("x", "y", "z")
 SHUFFLE_MODES = ("xor", "up", "down", "idx")
 
@@ -125,6 +143,30 @@ class Barrier(Op):
     """All threads of the block meet; shared and global memory is consistent among them afterwards."""
 
     effect = WRITE
+
+
+def verify_text(op: Op, text: str, types: Sequence[Type]) -> None:
+    """A format that has a conversion for each element of operands of these types; texts pass i32, i64 and f64."""
+    count = 0
+    for each in types:
+        element = each.element if isinstance(each, TensorType) else each
+        op.expect(element in PRINTED, "texts take i32, i64 and f64, not {}", each)
+        count += prod(each.shape) if isinstance(each, TensorType) else 1
+    wanted = conversions(text)
+    op.expect(wanted == count, "format converts {} numbers, the operands have {}", wanted, count)
+
+
+@op("gpu.printf", upstream=True)
+class Printf(Op):
+    """The thread prints a text in which C's conversions stand for the operands."""
+
+    args = Variadic()
+    format = Attr(str, form=SAME)
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A conversion for each operand."""
+        verify_text(self, self.format, [value.type for value in self.args])
 
 
 @op("gpu.shuffle")

@@ -30,6 +30,7 @@ from ir.core import (
     optional,
     same_type_as,
 )
+from ir.dialects.gpu import verify_text
 from ir.types import GLOBAL_PTR, I1, I32, IntType, TensorType
 
 
@@ -369,6 +370,20 @@ class Assert(Op):
     message = Attr(str)
 
     effect = WRITE
+
+
+@op("nv_tileaa.print")
+class Print(Op):
+    """A text is printed; its conversions, as of C's printf, stand for the elements of the operands in order."""
+
+    args = Variadic()
+    format = Attr(str)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A conversion for each element, of i32, i64 or f64."""
+        verify_text(self, self.format, [value.type for value in self.args])
 
 
 # --- tiles

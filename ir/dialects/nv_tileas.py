@@ -25,7 +25,7 @@ from ir.core import (
     op,
 )
 from ir.dialects.cuda_tile.attributes import DenseElements
-from ir.dialects.gpu import verify_parameters, verify_ranges
+from ir.dialects.gpu import verify_parameters, verify_ranges, verify_text
 from ir.dialects.nv_tileas_async import (
     BARRIER_BYTES,
     ROLES,
@@ -233,6 +233,22 @@ class Assert(Op):
     line = Attr(int, least=0)
 
     effect = WRITE
+
+
+@op("nv_tileas.print")
+class Print(Op):
+    """A text is printed; its conversions, as of C's printf, stand for the elements of the operands in order. Every
+    thread holds them all, one prints.
+    """
+
+    args = Variadic()
+    format = Attr(str)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A conversion for each element, of i32, i64 or f64."""
+        verify_text(self, self.format, [value.type for value in self.args])
 
 
 @op("nv_tileas.async.dot_wait")

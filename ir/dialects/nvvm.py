@@ -149,6 +149,15 @@ class Atom(Op):
     effect = WRITE
 
 
+@op("nvvm.vprintf")
+class VPrintf(Op):
+    """A call of the driver's vprintf (ours): a format, a global address, and the numbers in a buffer of the thread."""
+
+    format = Operand()
+    args = Variadic()
+    effect = WRITE
+
+
 @op("nvvm.assertfail")
 class AssertFail(Op):
     """A call of the driver's __assertfail (ours); the texts are global addresses."""

@@ -11,11 +11,11 @@ import ir.dialects.cuda_tile as ct
 from ir.core import Op, UnsupportedError
 from ir.dialects.cuda_tile.attributes import Array
 from ir.dialects.cuda_tile.constraints import shape_of, tile_type
-from ir.dialects.cuda_tile.tokens import CONVERSION
 from ir.interpreter.block import HANDLERS, TOKEN, Results, TileBlock
 from ir.interpreter.memory import InterpreterError, memory_dtype
 from ir.interpreter.promises import check_promise
 from ir.interpreter.views import tile_index
+from ir.printf import CONVERSION, LENGTH
 from ir.types import IntType, PointerType, TileType
 
 SCRATCH_LIMIT = 1 << 30
@@ -101,13 +101,10 @@ def _print(block: TileBlock, op: ct.Print) -> Results:
     return [TOKEN]
 
 
-_LENGTH = re.compile(r"hh|h|ll|l|j|z|t|L")
-
-
 def _listed(array: Array, conversion: str, kind: str, element: object) -> str:
     if array.ndim:
         return f"[{', '.join(_listed(row, conversion, kind, element) for row in array)}]"
-    plain = _LENGTH.sub("", conversion)
+    plain = LENGTH.sub("", conversion)
     number: Any = array[()]
     if kind in "diuoxX":
         whole = int(number)

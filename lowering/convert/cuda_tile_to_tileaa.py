@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from egraph.packing import by_shifts
+from egraph.printing import Text, by_texts
 from egraph.scaled import by_factors
 from ir.core import Block, Builder, Op, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, nv_tileaa, scf
@@ -237,13 +238,17 @@ class _Converter:
         b.add(nv_tileaa.Assert, self.values[op.condition], types=(), message=op.message)
         return []
 
+    def print(self, op: Text, b: Builder) -> list[Value]:
+        b.add(nv_tileaa.Print, *self.of(op.args), types=(), segments=(len(op.args),), format=op.str_)
+        return [self.token(None)]
+
     # --- part C: matrix products and reductions
 
     def product(self, op: ct.MmaF, b: Builder) -> list[Value]:
         return [b.value(nv_tileaa.Dot, *self.of(op.operands), fast_acc=op.fast_acc)]
 
-    def by_others(self, op: ct.MmaFScaled | ct.Pack | ct.Unpack, b: Builder) -> list[Value]:
-        ops, results = by_factors(op) if isinstance(op, ct.MmaFScaled) else by_shifts(op)
+    def by_others(self, op: ct.MmaFScaled | ct.Pack | ct.Unpack | ct.Print, b: Builder) -> list[Value]:
+        ops, results = _EXPANSIONS[type(op)](op)
         for each in ops:
             self.define(each, _PARTS.get(type(each), _Converter.elementwise)(self, each, b))
         return self.of(results)
@@ -293,6 +298,9 @@ _VIEWS: dict[type[Op], type[Op]] = {
     ct.GetTensorShape: nv_tileaa.MemrefShape,
     ct.GetIndexSpaceShape: nv_tileaa.IndexSpaceShape,
 }
+_EXPANSIONS: dict[type[Op], Callable[[Any], tuple[list[Op], list[Value]]]] = {
+    ct.MmaFScaled: by_factors, ct.Pack: by_shifts, ct.Unpack: by_shifts, ct.Print: by_texts,
+}  # fmt: skip
 _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.Constant: _Converter.constant,
     ct.Offset: _Converter.offset,
@@ -317,9 +325,10 @@ _PARTS: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.AtomicRMW: _Converter.atomic,
     ct.AtomicCAS: _Converter.atomic,
     ct.Assert: _Converter.check,
+    Text: _Converter.print,
     ct.MmaF: _Converter.product,
     ct.MmaI: _Converter.integer_product,
-    **dict.fromkeys((ct.MmaFScaled, ct.Pack, ct.Unpack), _Converter.by_others),
+    **dict.fromkeys(_EXPANSIONS, _Converter.by_others),
     ct.GetGlobal: _Converter.get_global,
     ct.Reduce: _Converter.reduce,
     ct.Scan: _Converter.reduce,

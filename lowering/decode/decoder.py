@@ -25,6 +25,7 @@ from lowering.decode import accesses
 from lowering.decode.needs import Needs
 from lowering.decode.types import uniform_type
 from lowering.decode.values import VALUES, elementwise
+from lowering.placement.printing import copies
 from lowering.selection import BRANCH, Selection, StoreChoice
 from lowering.tokens import COPIES, LOADS, STORE, Accesses, Order
 
@@ -135,6 +136,11 @@ class Decoder:
             at = op.location
             where: dict[str, Any] = {"file": at.file, "line": max(at.line, 0)}
             self.builder.add(nv_tileas.Assert, condition, types=(), message=op.message, **where)
+            return
+        elif isinstance(op, ct.Print):
+            args = [self.value_at(*place) for place in copies(item, self.selection.oracle, choice.width)]
+            self.builder.location = op.location
+            self.builder.add(nv_tileas.Print, *args, types=(), segments=(len(args),), format=op.str_)
             return
         elif isinstance(op, ct.StoreView):
             self.store_view(item, op, choice)

@@ -58,6 +58,12 @@ class Layout(Attribute):
         """A scalar that every thread of `warps` warps holds in one register."""
         return Layout((), (0,) * LANE_BITS, (0,) * log2(warps), 0)
 
+    @staticmethod
+    def copies(warps: int, size: int) -> Layout:
+        """A tile that every thread of `warps` warps holds as a whole."""
+        bits = log2(size)
+        return Layout(tuple(1 << k for k in range(bits)), (0,) * LANE_BITS, (0,) * log2(warps), bits)
+
     def __str__(self) -> str:
         reg, lane, warp = (", ".join(map(str, bases)) for bases in (self.reg, self.lane, self.warp))
         return f"#linear<reg=[{reg}], lane=[{lane}], warp=[{warp}]>"

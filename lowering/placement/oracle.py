@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import cast
 
 from egraph.encode import Program
 from egraph.interner import Interner, Table
@@ -38,6 +39,7 @@ from lowering.layouts.shapes import (
 )
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.placement import printing
 from lowering.placement.ahead import ahead
 from lowering.placement.held import held, runs
 from lowering.targets import ALL_TARGETS, Feature
@@ -549,10 +551,11 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
     if isinstance(op, ct.Assert):
-        kind = op.condition.type
-        if not isinstance(kind, TileType):
-            op.fail("needs a tile")
+        kind = cast(TileType, op.condition.type)
         rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
+        return
+    if isinstance(op, ct.Print):
+        rows["r.want"] += printing.wanted(item, oracle)
         return
     if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
         _seed_access(item, oracle, rows)
@@ -561,8 +564,7 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
         raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
     if isinstance(op, ct.StoreView):
         value, *uniform = item.operands
-        view = op.view.type
-        tile = op.tile.type
+        view, tile = op.view.type, op.tile.type
         if not isinstance(view, PartitionViewType) or not isinstance(tile, TileType):
             op.fail("needs a tile and a partition view")
         contiguous = contiguous_dim(view)
@@ -572,9 +574,7 @@ def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -
             rows.setdefault("r.stored", []).append((value, uniform[0]))
     else:
         pointers, value = item.operands[:2]
-        tile = op.value.type
-        if not isinstance(tile, TileType):
-            op.fail("needs a tile")
+        tile = cast(TileType, op.value.type)
         anchors = oracle.anchors(tile, len(tile.shape) - 1)
         rows["r.tied"].append((value, pointers))
         if op.mask is not None:

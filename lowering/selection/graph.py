@@ -27,6 +27,7 @@ from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
+from lowering.selection import printing
 from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
@@ -375,6 +376,8 @@ class _Selector:
         if isinstance(op, ct.Assert):
             return self.assertion(item)
         trips = self.trips.product(self.analysis("deps", item.results[0], 0))
+        if isinstance(op, ct.Print):
+            return printing.ways(item, self.oracle, self.at, trips)
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             return self.in_order(item, trips)
         found: list[Alternative] = []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from ir.core import WRITE, Attr, Operand, OptionalOperand, Result, Variadic, VariadicResult, op, optional
 from ir.dialects.cuda_tile.attributes import SKELETON, Dictionary
 from ir.dialects.cuda_tile.constraints import NUMBER, TOKEN_TYPE, TileOp
-
-CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?([diuoxXeEfFgGaA])|(.?))")
-"""printf's conversions of numbers (C11, 7.21.6.1): the second group is what is none of them."""
+from ir.printf import CONVERSION
 
 
 class Ordered(TileOp):

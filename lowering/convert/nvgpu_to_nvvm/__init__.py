@@ -25,6 +25,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Store: memory.store,
     nvgpu.Atomic: memory.atomic,
     nvgpu.AssertFail: memory.assert_fail,
+    gpu.Printf: memory.print_text,
     nvgpu.DeviceAsyncCopy: memory.async_copy,
     nvgpu.DeviceAsyncCreateGroup: memory.create_group,
     nvgpu.DeviceAsyncWait: memory.wait_group,

@@ -8,11 +8,12 @@ from typing import Protocol, cast
 
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
-from ir.types import I1, I8, I16, I32, I64, VectorType
+from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pack, register_types, unpack
+from lowering.symbols import name_of
 
 SHARED_SYMBOL = "dynamic_smem"
 MMA_TYPES = {
@@ -125,6 +126,15 @@ def atomic_type(kind: str, type: Type) -> str:
 def assert_fail(c: Conversion, op: nvgpu.AssertFail) -> None:
     """nvgpu.assert_fail -> nvvm.assertfail."""
     c.e.effect(nvvm.AssertFail, [c.register(v) for v in op.operands], [], line=op.line)
+
+
+def print_text(c: Conversion, op: gpu.Printf) -> None:
+    """gpu.printf -> nvvm.vprintf, its format an array of the module."""
+    data = op.format.encode() + bytes(1)
+    name = name_of("text", data)
+    c.e.arrays[name] = gpu.GlobalArray(name, 1, data)
+    format = c.e.value(llvm.AddressOf, GLOBAL_PTR, global_name=name)
+    c.e.effect(nvvm.VPrintf, [format, *(c.register(v) for v in op.args)], [], (1, len(op.args)))
 
 
 def memory_type(kind: Type) -> Type:

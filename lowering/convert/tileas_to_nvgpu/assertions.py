@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Op, Value
 from ir.dialects import arith, gpu, nv_tileas, nvgpu
 from lowering.convert.tileas_to_nvgpu.agents import branch
-from lowering.convert.tileas_to_nvgpu.literals import address, name_of
+from lowering.convert.tileas_to_nvgpu.literals import address
+from lowering.symbols import name_of
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.emitter import Emitter

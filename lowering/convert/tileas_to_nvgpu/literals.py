@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 import numpy as np
 
 from ir.core import Location, Type, UnsupportedError, Value
@@ -15,7 +13,7 @@ from lowering.convert.tileas_to_nvgpu.views import Vectors, load
 from lowering.layouts.access import MAX_BYTES, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
-from lowering.symbols import symbol
+from lowering.symbols import name_of, symbol
 
 
 def array_bytes(value: DenseElements, size: int, element: Type, location: Location) -> bytes:
@@ -36,11 +34,6 @@ def address(emitter: Emitter, array: gpu.GlobalArray) -> Value:
     """The base of an array, which is declared where it is first asked for."""
     emitter.arrays.setdefault(array.name, array)
     return emitter.prelude.value(gpu.GetGlobal, types=[GLOBAL_PTR], symbol=array.name)
-
-
-def name_of(what: str, data: bytes) -> str:
-    """A name for an array of our own that follows from its bytes: kernels of one PTX file may declare the same."""
-    return f"{what}${sha256(data).hexdigest()[:16]}"
 
 
 class Literal(Vectors):
