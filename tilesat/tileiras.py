@@ -227,10 +227,20 @@ def _assemble(data: bytes, arguments: Arguments) -> int:
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror or error}", file=sys.stderr)
         return WRONG_USE
+    warn(kernels)
     return OK
 
 
-def _failed(error: TileError, code: int) -> int:
+def warn(kernels: list[Kernel]) -> None:
+    """Hints without effect, products off the tensor cores, limits that ended something: as `tilesat compile` warns."""
+    for kernel in kernels:
+        for warning in (*kernel.ignored_hints, *kernel.scalar_products):
+            _tell(warning, "warning")
+        for limit in kernel.limits:
+            print(f"warning: {limit}", file=sys.stderr)
+
+
+def _tell(error: TileError, kind: str) -> None:
     """One line with the place where it is known, then what to do.
 
     tileiras wraps a place as here. A bare `loc(...)` cuTile 1.7.0 would read as a place of no function, and then fail
@@ -238,9 +248,14 @@ def _failed(error: TileError, code: int) -> int:
     """
     place = error.location
     where = f'#cuda_tile.di_loc<loc("{place.file}":{place.line}:{place.column})>: ' if place.line else ""
-    print(f"{where}error: {error.message}", file=sys.stderr)
+    print(f"{where}{kind}: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"note: {error.hint}", file=sys.stderr)
+
+
+def _failed(error: TileError, code: int) -> int:
+    """The error, and that there is no cubin."""
+    _tell(error, "error")
     if code == NOT_COMPILED:
         print("error: failed to compile Tile IR program", file=sys.stderr)
     return code

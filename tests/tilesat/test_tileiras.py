@@ -14,7 +14,7 @@ from ir.bytecode.container import MAGIC, PREVIEW_TAG
 from ir.text import parse
 from runtime.ptxas import Cubin, PtxasNotFoundError, Usage, find
 from tilesat.remarks import remarks
-from tilesat.tileiras import main, parse_arguments
+from tilesat.tileiras import main, parse_arguments, warn
 
 DATA = Path(__file__).resolve().parents[1] / "data/bytecode"
 GEMM = DATA / "gemm.13.4.tileirbc"
@@ -151,6 +151,23 @@ def test_no_remarks_unless_asked(target, capsys, monkeypatch, tmp_path):
     assembled(main([str(SOFTMAX), "-o", str(target), "--gpu-name=sm_80", "--remark-format=yaml"]), target)
     assert not has_ptxas() or capsys.readouterr().err == ""
     assert not (tmp_path / "tileir_remarks.yaml").exists()
+
+
+def test_hints_without_effect_are_warned_of(tmp_path, target, capsys):
+    hint = "optimization_hints=<sm_90 = {num_cta_in_cga = 2}>"
+    source = tmp_path / "hinted.tileirbc"
+    source.write_bytes(bytecode_of(parse(f"cuda_tile.module @m {{ entry @hinted() {hint} {{ return }} }}")))
+    assembled(main([str(source), "-o", str(target), "--gpu-name=sm_90"]), target)
+    warning = "warning: 'cuda_tile.entry': optimization hint 'num_cta_in_cga = 2' has no effect yet"
+    assert not has_ptxas() or warning in capsys.readouterr().err
+    assembled(main([str(source), "-o", str(target), "--gpu-name=sm_80"]), target)  # another target's hint
+    assert not has_ptxas() or capsys.readouterr().err == ""
+
+
+def test_what_a_budget_ended_is_warned_of(capsys):
+    stopped = SimpleNamespace(ignored_hints=[], scalar_products=[], limits=["the limit ended the search"])
+    warn([stopped])
+    assert capsys.readouterr().err == "warning: the limit ended the search\n"
 
 
 def test_a_product_without_tensor_cores_and_spills_are_missed():
