@@ -32,6 +32,7 @@ MAX_SCOPES = 62
 """`deps` keeps one bit a loop or branch side in an i64; the sign bit and one more stay free."""
 
 FLAG = TileType((), I1)
+EQUALITY = (ct.Predicate.EQUAL, ct.Predicate.NOT_EQUAL)
 Row = tuple[int, ...]
 
 
@@ -369,8 +370,11 @@ class _Encoder:
             if is_hint(attribute):
                 continue
             value = op.attributes.get(attribute.name, attribute.default)
-            wraps = attribute.kind is ct.Overflow and not self.believed
-            found.append(self.attribute(ct.Overflow.NONE if wraps else value))
+            if attribute.kind is ct.Overflow and not self.believed:
+                value = ct.Overflow.NONE
+            elif attribute.kind is ct.Signedness and isinstance(op, ct.CmpI) and op.predicate in EQUALITY:
+                value = ct.Signedness.SIGNED  # nothing follows from it: equal comparisons are one term
+            found.append(self.attribute(value))
         if signature.results != 1:
             found.append(self.interner.attributes.id(tuple([r.type for r in op.results])))
         elif signature.like < 0:

@@ -1,4 +1,4 @@
-"""The levels below the e-graph by the operation that is a kernel of theirs; tells a text of one without its reader."""
+"""The levels below cuda_tile by the operation that is a kernel of theirs; tells a text of one without its reader."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from ir.load import MAGIC
 
 OURS = "tilesat."
 """The prefix of the name of an operation that upstream MLIR does not have in this form."""
-LEVEL_OF = {"nv_tileas.func": "nv_tileas", "gpu.func": "nvgpu", "llvm.func": "nvvm"}
+LEVEL_OF = {"nv_tileaa.func": "nv_tileaa", "nv_tileas.func": "nv_tileas", "gpu.func": "nvgpu", "llvm.func": "nvvm"}
 """Name of the level by that of the operation, from above."""
+LOGICAL = "nv_tileaa"
+"""The level above the e-graph: a program of it is compiled as Tile IR is, those below it are lowered."""
+PLACED = tuple(name for name in LEVEL_OF.values() if name != LOGICAL)
+"""The levels below the e-graph."""
 FIRST_OP = re.compile(r"(?:\s|//[^\n]*\n)*\"([a-z_]+\.[\w$.]+)\"\s*\(")
 
 
@@ -17,6 +21,11 @@ def first_operation(text: str) -> str:
     """The name of the operation that a generic text starts with: `gpu.func`; empty for other text."""
     match = FIRST_OP.match(text)
     return match[1].removeprefix(OURS) if match else ""
+
+
+def level_of(text: str) -> str | None:
+    """The level of the kernel that a text starts with; None for other text."""
+    return LEVEL_OF.get(first_operation(text))
 
 
 def level_text(data: bytes) -> str | None:
@@ -27,4 +36,4 @@ def level_text(data: bytes) -> str | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return text if first_operation(text) in LEVEL_OF else None
+    return text if level_of(text) is not None else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ir.core import Op, TileError, verify
 from ir.dialects import gpu, llvm, nv_tileas
-from ir.levels import LEVEL_OF
+from ir.levels import LEVEL_OF, PLACED
 from lowering import ptx
 from lowering.clock import Clock
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
@@ -58,8 +58,8 @@ def descend(kernel: Op, clock: Clock, verify_each: bool = False) -> Lowered:
         if verify_each:
             verified(kernel, clock)
     if not isinstance(kernel, llvm.Func):
-        kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items())
-        raise TileError(f"'{kernel.name}' is not a kernel of a level", kernel.location, f"kernels are {kernels}")
+        kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items() if level in PLACED)
+        raise TileError(f"'{kernel.name}' is not a kernel of a level below the e-graph", kernel.location, f"kernels are {kernels}")
     modules["nvvm"] = kernel
     with clock.stage("ptx"):
         return Lowered(ptx.emit(kernel), manifest_of(kernel), modules)

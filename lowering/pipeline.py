@@ -122,11 +122,11 @@ def compile_entry(module: ct.Module, entry: ct.Entry, targets: Sequence[str], op
     parameters(entry)
     refuse_unsupported(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
-    entry = unrolled(entry)
+    given, entry = entry, unrolled(entry)
     refuse_oversized(entry, WARP * max(warp_counts(entry)))
     whole = prepare(fitted(entry), asked, features, options, clock)
     again = cache(lambda: [prepare(each, asked, features, options, clock) for each in in_slices(whole.program.entry)])
-    return [lower(module, entry, whole, again, tier, options, Clock(clock.seconds)) for tier in tiers]
+    return [lower(module, given, entry, whole, again, tier, options, Clock(clock.seconds)) for tier in tiers]
 
 
 def prepare(entry: ct.Entry, asked: Set[int], features: frozenset[Feature], options: Options, clock: Clock) -> Prepared:
@@ -142,11 +142,11 @@ def prepare(entry: ct.Entry, asked: Set[int], features: frozenset[Feature], opti
 
 
 def lower(
-    module: ct.Module, source: ct.Entry, whole: Prepared, again: Callable[[], list[Prepared]], tier: Target,
+    module: ct.Module, given: ct.Entry, source: ct.Entry, whole: Prepared, again: Callable[[], list[Prepared]], tier: Target,
     options: Options, clock: Clock,
 ) -> Compiled:  # fmt: skip
     """From a saturated e-graph to one target's PTX; `again` are those of the kernel in slices, which are tried where
-    registers spill. `clock` counts on.
+    registers spill. `given` is the entry as it was read, `source` what was encoded of it. `clock` counts on.
     """
     entry = whole.program.entry
     refuse_on_target(entry, tier)
@@ -162,7 +162,7 @@ def lower(
     lowered = descend(scheduled, clock, options.verify_each)
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
-        "nv_tileaa": lambda: _logical(entry),
+        "nv_tileaa": lambda: _logical(given),
         "egraph": lambda: _egraph(prepared.saturated, prepared.oracle),
         **lowered.stages,
     }

@@ -23,7 +23,7 @@ INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
 STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass")
-READ = ("cuda_tile", "nv_tileas", "nvgpu", "nvvm")
+READ = ("cuda_tile", "nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
 """Levels that `compile` and `run` take up from a file."""
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")

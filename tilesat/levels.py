@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Location, Op, ParseError, TileError, verify
 from ir.dialects.nv_tileas import Func
-from ir.levels import LEVEL_OF, first_operation
+from ir.levels import LEVEL_OF, PLACED, level_of
 from lowering.atoms.names import check_products
 from lowering.clock import Clock
 from lowering.levels import Lowered, descend
@@ -92,14 +92,17 @@ def lower(source: str | Path, target: str | None = None) -> LoweredKernel:
     seconds: dict[str, float] = {}
     kernel = parse_kernel(text, name, seconds)
     if kernel is None:
-        levels = ", ".join(LEVEL_OF.values())
-        raise ParseError(f"not a kernel of {levels}", Location(name, 1, 1), "tilesat.compile takes Tile IR")
+        levels = ", ".join(PLACED)
+        raise ParseError(f"not a kernel of {levels}", Location(name, 1, 1), "tilesat.compile takes Tile IR and nv_tileaa")
     return lower_kernel(kernel, target, seconds)
 
 
 def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
-    """The verified kernel that a text holds; None where it does not start with one. Raises TileError."""
-    if first_operation(text) not in LEVEL_OF:
+    """The verified kernel of a level below the e-graph that a text holds; None where it does not start with one.
+
+    Raises TileError.
+    """
+    if level_of(text) not in PLACED:
         return None
     from ir.text.level_input import read_level  # readers of text are for those who have text
 

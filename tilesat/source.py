@@ -7,24 +7,62 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ir.core import TileError, verify
+from ir.core import TileError, VerifyError, verify
 from ir.dialects.cuda_tile import Entry, Module
+from ir.levels import LOGICAL, level_of, level_text
 from ir.load import load_modules
 
 Source = str | bytes | Path
 
 
 def read(source: Source, seconds: dict[str, float], name: str = "<bytes>") -> list[Module]:
-    """Parse text or bytecode and verify its modules; adds `read` and `verify` to `seconds`. Raises TileError.
+    """Parse text or bytecode of Tile IR, or a kernel of nv_tileaa, and verify its modules; adds `read` and `verify` to
+    `seconds`. Raises TileError.
 
     Messages call a source of bytes `name`.
     """
+    logical = _logical(source, name)
+    if logical is not None:
+        return [_raised(*logical, seconds)]
     with timed(seconds, "read"):
         modules = load_modules(source, name)
     with timed(seconds, "verify"):
         for module in modules:
             verify(module)
     return modules
+
+
+def _logical(source: Source, name: str) -> tuple[str, str] | None:
+    """The text of a kernel of nv_tileaa, and what messages call it; None for another source."""
+    if isinstance(source, str) and ("{" in source or "\n" in source):
+        return (source, "<text>") if level_of(source) == LOGICAL else None
+    if not isinstance(source, bytes):
+        path = Path(source)
+        if not path.is_file():
+            return None
+        source, name = path.read_bytes(), str(path)
+    text = level_text(source)
+    return (text, name) if text is not None and level_of(text) == LOGICAL else None
+
+
+def _raised(text: str, name: str, seconds: dict[str, float]) -> Module:
+    """The module that a kernel of nv_tileaa means, verified at both levels."""
+    from ir.dialects.nv_tileaa import Func  # readers of text are for those who have text
+    from ir.text.level_input import read_level
+    from lowering.convert.tileaa_to_cuda_tile import as_tile_ir
+
+    with timed(seconds, "read"):
+        kernel = read_level(text, name)
+    with timed(seconds, "verify"):
+        verify(kernel)
+        assert isinstance(kernel, Func)  # its name said so
+        module = as_tile_ir(kernel)[0]
+        try:
+            verify(module)
+        except VerifyError as error:
+            hint = "operations of nv_tileaa are verified as those of Tile IR that they mean"
+            raise VerifyError(error.message, error.location, hint) from error
+    return module
 
 
 def find_entry(modules: Sequence[Module], name: str | None) -> tuple[Module, Entry]:

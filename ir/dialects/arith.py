@@ -8,13 +8,15 @@ Float ops carry `rounding` (rn, rz, rm, rp, rna, approx, full) and `ftz`, which 
 from __future__ import annotations
 
 from ir.core import Attr, Op, Operand, Result, flag, op, same_type_as
-from ir.types import I1, I32, I64, FloatType, IntType, TensorType, Type, VectorType
+from ir.types import I1, I32, I64, TF32, FloatType, IntType, TensorType, Type, VectorType
 from ir.upstream import SAME, codes, overflow
 
 INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
     "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
 )  # fmt: skip
+UPSTREAM_BITS: dict[Type, int] = {TF32: 19}
+"""Of floats that upstream counts without their padding (builtin dialect, FloatTF32Type)."""
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "approx", "full")
 
 
@@ -82,23 +84,26 @@ class Cast(Op):
 
 @op("arith.addi", upstream=True)
 class AddI(IntBinary):
-    """Sum modulo 2^width; `nsw` promises no signed wrap."""
+    """Sum modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
+    nuw = flag()
 
 
 @op("arith.subi", upstream=True)
 class SubI(IntBinary):
-    """Difference modulo 2^width; `nsw` promises no signed wrap."""
+    """Difference modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
+    nuw = flag()
 
 
 @op("arith.muli", upstream=True)
 class MulI(IntBinary):
-    """Product modulo 2^width; `nsw` promises no signed wrap."""
+    """Product modulo 2^width; `nsw` promises no signed wrap, `nuw` no unsigned one."""
 
     nsw = flag(form=overflow("arith"))
+    nuw = flag()
 
 
 @op("arith.divsi", upstream=True)
@@ -138,7 +143,12 @@ class CeilDivUI(IntBinary):
 
 @op("arith.shli", upstream=True)
 class ShLI(IntBinary):
-    """Shift left; an amount of at least the width gives no defined value."""
+    """Shift left; an amount of at least the width gives no defined value. `nsw` promises that no bit which differs from
+    the sign is shifted out, `nuw` none that is set.
+    """
+
+    nsw = flag(form=overflow("arith"))
+    nuw = flag()
 
 
 @op("arith.shrsi", upstream=True)
@@ -246,7 +256,10 @@ class ExtUI(Cast):
 
 @op("arith.trunci", upstream=True)
 class TruncI(Cast):
-    """The low bits."""
+    """The low bits; `nsw` promises that they are the value as a signed number, `nuw` as an unsigned one."""
+
+    nsw = flag(form=overflow("arith"))
+    nuw = flag()
 
 
 @op("arith.index_cast")
@@ -338,14 +351,32 @@ class FloatCast(Cast):
     ftz = flag()
 
 
+    def sizes(self) -> tuple[int, int]:
+        """Bits of operand and result as upstream counts them."""
+        source, result = (element_of(value.type) for value in (self.value, self.result))
+        return tuple([UPSTREAM_BITS.get(t, getattr(t, "width", 0)) for t in (source, result)])  # pyright: ignore[reportReturnType]
+
+
 @op("arith.extf", upstream=True)
 class ExtF(FloatCast):
     """To a wider float; exact."""
 
+    def is_upstream(self) -> bool:
+        """Wider also as upstream counts."""
+        source, result = self.sizes()
+        return source < result
+
 
 @op("arith.truncf", upstream=True)
 class TruncF(FloatCast):
-    """To a narrower float, tf32 among them. rn to nearest even; tf32 also takes `rna` (ties away)."""
+    """To a narrower float, tf32 among them, or another one of equal width. rn to nearest even; tf32 also takes `rna`
+    (ties away).
+    """
+
+    def is_upstream(self) -> bool:
+        """Narrower also as upstream counts."""
+        source, result = self.sizes()
+        return source > result
 
 
 @op("arith.sitofp", upstream=True)
@@ -360,12 +391,16 @@ class UIToFP(FloatCast):
 
 @op("arith.fptosi", upstream=True)
 class FPToSI(FloatCast):
-    """Float to signed integer towards zero."""
+    """Float to signed integer towards zero; `saturating`: what is out of range gives the nearest integer, NaN 0."""
+
+    saturating = flag()
 
 
 @op("arith.fptoui", upstream=True)
 class FPToUI(FloatCast):
-    """Float to unsigned integer towards zero."""
+    """Float to unsigned integer towards zero; `saturating` as of fptosi."""
+
+    saturating = flag()
 
 
 @op("arith.bitcast", upstream=True)

@@ -1,423 +1,235 @@
 """nv_tileaa: the logical program. Tiles are plain tensors, memory order is explicit tokens, nothing is placed yet.
 
-Elementwise arithmetic is arith/math on tensors, loops and branches are scf; this file holds what those dialects lack.
-A tile of rank 0 is a scalar. Source of names: the seeds' ConvertCudaTileToTileAA. Deviations: loads and stores carry no
-copy atom (the e-graph chooses it, so it first appears in nv_tileas), and a tile of a view is named by its index in a
-`partition` and not by an advanced memref, because the edge of the array must stay known.
+Elementwise arithmetic is arith/math on tensors, loops and branches are scf; this file and `nv_tileaa_memory` hold what
+those dialects lack. A tile of rank 0 is a scalar. Source of names: the seeds' ConvertCudaTileToTileAA. Deviations:
+loads and stores carry no copy atom (the e-graph chooses it, so it first appears in nv_tileas), a tile of a view is named
+by its index in a `partition` and not by an advanced memref, because the edge of the array must stay known, and a branch
+or a loop that is left from inside is an operation of ours, because scf has none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from ir.core import (
-    CONTROL,
-    READ,
-    WRITE,
-    Attr,
-    Attribute,
-    Op,
-    Operand,
-    OptionalOperand,
-    RegionField,
-    Result,
-    Type,
-    Variadic,
-    VariadicResult,
-    flag,
-    op,
-    optional,
-    same_type_as,
+from ir.core import CONTROL, Attr, Attribute, Operand, RegionField, Result, Type, Variadic, VariadicResult, flag, op
+from ir.core import same_type_as
+from ir.dialects import cuda_tile as ct
+from ir.dialects import scf
+from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.dialects.nv_tileaa_memory import (
+    AddPtr,
+    Alloca,
+    Assert,
+    AtomicCAS,
+    AtomicRMW,
+    CreateMemToken,
+    FenceAlias,
+    GetGlobal,
+    IndexSpaceShape,
+    IntToPtr,
+    JoinMemTokens,
+    LaunchDependents,
+    Load,
+    Logical,
+    MakeMemref,
+    MemrefShape,
+    Partition,
+    PartitionSparse,
+    PartitionStrided,
+    Print,
+    PtrToInt,
+    PtrToPtr,
+    Store,
+    TiledLoad,
+    TiledReduce,
+    TiledStore,
+    WaitOnDependency,
+    pointee_bytes,
 )
-from ir.dialects.gpu import verify_text
-from ir.types import GLOBAL_PTR, I1, I32, IntType, TensorType
+from ir.dialects.nv_tileaa_types import (
+    MEM_TOKEN,
+    MemrefType,
+    MemTokenType,
+    PtrType,
+    TiledViewType,
+    element_of,
+    hints,
+    is_float,
+    is_integer,
+    is_number,
+    is_parameter,
+    is_scalar,
+    is_tile,
+    member,
+    shape_of,
+    tensor,
+)
+from ir.types import I1, I32, Constraint, FloatType, IntType
 
-
-@dataclass(frozen=True, slots=True)
-class MemTokenType(Type):
-    """What a memory access comes after; a value without run-time content."""
-
-    def __str__(self) -> str:
-        return "!nv_tileaa.mem_token"
-
-
-@dataclass(frozen=True, slots=True)
-class MemrefType(Type):
-    """A strided array in global memory; None is a dynamic size or stride (in elements)."""
-
-    shape: tuple[int | None, ...]
-    element: Type
-    strides: tuple[int | None, ...]
-
-    def __str__(self) -> str:
-        dims = "".join(f"{_text(d)}x" for d in self.shape)
-        return f"!nv_tileaa.memref<{dims}{self.element}, strides=[{', '.join(map(_text, self.strides))}], global>"
-
-
-@dataclass(frozen=True, slots=True)
-class TiledViewType(Type):
-    """A memref cut into tiles; tile dimension i runs along memref dimension `dim_map[i]`.
-
-    `padding` is what a load gives beyond the edge: zero, neg_zero, nan, pos_inf, neg_inf, or None (unspecified).
-    """
-
-    tile: tuple[int, ...]
-    memref: MemrefType
-    dim_map: tuple[int, ...]
-    padding: str | None = None
-
-    def __str__(self) -> str:
-        padding = f", padding={self.padding}" if self.padding else ""
-        identity = self.dim_map == tuple(range(len(self.dim_map)))
-        dims = "" if identity else f", dim_map=[{', '.join(map(str, self.dim_map))}]"
-        return f"!nv_tileaa.tiled_view<{'x'.join(map(str, self.tile))}, {self.memref}{padding}{dims}>"
-
-
-MEM_TOKEN = MemTokenType()
-
-
-def _text(size: int | None) -> str:
-    return "?" if size is None else str(size)
-
-
-def _is_token(kind: Type) -> bool:
-    return kind == MEM_TOKEN
-
-
-def _is_memref(kind: Type) -> bool:
-    return isinstance(kind, MemrefType)
-
-
-def _is_view(kind: Type) -> bool:
-    return isinstance(kind, TiledViewType)
-
-
-def _is_integer(kind: Type) -> bool:
-    return isinstance(kind, IntType)
-
-
-def shape_of(kind: Type) -> tuple[int, ...]:
-    """Dimensions of a tensor; a scalar has none."""
-    return kind.shape if isinstance(kind, TensorType) else ()
-
-
-def element_of(kind: Type) -> Type:
-    """The element type of a tensor, or the scalar type itself."""
-    return kind.element if isinstance(kind, TensorType) else kind
-
-
-def tensor(shape: tuple[int, ...], element: Type) -> Type:
-    """A tensor without a layout; rank 0 is the scalar."""
-    return TensorType(shape, element) if shape else element
-
-
-def _is_pointer(kind: Type) -> bool:
-    return element_of(kind) == GLOBAL_PTR
-
-
-def _is_mask(kind: Type) -> bool:
-    return element_of(kind) == I1
+is_i32 = Constraint("i32", lambda t: t == I32)
+is_i1 = Constraint("i1", lambda t: t == I1)
 
 
 @op("nv_tileaa.func")
-class Func(Op):
-    """A kernel; block arguments are its parameters: scalars and global addresses."""
+class Func(Logical):
+    """A kernel; block arguments are its parameters: scalars, global addresses and memory tokens.
+
+    `names` are those of the parameters, `hints` the optimization hints of the kernel by architecture.
+    """
 
     sym_name = Attr(str)
+    names: Attr[tuple[str, ...]] = Attr(tuple, ())
+    hints = hints()
     body = RegionField()
 
     effect = CONTROL
 
     def verify(self) -> None:
-        """The body ends in a return."""
+        """Structured regions, of which the kernel's ends in a return; a name for each parameter."""
+        for each in self.walk():
+            for region in each.regions:
+                whole = len(region.blocks) == 1 and bool(region.block.ops)
+                each.expect(whole, "a region must have one block, which ends in a terminator")
         self.expect(isinstance(self.body.block.terminator, Return), "must end in nv_tileaa.return")
+        for argument in self.body.block.args:
+            self.expect(is_parameter(argument.type), "a parameter must be {}, is {}", is_parameter.meaning, argument.type)
+        fits = not self.names or len(self.names) == len(self.body.block.args)
+        fits = fits and all(isinstance(name, str) for name in self.names)  # pyright: ignore[reportUnnecessaryIsInstance]
+        self.expect(fits, "attribute 'names' must be a string for each of {} parameters", len(self.body.block.args))
+
+
+# --- control flow
 
 
 @op("nv_tileaa.return")
-class Return(Op):
-    """End of the kernel."""
+class Return(Logical):
+    """End of the kernel, also from inside loops and branches."""
+
+    means = ct.Return
 
     effect = CONTROL
 
 
+@op("nv_tileaa.loop")
+class Loop(Logical):
+    """Endless loop left by `break`; body arguments are the carried values, `init` at first, results those of the break."""
+
+    means = ct.Loop
+
+    init = Variadic()
+    outs = VariadicResult()
+    body = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileaa.if")
+class If(Logical):
+    """scf.if of which a side may leave the loop or the kernel; a side that does not ends in scf.yield of the results."""
+
+    means = ct.If
+
+    condition = Operand(is_i1)
+    outs = VariadicResult()
+    then = RegionField()
+    otherwise = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileaa.continue")
+class Continue(Logical):
+    """The next iteration of the innermost loop, with its carried values."""
+
+    means = ct.Continue
+
+    values = Variadic()
+
+    effect = CONTROL
+
+
+@op("nv_tileaa.break")
+class Break(Logical):
+    """Leave the innermost nv_tileaa.loop with its results."""
+
+    means = ct.Break
+
+    values = Variadic()
+
+    effect = CONTROL
+
+
+# --- scalars
+
+
 @op("nv_tileaa.get_program_id")
-class ProgramId(Op):
+class ProgramId(Logical):
     """Tile-block coordinate along `axis` (0, 1, 2)."""
 
-    axis = Attr(int)
-    result = Result(lambda t: t == I32)
+    axis = Attr(int, among=(0, 1, 2))
+    result = Result(is_i32)
 
 
 @op("nv_tileaa.get_num_programs")
-class NumPrograms(Op):
+class NumPrograms(Logical):
     """Grid extent along `axis`, in tile blocks."""
 
-    axis = Attr(int)
-    result = Result(lambda t: t == I32)
+    axis = Attr(int, among=(0, 1, 2))
+    result = Result(is_i32)
 
 
 @op("nv_tileaa.assume")
-class Assume(Op):
+class Assume(Logical):
     """The value unchanged, with a promise about it."""
+
+    means = ct.Assume
 
     value = Operand()
     predicate = Attr(Attribute)
     result = same_type_as("value")
 
 
-# --- tokens
-
-
-@op("nv_tileaa.create_mem_token")
-class CreateMemToken(Op):
-    """A token that comes after nothing."""
-
-    result = Result(_is_token)
-
-
-@op("nv_tileaa.join_mem_tokens")
-class JoinMemTokens(Op):
-    """A token that comes after all of `tokens`."""
-
-    tokens = Variadic(_is_token)
-    result = Result(_is_token)
-
-
-# --- views and pointers
-
-
-@op("nv_tileaa.make_memref")
-class MakeMemref(Op):
-    """A strided array at `base`; `sizes` and `strides` (elements) fill the "?" of the type in order."""
-
-    base = Operand(_is_pointer)
-    sizes = Variadic(_is_integer)
-    strides = Variadic(_is_integer)
-    result = Result(_is_memref)
-
-    def verify(self) -> None:
-        """One value for every dynamic size and stride."""
-        kind = self.result.type
-        if isinstance(kind, MemrefType):
-            for name, values, given in (("sizes", self.sizes, kind.shape), ("strides", self.strides, kind.strides)):
-                wanted = sum(d is None for d in given)
-                self.expect(len(values) == wanted, "{} has {} values, {} needs {}", name, len(values), kind, wanted)
-
-
-@op("nv_tileaa.partition")
-class Partition(Op):
-    """A grid of tiles over a memref."""
-
-    source = Operand(_is_memref)
-    result = Result(_is_view)
-
-
-@op("nv_tileaa.memref_shape")
-class MemrefShape(Op):
-    """Size of a memref along each dimension."""
-
-    source = Operand(_is_memref)
-    sizes = VariadicResult()
-
-
-@op("nv_tileaa.index_space_shape")
-class IndexSpaceShape(Op):
-    """Number of tiles of a view along each dimension."""
-
-    source = Operand(_is_view)
-    counts = VariadicResult()
-
-
-@op("nv_tileaa.addptr")
-class AddPtr(Op):
-    """ptr + offset * element_bytes, elementwise; offsets are signed."""
-
-    ptr = Operand(_is_pointer)
-    offset = Operand()
-    element_bytes = Attr(int)
-    result = same_type_as("ptr")
-
-    def verify(self) -> None:
-        """One shape."""
-        self.expect(shape_of(self.ptr.type) == shape_of(self.offset.type), "'ptr' and 'offset' differ in shape")
-
-
-# --- memory
-
-
-@op("nv_tileaa.tiled_load")
-class TiledLoad(Op):
-    """One tile of a view, after `token`; elements beyond the edge are the view's padding."""
-
-    view = Operand(_is_view)
-    index = Variadic(_is_integer)
-    token = Operand(_is_token)
-    order = Attr(str, "weak")
-    scope = optional(str)
-    inbounds = Attr[tuple[bool, ...]](tuple, ())
-    result = Result()
-    result_token = Result(_is_token)
-
-    effect = READ
-
-    def verify(self) -> None:
-        """The result is the view's tile, named by one index a dimension."""
-        _verify_tile(self, self.view.type, len(self.index), self.result.type)
-
-
-@op("nv_tileaa.tiled_store")
-class TiledStore(Op):
-    """One tile of a view written, after `token`; nothing is written beyond the edge."""
-
-    value = Operand()
-    view = Operand(_is_view)
-    index = Variadic(_is_integer)
-    token = Operand(_is_token)
-    order = Attr(str, "weak")
-    scope = optional(str)
-    inbounds = Attr[tuple[bool, ...]](tuple, ())
-    result_token = Result(_is_token)
-
-    effect = WRITE
-
-    def verify(self) -> None:
-        """The value is the view's tile, named by one index a dimension."""
-        _verify_tile(self, self.view.type, len(self.index), self.value.type)
-
-
-def _verify_tile(op: Op, view: Type, indices: int, tile: Type) -> None:
-    if isinstance(view, TiledViewType):
-        wanted = tensor(view.tile, view.memref.element)
-        op.expect(tile == wanted, "the tile is {}, the view's is {}", tile, wanted)
-        op.expect(indices == len(view.tile), "{} indices for a view of rank {}", indices, len(view.tile))
-
-
-@op("nv_tileaa.load")
-class Load(Op):
-    """Load through pointers, after `token`; where `mask` is false the element is `other` (unspecified without one)."""
-
-    ptr = Operand(_is_pointer)
-    mask = OptionalOperand(_is_mask)
-    other = OptionalOperand()
-    token = Operand(_is_token)
-    order = Attr(str, "weak")
-    scope = optional(str)
-    result = Result()
-    result_token = Result(_is_token)
-
-    effect = READ
-
-    def verify(self) -> None:
-        """One shape."""
-        _verify_shapes(self, self.ptr.type, (self.result, self.mask, self.other))
-
-
-@op("nv_tileaa.store")
-class Store(Op):
-    """Store through pointers where `mask` is true, after `token`."""
-
-    ptr = Operand(_is_pointer)
-    value = Operand()
-    mask = OptionalOperand(_is_mask)
-    token = Operand(_is_token)
-    order = Attr(str, "weak")
-    scope = optional(str)
-    result_token = Result(_is_token)
-
-    effect = WRITE
-
-    def verify(self) -> None:
-        """One shape."""
-        _verify_shapes(self, self.ptr.type, (self.value, self.mask))
-
-
-def _verify_shapes(op: Op, pointer: Type, values: tuple[Any, ...]) -> None:
-    for value in values:
-        if value is not None and shape_of(value.type) != shape_of(pointer):
-            op.fail("{} does not have the shape of the pointers, {}", value.type, pointer)
-
-
-@op("nv_tileaa.atomic")
-class Atomic(Op):
-    """Each element behind the pointers updated in one step where `mask` is true, after `token`; the old elements.
-
-    `mode` is a mode of atomic_rmw_tko with one value, or cas with the value to compare with and the new one.
-    """
-
-    ptr = Operand(_is_pointer)
-    values = Variadic()
-    mask = OptionalOperand(_is_mask)
-    token = Operand(_is_token)
-    mode = Attr(str)
-    order = Attr(str)
-    scope = Attr(str)
-    result = Result()
-    result_token = Result(_is_token)
-
-    effect = WRITE
-
-    def verify(self) -> None:
-        """One shape."""
-        _verify_shapes(self, self.ptr.type, (self.result, *self.values, self.mask))
-
-
-@op("nv_tileaa.assert")
-class Assert(Op):
-    """The launch ends with a message where an element of `condition` is false."""
-
-    condition = Operand(_is_mask)
-    message = Attr(str)
-
-    effect = WRITE
-
-
-@op("nv_tileaa.print")
-class Print(Op):
-    """A text is printed; its conversions, as of C's printf, stand for the elements of the operands in order."""
-
-    args = Variadic()
-    format = Attr(str)
-
-    effect = WRITE
-
-    def verify(self) -> None:
-        """A conversion for each element, of i32, i64 or f64."""
-        verify_text(self, self.format, [value.type for value in self.args])
-
-
 # --- tiles
 
 
 @op("nv_tileaa.constant_tensor")
-class ConstantTensor(Op):
+class ConstantTensor(Logical):
     """A tile literal; `value` is a DenseElements attribute, one element where all are equal."""
 
-    value = Attr[Any](object)
-    result = Result()
+    means = ct.Constant
+
+    value = Attr(DenseElements)
+    result = Result(is_number)
 
 
-@op("nv_tileaa.get_global")
-class GetGlobal(Op):
-    """The address of an array of the module."""
+@op("nv_tileaa.negi")
+class NegI(Logical):
+    """Wrapping negation, which arith has of floats only."""
 
-    symbol = Attr(str)
-    result = Result()
+    means = ct.NegI
+
+    source = Operand(is_integer)
+    overflow = member(ct.Overflow, ct.Overflow.NONE)
+    result = same_type_as("source")
 
 
 @op("nv_tileaa.iota")
-class Iota(Op):
+class Iota(Logical):
     """0, 1, 2, ... along a 1-D tensor."""
 
-    result = Result()
+    means = ct.Iota
+
+    result = Result(is_integer)
 
 
 @op("nv_tileaa.broadcast")
-class Broadcast(Op):
+class Broadcast(Logical):
     """Dimensions of size 1 repeated to the result's size; ranks are equal."""
 
-    source = Operand()
-    result = Result()
+    means = ct.Broadcast
+
+    source = Operand(is_tile)
+    result = Result(is_tile)
 
     def verify(self) -> None:
         """Each dimension stays, or grows from 1."""
@@ -427,106 +239,228 @@ class Broadcast(Op):
 
 
 @op("nv_tileaa.view")
-class View(Op):
+class View(Logical):
     """The same elements in row-major order under another shape; a scalar is a shape without dimensions."""
 
-    source = Operand()
-    result = Result()
+    means = ct.Reshape
+
+    source = Operand(is_tile)
+    result = Result(is_tile)
 
 
 @op("nv_tileaa.permute")
-class Permute(Op):
+class Permute(Logical):
     """Dimension i of the result is dimension permutation[i] of the source."""
 
-    source = Operand()
+    means = ct.Permute
+
+    source = Operand(is_tile)
     permutation = Attr[tuple[int, ...]](tuple)
-    result = Result()
+    result = Result(is_tile)
 
     def verify(self) -> None:
         """The permutation names every dimension once and gives the result's shape."""
         source = shape_of(self.source.type)
-        named = sorted(self.permutation) == list(range(len(source)))
+        named = all(type(d) is int for d in self.permutation) and sorted(self.permutation) == list(range(len(source)))
         fits = named and tuple(source[d] for d in self.permutation) == shape_of(self.result.type)
         self.expect(fits, "{} permuted by {} is not {}", self.source.type, self.permutation, self.result.type)
 
 
 @op("nv_tileaa.extract")
-class Extract(Op):
+class Extract(Logical):
     """The part of a tensor at tile-space indices; its size is the result's."""
 
-    source = Operand()
-    indices = Variadic(_is_integer)
-    result = Result()
+    means = ct.Extract
+
+    source = Operand(is_tile)
+    indices = Variadic(is_scalar)
+    result = Result(is_tile)
 
 
 @op("nv_tileaa.cat")
-class Cat(Op):
+class Cat(Logical):
     """Two tensors joined along dimension `dim`."""
 
-    lhs = Operand()
-    rhs = Operand()
-    dim = Attr(int)
-    result = Result()
+    means = ct.Cat
+
+    lhs = Operand(is_tile)
+    rhs = Operand(is_tile)
+    dim = Attr(int, least=0)
+    result = Result(is_tile)
 
 
 @op("nv_tileaa.insert")
-class Insert(Op):
+class Insert(Logical):
     """`destination` with the part at tile-space indices replaced by `source`."""
 
-    source = Operand()
-    destination = Operand()
-    indices = Variadic(_is_integer)
+    means = ct.Insert
+
+    source = Operand(is_tile)
+    destination = Operand(is_tile)
+    indices = Variadic(is_scalar)
     result = same_type_as("destination")
 
 
+@op("nv_tileaa.pack")
+class Pack(Logical):
+    """The bytes of a 1-D tensor in memory order; elements narrower than a byte fill it from its low bits."""
+
+    means = ct.Pack
+
+    source = Operand(is_number)
+    result = Result(is_integer)
+
+
+@op("nv_tileaa.unpack")
+class Unpack(Logical):
+    """Bytes in memory order as a 1-D tensor of another element type."""
+
+    means = ct.Unpack
+
+    source = Operand(is_integer)
+    result = Result(is_number)
+
+
+# --- products and folds
+
+
 @op("nv_tileaa.dot")
-class Dot(Op):
+class Dot(Logical):
     """a @ b + c. Shapes: a [B,] M x K, b [B,] K x N, c and result [B,] M x N.
 
-    `signed` says how integers of a and b are read.
+    `signed` says how integers of a and b are read; `fast_acc` lets f8 operands accumulate in fewer bits.
     """
 
-    a = Operand()
-    b = Operand()
-    c = Operand()
+    a = Operand(is_number)
+    b = Operand(is_number)
+    c = Operand(is_number)
     fast_acc = flag()
     signed: Attr[tuple[bool, bool]] = Attr(tuple, (True, True))
     result = same_type_as("c")
 
     def verify(self) -> None:
-        """Shapes fit."""
+        """Shapes fit; integers are read as `signed`, floats have no sign of their own."""
         a, b, c = (shape_of(v.type) for v in (self.a, self.b, self.c))
         fits = len(a) == len(b) == len(c) and a[:-2] == b[:-2] and a[-1:] == b[-2:-1] and (*a[:-1], *b[-1:]) == c
         self.expect(fits, "{} @ {} does not add to {}", self.a.type, self.b.type, self.c.type)
+        given = [type(each) for each in self.signed]
+        self.expect(given == [bool, bool], "attribute 'signed' must be two of true and false, is {}", self.signed)
+        if is_float(self.c.type):
+            self.expect(all(self.signed), "attribute 'signed' is about integers, the sum is {}", self.c.type)
+        else:
+            self.expect(not self.fast_acc, "attribute 'fast_acc' is about floats, the sum is {}", self.c.type)
 
 
-@op("nv_tileaa.reduce")
-class Reduce(Op):
-    """One dimension of tensors of one shape folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
-    out), which starts from `identities`.
+@op("nv_tileaa.dot_scaled")
+class DotScaled(Logical):
+    """(a * a_scale) @ (b * b_scale) + c, an element of the scales for each block of B along K.
+
+    Shapes: a [B,] M x K, a_scale [B,] M x K/B, b [B,] K x N, b_scale [B,] K/B x N, c [B,] M x N.
     """
 
-    sources = Variadic()
-    dim = Attr(int)
-    identities = Attr[Any](object)
+    means = ct.MmaFScaled
+
+    a = Operand(is_float)
+    b = Operand(is_float)
+    c = Operand(is_float)
+    a_scale = Operand(is_float)
+    b_scale = Operand(is_float)
+    result = same_type_as("c")
+
+
+def holds(element: Type, number: Any) -> bool:
+    """Is this Python number one of an element type?"""
+    if isinstance(element, FloatType):
+        return type(number) is float
+    if element == I1:
+        return type(number) is bool
+    return isinstance(element, IntType) and type(number) is int and -(1 << (element.width - 1)) <= number < 1 << element.width
+
+
+class Fold(Logical):
+    """Tensors of one shape combined along `dim` by a region (lhs0, rhs0, lhs1, rhs1, ... in, one of each out), which
+    starts from `identities`.
+    """
+
+    sources = Variadic(is_number)
+    dim = Attr(int, least=0)
+    identities = Attr[Any](tuple)
     outs = VariadicResult()
     combiner = RegionField()
 
     def verify(self) -> None:
-        """Each result lacks dimension `dim`."""
-        shape = shape_of(self.sources[0].type)
-        wanted = (*shape[: self.dim], *shape[self.dim + 1 :])
+        """Results of the right shape; identities are numbers of the elements' types."""
+        self.expect(bool(self.sources), "must have an operand")
+        self.expect(len(self.identities) == len(self.sources), "needs {} identities, has {}",
+                    len(self.sources), len(self.identities))  # fmt: skip
+        for value, identity in zip(self.sources, self.identities, strict=True):
+            self.expect(holds(element_of(value.type), identity), "identity {!r} is not a number of {}", identity, value.type)
+        wanted = self.wanted(shape_of(self.sources[0].type))
         for result in self.results:
             self.expect(shape_of(result.type) == wanted, "result is {}, wanted shape {}", result.type, wanted)
+        end = self.combiner.block.terminator
+        self.expect(isinstance(end, scf.Yield), "the combiner must end in scf.yield")
+
+    def wanted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the results."""
+        return shape
+
+
+@op("nv_tileaa.reduce")
+class Reduce(Fold):
+    """One dimension folded."""
+
+    means = ct.Reduce
+
+    def wanted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Without dimension `dim`."""
+        return (*shape[: self.dim], *shape[self.dim + 1 :])
 
 
 @op("nv_tileaa.scan")
-class Scan(Op):
-    """Inclusive prefixes along one dimension by the combiner region, as of reduce; from the far end where `reverse`."""
+class Scan(Fold):
+    """Inclusive prefixes along one dimension; from the far end where `reverse`."""
 
-    sources = Variadic()
-    dim = Attr(int)
+    means = ct.Scan
+
     reverse = flag()
-    identities = Attr[Any](object)
-    outs = VariadicResult()
-    combiner = RegionField()
+
+
+__all__ = [
+    "MEM_TOKEN",
+    "AddPtr",
+    "Alloca",
+    "Assert",
+    "AtomicCAS",
+    "AtomicRMW",
+    "CreateMemToken",
+    "FenceAlias",
+    "GetGlobal",
+    "IndexSpaceShape",
+    "IntToPtr",
+    "JoinMemTokens",
+    "LaunchDependents",
+    "Load",
+    "Logical",
+    "MakeMemref",
+    "MemTokenType",
+    "MemrefShape",
+    "MemrefType",
+    "Partition",
+    "PartitionSparse",
+    "PartitionStrided",
+    "Print",
+    "PtrToInt",
+    "PtrToPtr",
+    "PtrType",
+    "Store",
+    "TiledLoad",
+    "TiledReduce",
+    "TiledStore",
+    "TiledViewType",
+    "WaitOnDependency",
+    "element_of",
+    "shape_of",
+    "pointee_bytes",
+    "tensor",
+]  # part of this dialect, written next door

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from ir.core import CONTROL, Op, Operand, RegionField, Variadic, VariadicResult, flag, op
+from ir.core import CONTROL, Op, Operand, Region, RegionField, Variadic, VariadicResult, flag, op
 from ir.types import I1, IntType
 from ir.upstream import unit
+
+
+def end_of(op: Op, region: Region) -> Op:
+    """The last operation of a region. Raises VerifyError, at the operation that has it, for one without."""
+    whole = len(region.blocks) == 1 and bool(region.block.ops)
+    op.expect(whole, "a region must have one block, which ends in a terminator")
+    return region.block.terminator
 
 
 @op("scf.for", upstream=True)
 class For(Op):
     """for iv in [lower, upper) by step, carrying `init`; body arguments are iv and the carried values.
 
-    Bounds are i32 or i64 and compared signed unless `unsigned`. The body ends in scf.yield of the next carried values.
+    Bounds are i8 to i64 and compared signed unless `unsigned`. The body ends in scf.yield of the next carried values.
     """
 
     lower = Operand()
@@ -26,13 +33,12 @@ class For(Op):
     def verify(self) -> None:
         """Bounds of one integer type; carried values, body arguments, yields and results agree."""
         kinds = [v.type for v in (self.lower, self.upper, self.step)]
-        self.expect(isinstance(kinds[0], IntType) and kinds[0].width in (32, 64), "bounds must be i32 or i64")
+        self.expect(isinstance(kinds[0], IntType) and kinds[0].width >= 8, "bounds must be i8 to i64")
         self.expect(len(set(kinds)) == 1, "bounds and step must have one type")
         carried = [v.type for v in self.init]
-        block = self.body.block
+        end, block = end_of(self, self.body), self.body.block
         self.expect([a.type for a in block.args] == [kinds[0], *carried], "body arguments must be iv and init")
         self.expect([r.type for r in self.results] == carried, "results must have the types of init")
-        end = block.terminator
         self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == carried, "bad scf.yield")
 
 
@@ -52,10 +58,9 @@ class While(Op):
     def verify(self) -> None:
         """Carried values, body arguments, what the condition forwards and results agree."""
         carried = [v.type for v in self.init]
-        block = self.body.block
+        end, block = end_of(self, self.body), self.body.block
         self.expect([a.type for a in block.args] == carried, "body arguments must be init")
         self.expect([r.type for r in self.results] == carried, "results must have the types of init")
-        end = block.terminator
         self.expect(isinstance(end, Condition) and [v.type for v in end.values] == carried, "bad scf.condition")
 
 
@@ -82,7 +87,7 @@ class If(Op):
         """Both regions yield values of the result types."""
         wanted = [r.type for r in self.results]
         for region in self.regions:
-            end = region.block.terminator
+            end = end_of(self, region)
             self.expect(isinstance(end, Yield) and [v.type for v in end.operands] == wanted, "bad scf.yield")
 
 

@@ -42,6 +42,8 @@ def literal_text(op: Op, value: Any) -> str:
     kind = op.attributes.get("type") or (op.results[0].type if op.results else None)
     if isinstance(kind, IntType | FloatType) and isinstance(value, int | float):
         return number_text(value, kind)
+    if isinstance(kind, IntType | FloatType):
+        kind = TensorType((), kind)
     if isinstance(kind, TileType | TensorType | VectorType) and isinstance(kind.element, IntType | FloatType):
         tile = TileType(kind.shape, kind.element)
         plain = f"{'vector' if isinstance(kind, VectorType) else 'tensor'}<{dims_text(kind.shape)}{kind.element}>"
@@ -49,7 +51,8 @@ def literal_text(op: Op, value: Any) -> str:
             number = number_text(value, kind.element).partition(" ")[0]
             return f"dense<{number}> : {plain}"
         if isinstance(value, DenseElements):
-            return f"dense<{dense_text(value, tile)}> : {plain}"
+            elements = dense_text(value, tile, raw=kind.element != I1)  # of which MLIR packs eight in a byte
+            return f"dense<{elements}> : {plain}"
     return attribute_text(value)
 
 

@@ -11,6 +11,7 @@ from ir.types import SCALARS, FloatType, IntType, LLVMPointerType, TensorType, V
 from ir.upstream import Opaque
 
 _NAMED = re.compile(r"([!#][\w$.]+)(?:<(.*)>)?", re.DOTALL)
+_LAYOUT = re.compile(r",\s*(?=#)")
 _POINTER = re.compile(r"!llvm\.ptr(?:<(\d{1,4})>)?")
 
 
@@ -29,15 +30,21 @@ def level_type(text: str) -> Type:
             raise TypeTextError(f"{text!r} is not a type", "vectors are of integers or floats")
         return VectorType(dims, kind)
     if text.startswith("tensor<"):
-        tile, _, layout = text[7:-1].partition(",")
+        tile, layout = _split(text[7:-1])
         dims, element = read_dims(tile)
-        return TensorType(dims, level_type(element), level_attribute(layout.strip()) if layout else None)
+        return TensorType(dims, level_type(element), level_attribute(layout) if layout else None)
     if text.startswith("!cuda_tile."):
         return read_type(text)
     found = _named(text)
     if not isinstance(found, Type):
         raise TypeTextError(f"{text!r} is not a type", "types are written as i32, vector<2xf16>, !llvm.ptr<1>")
     return found
+
+
+def _split(body: str) -> tuple[str, str]:
+    """Tile and layout of a tensor, the latter empty where it has none; types of elements may hold commas."""
+    match = _LAYOUT.search(body)
+    return (body[: match.start()], body[match.end() :]) if match else (body, "")
 
 
 @cache

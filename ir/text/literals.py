@@ -226,15 +226,15 @@ def _compact(text: str, exponent: int, digits: int) -> str:
     return f"0.{'0' * (-leading - 1)}{text}"
 
 
-def dense_text(value: DenseElements, tile: TileType) -> str:
-    """The elements of a constant as the disassembler prints them, without the element type."""
+def dense_text(value: DenseElements, tile: TileType, raw: bool = True) -> str:
+    """The elements of a constant as the disassembler prints them, without the element type; many as `raw` data."""
     element = tile.element
     if not isinstance(element, IntType | FloatType):
         raise TypeError(f"{tile} has no literals")
     flat = value.array.reshape(-1)
     if value.splat:
         return scalar_text(flat[0], element)
-    if flat.size > HEX_ABOVE:
+    if raw and flat.size > HEX_ABOVE:
         return f'"0x{_raw_data(flat, element).hex().upper()}"'
     return _nested(value.expand(tile.shape), element)
 

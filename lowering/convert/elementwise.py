@@ -58,7 +58,7 @@ def scalar_op(
         name = cls.lowers_to_unsigned
     extra: dict[str, Any] = {}
     if cls is ct.DivI:
-        name = _DIVISIONS[attributes["signedness"], attributes.get("rounding", ct.Rounding.ZERO)]
+        name = _DIVISIONS.get((attributes["signedness"], attributes.get("rounding", ct.Rounding.ZERO)), "")
     elif cls is ct.CmpI:
         name, extra = "arith.cmpi", {"predicate": int_predicate(attributes)}
     elif cls is ct.CmpF:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir.core import Location, Op, TileError
-from ir.levels import LEVEL_OF, level_text
+from ir.levels import LEVEL_OF, level_of, level_text
 
 if TYPE_CHECKING:
     from tilesat.levels import LoweredKernel
@@ -23,22 +23,22 @@ EGRAPH_OPTIONS = {
 
 
 def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict[str, float]) -> Op | None:
-    """The verified kernel of a level that the source holds; None for Tile IR and for what cannot be read.
+    """The verified kernel of a level below the e-graph that the source holds; None for Tile IR, for nv_tileaa and for
+    what cannot be read.
 
     Raises TileError for a bad kernel, and where the source is not of the level that is `wanted` (None: any).
     """
     if isinstance(source, Path) and not source.is_file():
         return None
     text = level_text(source.read_bytes() if isinstance(source, Path) else source)
-    kernel = None
-    if text is not None:
-        from tilesat.levels import parse_kernel  # with the compiler, which other sources may not need
-
-        kernel = parse_kernel(text, name, seconds)
-    found = LEVEL_OF[kernel.name] if kernel is not None else "cuda_tile"
+    found = "cuda_tile" if text is None else level_of(text)
     if wanted not in (None, found):
         raise TileError(f"the file holds {found}, not {wanted}", Location(name, 1, 1), f"give --from {found}, or none")
-    return kernel
+    if text is None:
+        return None
+    from tilesat.levels import parse_kernel  # with the compiler, which other sources may not need
+
+    return parse_kernel(text, name, seconds)
 
 
 def lowered(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> LoweredKernel:

@@ -6,6 +6,7 @@ The integer of every enumeration member is its bytecode code (CUDA Tile IR 13.4,
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ir.core import Attribute, Type
+from ir.core import Attribute, Type, spelled
 from ir.nan_bits import widened
 from ir.quoting import escape, key_text
 from ir.types import (
@@ -184,6 +185,15 @@ class Promise(Attribute):
         return f"#cuda_tile.{self}"
 
 
+def _integer(text: str) -> int:
+    """At most 64 bits. Raises ValueError."""
+    found = int(text)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise ValueError(f"{text} does not fit 64 bits")
+    return found
+
+
+@spelled("#cuda_tile.div_by")
 @dataclass(frozen=True, slots=True)
 class DivBy(Promise):
     """Promise: each value is divisible by `divisor`; with `every`/`along`, the first of each group of `every`
@@ -199,7 +209,17 @@ class DivBy(Promise):
         group = f", every {self.every} along {self.along}" if self.every is not None else ""
         return f"div_by<{self.divisor}{group}>"
 
+    @staticmethod
+    def read(body: str, *_: Any) -> DivBy:
+        """From `16, every 4 along 0`."""
+        match = re.fullmatch(r"(\d{1,20})(?:, every (\d{1,20}) along (\d{1,20}))?", body)
+        if match is None:
+            raise ValueError("expected a divisor, or one with 'every' and 'along'")
+        every, along = (None if text is None else _integer(text) for text in match.groups()[1:])
+        return DivBy(_integer(match[1]), every, along)
 
+
+@spelled("#cuda_tile.same_elements")
 @dataclass(frozen=True, slots=True)
 class SameElements(Promise):
     """Promise: along dimension i, elements are equal in groups of `values[i]`; 0 promises no more than 1."""
@@ -209,11 +229,20 @@ class SameElements(Promise):
     def __str__(self) -> str:
         return f"same_elements<[{', '.join(map(str, self.values))}]>"
 
+    @staticmethod
+    def read(body: str, *_: Any) -> SameElements:
+        """From `[4, 1]`."""
+        match = re.fullmatch(r"\[((?:\d{1,20}(?:, \d{1,20})*)?)\]", body)
+        if match is None:
+            raise ValueError("expected a list of sizes")
+        return SameElements(tuple(map(_integer, match[1].split(", "))) if match[1] else ())
+
 
 NAN_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52, "float8_e5m2": 2}
 """Bits of the mantissa of the dtypes that have NaNs with a payload."""
 
 
+@spelled("#cuda_tile.bounded")
 @dataclass(frozen=True, slots=True)
 class Bounded(Promise):
     """Promise: lower <= each value <= upper, read as signed integers; None is no bound."""
@@ -224,6 +253,15 @@ class Bounded(Promise):
     def __str__(self) -> str:
         lower, upper = ("?" if b is None else str(b) for b in (self.lower, self.upper))
         return f"bounded<{lower}, {upper}>"
+
+    @staticmethod
+    def read(body: str, *_: Any) -> Bounded:
+        """From `0, ?`."""
+        match = re.fullmatch(r"(-?\d{1,20}|\?), (-?\d{1,20}|\?)", body)
+        if match is None:
+            raise ValueError("expected two bounds")
+        lower, upper = (None if text == "?" else _integer(text) for text in match.groups())
+        return Bounded(lower, upper)
 
 
 AssumePredicate = DivBy | SameElements | Bounded

@@ -8,6 +8,7 @@ from ir.core import Block, Op, Value
 from ir.dialects import llvm, scf
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm import memory
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 
 
 class Conversion(memory.Conversion, Protocol):
@@ -56,17 +57,16 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     """Emit the latch, the guard and the exit of a converted body; `runs` says at least one iteration is certain."""
     e, yields = c.e, op.body.block.terminator.operands
     lower, upper, step = (c.register(v) for v in op.operands[:3])
-    order = "ult" if op.unsigned else "slt"
     following = [r for i in carried for r in c.registers(yields[i])]
     bump = ints.add(e, body.args[0], step, True)
-    again = ints.icmp(e, order, bump, upper)
+    again = _below(e, op, bump, upper)
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
     out = [] if runs else following
     e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
              successors=(body, exit_block))  # fmt: skip
     e.leave()
-    guard = e.boolean(True) if runs else ints.icmp(e, order, lower, upper)
+    guard = e.boolean(True) if runs else _below(e, op, lower, upper)
     if e.integer(guard) == 1:
         e.effect(llvm.Br, [lower, *start], [], successors=(body,))
     else:
@@ -79,6 +79,12 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     if runs:
         for value in following:  # they dominate the exit, which is the latch's only way out
             e.level[value] = min(e.level[value], e.depth)
+
+
+def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:
+    """Is there another iteration? PTX compares no bytes."""
+    counter, upper = (ints.widened(e, x, not op.unsigned) for x in (counter, upper))
+    return ints.icmp(e, "ult" if op.unsigned else "slt", counter, upper)
 
 
 def endless(c: Conversion, op: scf.While) -> None:

@@ -51,18 +51,13 @@ def mode(op: Op, **more: Any) -> dict[str, Any]:
 # Integers
 
 
-def _widened(e: Emitter, x: Value, signed: bool) -> Value:
-    """Bytes in 16 bits, for instructions that PTX lacks on bytes."""
-    return ints.extend(e, x, I16, signed) if x.type == I8 else x
-
-
 def _integer(cls: type[Op], make: Callable[[Emitter, Value, Value], Value], signed: bool | None = None) -> None:
     """Register a two-operand op; `signed` says how bytes are widened, None that the low bits suffice."""
 
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         if signed is None or x.type != I8:
             return make(e, x, y)
-        return ints.truncate(e, make(e, _widened(e, x, signed), _widened(e, y, signed)), I8)
+        return ints.truncate(e, make(e, ints.widened(e, x, signed), ints.widened(e, y, signed)), I8)
 
     ELEMENTWISE[cls] = pattern
 
@@ -112,7 +107,7 @@ def magnitude(e: Emitter, op: Op, x: Value) -> Value:
     """max(x, -x); of a bit, itself."""
     if x.type == I1:
         return x
-    wide = _widened(e, x, True)
+    wide = ints.widened(e, x, True)
     return ints.truncate(e, ints.extremum(e, llvm.SMax, wide, ints.sub(e, e.constant(wide.type, 0), wide)), x.type)
 
 
@@ -134,7 +129,7 @@ _wrapping(arith.MulI, ints.mul)
 def compare_integers(e: Emitter, op: arith.CmpI, x: Value, y: Value) -> Value:
     """icmp."""
     signed = op.predicate[0] == "s"
-    return ints.icmp(e, op.predicate, _widened(e, x, signed), _widened(e, y, signed))
+    return ints.icmp(e, op.predicate, ints.widened(e, x, signed), ints.widened(e, y, signed))
 
 
 @lowers(arith.Select)

@@ -423,6 +423,11 @@ def _floor_remainder(e: Emitter, condition: Value, x: Value, y: Value) -> Value 
     return bit_and(e, rest.operands[0], e.constant(y.type, divisor - 1))
 
 
+def widened(e: Emitter, x: Value, signed: bool) -> Value:
+    """Bytes in 16 bits, for instructions that PTX lacks on bytes."""
+    return extend(e, x, I16, signed) if x.type == I8 else x
+
+
 def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     """Sign or zero extension to a wider integer."""
     if x.type == to:
