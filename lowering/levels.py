@@ -59,7 +59,8 @@ def descend(kernel: Op, clock: Clock, verify_each: bool = False) -> Lowered:
             verified(kernel, clock)
     if not isinstance(kernel, llvm.Func):
         kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items() if level in PLACED)
-        raise TileError(f"'{kernel.name}' is not a kernel of a level below the e-graph", kernel.location, f"kernels are {kernels}")
+        message = f"'{kernel.name}' is not a kernel of a level below the e-graph"
+        raise TileError(message, kernel.location, f"kernels are {kernels}")
     modules["nvvm"] = kernel
     with clock.stage("ptx"):
         return Lowered(ptx.emit(kernel), manifest_of(kernel), modules)

@@ -142,8 +142,8 @@ def prepare(entry: ct.Entry, asked: Set[int], features: frozenset[Feature], opti
 
 
 def lower(
-    module: ct.Module, given: ct.Entry, source: ct.Entry, whole: Prepared, again: Callable[[], list[Prepared]], tier: Target,
-    options: Options, clock: Clock,
+    module: ct.Module, given: ct.Entry, source: ct.Entry, whole: Prepared, again: Callable[[], list[Prepared]],
+    tier: Target, options: Options, clock: Clock,
 ) -> Compiled:  # fmt: skip
     """From a saturated e-graph to one target's PTX; `again` are those of the kernel in slices, which are tried where
     registers spill. `given` is the entry as it was read, `source` what was encoded of it. `clock` counts on.

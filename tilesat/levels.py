@@ -93,7 +93,8 @@ def lower(source: str | Path, target: str | None = None) -> LoweredKernel:
     kernel = parse_kernel(text, name, seconds)
     if kernel is None:
         levels = ", ".join(PLACED)
-        raise ParseError(f"not a kernel of {levels}", Location(name, 1, 1), "tilesat.compile takes Tile IR and nv_tileaa")
+        hint = "tilesat.compile takes Tile IR and nv_tileaa"
+        raise ParseError(f"not a kernel of {levels}", Location(name, 1, 1), hint)
     return lower_kernel(kernel, target, seconds)
 
 

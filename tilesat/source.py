@@ -37,10 +37,13 @@ def _logical(source: Source, name: str) -> tuple[str, str] | None:
     if isinstance(source, str) and ("{" in source or "\n" in source):
         return (source, "<text>") if level_of(source) == LOGICAL else None
     if not isinstance(source, bytes):
-        path = Path(source)
-        if not path.is_file():
-            return None
-        source, name = path.read_bytes(), str(path)
+        try:
+            path = Path(source)
+            if not path.is_file():  # a pipe is read once
+                return None
+            source, name = path.read_bytes(), str(path)
+        except (OSError, ValueError):
+            return None  # `load_modules` says what is wrong with the file
     text = level_text(source)
     return (text, name) if text is not None and level_of(text) == LOGICAL else None
 

@@ -350,7 +350,6 @@ class FloatCast(Cast):
     rounding = Attr(str, "rn")
     ftz = flag()
 
-
     def sizes(self) -> tuple[int, int]:
         """Bits of operand and result as upstream counts them."""
         source, result = (element_of(value.type) for value in (self.value, self.result))

@@ -2,17 +2,29 @@
 
 Elementwise arithmetic is arith/math on tensors, loops and branches are scf; this file and `nv_tileaa_memory` hold what
 those dialects lack. A tile of rank 0 is a scalar. Source of names: the seeds' ConvertCudaTileToTileAA. Deviations:
-loads and stores carry no copy atom (the e-graph chooses it, so it first appears in nv_tileas), a tile of a view is named
-by its index in a `partition` and not by an advanced memref, because the edge of the array must stay known, and a branch
-or a loop that is left from inside is an operation of ours, because scf has none.
+loads and stores carry no copy atom (the e-graph chooses it, so it first appears in nv_tileas), a tile of a view is
+named by its index in a `partition` and not by an advanced memref, because the edge of the array must stay known, and a
+branch or a loop that is left from inside is an operation of ours, because scf has none.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ir.core import CONTROL, Attr, Attribute, Operand, RegionField, Result, Type, Variadic, VariadicResult, flag, op
-from ir.core import same_type_as
+from ir.core import (
+    CONTROL,
+    Attr,
+    Attribute,
+    Operand,
+    RegionField,
+    Result,
+    Type,
+    Variadic,
+    VariadicResult,
+    flag,
+    op,
+    same_type_as,
+)
 from ir.dialects import cuda_tile as ct
 from ir.dialects import scf
 from ir.dialects.cuda_tile.attributes import DenseElements
@@ -92,7 +104,9 @@ class Func(Logical):
                 each.expect(whole, "a region must have one block, which ends in a terminator")
         self.expect(isinstance(self.body.block.terminator, Return), "must end in nv_tileaa.return")
         for argument in self.body.block.args:
-            self.expect(is_parameter(argument.type), "a parameter must be {}, is {}", is_parameter.meaning, argument.type)
+            self.expect(
+                is_parameter(argument.type), "a parameter must be {}, is {}", is_parameter.meaning, argument.type
+            )
         fits = not self.names or len(self.names) == len(self.body.block.args)
         fits = fits and all(isinstance(name, str) for name in self.names)  # pyright: ignore[reportUnnecessaryIsInstance]
         self.expect(fits, "attribute 'names' must be a string for each of {} parameters", len(self.body.block.args))
@@ -112,7 +126,7 @@ class Return(Logical):
 
 @op("nv_tileaa.loop")
 class Loop(Logical):
-    """Endless loop left by `break`; body arguments are the carried values, `init` at first, results those of the break."""
+    """Endless loop left by `break` with its results; body arguments are the carried values, `init` at first."""
 
     means = ct.Loop
 
@@ -125,7 +139,7 @@ class Loop(Logical):
 
 @op("nv_tileaa.if")
 class If(Logical):
-    """scf.if of which a side may leave the loop or the kernel; a side that does not ends in scf.yield of the results."""
+    """scf.if of which a side may leave the loop or the kernel; one that does not ends in scf.yield of the results."""
 
     means = ct.If
 
@@ -374,7 +388,9 @@ def holds(element: Type, number: Any) -> bool:
         return type(number) is float
     if element == I1:
         return type(number) is bool
-    return isinstance(element, IntType) and type(number) is int and -(1 << (element.width - 1)) <= number < 1 << element.width
+    if not isinstance(element, IntType) or type(number) is not int:
+        return False
+    return -(1 << (element.width - 1)) <= number < 1 << element.width
 
 
 class Fold(Logical):
@@ -394,7 +410,8 @@ class Fold(Logical):
         self.expect(len(self.identities) == len(self.sources), "needs {} identities, has {}",
                     len(self.sources), len(self.identities))  # fmt: skip
         for value, identity in zip(self.sources, self.identities, strict=True):
-            self.expect(holds(element_of(value.type), identity), "identity {!r} is not a number of {}", identity, value.type)
+            element = element_of(value.type)
+            self.expect(holds(element, identity), "identity {!r} is not a number of {}", identity, element)
         wanted = self.wanted(shape_of(self.sources[0].type))
         for result in self.results:
             self.expect(shape_of(result.type) == wanted, "result is {}, wanted shape {}", result.type, wanted)
@@ -460,7 +477,7 @@ __all__ = [
     "TiledViewType",
     "WaitOnDependency",
     "element_of",
-    "shape_of",
     "pointee_bytes",
+    "shape_of",
     "tensor",
 ]  # part of this dialect, written next door

@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ir.core import READ, WRITE, Attr, Op, Operand, OptionalOperand, Result, Type, Variadic, VariadicResult, flag, op
-from ir.core import same_type_as
+from ir.core import (
+    READ,
+    WRITE,
+    Attr,
+    Op,
+    Operand,
+    OptionalOperand,
+    Result,
+    Type,
+    Variadic,
+    VariadicResult,
+    flag,
+    op,
+    same_type_as,
+)
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.nv_tileaa_types import (
@@ -402,8 +415,8 @@ class AtomicRMW(Logical):
 
 @op("nv_tileaa.atomic_cas")
 class AtomicCAS(Logical):
-    """Each element behind the pointers that is equal to `expected` replaced by `value` in one step where `mask` is true,
-    after `token`; the old elements, of a masked out one `expected`.
+    """Each element behind the pointers that is equal to `expected` replaced by `value` in one step where `mask` is
+    true, after `token`; the old elements, of a masked out one `expected`.
     """
 
     means = ct.AtomicCAS

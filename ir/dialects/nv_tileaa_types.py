@@ -240,5 +240,3 @@ def _read_hints(given: Any) -> OptimizationHints:
             raise ValueError("must be a dictionary of hints for each architecture")
         found.append((str(arch), tuple(pairs.items())))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
     return OptimizationHints(tuple(found))
-
-

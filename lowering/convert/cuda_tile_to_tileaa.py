@@ -8,7 +8,7 @@ source leaves out comes after nothing: it gets the function's first token.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ir.core import Block, Builder, Op, Operand, Region, Type, UnsupportedError, Value
 from ir.dialects import arith, nv_tileaa, scf
@@ -61,7 +61,7 @@ class _Converter:
     def ops(self, block: Block, b: Builder) -> None:
         for op in block.ops:
             b.location = op.location
-            special, same = _SPECIAL.get(type(op)), same_parts().get(type(op))
+            special, same = SPECIAL.get(type(op)), same_parts().get(type(op))
             if special is not None:
                 results = special(self, op, b)
             else:
@@ -177,10 +177,10 @@ _LEAVING = ct.Continue | ct.Break | ct.Return
 
 
 def _ends(op: ct.If) -> list[Op]:
-    return [cast(Op, region.block.terminator) for region in (op.then_, op.else_) if region.blocks]
+    return [region.block.terminator for region in (op.then_, op.else_) if region.blocks]
 
 
-_SPECIAL: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
+SPECIAL: dict[type[Op], Callable[[_Converter, Any, Builder], list[Value]]] = {
     ct.Constant: _Converter.constant,
     ct.GetTileBlockId: _Converter.grid,
     ct.GetNumTileBlocks: _Converter.grid,

@@ -30,8 +30,8 @@ def as_tile_ir(func: nv_tileaa.Func) -> tuple[ct.Module, ct.Entry]:
 
 
 class _Raiser:
-    """`values` are those of Tile IR by those of nv_tileaa; `grids` where the last question about the grid was asked, and
-    its operation.
+    """`values` are those of Tile IR by those of nv_tileaa, `starts` first tokens, `grids` the operations that were
+    last asked about the grid, with the axes.
     """
 
     def __init__(self, func: nv_tileaa.Func):
@@ -124,10 +124,8 @@ class _Raiser:
     def loop(self, op: scf.For, b: Builder) -> list[Value]:
         body = self.region(op.body, op)
         compared = {"unsigned_cmp": True} if op.unsigned else {}
-        operands = self.of(op.operands)
-        return b.add(
-            ct.For, *operands, types=self.types(op), regions=[body], segments=op.segments, **compared
-        ).results  # fmt: skip
+        sizes, operands = op.segments, self.of(op.operands)
+        return b.add(ct.For, *operands, types=self.types(op), regions=[body], segments=sizes, **compared).results
 
     def branch(self, op: scf.If, b: Builder) -> list[Value]:
         regions = [self.region(each, op) for each in op.regions]
@@ -168,7 +166,8 @@ class _Raiser:
         if not isinstance(kind, IntType | FloatType):
             op.fail("must be a scalar, is {}: constant_tensor has tensors", kind)
         if isinstance(kind, IntType):
-            op.expect(type(op.value) in (int, bool) and holds(kind, int(op.value)), "{!r} does not fit {}", op.value, kind)
+            fits = type(op.value) in (int, bool) and holds(kind, int(op.value))
+            op.expect(fits, "{!r} does not fit {}", op.value, kind)
             array = np.array([int(op.value)]).astype(ct.dtype_of(kind))
         else:
             bits = bit_pattern(kind, op.value)
@@ -192,10 +191,10 @@ class _Raiser:
 
     def product(self, op: nv_tileaa.Dot, b: Builder) -> list[Value]:
         if isinstance(nv_tileaa.element_of(op.c.type), IntType):
-            signs = zip(("signedness_lhs", "signedness_rhs"), op.signed, strict=True)
-            signed = {name: ct.Signedness(int(value)) for name, value in signs}
-            return [b.value(ct.MmaI, *self.of(op.operands), **signed)]
-        return [b.value(ct.MmaF, *self.of(op.operands), **({"fast_acc": True} if op.fast_acc else {}))]
+            lhs, rhs = (ct.Signedness(int(value)) for value in op.signed)
+            return [b.value(ct.MmaI, *self.of(op.operands), signedness_lhs=lhs, signedness_rhs=rhs)]
+        fast: dict[str, Any] = {"fast_acc": True} if op.fast_acc else {}
+        return [b.value(ct.MmaF, *self.of(op.operands), **fast)]
 
 
 def holds(kind: IntType, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""Levels below the e-graph as files: what is printed reads back as the same program, with the same PTX and manifest."""
+"""Levels as files: what is printed reads back as the same program, with the same PTX and manifest."""
 
 from pathlib import Path
 
@@ -20,6 +20,9 @@ TARGETS = ("sm_80", "sm_90a", "sm_120a")
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_each_level_compiles_to_the_same_ptx_and_manifest(example: Path, target: str) -> None:
     kernel = tilesat.compile(example, target)
+    logical = tilesat.compile(kernel.stages["nv_tileaa"], target)
+    assert (logical.ptx, logical.manifest) == (kernel.ptx, kernel.manifest)
+    assert logical.stages["nv_tileaa"] == kernel.stages["nv_tileaa"]
     for level in LEVELS:
         lowered = tilesat.lower(kernel.stages[level], target)
         assert lowered.ptx == kernel.ptx
@@ -50,6 +53,7 @@ cuda_tile.module @m { entry @checked(%x: tile<ptr<i32>>, %v: tile<i32>) {
 
 def test_an_assertion_keeps_its_place() -> None:
     kernel = tilesat.compile(ASSERTED)
+    assert tilesat.compile(kernel.stages["nv_tileaa"]).ptx == kernel.ptx
     assert "line = 5 : i64" in kernel.stages["nv_tileas"]
     assert [tilesat.lower(kernel.stages[level]).ptx for level in LEVELS] == [kernel.ptx] * len(LEVELS)
 
@@ -70,6 +74,7 @@ cuda_tile.module @m { entry @add(%x: tile<ptr<f32>>) optimization_hints=<sm_80 =
 def test_the_occupancy_that_a_hint_asks_for_is_kept() -> None:
     kernel = tilesat.compile(HINTED)
     assert ".minnctapersm 4" in kernel.ptx
+    assert tilesat.compile(kernel.stages["nv_tileaa"]).ptx == kernel.ptx
     assert [tilesat.lower(kernel.stages[level]).ptx for level in LEVELS] == [kernel.ptx] * len(LEVELS)
 
 

@@ -376,3 +376,40 @@ add(
         lambda x, n: {0: np.array([0, 1, 2, 3, 1, 1], np.int32)}, 0.0,
     )
 )  # fmt: skip
+
+
+NARROW = """
+cuda_tile.module @m {{ entry @narrow(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %a: tile<i{width}>, %b: tile<i{width}>) {{
+  %seven = constant <i{width}: 7> : tile<i{width}>
+  %zero = constant <f32: 0.0> : tile<f32>
+  %sum = for {unsigned} %j in (%a to %b, step %seven) : tile<i{width}> iter_values(%s = %zero) -> (tile<f32>) {{
+    %wide = exti %j {signedness} : tile<i{width}> -> tile<i32>
+    %at = offset %x, %wide : tile<ptr<f32>>, tile<i32> -> tile<ptr<f32>>
+    %v, %t = load_ptr_tko weak %at : tile<ptr<f32>> -> tile<f32>, token
+    %next = addf %s, %v : tile<f32>
+    continue %next : tile<f32>
+  }}
+  %u = store_ptr_tko weak %y, %sum : tile<ptr<f32>>, tile<f32> -> token
+  return }} }}
+"""
+
+
+def narrow(width: int, unsigned: bool, first: int, end: int) -> None:
+    """A counter of less than 32 bits, which PTX compares in 16."""
+    text = NARROW.format(
+        width=width, unsigned="unsigned" if unsigned else "", signedness="unsigned" if unsigned else "signed"
+    )
+    wrapped = [n - (1 << width) if n >> (width - 1) > 0 else n for n in (first, end)]
+
+    def expected(x: Any, y: Any, a: int, b: int) -> dict[int, Any]:
+        return {1: np.float32(sum(x[j] for j in range(first, end, 7))).reshape(1)}
+
+    name = f"loop-counter-{'u' if unsigned else 'i'}{width}-{end}"
+    add(Program(name, lambda: text, lambda: [random((256,)), random((1,)), *wrapped], (1,), expected))
+
+
+narrow(8, True, 5, 245)
+narrow(8, False, 3, 100)
+narrow(8, False, 3, -5)
+narrow(16, True, 9, 250)
+narrow(16, False, 0, 90)

@@ -10,13 +10,16 @@ import ml_dtypes
 import numpy as np
 
 import tilesat
+from egraph.encode import encode
 from ir.core import verify
 from ir.text import print_generic
 from ir.text.level_input import read_level
+from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import check_arguments, largest_error, launch_arguments
 from tilesat.kernel import Kernel
+from tilesat.source import read
 
 Array = np.ndarray[Any, Any]
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "tf32": np.float32,
@@ -124,7 +127,14 @@ def check(program: Program, target: str = "sm_80", spills: bool = False, **optio
 
 
 def read_back(kernel: Kernel) -> None:
-    """Each level below the e-graph must verify and print as the same text when that is read."""
+    """Each level must verify and print as the same text when that is read; above the e-graph it encodes as the same."""
+    text = kernel.stages["nv_tileaa"]
+    logical = read_level(text, "nv_tileaa")
+    verify(logical)
+    assert print_generic(logical) == text, "nv_tileaa reads back as another text"
+    (module,) = read(text, {})
+    found, wanted = (encode(unrolled(entry)).facts for entry in (module.entries[0], kernel.entry))
+    assert found == wanted, "nv_tileaa encodes as another program"
     for level in kernel.compiled.modules:
         text = kernel.stages[level]
         again = read_level(text, level)

@@ -1,4 +1,4 @@
-"""The commands on files that hold a kernel of a level below the e-graph."""
+"""The commands on files that hold a kernel of a level below cuda_tile."""
 
 import re
 from pathlib import Path
@@ -14,6 +14,7 @@ from tilesat.cli import main
 
 VECADD = Path(__file__).resolve().parents[2] / "examples" / "vecadd_view.mlir"
 LEVELS = ("nv_tileas", "nvgpu", "nvvm")
+READ = ("nv_tileaa", *LEVELS)
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +22,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The vector sum for sm_80 at each level, and as PTX."""
     folder = tmp_path_factory.mktemp("levels")
     kernel = tilesat.compile(VECADD)
-    made = {level: folder / f"k.{level}" for level in (*LEVELS, "ptx")}
+    made = {level: folder / f"k.{level}" for level in (*READ, "ptx")}
     for level, path in made.items():
         path.write_text(kernel.stages[level])
     return made
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", READ)
 def test_compile_takes_up_what_it_printed(level: str, files: dict[str, Path], tmp_path: Path) -> None:
     out, manifest = tmp_path / "k.ptx", tmp_path / "k.json"
     arguments = ["compile", str(files[level]), "--from", level, "-o", str(out), "--manifest", str(manifest)]
@@ -43,7 +44,7 @@ def test_a_dash_is_standard_output(files: dict[str, Path], capsys: pytest.Captur
     assert capsys.readouterr().out == files["nvvm"].read_text()
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", READ)
 def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "out.npz"
     arrays = ["--arg", "f32[3000]=normal:1", "--arg", "f32[3000]=normal:2", "--arg", "f32[3000]=zeros"]
@@ -65,6 +66,7 @@ def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, caps
         ("nvgpu", ["compile", "--forbid", "ldmatrix"], "--forbid has no meaning for a kernel of nvgpu"),
         ("nvgpu", ["compile", "--explain"], "--explain has no meaning for a kernel of nvgpu"),
         ("nvgpu", ["compile", "--from", "nvvm"], "the file holds nvgpu, not nvvm"),
+        ("nv_tileaa", ["compile", "--from", "cuda_tile"], "the file holds nv_tileaa, not cuda_tile"),
         ("nvgpu", ["compile", "--target", "sm_90a"], "the kernel is one for sm_80, not for sm_90a"),
         ("nvvm", ["run", "--grid", "1", "--check"], "--check has no meaning for a kernel of nvvm"),
         ("nvvm", ["run", "--grid", "1", "--on", "ref"], "a kernel of nvvm cannot run on ref"),
@@ -124,3 +126,13 @@ def test_each_level_is_verified_when_asked(
     assert main(["compile", str(files["nvgpu"]), "--verify-each"]) == 1
     assert main(["compile", str(VECADD), "--verify-each"]) == 1
     assert capsys.readouterr().err.count("'llvm.func': block must have three dimensions, has (32, 1)") == 2
+
+
+def test_nv_tileaa_is_a_source(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """For any target, with the options of the e-graph, and as Tile IR."""
+    assert main(["compile", str(files["nv_tileaa"]), "--target", "sm_90a", "--forbid", "cp.async"]) == 0
+    assert ".target sm_90a" in capsys.readouterr().out
+    assert main(["compile", str(files["nv_tileaa"]), "--emit", "cuda_tile"]) == 0
+    assert capsys.readouterr().out.startswith("entry @vecadd_view(%arg0: tile<ptr<f32>>,")
+    arrays = ["--arg", "f32[3000]=normal:1", "--arg", "f32[3000]=normal:2", "--arg", "f32[3000]=zeros"]
+    assert main(["run", str(files["nv_tileaa"]), "--grid", "3", *arrays, "--arg", "i32=3000", "--check"]) == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
-from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of

@@ -1,10 +1,10 @@
-"nv_tileaa.func"() <{sym_name = "flash_attention"}> ({
-^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32, %arg11: f32):
+"nv_tileaa.func"() <{names = ["q", "k", "v", "out", "heads", "m", "n", "ldq", "ldk", "ldv", "ldo", "scale"], sym_name = "flash_attention"}> ({
+^bb0(%arg0: !nv_tileaa.ptr<f16>, %arg1: !nv_tileaa.ptr<f16>, %arg2: !nv_tileaa.ptr<f16>, %arg3: !nv_tileaa.ptr<f16>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32, %arg11: f32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
+  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
+  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
   %5 = "nv_tileaa.assume"(%arg4) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %6 = "nv_tileaa.assume"(%arg5) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %7 = "nv_tileaa.assume"(%arg6) <{predicate = #cuda_tile.bounded<1, ?>}> : (i32) -> i32
@@ -16,14 +16,14 @@
   %13 = "nv_tileaa.assume"(%9) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
   %14 = "nv_tileaa.assume"(%10) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
   %15 = "nv_tileaa.assume"(%11) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
-  %16 = "arith.muli"(%6, %12) : (i32, i32) -> i32
-  %17 = "arith.muli"(%7, %13) : (i32, i32) -> i32
-  %18 = "arith.muli"(%7, %14) : (i32, i32) -> i32
-  %19 = "arith.muli"(%6, %15) : (i32, i32) -> i32
-  %20 = "nv_tileaa.make_memref"(%1, %5, %6, %16, %12) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
-  %21 = "nv_tileaa.make_memref"(%2, %5, %7, %17, %13) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
-  %22 = "nv_tileaa.make_memref"(%3, %5, %7, %18, %14) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
-  %23 = "nv_tileaa.make_memref"(%4, %5, %6, %19, %15) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!llvm.ptr<1>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
+  %16 = "arith.muli"(%6, %12) <{overflowFlags = #arith.overflow<nsw>}> : (i32, i32) -> i32
+  %17 = "arith.muli"(%7, %13) <{overflowFlags = #arith.overflow<nsw>}> : (i32, i32) -> i32
+  %18 = "arith.muli"(%7, %14) <{overflowFlags = #arith.overflow<nsw>}> : (i32, i32) -> i32
+  %19 = "arith.muli"(%6, %15) <{overflowFlags = #arith.overflow<nsw>}> : (i32, i32) -> i32
+  %20 = "nv_tileaa.make_memref"(%1, %5, %6, %16, %12) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
+  %21 = "nv_tileaa.make_memref"(%2, %5, %7, %17, %13) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
+  %22 = "nv_tileaa.make_memref"(%3, %5, %7, %18, %14) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
+  %23 = "nv_tileaa.make_memref"(%4, %5, %6, %19, %15) <{operandSegmentSizes = array<i32: 1, 2, 2>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32, i32) -> !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>
   %24 = "nv_tileaa.partition"(%20) : (!nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>) -> !nv_tileaa.tiled_view<1x128x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>
   %25 = "nv_tileaa.partition"(%21) : (!nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>) -> !nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>
   %26 = "nv_tileaa.partition"(%22) : (!nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>) -> !nv_tileaa.tiled_view<1x64x64, !nv_tileaa.memref<?x?x64xf16, strides=[?, ?, 1], global>, padding=zero>

@@ -1,10 +1,10 @@
-"nv_tileaa.func"() <{sym_name = "gemm"}> ({
-^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32):
+"nv_tileaa.func"() <{names = ["a", "b", "c", "d", "m", "n", "k", "lda", "ldb", "ldc", "ldd"], sym_name = "gemm"}> ({
+^bb0(%arg0: !nv_tileaa.ptr<f16>, %arg1: !nv_tileaa.ptr<f16>, %arg2: !nv_tileaa.ptr<f32>, %arg3: !nv_tileaa.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>
+  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
+  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
   %5 = "nv_tileaa.assume"(%arg4) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %6 = "nv_tileaa.assume"(%arg5) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %7 = "nv_tileaa.assume"(%arg6) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
@@ -18,10 +18,10 @@
   %15 = "nv_tileaa.assume"(%11) <{predicate = #cuda_tile.div_by<8>}> : (i32) -> i32
   %16 = "nv_tileaa.assume"(%12) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
   %17 = "nv_tileaa.assume"(%13) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
-  %18 = "nv_tileaa.make_memref"(%1, %5, %9, %14) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %19 = "nv_tileaa.make_memref"(%2, %8, %9, %15) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
-  %20 = "nv_tileaa.make_memref"(%3, %5, %8, %16) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
-  %21 = "nv_tileaa.make_memref"(%4, %5, %8, %17) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %18 = "nv_tileaa.make_memref"(%1, %5, %9, %14) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %19 = "nv_tileaa.make_memref"(%2, %8, %9, %15) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f16>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>
+  %20 = "nv_tileaa.make_memref"(%3, %5, %8, %16) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %21 = "nv_tileaa.make_memref"(%4, %5, %8, %17) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %22 = "nv_tileaa.partition"(%18) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %23 = "nv_tileaa.partition"(%19) : (!nv_tileaa.memref<?x?xf16, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x64, !nv_tileaa.memref<?x?xf16, strides=[?, 1], global>, padding=zero>
   %24 = "nv_tileaa.partition"(%20) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<128x128, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>

@@ -1,20 +1,20 @@
-"nv_tileaa.func"() <{sym_name = "layernorm"}> ({
-^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: f32):
+"nv_tileaa.func"() <{names = ["x", "weight", "bias", "y", "m", "n", "ldx", "ldy", "eps"], sym_name = "layernorm"}> ({
+^bb0(%arg0: !nv_tileaa.ptr<f32>, %arg1: !nv_tileaa.ptr<f32>, %arg2: !nv_tileaa.ptr<f32>, %arg3: !nv_tileaa.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: f32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
+  %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
+  %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
   %5 = "nv_tileaa.assume"(%arg4) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %6 = "nv_tileaa.assume"(%arg5) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %7 = "nv_tileaa.assume"(%arg6) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %8 = "nv_tileaa.assume"(%arg7) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %9 = "nv_tileaa.assume"(%7) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
   %10 = "nv_tileaa.assume"(%8) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
-  %11 = "nv_tileaa.make_memref"(%1, %5, %6, %9) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
-  %12 = "nv_tileaa.make_memref"(%2, %6) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> !nv_tileaa.memref<?xf32, strides=[1], global>
-  %13 = "nv_tileaa.make_memref"(%3, %6) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> !nv_tileaa.memref<?xf32, strides=[1], global>
-  %14 = "nv_tileaa.make_memref"(%4, %5, %6, %10) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %11 = "nv_tileaa.make_memref"(%1, %5, %6, %9) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %12 = "nv_tileaa.make_memref"(%2, %6) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!nv_tileaa.ptr<f32>, i32) -> !nv_tileaa.memref<?xf32, strides=[1], global>
+  %13 = "nv_tileaa.make_memref"(%3, %6) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!nv_tileaa.ptr<f32>, i32) -> !nv_tileaa.memref<?xf32, strides=[1], global>
+  %14 = "nv_tileaa.make_memref"(%4, %5, %6, %10) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %15 = "nv_tileaa.partition"(%11) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=zero>
   %16 = "nv_tileaa.partition"(%12) : (!nv_tileaa.memref<?xf32, strides=[1], global>) -> !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>
   %17 = "nv_tileaa.partition"(%13) : (!nv_tileaa.memref<?xf32, strides=[1], global>) -> !nv_tileaa.tiled_view<1024, !nv_tileaa.memref<?xf32, strides=[1], global>, padding=zero>

@@ -1,16 +1,16 @@
-"nv_tileaa.func"() <{sym_name = "softmax"}> ({
-^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: i32, %arg3: i32, %arg4: i32, %arg5: i32):
+"nv_tileaa.func"() <{names = ["x", "y", "m", "n", "ldx", "ldy"], sym_name = "softmax"}> ({
+^bb0(%arg0: !nv_tileaa.ptr<f32>, %arg1: !nv_tileaa.ptr<f32>, %arg2: i32, %arg3: i32, %arg4: i32, %arg5: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
-  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
-  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!llvm.ptr<1>) -> !llvm.ptr<1>
+  %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
+  %2 = "nv_tileaa.assume"(%arg1) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
   %3 = "nv_tileaa.assume"(%arg2) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %4 = "nv_tileaa.assume"(%arg3) <{predicate = #cuda_tile.bounded<0, 1024>}> : (i32) -> i32
   %5 = "nv_tileaa.assume"(%arg4) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %6 = "nv_tileaa.assume"(%arg5) <{predicate = #cuda_tile.bounded<0, ?>}> : (i32) -> i32
   %7 = "nv_tileaa.assume"(%5) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
   %8 = "nv_tileaa.assume"(%6) <{predicate = #cuda_tile.div_by<4>}> : (i32) -> i32
-  %9 = "nv_tileaa.make_memref"(%1, %3, %4, %7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
-  %10 = "nv_tileaa.make_memref"(%2, %3, %4, %8) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!llvm.ptr<1>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %9 = "nv_tileaa.make_memref"(%1, %3, %4, %7) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
+  %10 = "nv_tileaa.make_memref"(%2, %3, %4, %8) <{operandSegmentSizes = array<i32: 1, 2, 1>}> : (!nv_tileaa.ptr<f32>, i32, i32, i32) -> !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>
   %11 = "nv_tileaa.partition"(%9) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>, padding=neg_inf>
   %12 = "nv_tileaa.partition"(%10) : (!nv_tileaa.memref<?x?xf32, strides=[?, 1], global>) -> !nv_tileaa.tiled_view<1x1024, !nv_tileaa.memref<?x?xf32, strides=[?, 1], global>>
   %13 = "nv_tileaa.get_program_id"() <{axis = 0 : i64}> : () -> i32
