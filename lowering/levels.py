@@ -1,69 +1,66 @@
-"""The levels below the e-graph, one after the other: from a kernel of any of them to PTX and a launch manifest."""
+"""A kernel taken up at a level below the e-graph: what is left of the road for it, to PTX and a launch manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ir.core import Op, TileError, verify
-from ir.dialects import gpu, llvm, nv_tileas
-from ir.levels import LEVEL_OF, PLACED
-from lowering import ptx
-from lowering.clock import Clock
-from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from ir.core import Op
 from lowering.launch import manifest_of
-from lowering.targets import target as target_named
+from lowering.passes import code as code  # declares what a text of the levels may hold: operations, types, layouts
+from lowering.passes.levels import level_of
+from lowering.passes.manager import Watcher, run
+from lowering.passes.registry import Step
+from lowering.passes.syntax import parse, since
+from lowering.passes.table import ROAD
+
+OPERATIONS = ("nv_tileas", "nvgpu", "nvvm")
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """What a kernel became: `modules` are its levels as operations, the one that it was given in first."""
+    """What a kernel became: `modules` are its levels as operations, the one that it was given in first; seconds and
+    statistics of each pass.
+    """
 
     ptx: str
     manifest: dict[str, Any]
     modules: dict[str, Op]
+    seconds: dict[str, float]
+    counts: dict[str, dict[str, float]]
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:
         """Printers of the levels and of PTX."""
-        printers: dict[str, Callable[[], str]] = {name: partial(_text, op) for name, op in self.modules.items()}
-        return printers | {"ptx": lambda: self.ptx}
+        return printers(self.modules, self.ptx)
 
 
-def verified(kernel: Op, clock: Clock) -> None:
-    """Raises VerifyError, located, for what the level of a kernel does not allow."""
-    with clock.stage("verify levels"):
-        verify(kernel)
+def printers(modules: Mapping[str, Op], ptx: str) -> dict[str, Callable[[], str]]:
+    """What prints each level."""
+    made: dict[str, Callable[[], str]] = {name: partial(_text, op) for name, op in modules.items()}
+    return made | {"ptx": lambda: ptx}
 
 
-def descend(kernel: Op, clock: Clock, verify_each: bool = False) -> Lowered:
-    """From a verified kernel of some level to PTX; with `verify_each` what each step makes is verified too.
+def road_from(kernel: Op) -> tuple[Step, ...]:
+    """The passes that are left for a kernel of a level. Raises VerifyError for an operation that is not one."""
+    return since(parse(ROAD), level_of(kernel))
+
+
+def descend(
+    kernel: Op, seconds: Mapping[str, float], verify_each: bool = False, watchers: Sequence[Watcher] = (),
+    counting: bool = False,
+) -> Lowered:  # fmt: skip
+    """From a verified kernel of some level to PTX; `seconds` are those already spent.
 
     Raises TileError, located, for an operation that is not a kernel, and for what a level has no way down for.
     """
-    modules: dict[str, Op] = {}
-    if isinstance(kernel, nv_tileas.Func):
-        modules["nv_tileas"] = kernel
-        tier = target_named(kernel.target)
-        with clock.stage("nvgpu"):
-            kernel = tileas_to_nvgpu.expand(kernel, tier.shared_by(kernel.asked_ctas) if kernel.asked_ctas else tier)
-        if verify_each:
-            verified(kernel, clock)
-    if isinstance(kernel, gpu.GpuFunc):
-        modules["nvgpu"] = kernel
-        with clock.stage("nvvm"):
-            kernel = nvgpu_to_nvvm.convert(kernel)
-        if verify_each:
-            verified(kernel, clock)
-    if not isinstance(kernel, llvm.Func):
-        kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items() if level in PLACED)
-        message = f"'{kernel.name}' is not a kernel of a level below the e-graph"
-        raise TileError(message, kernel.location, f"kernels are {kernels}")
-    modules["nvvm"] = kernel
-    with clock.stage("ptx"):
-        return Lowered(ptx.emit(kernel), manifest_of(kernel), modules)
+    (outcome,) = run(road_from(kernel), kernel, (), watchers, verify_each, counting, seconds)
+    levels = outcome.context.levels
+    modules = {name: levels[name] for name in OPERATIONS if name in levels}
+    manifest = manifest_of(levels["nvvm"])
+    return Lowered(outcome.program, manifest, modules, outcome.context.seconds, outcome.context.counts)
 
 
 def _text(op: Op) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `tilesat compile | run | check | targets | doctor | demo`.
+"""The command line: `tilesat compile | opt | run | check | cat | passes | targets | doctor | demo`.
 
 Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
 2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
@@ -24,11 +24,11 @@ INTERRUPTED = 130
 
 STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass")
 READ = ("cuda_tile", "nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
-"""Levels that `compile` and `run` take up from a file."""
+"""Levels that `compile`, `opt` and `run` take up from a file."""
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
-TRANSLATING = ("compile", "check", "cat")
+TRANSLATING = ("compile", "opt", "check", "cat")
 """Commands that read and write programs and run none."""
 
 
@@ -51,6 +51,8 @@ def _run_command(arguments: argparse.Namespace) -> int:
         try:
             code = command(arguments)
             sys.stdout.flush()
+        except BrokenPipeError:  # an OSError, but not one to tell of
+            raise
         except user_errors() as error:  # evaluated only when something was raised
             print(describe(error), file=sys.stderr)
             return USAGE if is_usage(error) else FAILED
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="tilesat")
     _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
+    _add_opt(commands.add_parser("opt", help="run passes, by name, on a program of any level"))
     _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
     check = commands.add_parser("check", help="parse and verify only")
     check.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE",
@@ -71,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
                        help="what wrong optimization hints are: silent, warn (the default) or error")  # fmt: skip
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
+    passes = commands.add_parser("passes", help="list the passes of the compiler")
+    passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
+    passes.set_defaults(command="passes")
     targets = commands.add_parser("targets", help="list the targets and what they have")
     targets.set_defaults(command="targets")
     doctor = commands.add_parser("doctor", help="say which tools are found, and what is missing without them")
@@ -102,8 +108,36 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
     parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of the e-graph, programs and layouts")
+    parser.add_argument("--print-pipeline", action="store_true",
+                        help="print the passes that would run, as `opt --passes` takes them, and run none")  # fmt: skip
     _add_pipeline_options(parser)
+    _add_watching(parser)
     parser.set_defaults(command="compile")
+
+
+def _add_opt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE",
+                        help="a program of any level; - is standard input, and the default")  # fmt: skip
+    parser.add_argument("--passes", required=True, metavar="PIPELINE", help="such as a,b{option=1},c")
+    parser.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}, or what the program is for")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.add_argument("--from", dest="level", choices=READ, metavar="LEVEL", help="insist that FILE holds this level")
+    parser.add_argument("--entry", metavar="NAME", help="which kernel, where the module holds several")
+    parser.add_argument("--verify-each", action="store_true", help="verify what each pass makes")
+    parser.add_argument("--time", "--pass-timing", action="store_true", help="seconds of each pass, on standard error")
+    _add_watching(parser)
+    parser.set_defaults(command="opt")
+
+
+def _add_watching(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--print-before", action="append", default=[], metavar="PASS",
+                        help="print the program before this pass, or before all, on standard error")  # fmt: skip
+    parser.add_argument("--print-after", action="append", default=[], metavar="PASS", help="the same after it")
+    parser.add_argument("--print-diff", action="store_true", help="print what passes change, not whole programs")
+    parser.add_argument("--stop-after", metavar="PASS", help="end with this pass and print what it made")
+    parser.add_argument("--pass-statistics", action="store_true", help="what each pass counted, on standard error")
+    parser.add_argument("--reproducer", type=Path, metavar="OUT",
+                        help="where a pass fails, write its input and the command that repeats it")  # fmt: skip
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +174,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--saturate-budget", type=_count, metavar="N",
                         help="matches of rewrite rules, default 200000")  # fmt: skip
     parser.add_argument("--verify-each", action="store_true", help="verify every level that the program goes through")
-    parser.add_argument("--time", action="store_true", help="seconds per stage, on standard error")
+    parser.add_argument("--time", "--pass-timing", action="store_true", help="seconds of each pass, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
 
 

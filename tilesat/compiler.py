@@ -9,6 +9,7 @@ from typing import Any
 
 from extract.collector import collector_paused
 from ir.dialects.cuda_tile import Entry, Module
+from lowering.passes.manager import Watcher
 from lowering.pipeline import Options, compile_entry
 from tilesat import cutile, given
 from tilesat.kernel import Kernel
@@ -83,11 +84,14 @@ def warned(kernels: list[Kernel]) -> list[Kernel]:
 
 
 def compile_module(
-    module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float]
-) -> list[Kernel]:
-    """Compile one entry of a verified module; `seconds` are those already spent on reading it."""
+    module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float],
+    watchers: Sequence[Watcher] = (), counting: bool = False,
+) -> list[Kernel]:  # fmt: skip
+    """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
+    statistics.
+    """
     with collector_paused():  # a tenth of the time: nothing that a compilation makes goes before its end
-        compiled = compile_entry(module, entry, targets, options)
+        compiled = compile_entry(module, entry, targets, options, watchers, counting)
     return [
         Kernel(module, entry, target, each, {**seconds, **each.timings})
         for target, each in zip(targets, compiled, strict=True)

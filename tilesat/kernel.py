@@ -77,6 +77,11 @@ class Kernel:
         return self.compiled.bound
 
     @property
+    def counts(self) -> dict[str, dict[str, float]]:
+        """Statistics of the passes, where they were asked for."""
+        return self.compiled.counts
+
+    @property
     def limits(self) -> list[str]:
         """What a limit on counted work (`extract_budget`, `saturate_budget`) ended early, in words; mostly empty."""
         return self.compiled.limits

@@ -11,8 +11,8 @@ from ir.core import Location, Op, ParseError, TileError, verify
 from ir.dialects.nv_tileas import Func
 from ir.levels import LEVEL_OF, PLACED, level_of
 from lowering.atoms.names import check_products
-from lowering.clock import Clock
 from lowering.levels import Lowered, descend
+from lowering.passes.manager import Watcher
 from lowering.targets import target as target_named
 from tilesat.kernel import Stages
 from tilesat.source import timed
@@ -116,16 +116,24 @@ def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
     return kernel
 
 
-def lower_kernel(kernel: Op, target: str | None, seconds: dict[str, float], verify_each: bool = False) -> LoweredKernel:
+def lower_kernel(
+    kernel: Op, target: str | None, seconds: dict[str, float], verify_each: bool = False,
+    watchers: Sequence[Watcher] = (), counting: bool = False,
+) -> LoweredKernel:  # fmt: skip
     """The PTX of a verified kernel; `seconds` are those already spent. Raises TileError."""
+    own = own_target(kernel, target)
+    lowered = descend(kernel, seconds, verify_each, watchers, counting)
+    name, level = str(kernel.attributes["sym_name"]), LEVEL_OF[kernel.name]
+    return LoweredKernel(name, kernel.location, level, own, lowered, lowered.seconds)
+
+
+def own_target(kernel: Op, wanted: str | None) -> str:
+    """The target of a kernel of a level. Raises TileError where another one is wanted, or where it is unknown."""
     own = str(kernel.attributes["target"])
     target_named(own)
-    if target is not None and target != own:
-        raise TileError(f"the kernel is one for {own}, not for {target}", kernel.location, f"give --target {own}")
-    clock = Clock(seconds)
-    lowered = descend(kernel, clock, verify_each)
-    name, level = str(kernel.attributes["sym_name"]), LEVEL_OF[kernel.name]
-    return LoweredKernel(name, kernel.location, level, own, lowered, clock.seconds)
+    if wanted is not None and wanted != own:
+        raise TileError(f"the kernel is one for {own}, not for {wanted}", kernel.location, f"give --target {own}")
+    return own
 
 
 def _read(path: Path) -> str:

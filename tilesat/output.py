@@ -5,7 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+
+STANDARD_OUTPUT = Path("-")
+
+
+def deliver(outputs: Iterable[tuple[Path | None, str]]) -> None:
+    """Print what has no path, or the path `-`, and write the rest. Raises OSError."""
+    for path, text in outputs:
+        if path in (None, STANDARD_OUTPUT):
+            print(text, end="" if text.endswith("\n") else "\n")
+        else:
+            write_file(path, text)
 
 
 def write_file(path: Path, content: str | bytes) -> None:
@@ -49,3 +61,8 @@ def _umask() -> int:
 def with_target(path: Path, target: str, several: bool) -> Path:
     """`gemm.ptx` becomes `gemm.sm_80.ptx` when one command compiles for several targets."""
     return path.with_name(f"{path.stem}.{target}{path.suffix}") if several else path
+
+
+def named(path: Path | None, target: str, several: bool) -> Path | None:
+    """The same where there is a path at all."""
+    return None if path is None else with_target(path, target, several)

@@ -6,11 +6,15 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir.core import TileError, VerifyError, verify
 from ir.dialects.cuda_tile import Entry, Module
 from ir.levels import LOGICAL, level_of, level_text
 from ir.load import load_modules
+
+if TYPE_CHECKING:
+    from ir.dialects.nv_tileaa import Func
 
 Source = str | bytes | Path
 
@@ -48,17 +52,30 @@ def _logical(source: Source, name: str) -> tuple[str, str] | None:
     return (text, name) if text is not None and level_of(text) == LOGICAL else None
 
 
-def _raised(text: str, name: str, seconds: dict[str, float]) -> Module:
-    """The module that a kernel of nv_tileaa means, verified at both levels."""
+def logical_kernel(source: Source, name: str, seconds: dict[str, float]) -> Func | None:
+    """The verified kernel of nv_tileaa that a source holds; None for another source. Raises TileError."""
+    logical = _logical(source, name)
+    return None if logical is None else _kernel(*logical, seconds)
+
+
+def _kernel(text: str, name: str, seconds: dict[str, float]) -> Func:
     from ir.dialects.nv_tileaa import Func  # readers of text are for those who have text
     from ir.text.level_input import read_level
-    from lowering.convert.tileaa_to_cuda_tile import as_tile_ir
 
     with timed(seconds, "read"):
         kernel = read_level(text, name)
     with timed(seconds, "verify"):
         verify(kernel)
-        assert isinstance(kernel, Func)  # its name said so
+    assert isinstance(kernel, Func)  # its name said so
+    return kernel
+
+
+def _raised(text: str, name: str, seconds: dict[str, float]) -> Module:
+    """The module that a kernel of nv_tileaa means, verified at both levels."""
+    from lowering.convert.tileaa_to_cuda_tile import as_tile_ir
+
+    kernel = _kernel(text, name, seconds)
+    with timed(seconds, "verify"):
         module = as_tile_ir(kernel)[0]
         try:
             verify(module)

@@ -35,6 +35,11 @@ class Stored:
         _gone("no e-graph")
 
     @property
+    def counts(self) -> NoReturn:
+        """Raises TileError: nothing was counted for a pickle."""
+        _gone("no statistics")
+
+    @property
     def modules(self) -> NoReturn:
         """Raises TileError: the levels are text."""
         _gone("its levels only as text")

@@ -87,8 +87,8 @@ class Func(Op):
 
     `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
     promises more than their type says (number of the parameter, least and greatest value), `asked_ctas` the CTAs an SM
-    that a hint asks for (0: none does). Scheduling adds `shared_bytes` of dynamic shared memory and `tensormaps`, the
-    manifest's records of the tensor maps, which follow the parameters.
+    that a hint asks for (0: none does). Scheduling takes `placed` away and adds `shared_bytes` of dynamic shared memory
+    and `tensormaps`, the manifest's records of the tensor maps, which follow the parameters.
     """
 
     sym_name = Attr(str)
@@ -97,6 +97,7 @@ class Func(Op):
     params = Attr[Any](tuple, ())
     ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
     asked_ctas = Attr(int, 0, least=0)
+    placed = flag()
     shared_bytes = Attr(int, 0, least=0)
     tensormaps = Attr[Any](tuple, ())
     body = RegionField()

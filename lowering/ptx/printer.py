@@ -13,9 +13,9 @@ from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
 from lowering.ptx.calls import EXTERNS
 from lowering.ptx.grant import MARGIN, grant
 from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
-from lowering.ptx.registers import Liveness, Names, coalesce
-from lowering.ptx.select import Selector
-from lowering.ptx.templates import TEMPLATES, move_type
+from lowering.ptx.program import MachineProgram
+from lowering.ptx.registers import Names
+from lowering.ptx.templates import move_type
 from lowering.symbols import symbol
 from lowering.targets import target
 
@@ -28,21 +28,21 @@ Move = tuple[str, str, str]
 
 def emit(func: llvm.Func, comments: bool = False) -> str:
     """The PTX module of one kernel; with `comments` each line names the op and the source place it comes from."""
-    blocks = Selector(func, TEMPLATES).run()
-    live = Liveness(blocks)
-    grant(func, blocks, live)
-    return Printer(func, blocks, live, comments).text()
+    program = MachineProgram.select(func)
+    grant(func, program.blocks, program.live)
+    program.coalesce()
+    return Printer(program, comments).text()
 
 
 class Printer:
     """Prints one function."""
 
-    def __init__(self, func: llvm.Func, blocks: list[MachineBlock], live: Liveness, comments: bool = False):
-        self.func = func
+    def __init__(self, program: MachineProgram, comments: bool = False):
+        self.func = program.func
         self.comments = comments
-        self.blocks = blocks
-        self.live_in = live.live_in
-        self.names = Names(coalesce(blocks, live))
+        self.blocks = program.blocks
+        self.live_in = program.live.live_in
+        self.names = Names(program.groups)
         self.labels: dict[Block, str] = {}
         self.lines: list[str] = []
         self.extra = 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from egraph.saturate import Saturated
 from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileaa
 from lowering.targets import Target
 
 OBEYED = ("allow_tma", "occupancy", "num_worker_warps_per_cta")
@@ -31,7 +32,7 @@ def ignored_hints(entry: ct.Entry, target: str) -> Iterator[UnsupportedError]:
                 yield UnsupportedError(f"'{op.name}': optimization hint '{written}' has no effect yet", op.location)
 
 
-def as_asked(entry: ct.Entry, target: Target) -> Target:
+def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
     """The target as an entry's hints want it: the share of an SM that `occupancy` leaves, warps that compute."""
     hints = entry.hints.for_target(target.name) if entry.hints is not None else {}
     ctas, warps = hints.get("occupancy"), hints.get(WARPS)

@@ -27,11 +27,10 @@ from ir.types import (
     VectorType,
 )
 from lowering.atoms.wgmma import WGMMA_ATOMS
-from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tma import TmaPlan, tma_plan
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand, operand_layout, wgmma_tile
-from lowering.ptx import emit
+from lowering.levels import descend
 from runtime.simulator import GlobalMemory, TensorMap, launch
 from tests.lowering.nvgpu_harness import Kernel
 
@@ -268,7 +267,7 @@ class HopperGemm(Kernel):
 
     def text(self) -> str:
         """The PTX."""
-        return emit(convert(self.func()))
+        return descend(self.func(), {}).ptx
 
     def run(self, ptx: str, a: np.ndarray, b: np.ndarray, hazards: bool = False) -> np.ndarray:
         """C for A (m, k) and B (n, k) on the simulator; C starts as sevens."""

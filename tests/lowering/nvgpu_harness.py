@@ -29,8 +29,7 @@ from ir.types import (
     IntType,
     VectorType,
 )  # fmt: skip
-from lowering.convert.nvgpu_to_nvvm import convert
-from lowering.ptx import emit
+from lowering.levels import descend
 from runtime.simulator import GlobalMemory, launch
 
 DTYPES = {
@@ -122,7 +121,7 @@ class Kernel(Builder):
         return made
 
     def ptx(self, target: str = "sm_80") -> str:
-        text = emit(convert(self.func(target)))
+        text = descend(self.func(target), {}).ptx
         assemble(text, target)
         return text
 

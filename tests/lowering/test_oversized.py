@@ -17,7 +17,7 @@ COPY = """cuda_tile.module @m {{ entry @copy(%x: tile<ptr<f32>>, %y: tile<ptr<f3
 
 
 def test_a_tile_that_no_thread_can_hold_is_refused_before_saturation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("lowering.pipeline.saturate")
+    monkeypatch.delattr("lowering.passes.source.saturate_program")
     with pytest.raises(UnsupportedError) as caught:
         tilesat.compile(COPY.format(n=1 << 24))
     assert caught.value.message == (

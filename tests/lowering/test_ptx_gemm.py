@@ -7,7 +7,7 @@ import pytest
 
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
 from lowering.convert.nvgpu_to_nvvm import convert
-from lowering.ptx import emit
+from lowering.levels import descend
 from runtime.simulator import GlobalMemory, launch
 from tests.lowering.nvgpu_harness import F16, F32, GLOBAL_PTR, I1, I32, SHARED_PTR, Kernel, VectorType, assemble
 
@@ -139,7 +139,7 @@ class Gemm(Kernel):
 
 @pytest.fixture(scope="module")
 def ptx() -> str:
-    return emit(convert(Gemm().build().func()))
+    return descend(Gemm().build().func(), {}).ptx
 
 
 def main_loop(ptx: str) -> list[str]:
@@ -183,7 +183,7 @@ def test_address_constants_are_displacements(ptx: str) -> None:
 
 
 def test_conversion_is_deterministic(ptx: str) -> None:
-    assert emit(convert(Gemm().build().func())) == ptx
+    assert descend(Gemm().build().func(), {}).ptx == ptx
 
 
 def test_loops_of_the_source_stay_loops() -> None:

@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 
 from tilesat.cli import DEFAULT_TARGET, OK
-from tilesat.commands import from_level
-from tilesat.output import with_target, write_file
-from tilesat.source import find_entry, read
-
-STANDARD_OUTPUT = Path("-")
+from tilesat.commands import from_level, partial
+from tilesat.commands.partial import watching
+from tilesat.output import deliver, named
+from tilesat.source import find_entry, logical_kernel, read
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -20,27 +19,46 @@ def run(arguments: argparse.Namespace) -> int:
     source, name = _source(arguments)
     kernel = from_level.kernel_of(source, name, arguments.level, seconds)
     if kernel is not None:
-        return _deliver(from_level.compile_kernel(kernel, arguments, seconds))
+        from lowering.levels import road_from
+
+        steps = road_from(kernel)
+        if partial.asked(arguments):
+            from tilesat.levels import own_target
+
+            from_level.refuse_options(kernel, arguments)
+            return partial.run(kernel, [own_target(kernel, arguments.target)], steps, arguments, seconds)
+        deliver(from_level.compile_kernel(kernel, steps, arguments, seconds))
+        return OK
     modules = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
 
-        return _deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
+        deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
+        return OK
+    from lowering.passes.syntax import parse
+    from lowering.passes.table import RAISED
+    from lowering.pipeline import road
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
     module, entry = find_entry(modules, arguments.entry)
     options = pipeline_options(arguments)
+    steps = road(options)
+    if arguments.print_pipeline and logical_kernel(source, name, {}) is not None:  # read as it, compiled as Tile IR
+        steps = (*parse(RAISED), *steps)
     targets: list[str] = list(dict.fromkeys(_targets(arguments)))
+    if partial.asked(arguments):
+        return partial.run(entry, targets, steps, arguments, seconds)
     several = len(targets) > 1
     outputs: list[tuple[Path | None, str]] = []
-    kernels = compile_module(module, entry, targets, options, seconds)
+    with watching(arguments, steps) as watchers:
+        kernels = compile_module(module, entry, targets, options, seconds, watchers, arguments.pass_statistics)
     for kernel in kernels:
-        outputs.append((_named(arguments.output, kernel.target, several), kernel.stages[arguments.emit]))
+        outputs.append((named(arguments.output, kernel.target, several), kernel.stages[arguments.emit]))
         if arguments.manifest is not None:
             text = json.dumps(kernel.manifest, indent=2) + "\n"
-            outputs.append((_named(arguments.manifest, kernel.target, several), text))
-    _deliver(outputs)
+            outputs.append((named(arguments.manifest, kernel.target, several), text))
+    deliver(outputs)
     for kernel in kernels:
         if arguments.viz is not None:
             from tilesat.pictures import draw
@@ -64,17 +82,3 @@ def _source(arguments: argparse.Namespace) -> tuple[Path | bytes, str]:
 
 def _targets(arguments: argparse.Namespace) -> list[str]:
     return (DEFAULT_TARGET if arguments.target is None else str(arguments.target)).split(",")
-
-
-def _named(path: Path | None, target: str, several: bool) -> Path | None:
-    return None if path is None else with_target(path, target, several)
-
-
-def _deliver(outputs: list[tuple[Path | None, str]]) -> int:
-    """Print what has no path, or the path `-`, and write the rest."""
-    for path, text in outputs:
-        if path in (None, STANDARD_OUTPUT):
-            print(text, end="" if text.endswith("\n") else "\n")
-        else:
-            write_file(path, text)
-    return OK

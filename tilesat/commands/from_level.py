@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir.core import Location, Op, TileError
 from ir.levels import LEVEL_OF, level_of, level_text
+from tilesat.commands.partial import watching
 
 if TYPE_CHECKING:
+    from lowering.passes.manager import Watcher
+    from lowering.passes.registry import Step
     from tilesat.levels import LoweredKernel
 
 EGRAPH_OPTIONS = {
@@ -41,27 +45,40 @@ def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict
     return parse_kernel(text, name, seconds)
 
 
-def lowered(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> LoweredKernel:
-    """The kernel's PTX. Raises TileError for options that mean nothing at its level."""
-    from tilesat.commands.options import time_table
-    from tilesat.levels import lower_kernel
-
+def refuse_options(kernel: Op, arguments: argparse.Namespace) -> None:
+    """Raise TileError for options that mean nothing at a kernel's level."""
     level = LEVEL_OF[kernel.name]
     for attribute, option in EGRAPH_OPTIONS.items():
         if getattr(arguments, attribute, None):
             raise TileError(f"{option} has no meaning for a kernel of {level}", kernel.location, "leave it out")
-    made = lower_kernel(kernel, arguments.target, seconds, arguments.verify_each)
+
+
+def lowered(
+    kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float], watchers: Sequence[Watcher] = ()
+) -> LoweredKernel:
+    """The kernel's PTX. Raises TileError for options that mean nothing at its level."""
+    from tilesat.levels import lower_kernel
+    from tilesat.reports import statistics_table, time_table
+
+    refuse_options(kernel, arguments)
+    counting = getattr(arguments, "pass_statistics", False)
+    made = lower_kernel(kernel, arguments.target, seconds, arguments.verify_each, watchers, counting)
     if arguments.time:
         print(time_table(made.seconds, made.target), file=sys.stderr)
+    if counting:
+        print(statistics_table(made.lowered.counts, made.target), file=sys.stderr)
     return made
 
 
 Outputs = list[tuple[Path | None, str]]
 
 
-def compile_kernel(kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float]) -> Outputs:
+def compile_kernel(
+    kernel: Op, steps: Sequence[Step], arguments: argparse.Namespace, seconds: dict[str, float]
+) -> Outputs:
     """What to write where: the asked stage and the manifest."""
-    made = lowered(kernel, arguments, seconds)
+    with watching(arguments, steps) as watchers:
+        made = lowered(kernel, arguments, seconds, watchers)
     if arguments.emit not in made.stages:
         stages = ", ".join(made.stages)
         raise TileError(f"a kernel of {made.level} has no stage {arguments.emit}", kernel.location, f"it has {stages}")

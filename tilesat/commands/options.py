@@ -10,6 +10,7 @@ from lowering.pipeline import Options
 from tilesat.failures import render
 from tilesat.given import options
 from tilesat.kernel import Kernel
+from tilesat.reports import statistics_table, time_table
 
 
 def pipeline_options(arguments: argparse.Namespace) -> Options:
@@ -33,10 +34,5 @@ def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
         print(kernel.report, file=sys.stderr)
     if arguments.time:
         print(time_table(kernel.seconds, kernel.target), file=sys.stderr)
-
-
-def time_table(seconds: dict[str, float], target: str) -> str:
-    """One line a stage, in the order of the road, and the total."""
-    rows = [*seconds.items(), ("total", sum(seconds.values()))]
-    width = max(len(stage) for stage, _ in rows)
-    return "\n".join([f"seconds for {target}:", *(f"  {stage:<{width}}  {spent:8.4f}" for stage, spent in rows)])
+    if getattr(arguments, "pass_statistics", False):
+        print(statistics_table(kernel.counts, kernel.target), file=sys.stderr)

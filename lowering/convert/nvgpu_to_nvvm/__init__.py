@@ -14,7 +14,6 @@ from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
 from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
-from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.values import register_types
 from lowering.targets import target as target_named
 
@@ -113,7 +112,6 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     conversion.ops(source.ops)
     conversion.e.effect(llvm.Return, [], [])
     conversion.e.finish()
-    rematerialize(conversion.e.blocks)
     attributes = gpu.kernel_attributes(func)
     attributes["arrays"] = (*func.arrays, *conversion.e.arrays.values())
     return llvm.Func((), (), attributes, [Region(conversion.e.blocks)], func.location)

@@ -19,18 +19,22 @@ SLOW = (llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem)  # tens of instructions: wor
 Span = tuple[int, int]
 
 
-def rematerialize(blocks: list[Block]) -> None:
-    """Recompute values across heavy loops, in place; `blocks` in layout order."""
+def rematerialize(blocks: list[Block]) -> int:
+    """Recompute values across heavy loops, in place, and say how many; `blocks` in layout order."""
     loops = find_loops(blocks)
     heavy = [loop for loop in loops if sum(-(-bits_of(a.type) // 32) for a in blocks[loop[0]].args) >= HEAVY]
     if not heavy:
-        return
+        return 0
     busy = {v for first, last in heavy for block in blocks[first : last + 1] for op in block.ops for v in op.operands}
     place = {value: i for i, block in enumerate(blocks) for op in block.ops for value in op.results}
+    count = 0
     for i, block in enumerate(blocks):
         crossed = [first for first, last in heavy if last < i]
         if crossed and not any(first <= i <= last for first, last in loops):
-            Rematerializer(place, busy, max(crossed)).rewrite(block)
+            rewriter = Rematerializer(place, busy, max(crossed))
+            rewriter.rewrite(block)
+            count += len(rewriter.made)
+    return count
 
 
 def find_loops(blocks: list[Block]) -> list[Span]:

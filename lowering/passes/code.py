@@ -1,0 +1,66 @@
+"""The passes from a scheduled kernel to PTX: nv_tileas, nvgpu, nvvm, machine instructions, text."""
+
+from __future__ import annotations
+
+from ir.core import Op
+from ir.dialects import gpu, llvm, nv_tileas
+from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
+from lowering.passes.manager import Context
+from lowering.ptx import printer
+from lowering.ptx.grant import grant
+from lowering.ptx.program import MachineProgram
+
+
+def size(kernel: Op) -> int:
+    """Operations of a kernel."""
+    return sum(1 for _ in kernel.walk())
+
+
+def to_nvgpu(func: nv_tileas.Func, context: Context) -> gpu.GpuFunc:
+    """Make tiles the registers of one thread, views addresses, and agents branches on its number."""
+    made = tileas_to_nvgpu.expand(func, context.target)
+    context.count(operations=lambda: size(made))
+    return made
+
+
+def to_nvvm(func: gpu.GpuFunc, context: Context) -> llvm.Func:
+    """Convert each operation by its pattern and structured control to branches; number, fold and hoist values."""
+    made = nvgpu_to_nvvm.convert(func)
+    context.count(operations=lambda: size(made), blocks=len(made.body.blocks))
+    return made
+
+
+def recompute(func: llvm.Func, context: Context) -> llvm.Func:
+    """Compute addresses and predicates again behind loops that need all registers for themselves."""
+    context.count(values=rematerialize(func.body.blocks))
+    return func
+
+
+def select(func: llvm.Func, context: Context) -> MachineProgram:
+    """Cover every needed value by one PTX instruction; immediates, displacements and dead code need none."""
+    made = MachineProgram.select(func)
+    count = sum(len(block.code) for block in made.blocks)
+    context.count(instructions=count, folded=lambda: max(0, size(func) - 1 - count))
+    return made
+
+
+def grant_registers(program: MachineProgram, context: Context) -> MachineProgram:
+    """Count the registers that a thread needs; where agents hand them over, say how many each gets."""
+    grant(program.func, program.blocks, program.live)
+    context.count(registers=program.func.registers, maxnreg=program.func.maxnreg)
+    return program
+
+
+def coalesce_registers(program: MachineProgram, context: Context) -> MachineProgram:
+    """Put values that an edge or an instruction hands over into one register, where they are not live at once."""
+    program.coalesce()
+    context.count(values=lambda: len(program.groups))
+    return program
+
+
+def print_ptx(program: MachineProgram, context: Context) -> str:
+    """Name the registers, order the moves on edges, write the module."""
+    text = printer.Printer(program).text()
+    context.count(lines=lambda: text.count("\n"))
+    return text

@@ -1,0 +1,95 @@
+"""The levels of the road: what each is, how it prints, whether `tilesat opt` reads it, which operations it may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, VerifyError
+from ir.dialects.cuda_tile import Entry
+from ir.levels import LEVEL_OF
+from lowering.passes.registry import loaded
+
+if TYPE_CHECKING:
+    from lowering.passes.manager import Context
+
+BEFORE_SCHEDULING = (
+    "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
+)  # fmt: skip
+"""What scheduling gives a time and a place in memory, and so leaves none of."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level. `printer` is MODULE:FUNCTION of (program, context) -> text; `dialects` are those whose operations are
+    legal, but for those in `illegal`; a level without dialects has no operations.
+    """
+
+    name: str
+    meaning: str
+    printer: str
+    reads: bool = False
+    dialects: frozenset[str] = frozenset()
+    illegal: frozenset[str] = frozenset()
+    known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
+
+    def text(self, program: Any, context: Context) -> str:
+        """A program of this level as text."""
+        return loaded(self.printer)(program, context)
+
+    def legal(self, kind: type[Op]) -> bool:
+        """May it hold this kind of operation?"""
+        found = self.known.get(kind)
+        if found is None:
+            name = kind.info.name
+            found = self.known[kind] = name.partition(".")[0] in self.dialects and name not in self.illegal
+        return found
+
+    def refuse_illegal(self, program: Op, after: str) -> None:
+        """Raise VerifyError, located, for the first operation of a program that pass `after` should not have left."""
+        if all(map(self.legal, {type(op) for op in program.walk()})):
+            return
+        left = next(op for op in program.walk() if not self.legal(type(op)))
+        hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
+        raise VerifyError(f"'{left.name}' is not legal after {after}", left.location, hint)
+
+
+PRINTERS = "lowering.passes.text"
+TILES = frozenset({"nv_tileas", "arith", "math", "scf"})
+
+LEVELS: dict[str, Level] = {
+    each.name: each
+    for each in (
+        Level("cuda_tile", "the source: tiles, views, tokens, loops", f"{PRINTERS}:source", True,
+              frozenset({"cuda_tile"})),
+        Level("nv_tileaa", "the same in upstream's words: tensors, memrefs", f"{PRINTERS}:operations", True,
+              frozenset({"nv_tileaa", "arith", "math", "scf"})),
+        Level("encoded", "the kernel as rows of the e-graph's tables, and its skeleton of effects",
+              f"{PRINTERS}:encoded"),
+        Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),
+        Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
+        Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
+              f"{PRINTERS}:operations", True, TILES),
+        Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
+              TILES, frozenset(BEFORE_SCHEDULING)),
+        Level("nvgpu", "the code of one thread", f"{PRINTERS}:operations", True,
+              frozenset({"nvgpu", "gpu", "arith", "math", "scf", "vector", "llvm"})),
+        Level("nvvm", "a control-flow graph, one operation an instruction or nearly", f"{PRINTERS}:operations", True,
+              frozenset({"nvvm", "llvm"})),
+        Level("machine", "PTX instructions whose registers have no names yet", f"{PRINTERS}:machine"),
+        Level("ptx", "text for ptxas", f"{PRINTERS}:ptx"),
+    )
+}  # fmt: skip
+"""From above to below."""
+
+
+def level_of(program: Op) -> str:
+    """The level of a kernel that was read. Raises VerifyError for an operation that is not a kernel."""
+    if isinstance(program, Entry):
+        return "cuda_tile"
+    if program.attributes.get("placed", False):
+        return "placed"
+    if program.name not in LEVEL_OF:
+        kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items())
+        raise VerifyError(f"'{program.name}' is not a kernel of a level", program.location, f"kernels are {kernels}")
+    return LEVEL_OF[program.name]

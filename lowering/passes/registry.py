@@ -1,0 +1,140 @@
+"""What a pass is: its name, the levels before and after it, its options and statistics, and the function that does it.
+
+`lowering.passes.table` declares all of them; the command line, the pipeline syntax, the docs and the tests derive from
+that table. A function is imported when its pass first runs, and its docstring is what `tilesat passes` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from lowering.passes.manager import Context
+
+Function = Callable[..., Any]
+"""(program, context, **options) -> program; of a pass around others (program, context, steps, **options)."""
+
+KINDS: Mapping[str, str] = {
+    "flag": "true or false",
+    "count": "a whole number",
+    "number": "a number",
+    "name": "a name",
+    "names": "names with commas between",
+}
+"""Kinds of options and what they expect."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a pass: of a kind in KINDS, what it is where it is left out, and its legal values where they are
+    few. `check` names the function (MODULE:FUNCTION) that raises TileError for a value that means nothing.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    doc: str
+    among: tuple[str, ...] = ()
+    check: str = ""
+
+    def read(self, text: str) -> Any:
+        """The value that a text spells. Raises ValueError, with what was expected."""
+        if self.kind == "flag" and text in ("true", "false"):
+            return text == "true"
+        if self.kind == "count" and text.isdecimal():
+            return int(text)
+        if self.kind == "number":
+            return float(text)
+        if self.kind == "names":
+            return tuple(part for part in text.split(",") if part)
+        if self.kind == "name" and (not self.among or text in self.among):
+            return text
+        raise ValueError(f"expected one of {', '.join(self.among)}" if self.among else f"expected {KINDS[self.kind]}")
+
+    def text(self, value: Any) -> str:
+        """The value as `read` takes it."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        return ",".join(cast("tuple[str, ...]", value)) if self.kind == "names" else str(value)
+
+    def refuse(self, value: Any) -> None:
+        """Raise TileError for a value that `check` refuses."""
+        if self.check:
+            loaded(self.check)(value)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number that a pass counts."""
+
+    name: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A transformation of the road. `home` is MODULE:FUNCTION; `shared`: its result serves all targets of a
+    compilation; `verified`: what it makes is always verified, not only with --verify-each; `around`: a pipeline of its
+    own stands in parentheses behind its name.
+    """
+
+    name: str
+    takes: str
+    gives: str
+    home: str
+    options: tuple[Option, ...] = ()
+    statistics: tuple[Statistic, ...] = ()
+    shared: bool = False
+    verified: bool = False
+    around: bool = False
+
+    @property
+    def function(self) -> Function:
+        """What does it."""
+        return loaded(self.home)
+
+    @property
+    def summary(self) -> str:
+        """The docstring of its function, on one line."""
+        return " ".join((self.function.__doc__ or "").split())
+
+    def option(self, name: str) -> Option | None:
+        """Its option of this name."""
+        return next((each for each in self.options if each.name == name), None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass in a pipeline, with the options that were given and the pipeline inside it; `column` in the text."""
+
+    work: Pass
+    given: tuple[tuple[str, Any], ...] = ()
+    inner: tuple[Step, ...] = ()
+    column: int = field(default=0, compare=False)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All options, with the defaults of those that were not given."""
+        return {each.name: each.default for each in self.work.options} | dict(self.given)
+
+    def given_also(self, **values: Any) -> Step:
+        """The step with more options, those left out that have their default."""
+        merged = dict(self.given) | values
+        defaults = {each.name: each.default for each in self.work.options}
+        kept = tuple((name, value) for name, value in merged.items() if value != defaults[name])
+        return Step(self.work, kept, self.inner, self.column)
+
+    def run(self, program: Any, context: Context) -> Any:
+        """What the pass makes of a program."""
+        if self.work.around:
+            return self.work.function(program, context, self.inner, **self.options)
+        return self.work.function(program, context, **self.options)
+
+
+def loaded(home: str) -> Function:
+    """The function that MODULE:FUNCTION names."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)

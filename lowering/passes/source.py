@@ -1,0 +1,220 @@
+"""The passes from the source to a scheduled kernel of nv_tileas: cuda_tile, the e-graph, the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from egraph.encode import Program
+from egraph.encode import encode as encode_entry
+from egraph.rulefile import own_rules
+from egraph.saturate import Limits, Saturated
+from egraph.saturate import saturate as saturate_program
+from ir.core import TileError, UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
+from lowering.decode import decode as decode_choice
+from lowering.launch import parameters
+from lowering.passes.manager import Context
+from lowering.passes.registry import Step
+from lowering.passes.syntax import with_options
+from lowering.placement import LayoutOracle, seed
+from lowering.schedule import MemoryExceededError, schedule
+from lowering.selection import Selection, select
+from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
+from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
+from lowering.targets import Feature
+from lowering.targets.target import LEAST_WARPS, WARP
+from lowering.unrolling import unrolled
+
+INFINITE = float("inf")
+FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it
+SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
+UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
+SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A kernel as facts, and who will answer the questions about its layouts."""
+
+    program: Program
+    oracle: LayoutOracle
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A saturated e-graph and what answered its questions: one serves all targets."""
+
+    saturated: Saturated
+    oracle: LayoutOracle
+
+
+def unroll(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Write out counted loops of one trip, and small ones of a few."""
+    made = unrolled(entry)
+    context.count(loops=lambda: loops(entry) - loops(made))
+    return made
+
+
+def loops(entry: ct.Entry) -> int:
+    """Counted loops of a kernel."""
+    return sum(isinstance(op, ct.For) for op in entry.walk())
+
+
+def check_supported(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Refuse operations, parameters, conversions and sizes of tiles that have no lowering, before any work is spent."""
+    parameters(entry)
+    refuse_unsupported(entry)
+    refuse_oversized(entry, WARP * max(warp_counts(entry)))
+    for tier in context.shared.targets:
+        refuse_on_target(entry, tier)
+    return entry
+
+
+def slice_products(entry: ct.Entry, context: Context, half: int) -> ct.Entry:
+    """Cut products whose accumulators no CTA can hold into slices of rows or columns, each with a loop of its own."""
+    made = fitted(entry)
+    if half:
+        ways = in_slices(made)
+        if half > len(ways):
+            message = f"the largest products can be cut in {len(ways)} ways, 'half' asks for number {half}"
+            raise UnsupportedError(message, entry.location, "slices have at least 64 rows or columns of a product")
+        made = ways[half - 1]
+    context.count(products=lambda: products(made) - products(entry))
+    return made
+
+
+def products(entry: ct.Entry) -> int:
+    """Matrix products of a kernel."""
+    return sum(isinstance(op, Product) for op in entry.walk())
+
+
+def encode(entry: ct.Entry, context: Context) -> Encoded:
+    """Number the values, make a row of each pure operation and weak load, keep effects as an ordered skeleton."""
+    tiers = context.shared.targets
+    asked = {tier.asked_warps for tier in tiers}
+    counts = warp_counts(entry) if 0 in asked else ()
+    program = encode_entry(entry)
+    features = frozenset[Feature]().union(*(tier.features for tier in tiers))
+    oracle = LayoutOracle(program, sorted({*counts, *asked} - {0}), features)
+    program.facts.update(seed(program, oracle))
+    context.count(values=len(program.values), rows=lambda: sum(map(len, program.facts.values())))
+    return Encoded(program, oracle)
+
+
+def saturate(
+    encoded: Encoded, context: Context, rules: tuple[str, ...], budget: int, without: tuple[str, ...]
+) -> Prepared:
+    """Run all rules: rewrites and analyses to their fixpoint, then the placement of values in layouts."""
+    program = encoded.program
+    found = saturate_program(program, encoded.oracle, rules, without, Limits.of(program, budget or None))
+    report = found.report
+    context.count(
+        matches=report.matches, iterations=len(report.sizes), rows=lambda: report.sizes[-1][2] if report.sizes else 0
+    )
+    return Prepared(found, encoded.oracle)
+
+
+def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
+    """Move negations before shape operations and into products, and do nothing else: `saturate` with the rewrites of
+    egraph/rules/sink-negf.egg alone.
+    """
+    rewrites = (rule.name for rule in own_rules() if rule.is_rule and rule.ruleset in ("canon", "algebra"))
+    others = sorted({name for name in rewrites if not name.startswith(SINK)})
+    return saturate(encoded, context, (), budget, tuple(others))
+
+
+def extract(
+    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str, budget: float, apart: bool, below: float
+) -> Selection:
+    """Choose the cheapest program of the e-graph that the resources of the target allow."""
+    found = select(
+        prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below
+    )
+    answer = found.answer
+    context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
+    return found
+
+
+def decode(selection: Selection, context: Context) -> nv_tileas.Func:
+    """Write the chosen nodes as a program: each value as far outside of loops as its operands allow."""
+    func = decode_choice(selection, selection.saturated.program.entry.sym_name)
+    func.attributes["placed"] = True
+    context.count(
+        operations=lambda: sum(1 for _ in func.walk()),
+        conversions=lambda: sum(isinstance(op, nv_tileas.ConvertLayout) for op in func.walk()),
+    )
+    return func
+
+
+def materialize_schedule(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
+    """Give copies a time, a buffer and an agent: rings of stages, barriers, warps that only copy, scratch memory."""
+    made = schedule(func, context.target)
+    made.attributes.pop("placed", None)
+    context.count(
+        buffers=lambda: sum(isinstance(op, nv_tileas.AllocTensor) for op in made.walk()),
+        pipelines=lambda: sum(isinstance(op, nv_tileas.CreatePipeline) for op in made.walk()),
+        shared_bytes=made.shared_bytes,
+    )
+    return made
+
+
+def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
+    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
+    columns too; keep the cheapest. Rings that cannot share memory as they were to are tried apart.
+    """
+    best, made = attempt(entry, context.trying("whole"), steps)
+    tried = 1
+    if any(best.spilled.values()):
+        for number, other in enumerate(context.shared.once(("slices", entry), lambda: in_slices(entry)), 1):
+            try:
+                below = with_options(steps, "extract", below=most(best))
+                found, scheduled = attempt(other, sliced := context.trying(f"slices {number}"), below)
+            except TileError:
+                continue  # where slices do not fit or cost more, the whole stays
+            tried += 1
+            if preferable(found, best):
+                best, made = found, scheduled
+                context.levels.update(sliced.levels)
+    context.levels["chosen"] = best
+    context.count(programs=tried)
+    return made
+
+
+def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> tuple[Selection, nv_tileas.Func]:
+    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
+    try:
+        made = context.through(steps, entry)
+    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
+        made = context.through(with_options(steps, "extract", apart=True), entry)
+    return context.levels["chosen"], made
+
+
+def preferable(tried: Selection, best: Selection) -> bool:
+    """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than is priced."""
+    fewer = sum(tried.spilled.values()) < sum(best.spilled.values())
+    return tried.answer.cost < (most(best) if fewer else best.answer.cost)
+
+
+def most(best: Selection) -> float:
+    """What is preferable to a program that spills costs less than this."""
+    return best.answer.cost * UNSPILLED
+
+
+def warp_counts(entry: ct.Entry) -> tuple[int, ...]:
+    """Numbers of warps that the CTA may have; extraction chooses. Where no product is computed, one, since cost alone
+    never asks for more: the fewest that hold a tile which is reduced, and so held whole, or that share others well.
+    """
+    products = max((registers_of(op.acc, THREADS) for op in entry.walk() if isinstance(op, Product)), default=0)
+    if products:
+        return (LEAST_WARPS, 2 * LEAST_WARPS) if products <= HELD else (2 * LEAST_WARPS,)
+    folds = [op for op in entry.walk() if isinstance(op, ct.Reduce | ct.Scan)]
+    if folds:
+        most, few = max(registers_of(value, THREADS) for op in folds for value in op.operands), FOLDED
+    else:
+        results = [value for op in entry.walk() for value in op.results]
+        most, few = max((registers_of(value, THREADS) for value in results), default=0), SPREAD
+    if most <= few:
+        return (LEAST_WARPS,)
+    return (2 * LEAST_WARPS if most <= 2 * HELD else 4 * LEAST_WARPS,)

@@ -1,0 +1,89 @@
+"""Every pass of the road, and the road itself: the pipeline that `tilesat compile` runs.
+
+The seeds' names where they have one. A line here is all that declares a pass: `tilesat passes`, `tilesat opt`, the
+printing options, docs/passes.md and the tests take it from here.
+"""
+
+from __future__ import annotations
+
+from lowering.passes.registry import Option, Pass, Statistic
+
+METHODS = ("auto", "tree", "greedy", "pruned", "ilp")
+SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
+INFINITE = float("inf")
+
+_RULES = (
+    Option("rules", "names", (), "files of more rewrite rules"),
+    Option("budget", "count", 0, "matches of rules, 0 for the default of 200000 and 200 a value"),
+)
+_MATCHES = (
+    Statistic("matches", "matches of all rules"),
+    Statistic("iterations", "iterations of both phases"),
+    Statistic("rows", "rows of all tables at the end"),
+)
+_OPERATIONS = Statistic("operations", "operations of the kernel it made")
+
+PASSES: dict[str, Pass] = {
+    each.name: each
+    for each in (
+        Pass("convert-cuda-tile-to-tileaa", "cuda_tile", "nv_tileaa", f"{LOGICAL}:to_tileaa", statistics=(_OPERATIONS,),
+             shared=True),
+        Pass("convert-tileaa-to-cuda-tile", "nv_tileaa", "cuda_tile", f"{LOGICAL}:to_tile_ir",
+             statistics=(_OPERATIONS,), shared=True, verified=True),
+        Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
+             statistics=(Statistic("loops", "loops written out"),), shared=True),
+        Pass("check-supported", "cuda_tile", "cuda_tile", f"{SOURCE}:check_supported", shared=True),
+        Pass("tileas-slicing", "cuda_tile", "cuda_tile", f"{SOURCE}:slice_products",
+             (Option("half", "count", 0, "1 or 2: cut all products of the largest size in two by one dimension or the "
+                     "other, although registers hold them"),),
+             (Statistic("products", "products that it added by cutting others"),), shared=True),
+        Pass("cheapest-of-slices", "cuda_tile", "nv_tileas", f"{SOURCE}:cheapest_of_slices",
+             statistics=(Statistic("programs", "programs that were tried"),), around=True),
+        Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",
+             statistics=(Statistic("values", "values of the source"), Statistic("rows", "rows of all tables")),
+             shared=True),
+        Pass("saturate", "encoded", "egraph", f"{SOURCE}:saturate",
+             (*_RULES, Option("without", "names", (), "prefixes of names of rules that are left out")), _MATCHES,
+             shared=True),
+        Pass("sink-negf-through-shapes", "encoded", "egraph", f"{SOURCE}:sink_negf", _RULES[1:], _MATCHES, shared=True),
+        Pass("extract", "egraph", "chosen", f"{SOURCE}:extract",
+             (Option("forbid", "names", (), "prefixes of names of atoms that may not be chosen",
+                     check="lowering.atoms.names:check_forbidden"),
+              Option("method", "name", "auto", "how the cheapest program is found", METHODS),
+              Option("budget", "number", 0.0, "units of work of the search, 0 for the default of 10000"),
+              Option("apart", "flag", False, "no two loops share the memory of a ring"),
+              Option("below", "number", INFINITE, "pass over programs that do not cost less")),
+             (Statistic("classes", "classes that the cheapest program needs"),
+              Statistic("cost", "its cost in cycles of the target"),
+              Statistic("bound", "no program of the e-graph costs less"))),
+        Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
+            _OPERATIONS, Statistic("conversions", "conversions of layouts among them"))),
+        Pass("tileas-materialize-schedule", "placed", "nv_tileas", f"{SOURCE}:materialize_schedule", statistics=(
+            Statistic("buffers", "buffers and rings in shared memory"),
+            Statistic("pipelines", "rings that agents fill"),
+            Statistic("shared_bytes", "bytes of shared memory")), verified=True),
+        Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu", statistics=(_OPERATIONS,)),
+        Pass("convert-nvgpu-to-nvvm", "nvgpu", "nvvm", f"{CODE}:to_nvvm", statistics=(
+            _OPERATIONS, Statistic("blocks", "basic blocks"))),
+        Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(
+            Statistic("values", "values computed again behind a loop"),)),
+        Pass("select-instructions", "nvvm", "machine", f"{CODE}:select", statistics=(
+            Statistic("instructions", "PTX instructions"), Statistic("folded", "operations that need none"))),
+        Pass("grant-registers", "machine", "machine", f"{CODE}:grant_registers", statistics=(
+            Statistic("registers", "32-bit registers that a thread needs"),
+            Statistic("maxnreg", "registers a thread starts with, 0 where that is not said"))),
+        Pass("coalesce-registers", "machine", "machine", f"{CODE}:coalesce_registers", statistics=(
+            Statistic("values", "values that share a register with another"),)),
+        Pass("print-ptx", "machine", "ptx", f"{CODE}:print_ptx", statistics=(Statistic("lines", "lines of PTX"),)),
+    )
+}  # fmt: skip
+
+ROAD = (
+    "unroll-loops,check-supported,tileas-slicing,"
+    "cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule),"
+    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize,"
+    "select-instructions,grant-registers,coalesce-registers,print-ptx"
+)
+"""What `tilesat compile` runs where no option changes it."""
+RAISED = "convert-tileaa-to-cuda-tile"
+"""What precedes it for a program of nv_tileaa."""
