@@ -22,7 +22,7 @@ BEFORE_SCHEDULING = (
 @dataclass(frozen=True)
 class Level:
     """One level. `printer` is MODULE:FUNCTION of (program, context) -> text; `dialects` are those whose operations are
-    legal, but for those in `illegal`; a level without dialects has no operations.
+    legal, but for those in `illegal`, and so are those in `borrowed`; a level without dialects has no operations.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Level:
     reads: bool = False
     dialects: frozenset[str] = frozenset()
     illegal: frozenset[str] = frozenset()
+    borrowed: frozenset[str] = frozenset()
     known: dict[type[Op], bool] = field(default_factory=dict[type[Op], bool], compare=False, repr=False)
 
     def text(self, program: Any, context: Context) -> str:
@@ -42,7 +43,8 @@ class Level:
         found = self.known.get(kind)
         if found is None:
             name = kind.info.name
-            found = self.known[kind] = name.partition(".")[0] in self.dialects and name not in self.illegal
+            found = name in self.borrowed or (name.partition(".")[0] in self.dialects and name not in self.illegal)
+            self.known[kind] = found
         return found
 
     def refuse_illegal(self, program: Op, after: str) -> None:
@@ -55,6 +57,8 @@ class Level:
 
 
 PRINTERS = "lowering.passes.text"
+POINTERS = frozenset({"llvm.bitcast", "llvm.getelementptr", "llvm.inttoptr", "llvm.ptrtoint"})
+"""What arithmetic on pointers is called on tiles too."""
 TILES = frozenset({"nv_tileas", "arith", "math", "scf"})
 
 LEVELS: dict[str, Level] = {
@@ -69,9 +73,9 @@ LEVELS: dict[str, Level] = {
         Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),
         Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
         Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
-              f"{PRINTERS}:operations", True, TILES),
+              f"{PRINTERS}:operations", True, TILES, borrowed=POINTERS),
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
-              TILES, frozenset(BEFORE_SCHEDULING)),
+              TILES, frozenset(BEFORE_SCHEDULING), POINTERS),
         Level("nvgpu", "the code of one thread", f"{PRINTERS}:operations", True,
               frozenset({"nvgpu", "gpu", "arith", "math", "scf", "vector", "llvm"})),
         Level("nvvm", "a control-flow graph, one operation an instruction or nearly", f"{PRINTERS}:operations", True,
