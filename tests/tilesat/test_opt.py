@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lowering.passes.table import PASSES, ROAD
+from tests.lowering.test_oversized import COPY
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat.cli import main
 
@@ -109,25 +110,19 @@ def test_several_targets_stop_in_files_of_their_own(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-TOO_LARGE = """cuda_tile.module @m { entry @square(%x: tile<ptr<f32>>) {
-  %zero = constant <i32: 0> : tile<i32>
-  print_tko "%i", %zero : tile<i32> -> token
-  return } }"""
-
-
 def test_a_failing_pass_leaves_its_input_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, left = tmp_path / "k.mlir", tmp_path / "left.mlir"
-    source.write_text(TOO_LARGE)
+    source.write_text(COPY.format(n=1 << 24))
     assert main(["compile", str(source), "--target", "sm_90a", "--reproducer", str(left)]) == 1
     shown = capsys.readouterr().err
     assert f"'check-supported' failed; {left} has its input and the command" in shown
-    assert "'cuda_tile.print_tko' is not supported" in shown
+    assert "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers" in shown
     first = left.read_text().splitlines()[0]
     words = shlex.split(first.removeprefix("// "))
     assert words[:6] == ["tilesat", "opt", str(left), "--target", "sm_90a", "--passes"]
     assert words[6] == ROAD.removeprefix("unroll-loops,")
     assert main(words[1:]) == 1
-    assert "'cuda_tile.print_tko' is not supported" in capsys.readouterr().err
+    assert "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers" in capsys.readouterr().err
 
 
 def test_a_defect_in_a_pass_leaves_its_input_too(
