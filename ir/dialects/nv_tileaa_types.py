@@ -20,9 +20,9 @@ from ir.upstream import Form
 
 _SIZE = r"(?:\d{1,18}|\?)"
 _SIZES = rf"\[((?:{_SIZE}(?:, {_SIZE})*)?)\]"
-_POINTER = re.compile(r"(\w+)(?:, (\w+))?")
-_MEMREF = re.compile(rf"((?:{_SIZE}x)*)(\w+), strides={_SIZES}, global(?:, (\w+))?")
-_VIEW = re.compile(
+_POINTER = r"(\w+)(?:, (\w+))?"
+_MEMREF = rf"((?:{_SIZE}x)*)(\w+), strides={_SIZES}, global(?:, (\w+))?"
+_VIEW = (
     rf"(\d{{1,18}}(?:x\d{{1,18}})*), (!nv_tileaa\.memref<[^<>]*>)(?:, padding=(\w+))?(?:, dim_map={_SIZES})?"
     rf"(?:, traversal={_SIZES})?(?:, sparse_dim=(\d{{1,18}}))?"
 )
@@ -62,7 +62,7 @@ class PtrType(Type):
     @staticmethod
     def read(body: str, *_: Any) -> PtrType:
         """From the element's type, and the attribute."""
-        match = _POINTER.fullmatch(body)
+        match = re.fullmatch(_POINTER, body)
         if match is None:
             raise ValueError("expected an element type")
         return PtrType(_number(match[1]), match[2])
@@ -86,7 +86,7 @@ class MemrefType(Type):
     @staticmethod
     def read(body: str, *_: Any) -> MemrefType:
         """From sizes, element type, strides and attribute."""
-        match = _MEMREF.fullmatch(body)
+        match = re.fullmatch(_MEMREF, body)
         if match is None:
             raise ValueError("expected sizes, an element type, strides and global")
         shape, strides = match[1].split("x")[:-1], match[3].split(", ") if match[3] else []
@@ -124,7 +124,7 @@ class TiledViewType(Type):
     @staticmethod
     def read(body: str, type_of: Callable[[str], Type], _: Any) -> TiledViewType:
         """From sizes, memref and what is not the usual."""
-        match = _VIEW.fullmatch(body)
+        match = re.fullmatch(_VIEW, body)
         memref = type_of(match[2]) if match is not None else None
         if match is None or not isinstance(memref, MemrefType):
             raise ValueError("expected the sizes of a tile and a memref")

@@ -16,7 +16,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I32, TF32, IntType, TensorType, TileType
-from lowering.convert.logical_forms import arithmetic, logical_type, same_parts
+from lowering.convert.logical_forms import arithmetic, bind, logical_type, same_parts
 
 SPELLED = (F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2)
 """Floats of which arith.constant has every number; a scalar of another type is a literal like those of tensors."""
@@ -45,7 +45,7 @@ class _Converter:
     def block(self, arguments: Sequence[Value]) -> Block:
         """A block with the logical form of these arguments."""
         made = Block([logical_type(a.type) for a in arguments])
-        self.values.update(zip(arguments, made.args, strict=True))
+        bind(self.values, arguments, made.args)
         return made
 
     def region(self, region: Region, op: Op) -> Region:
@@ -66,7 +66,7 @@ class _Converter:
                 results = special(self, op, b)
             else:
                 results = self.elementwise(op, b) if same is None else self.same(op, same, b)
-            self.values.update(zip(op.results, results, strict=True))
+            bind(self.values, op.results, results)
 
     def of(self, values: Sequence[Value]) -> list[Value]:
         """The logical values of source values."""

@@ -8,12 +8,12 @@ table of all that it can be asked. Comparisons for equality forget whether they 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, cast
 
-from ir.core import OPS, Attr, Op, Type, UnsupportedError
+from ir.core import OPS, Attr, Op, Type, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
 from ir.dialects.cuda_tile.constraints import TileOp
@@ -111,6 +111,13 @@ def same_parts() -> dict[type[Op], type[Op]]:
     """By an operation of Tile IR the one of nv_tileaa that means it."""
     logical = (cls for cls in OPS.values() if issubclass(cls, nv_tileaa.Logical) and cls.means is not None)
     return {cls.means: cls for cls in logical if cls.means is not None}
+
+
+def bind(values: dict[Value, Value], old: Sequence[Value], new: Sequence[Value]) -> None:
+    """New values for old ones, which give them their names; what has no new values has none."""
+    for before, after in zip(old, new, strict=False):
+        values[before] = after
+        after.name = after.name or before.name
 
 
 # Arithmetic

@@ -18,7 +18,7 @@ from ir.dialects import arith, nv_tileaa, scf
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.numerics import from_bits
 from ir.types import TOKEN, FloatType, IntType
-from lowering.convert.logical_forms import TYPES, tile_ir_arithmetic, tile_ir_type
+from lowering.convert.logical_forms import TYPES, bind, tile_ir_arithmetic, tile_ir_type
 
 
 def as_tile_ir(func: nv_tileaa.Func) -> tuple[ct.Module, ct.Entry]:
@@ -69,7 +69,7 @@ class _Raiser:
     def block(self, source: Block, op: Op) -> Block:
         """A block with the arguments of another one, of a region of `op`."""
         made = Block([self.type(value.type, op) for value in source.args])
-        self.values.update(zip(source.args, made.args, strict=True))
+        bind(self.values, source.args, made.args)
         return made
 
     def region(self, region: Region, op: Op) -> Region:
@@ -86,7 +86,7 @@ class _Raiser:
                 results = special(self, op, b)
             else:
                 results = self.elementwise(op, b) if means is None else self.same(op, means, b)
-            self.values.update(zip(op.results, results, strict=False))
+            bind(self.values, op.results, results)
 
     def of(self, values: Sequence[Value]) -> list[Value]:
         """The values of Tile IR; the function's first token becomes one where more than accesses ask for it."""

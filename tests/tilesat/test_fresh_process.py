@@ -28,7 +28,7 @@ print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") els
 UNUSED = (
     "black", "cuda", "difflib", "graphviz", "highspy", "ml_dtypes", "numpy.random", "egraph.soundness",
     "extract.program", "extract.solver", "extract.treewidth", "ir.bytecode", "ir.interpreter",
-    "lowering.convert.cuda_tile_to_tileaa", "lowering.explain", "runtime", "tilesat.execution", "viz",
+    "lowering.explain", "runtime", "tilesat.execution", "viz",
 )  # fmt: skip
 """The solver, other readers, pictures, everything that runs programs."""
 
