@@ -120,7 +120,7 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome) -> Compiled:
     modules = {name: levels[name] for name in ("nv_tileas", "nvgpu", "nvvm")}
     stages: dict[str, Callable[[], str]] = {
         "cuda_tile": lambda: _as_text(module),
-        "nv_tileaa": lambda: _logical(entry),
+        "nv_tileaa": lambda: _generic(levels["nv_tileaa"]),
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
@@ -142,11 +142,10 @@ def _as_text(module: ct.Module) -> str:
     return print_text(module)
 
 
-def _logical(entry: ct.Entry) -> str:
+def _generic(op: Op) -> str:
     from ir.text import print_generic
-    from lowering.convert.cuda_tile_to_tileaa import convert
 
-    return print_generic(convert(entry))
+    return print_generic(op)
 
 
 def _egraph(saturated: Saturated, oracle: LayoutOracle) -> str:

@@ -86,10 +86,12 @@ is_i1 = Constraint("i1", lambda t: t == I1)
 class Func(Logical):
     """A kernel; block arguments are its parameters: scalars, global addresses and memory tokens.
 
-    `names` are those of the parameters, `hints` the optimization hints of the kernel by architecture.
+    `names` are those of the parameters, `hints` the optimization hints of the kernel by architecture, `module` the name
+    of the module that it is from.
     """
 
     sym_name = Attr(str)
+    module = Attr(str, "")
     names: Attr[tuple[str, ...]] = Attr(tuple, ())
     hints = hints()
     body = RegionField()

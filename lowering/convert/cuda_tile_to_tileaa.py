@@ -40,6 +40,9 @@ class _Converter:
             attributes["names"] = names
         if entry.hints is not None:
             attributes["hints"] = entry.hints
+        module = entry.parent.parent_op if entry.parent else None
+        if isinstance(module, ct.Module):
+            attributes["module"] = module.sym_name
         self.func = nv_tileaa.Func((), (), attributes, [Region([self.body])], entry.location)
 
     def block(self, arguments: Sequence[Value]) -> Block:
@@ -102,9 +105,8 @@ class _Converter:
     def elementwise(self, op: Op, b: Builder) -> list[Value]:
         """The scalar op of the next level, on tensors."""
         if not isinstance(op, TileOp) or not op.lowers_to:
-            raise UnsupportedError(
-                f"'{op.name}' has no form at level nv_tileaa", op.location, "see the table of operations in docs/"
-            )
+            message = f"'{op.name}' is not supported by the compiler yet"
+            raise UnsupportedError(message, op.location, "see the table of operations in docs/")
         kind = self.types(op)[0]
         source = nv_tileaa.element_of(self.values[op.operands[0]].type)
         found, extra = arithmetic(type(op), op.attributes, source, nv_tileaa.element_of(kind), op)

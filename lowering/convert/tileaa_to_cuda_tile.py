@@ -53,7 +53,7 @@ class _Raiser:
         inside = Block()
         for each in (*self.globals.values(), entry):
             inside.append(each)
-        return ct.Module((), (), {"sym_name": ""}, [Region([inside])], func.location), entry
+        return ct.Module((), (), {"sym_name": func.module}, [Region([inside])], func.location), entry
 
     def type(self, kind: Type, op: Op) -> Type:
         """The type of Tile IR."""

@@ -67,7 +67,7 @@ LEVELS: dict[str, Level] = {
         Level("cuda_tile", "the source: tiles, views, tokens, loops", f"{PRINTERS}:source", True,
               frozenset({"cuda_tile"})),
         Level("nv_tileaa", "the same in upstream's words: tensors, memrefs", f"{PRINTERS}:operations", True,
-              frozenset({"nv_tileaa", "arith", "math", "scf"}), borrowed=POINTERS),
+              frozenset({"nv_tileaa", "arith", "math", "scf"})),
         Level("encoded", "the kernel as rows of the e-graph's tables, and its skeleton of effects",
               f"{PRINTERS}:encoded"),
         Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),

@@ -27,7 +27,7 @@ PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
         Pass("convert-cuda-tile-to-tileaa", "cuda_tile", "nv_tileaa", f"{LOGICAL}:to_tileaa", statistics=(_OPERATIONS,),
-             shared=True),
+             shared=True, verified=True),
         Pass("convert-tileaa-to-cuda-tile", "nv_tileaa", "cuda_tile", f"{LOGICAL}:to_tile_ir",
              statistics=(_OPERATIONS,), shared=True, verified=True),
         Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
@@ -79,11 +79,10 @@ PASSES: dict[str, Pass] = {
 }  # fmt: skip
 
 ROAD = (
+    "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs where no option changes it."""
-RAISED = "convert-tileaa-to-cuda-tile"
-"""What precedes it for a program of nv_tileaa."""

@@ -108,7 +108,11 @@ def test_a_pass_at_the_wrong_level(text: str, level: str, column: int, message: 
 
 
 def test_parts_of_the_road() -> None:
-    assert show(until(parse(ROAD), "saturate")) == "unroll-loops,check-supported,tileas-slicing,encode,saturate"
+    assert show(until(parse(ROAD), "saturate")) == (
+        "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,unroll-loops,check-supported,tileas-slicing,encode,"
+        "saturate"
+    )
+    assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]
     last = until(parse(ROAD), "tileas-materialize-schedule")
     assert show(last).endswith("cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule)")
     assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,convert-tileas-to-nvgpu,")

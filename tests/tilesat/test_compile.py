@@ -38,7 +38,7 @@ def test_kernel_says_what_it_cost_and_how_long_each_stage_took() -> None:
     kernel = tilesat.compile(SOFTMAX)
     assert 0 < kernel.bound <= kernel.cost
     assert list(kernel.seconds)[:2] == ["read", "verify"]
-    assert {"encode", "saturate", "extract", "ptx"} <= set(kernel.seconds)
+    assert {"encode", "saturate", "extract", "print-ptx"} <= set(kernel.seconds)
     assert all(seconds >= 0 for seconds in kernel.seconds.values())
     assert json.loads(json.dumps(kernel.manifest)) == kernel.manifest
 

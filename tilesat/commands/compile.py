@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from ir.levels import LOGICAL
 from tilesat.cli import DEFAULT_TARGET, OK
 from tilesat.commands import from_level, partial
 from tilesat.commands.partial import watching
@@ -35,8 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         deliver([(arguments.output, "// -----\n".join(map(print_text, modules)))])
         return OK
-    from lowering.passes.syntax import parse
-    from lowering.passes.table import RAISED
+    from lowering.passes.syntax import since
     from lowering.pipeline import road
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = pipeline_options(arguments)
     steps = road(options)
     if arguments.print_pipeline and logical_kernel(source, name, {}) is not None:  # read as it, compiled as Tile IR
-        steps = (*parse(RAISED), *steps)
+        steps = since(steps, LOGICAL)
     targets: list[str] = list(dict.fromkeys(_targets(arguments)))
     if partial.asked(arguments):
         return partial.run(entry, targets, steps, arguments, seconds)

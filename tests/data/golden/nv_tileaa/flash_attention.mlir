@@ -1,4 +1,4 @@
-"nv_tileaa.func"() <{names = ["q", "k", "v", "out", "heads", "m", "n", "ldq", "ldk", "ldv", "ldo", "scale"], sym_name = "flash_attention"}> ({
+"nv_tileaa.func"() <{module = "flash_attention", names = ["q", "k", "v", "out", "heads", "m", "n", "ldq", "ldk", "ldv", "ldo", "scale"], sym_name = "flash_attention"}> ({
 ^bb0(%arg0: !nv_tileaa.ptr<f16>, %arg1: !nv_tileaa.ptr<f16>, %arg2: !nv_tileaa.ptr<f16>, %arg3: !nv_tileaa.ptr<f16>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32, %arg10: i32, %arg11: f32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
   %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>

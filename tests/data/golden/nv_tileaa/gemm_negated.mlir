@@ -1,4 +1,4 @@
-"nv_tileaa.func"() <{names = ["a", "b", "s", "d", "m", "n", "k", "lda", "ldb", "ldd"], sym_name = "gemm_negated"}> ({
+"nv_tileaa.func"() <{module = "gemm_negated", names = ["a", "b", "s", "d", "m", "n", "k", "lda", "ldb", "ldd"], sym_name = "gemm_negated"}> ({
 ^bb0(%arg0: !nv_tileaa.ptr<f16>, %arg1: !nv_tileaa.ptr<f16>, %arg2: !nv_tileaa.ptr<f16>, %arg3: !nv_tileaa.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: i32, %arg9: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
   %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f16>) -> !nv_tileaa.ptr<f16>

@@ -1,4 +1,4 @@
-"nv_tileaa.func"() <{names = ["x", "weight", "bias", "y", "m", "n", "ldx", "ldy", "eps"], sym_name = "layernorm"}> ({
+"nv_tileaa.func"() <{module = "layernorm", names = ["x", "weight", "bias", "y", "m", "n", "ldx", "ldy", "eps"], sym_name = "layernorm"}> ({
 ^bb0(%arg0: !nv_tileaa.ptr<f32>, %arg1: !nv_tileaa.ptr<f32>, %arg2: !nv_tileaa.ptr<f32>, %arg3: !nv_tileaa.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32, %arg8: f32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
   %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>

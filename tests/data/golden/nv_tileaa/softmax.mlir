@@ -1,4 +1,4 @@
-"nv_tileaa.func"() <{names = ["x", "y", "m", "n", "ldx", "ldy"], sym_name = "softmax"}> ({
+"nv_tileaa.func"() <{module = "softmax", names = ["x", "y", "m", "n", "ldx", "ldy"], sym_name = "softmax"}> ({
 ^bb0(%arg0: !nv_tileaa.ptr<f32>, %arg1: !nv_tileaa.ptr<f32>, %arg2: i32, %arg3: i32, %arg4: i32, %arg5: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
   %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>

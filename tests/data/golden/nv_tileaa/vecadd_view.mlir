@@ -1,4 +1,4 @@
-"nv_tileaa.func"() <{names = ["a", "b", "c", "n"], sym_name = "vecadd_view"}> ({
+"nv_tileaa.func"() <{module = "vecadd_view", names = ["a", "b", "c", "n"], sym_name = "vecadd_view"}> ({
 ^bb0(%arg0: !nv_tileaa.ptr<f32>, %arg1: !nv_tileaa.ptr<f32>, %arg2: !nv_tileaa.ptr<f32>, %arg3: i32):
   %0 = "nv_tileaa.create_mem_token"() : () -> !nv_tileaa.mem_token
   %1 = "nv_tileaa.assume"(%arg0) <{predicate = #cuda_tile.div_by<16>}> : (!nv_tileaa.ptr<f32>) -> !nv_tileaa.ptr<f32>
