@@ -118,7 +118,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 def _add_opt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, nargs="?", default=Path("-"), metavar="FILE",
                         help="a program of any level; - is standard input, and the default")  # fmt: skip
-    parser.add_argument("--passes", required=True, metavar="PIPELINE", help="such as a,b{option=1},c")
+    parser.add_argument("--passes", default="", metavar="PIPELINE",
+                        help="such as a,b{option=1},c; none: read, verify and print")  # fmt: skip
     parser.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}, or what the program is for")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--from", dest="level", choices=READ, metavar="LEVEL", help="insist that FILE holds this level")

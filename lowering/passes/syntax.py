@@ -22,7 +22,12 @@ _VALUE = re.compile(r'"[^"]*"|[^\s{}"]*')
 
 
 def parse(text: str) -> tuple[Step, ...]:
-    """The steps of a pipeline. Raises ParseError, at a column, for unknown passes and options and for bad values."""
+    """The steps of a pipeline, none for empty text.
+
+    Raises ParseError, at a column, for unknown passes and options and for bad values.
+    """
+    if not text.strip():
+        return ()
     reader = _Reader(text)
     steps = reader.steps()
     if reader.at < len(text):

@@ -61,7 +61,7 @@ def test_pipelines_read_and_print(text: str, shown: str) -> None:
     [
         ("encode,saturat", 8, "there is no pass 'saturat'", "did you mean saturate?"),
         ("xyzzy", 1, "there is no pass 'xyzzy'", "`tilesat passes` lists them"),
-        ("", 1, "expected the name of a pass, got the end", ""),
+        ("encode,", 8, "expected the name of a pass, got the end", ""),
         ("encode;saturate", 7, "unexpected ';'", "passes have commas between: a,b{option=1},c(d,e)"),
         ("encode{rows=1}", 8, "'encode' has no option 'rows'", "its options: none"),
         ("saturate{budget=many}", 10, "option 'budget' of 'saturate': expected a whole number, got 'many'", ""),

@@ -1,0 +1,43 @@
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode | filecheck %s
+
+// What does not change in the loop is outside of it. A tensor copy, its ring, and a product that reads shared memory are
+// chosen; nothing has a buffer or a time yet.
+
+// CHECK: "nv_tileas.func"() <{{.*}}placed = true, sym_name = "gemm", target = "sm_90a"
+// CHECK: [[TILES:%.*]] = "nv_tileas.partition"
+// CHECK: [[SUM:%.*]] = "scf.for"(
+// CHECK-NEXT: ^bb0([[K:%.*]]: i32, [[ACC:%.*]]: tensor<128x128xf32
+// CHECK-NEXT: [[R:%.*]] = "nv_tileas.tiled_copy"([[TILES]], [[K]], {{.*}}stages = 6{{.*}}tma = true
+// CHECK-NEXT: [[L:%.*]] = "nv_tileas.tiled_copy"({{.*}}, [[K]]) <{{.*}}tma = true
+// CHECK-NEXT: [[NEXT:%.*]] = "nv_tileas.dot"([[L]], [[R]], [[ACC]]) <{atom = "wgmma.m64n128k16.f16.f16.ss"
+// CHECK-NEXT: "scf.yield"([[NEXT]])
+// CHECK: "nv_tileas.tiled_store"([[SUM]],
+// CHECK-NOT: alloc_tensor
+
+cuda_tile.module @m {
+  entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {
+    %start = make_token : token
+    %pa = assume div_by<16>, %a : tile<ptr<f16>>
+    %pb = assume div_by<16>, %b : tile<ptr<f16>>
+    %pc = assume div_by<16>, %c : tile<ptr<f32>>
+    %x, %y, %z = get_tile_block_id : tile<i32>
+    %va = make_tensor_view %pa, shape = [1024, 512], strides = [512, 1] : tensor_view<1024x512xf16, strides=[512,1]>
+    %vb = make_tensor_view %pb, shape = [512, 768], strides = [768, 1] : tensor_view<512x768xf16, strides=[768,1]>
+    %vc = make_tensor_view %pc, shape = [1024, 768], strides = [768, 1] : tensor_view<1024x768xf32, strides=[768,1]>
+    %ta = make_partition_view %va : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>
+    %tb = make_partition_view %vb : partition_view<tile=(64x128), tensor_view<512x768xf16, strides=[768,1]>>
+    %tc = make_partition_view %vc : partition_view<tile=(128x128), tensor_view<1024x768xf32, strides=[768,1]>>
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %trips = constant <i32: 8> : tile<i32>
+    %none = constant <f32: 0.0> : tile<128x128xf32>
+    %sum = for %k in (%zero to %trips, step %one) : tile<i32> iter_values(%acc = %none) -> (tile<128x128xf32>) {
+      %l, %s = load_view_tko weak %ta[%x, %k] : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>, tile<i32> -> tile<128x64xf16>, token
+      %r, %t = load_view_tko weak %tb[%k, %y] : partition_view<tile=(64x128), tensor_view<512x768xf16, strides=[768,1]>>, tile<i32> -> tile<64x128xf16>, token
+      %next = mmaf %l, %r, %acc : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>
+      continue %next : tile<128x128xf32>
+    }
+    %u = store_view_tko weak %sum, %tc[%x, %y] : tile<128x128xf32>, partition_view<tile=(128x128), tensor_view<1024x768xf32, strides=[768,1]>>, tile<i32> -> token
+    return
+  }
+}
