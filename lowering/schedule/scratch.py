@@ -2,7 +2,8 @@
 
     beside the rings    in loops, and before a loop whose ring another agent may be filling already
     over the rings      elsewhere: they are drained by then; buffers that are filled once stay
-Each op that needs scratch gets its byte offset as attribute `scratch`.
+Each op that needs scratch gets its byte offset as attribute `scratch`. Small ones take two places in turn: who writes
+one has passed the barrier of the other one, behind which nobody reads the first.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from lowering.layouts.shared import PERIOD, SharedLayout
 from lowering.schedule.rings import align
 from lowering.targets import Target
 
+SMALL = PERIOD // 2  # bytes of scratch that fit twice into what alignment takes of shared memory anyway
 FRAGMENTS = 64
 """Registers beside an accumulator and a factor for addresses and the fragments of a step; an estimate. A
 block-scaled product with 128 of an accumulator and 128 of a factor spills 492 bytes (ptxas 13.5)."""
@@ -35,11 +37,14 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
     """
     ops = [each for op in block.ops for each in nested(op)]
     last = max((i for i, (op, _) in enumerate(ops) if isinstance(op, nv_tileas.ConsumerWait)), default=-1)
-    total = free
+    total, second = free, False
     for i, (op, looped) in enumerate(ops):
         need = scratch_of(op, target)
         if need:
             offset = align(free if looped or i <= last else kept, PERIOD)
+            if need <= SMALL and offset + SMALL + need <= target.smem_bytes:
+                offset += SMALL * second
+                second = not second
             op.attributes["scratch"] = offset
             total = max(total, offset + need)
     return max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])

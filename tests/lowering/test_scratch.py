@@ -11,7 +11,7 @@ import pytest
 
 from ir.core import Block
 from ir.types import F32
-from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE, Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.layouts.anchors import coalesced
 from tests.programs.agents import DEEP, K, M, N, Product
@@ -146,7 +146,43 @@ def test_a_barrier_that_only_publishes_leaves_tiles_in_shared_memory(publishes: 
     tile = Waiting(emitter, coalesced((64,), 0, 4, 4), F32)
     tile.reads_scratch = scratch
     emitter.pending.append(tile)
-    emitter.scratch_used = True
+    emitter.scratch_read = EVERYWHERE
     emitter.barrier(publishes)
     assert (tile.forced, emitter.pending) == ((0, [tile]) if publishes else (1, []))
-    assert emitter.scratch_used == (publishes and scratch)
+    assert emitter.scratch_read == (EVERYWHERE if publishes and scratch else range(0))
+
+
+def chained(steps: int, looped: bool) -> Program:
+    """Each reduction across warps needs the one before it."""
+
+    def source() -> str:
+        w = Writer(f"chained{steps}", x="ptr<f32>", y="ptr<f32>")
+        w.promise(x=16, y=16)
+        value = w.load(w.view(w.x, [SIDE], [1], [SIDE]), 0)
+
+        def follow(value: Tile) -> Tile:
+            for step in range(steps):
+                value = value * 0.5 - value.reduce(0, ("max", "add", "min")[step % 3]).splat(SIDE) * 0.01
+            return value
+
+        if looped:
+            with w.loop(0, 40, carried=[value]) as loop:
+                loop.values = [follow(loop.values[0])]
+            value = loop.values[0]
+        w.store(follow(value), w.view(w.y, [SIDE], [1], [SIDE]), 0)
+        return w.text()
+
+    return Program(f"chained{steps}", source, lambda: [random((SIDE,), "f32", 1), random((SIDE,), "f32", 2)])
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_reductions_in_a_row_meet_once_each(target: str) -> None:
+    """All wrote the same bytes, so each waited for the readers of the one before: twice as many barriers."""
+    assert check(chained(5, False), target).ptx.count("bar.sync") == 5
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_reductions_of_a_loop_wait_for_the_iteration_before(steps: int) -> None:
+    """An odd number of them ends where it begins; without its first barrier the loop is a race."""
+    kernel = check(chained(steps, True), "sm_80")
+    assert kernel.ptx.count("bar.sync") == 2 * steps + 2

@@ -21,6 +21,10 @@ DEEPEST = 100
 that its length is not limited by Python's stack (some 1000 calls, four for each)."""
 
 
+EVERYWHERE = range(1 << 31)
+"""All of shared memory, in bytes."""
+
+
 class _TooDeep(Exception):
     """What has to be made first."""
 
@@ -49,9 +53,9 @@ class Emitter:
         self._thread: Value | None = None
         self._shared_base: Value | None = None
         self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
-        self.scratch_offset = 0
+        self.scratch_bytes = range(0)  # the scratch memory of the op that is handled
         self.scratch_apart = False
-        self.scratch_used = False  # since the last barrier: then another use needs one first
+        self.scratch_read = range(0)  # since the last barrier: another use of it needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
         self.pending: list[Registers] = []
         self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
@@ -162,7 +166,7 @@ class Emitter:
         self.pending = left
         self.stores_read()
         self.meet()
-        self.scratch_used = any(r.reads_scratch for r in left)
+        self.scratch_read = EVERYWHERE if any(r.reads_scratch for r in left) else range(0)
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
@@ -170,9 +174,9 @@ class Emitter:
         for registers in [r for r in self.pending if r.reads_scratch and r.reads_apart == apart]:  # not rings, buffers
             self.pending.remove(registers)
             registers.force()
-        if self.stores_read() or self.scratch_used:
+        if self.stores_read() or overlap(self.scratch_bytes, self.scratch_read):
             self.meet()
-        return self.pointer(self.shared_base, None, 1, self.scratch_offset)
+        return self.pointer(self.shared_base, None, 1, self.scratch_bytes.start)
 
     def stores_read(self) -> bool:
         """Wait until the tensor stores that this thread started have read scratch; False where there are none."""
@@ -184,7 +188,8 @@ class Emitter:
     def scratch_written(self) -> None:
         """All threads have written scratch memory and may read it."""
         self.meet()
-        self.scratch_used = True
+        left = any(r.reads_scratch for r in self.pending)
+        self.scratch_read = EVERYWHERE if left else self.scratch_bytes
 
     # --- numbers
 
@@ -346,3 +351,8 @@ class Emitter:
         if type == GLOBAL_PTR:
             return self.emit(llvm.IntToPtr, self.constant(0, I64), types=[GLOBAL_PTR])
         return self.constant(0.0 if isinstance(type, FloatType) else 0, type)
+
+
+def overlap(first: range, second: range) -> bool:
+    """Have two ranges of bytes some in common?"""
+    return max(first.start, second.start) < min(first.stop, second.stop)

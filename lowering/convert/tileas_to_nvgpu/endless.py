@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Block, Op, Region
 from ir.dialects import scf
 from lowering.convert.tileas_to_nvgpu import stores
+from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.convert.tileas_to_nvgpu.uses import outer_values
 
@@ -34,7 +35,7 @@ def loop(x: Expander, op: scf.While) -> None:
     emitter.depth_of.update(dict.fromkeys(inner.args, emitter.depth))
     pending, emitter.pending = emitter.pending, []
     x.bind(body.args, forms, inits, inner.args)
-    emitter.scratch_used = True  # an earlier iteration may have left readers behind
+    emitter.scratch_read = EVERYWHERE  # an earlier iteration may have left readers behind
     stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
     x.run(body.ops[:-1])
     end = body.terminator
@@ -53,7 +54,7 @@ def loop(x: Expander, op: scf.While) -> None:
     if emitter.depth:
         emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
     x.bind(op.results, forms, inits, made.results)
-    emitter.scratch_used, emitter.scratch_stored = True, stored
+    emitter.scratch_read, emitter.scratch_stored = EVERYWHERE, stored
 
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {scf.While: loop}

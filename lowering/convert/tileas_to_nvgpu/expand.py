@@ -27,7 +27,7 @@ from lowering.convert.tileas_to_nvgpu import (
 )
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
-from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE, Emitter
 from lowering.convert.tileas_to_nvgpu.literals import Literal, get_global
 from lowering.convert.tileas_to_nvgpu.pointers import GatherLoad, gather_to_shared, scatter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
@@ -37,6 +37,7 @@ from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import slice_for_broadcast
 from lowering.layouts.shared import SharedLayout
+from lowering.schedule.scratch import scratch_of
 from lowering.targets.target import WARP, Target
 
 Environment = dict[Value, Any]
@@ -127,7 +128,8 @@ class Expander:
     def handle(self, op: Op) -> None:
         """One op."""
         self.emitter.at(op.location)
-        self.emitter.scratch_offset = getattr(op, "scratch", self.emitter.scratch_offset)
+        if (start := getattr(op, "scratch", None)) is not None:
+            self.emitter.scratch_bytes = range(start, start + scratch_of(op, self.target))
         self.emitter.scratch_apart = getattr(op, "apart", False)
         handler = _HANDLERS.get(type(op), Expander.elementwise)
         handler(self, op)
@@ -442,7 +444,7 @@ class Expander:
         pending, emitter.pending = emitter.pending, []
         self.values[body.args[0]] = inner.args[0]
         self.bind(body.args[1:], forms, inits, inner.args[1:])
-        emitter.scratch_used = True  # an earlier iteration may have left readers behind
+        emitter.scratch_read = EVERYWHERE  # an earlier iteration may have left readers behind
         stored = emitter.scratch_stored = emitter.scratch_stored or stores.started_in(op)
         self._body(body, forms)
         emitter.pending = pending
@@ -458,7 +460,7 @@ class Expander:
         if emitter.depth:
             emitter.depth_of.update(dict.fromkeys(made.results, emitter.depth))
         self.bind(op.results, forms, inits, made.results)
-        emitter.scratch_used, emitter.scratch_stored = True, stored
+        emitter.scratch_read, emitter.scratch_stored = EVERYWHERE, stored
 
     def _body(self, body: Block, forms: Sequence[tuple[int, ...] | None]) -> None:
         self.run(body.ops[:-1])
@@ -512,7 +514,7 @@ class Expander:
             inner = emitter.builder.block = Block()
             emitter.open.add(inner)
             pending, emitter.pending = emitter.pending, []
-            emitter.scratch_used = True
+            emitter.scratch_read = EVERYWHERE
             self.run(region.block.ops[:-1])
             groups = [self.carried(v, None) for v in region.block.terminator.operands]
             emitter.settle()
@@ -525,7 +527,7 @@ class Expander:
         emitter.builder.block = outside
         made = emitter.builder.add(scf.If, condition, types=kinds, regions=regions)
         self.bind(op.results, [None] * len(op.results), groups, made.results)
-        emitter.scratch_used, emitter.scratch_stored = True, stored
+        emitter.scratch_read, emitter.scratch_stored = EVERYWHERE, stored
 
     def end(self, op: nv_tileas.Return) -> None:
         """The end of the thread: its shared memory must have been read."""

@@ -132,7 +132,7 @@
     "scf.yield"(%93, %99, %arg11) : (tensor<1x1024xf32, #nv_tileas.linear<reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], size = 1024>>, i32, i32) -> ()
   }) : (i32, i32, i32, tensor<1x1024xf32, #nv_tileas.linear<reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], size = 1024>>, i32, i32) -> (tensor<1x1024xf32, #nv_tileas.linear<reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], size = 1024>>, i32, i32)
   "nv_tileas.async.wait"() <{pending = 0 : i64}> : () -> ()
-  %57 = "nv_tileas.reduce"(%56#0) <{dim = 1 : i64, identities = [0.000000e+00 : f64]}> ({
+  %57 = "nv_tileas.reduce"(%56#0) <{dim = 1 : i64, identities = [0.000000e+00 : f64], scratch = 512 : i64}> ({
   ^bb0(%arg9: f32, %arg10: f32):
     %79 = "arith.addf"(%arg9, %arg10) : (f32, f32) -> f32
     "tilesat.scf.yield"(%79) : (f32) -> ()
