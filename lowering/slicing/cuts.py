@@ -1,4 +1,5 @@
-"""Which dimension of which tile is cut, where one is: followed from a matrix product through all that touches it.
+"""Which dimension of which tile is cut, where one is: followed from a matrix product, or from what a loop carries,
+through all that touches it.
 
 A cut is legal where each slice of every tile is computed from the same slice of its operands, or from whole ones: rows
 of a product from rows of its left operand and all of the right one, a row's maximum from that row.
@@ -42,13 +43,14 @@ class _NoCutError(Exception):
     """Something cannot be done slice by slice."""
 
 
-def find_cuts(entry: ct.Entry, product: Op, dim: int, count: int) -> Cuts | None:
-    """Cut dimension `dim` of a product's result into `count` slices, and all that this asks for; None where something
-    does not allow it.
+def find_cuts(entry: ct.Entry, values: Sequence[Value], dim: int, count: int) -> Cuts | None:
+    """Cut dimension `dim` of some values into `count` slices, and all that this asks for; None where something does not
+    allow it.
     """
     found = _Finder(entry, count)
     try:
-        found.cut(product.results[0], dim)
+        for value in values:
+            found.cut(value, dim)
         found.follow()
     except _NoCutError:
         return None

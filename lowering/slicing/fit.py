@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ir.core import UnsupportedError
+from collections.abc import Sequence
+
+from ir.core import UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from lowering.slicing.cuts import find_cuts
@@ -23,7 +25,7 @@ def fitted(entry: ct.Entry) -> ct.Entry:
     """
     while (product := largest(entry)) is not None and registers_of(product.acc, THREADS) > 2 * HELD:
         needed = registers_of(product.acc, THREADS)
-        found = cut(entry, product, -(-needed // (2 * HELD)))
+        found = cut(entry, product.results, -(-needed // (2 * HELD)))
         if not found:
             raise UnsupportedError(
                 f"'{product.name}': an accumulator of {product.acc.type} takes {needed // 2} registers of each of "
@@ -36,14 +38,18 @@ def fitted(entry: ct.Entry) -> ct.Entry:
 
 
 def in_slices(entry: ct.Entry) -> list[ct.Entry]:
-    """The entry with all products of its largest size cut in two, by rows and by columns, as far as that is legal."""
+    """The entry with all products of its largest size cut in two, by rows and by columns, as far as that is legal; the
+    tiles that a loop carries where there are no products.
+    """
     first = largest(entry)
-    size = 0 if first is None else registers_of(first.acc, THREADS)
+    if first is None:
+        return cut(entry, carried(entry), 2)
+    size = registers_of(first.acc, THREADS)
     found: list[ct.Entry] = []
     for way in range(2):
         done, product = entry, first
         while product is not None and registers_of(product.acc, THREADS) == size:
-            ways = cut(done, product, 2)
+            ways = cut(done, product.results, 2)
             if way >= len(ways):
                 break
             done = ways[way]
@@ -53,15 +59,22 @@ def in_slices(entry: ct.Entry) -> list[ct.Entry]:
     return found
 
 
-def cut(entry: ct.Entry, product: Product, count: int) -> list[ct.Entry]:
-    """The entry with a product in `count` slices: of the longer dimension first."""
-    kind = product.acc.type
-    if not isinstance(kind, TileType):
-        return []
-    rank = len(kind.shape)
-    dims = sorted((rank - 2, rank - 1), key=lambda dim: -kind.shape[dim])
-    plans = [find_cuts(entry, product, dim, count) for dim in dims if kind.shape[dim] >= LEAST * count]
+def cut(entry: ct.Entry, tiles: Sequence[Value], count: int) -> list[ct.Entry]:
+    """The entry with tiles of one shape in `count` slices: of the longer of the last two dimensions first."""
+    shape = tiles[0].type.shape if tiles and isinstance(tiles[0].type, TileType) else ()
+    dims = sorted(range(max(len(shape) - 2, 0), len(shape)), key=lambda dim: -shape[dim])
+    plans = [find_cuts(entry, tiles, dim, count) for dim in dims if shape[dim] >= LEAST * count]
     return [sliced(entry, plan) for plan in plans if plan is not None]
+
+
+def carried(entry: ct.Entry) -> list[Value]:
+    """The largest tiles of one shape that a loop carries; of the loop that carries most."""
+    loops = [op for op in entry.walk() if isinstance(op, ct.For) and op.results]
+    loop = max(loops, key=lambda op: sum(registers_of(v, THREADS) for v in op.results), default=None)
+    if loop is None:
+        return []
+    first = max(loop.results, key=lambda value: registers_of(value, THREADS))
+    return [value for value in loop.results if value.type == first.type]
 
 
 def largest(entry: ct.Entry) -> Product | None:

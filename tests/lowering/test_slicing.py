@@ -15,7 +15,7 @@ from ir.load import load
 from ir.types import TileType
 from lowering.slicing import find_cuts, fitted, sliced
 from tests.programs.products import attention, matmul
-from tests.programs.program import PROGRAMS, check, interpret, random, simulate
+from tests.programs.program import PROGRAMS, Program, check, interpret, random, simulate
 from tests.programs.writer import Tile, Writer
 from tilesat import compile
 from tilesat.execution import largest_error
@@ -53,7 +53,7 @@ def cut(text: str, dim: int, count: int = 2) -> tuple[ct.Module, ct.Module] | No
     whole, module = load(text), load(text)
     entry = module.entries[0]
     product = [op for op in entry.walk() if isinstance(op, ct.MmaF)][-1]
-    plan = find_cuts(entry, product, dim, count)
+    plan = find_cuts(entry, product.results, dim, count)
     if plan is None:
         return None
     made = sliced(entry, plan)
@@ -184,6 +184,38 @@ def test_accumulators_fit_afterwards() -> None:
 def test_large_accumulators(name: str, target: str) -> None:
     """128 x 512 and 256 x 256 were refused."""
     check(OWN[name], target)
+
+
+def sums(rows: int, columns: int, carried: int = 2) -> Program:
+    """Sums over the rows of some arrays, tile by tile; whole tiles are carried and their rows added behind the loop."""
+    steps, names = 3, "abc"[:carried]
+
+    def source() -> str:
+        w = Writer("sums", **dict.fromkeys(names, "ptr<f32>"), **{f"{name}s": "ptr<f32>" for name in names})
+        w.promise(**dict.fromkeys(names, 16))
+        views = [w.view(getattr(w, n), [steps * rows, columns], [columns, 1], [rows, columns]) for n in names]
+        with w.loop(0, steps, carried=[w.const(0, "f32", rows, columns) for _ in names]) as loop:
+            tiles = [w.load(view, loop.counter, 0) for view in views]
+            loop.values = [total + tile for total, tile in zip(loop.values, tiles, strict=True)]
+        for name, total in zip(names, loop.values, strict=True):
+            w.store(total.reduce(0), w.view(getattr(w, f"{name}s"), [columns], [1], [columns]), 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        arrays = [random((steps * rows, columns), "f32", i) for i in range(carried)]
+        return [*arrays, *(random((columns,), "f32", 9) for _ in names)]
+
+    def expected(*arrays: Any) -> dict[int, Any]:
+        return {carried + i: arrays[i].astype(np.float64).sum(0) for i in range(carried)}
+
+    return Program("sums", source, arguments, (1,), expected, 1e-4)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_tiles_that_a_loop_carries(target: str) -> None:
+    """Two of 128 registers a thread spilled 236 bytes: all registers of an SM."""
+    made = check(sums(32, 1024), target)
+    assert "\nlarge tiles are cut into slices of rows or columns" in made.compiled.explain()
 
 
 def test_explanation_says_so() -> None:
