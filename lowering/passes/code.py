@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.core import Op
+from ir.core import Op, TileError
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
@@ -10,6 +10,7 @@ from lowering.passes.manager import Context
 from lowering.ptx import printer
 from lowering.ptx.grant import grant
 from lowering.ptx.program import MachineProgram
+from lowering.schedule.units import GROUP
 
 
 def size(kernel: Op) -> int:
@@ -19,6 +20,10 @@ def size(kernel: Op) -> int:
 
 def to_nvgpu(func: nv_tileas.Func, context: Context) -> gpu.GpuFunc:
     """Make tiles the registers of one thread, views addresses, and agents branches on its number."""
+    for op in func.body.block.ops:
+        if isinstance(op, nv_tileas.AgentSwitch) and sum(op.agent_strides) % GROUP:
+            message = f"the agents have {sum(op.agent_strides)} warps, not whole warpgroups of {GROUP}"
+            raise TileError(message, op.location, "run optimize-execution-unit-mapping before convert-tileas-to-nvgpu")
     made = tileas_to_nvgpu.expand(func, context.target)
     context.count(operations=lambda: size(made))
     return made

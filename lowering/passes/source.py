@@ -19,7 +19,7 @@ from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.syntax import with_options
 from lowering.placement import LayoutOracle, seed
-from lowering.schedule import MemoryExceededError, schedule
+from lowering.schedule import MemoryExceededError, map_agents, materialize
 from lowering.selection import Selection, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
@@ -150,12 +150,22 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
 
 def materialize_schedule(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
     """Give copies a time, a buffer and an agent: rings of stages, barriers, warps that only copy, scratch memory."""
-    made = schedule(func, context.target)
+    made = materialize(func, context.target)
     made.attributes.pop("placed", None)
     context.count(
         buffers=lambda: sum(isinstance(op, nv_tileas.AllocTensor) for op in made.walk()),
         pipelines=lambda: sum(isinstance(op, nv_tileas.CreatePipeline) for op in made.walk()),
         shared_bytes=made.shared_bytes,
+    )
+    return made
+
+
+def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
+    """Align agents to whole warpgroups, which setmaxnreg acts on, and put small ones into the holes between them."""
+    made = map_agents(func, context.target)
+    switches = [op for op in made.walk() if isinstance(op, nv_tileas.AgentSwitch)] if context.shared.counting else []
+    context.count(
+        agents=sum(len(each.regions) for each in switches), warps=sum(sum(each.agent_strides) for each in switches)
     )
     return made
 

@@ -61,7 +61,10 @@ PASSES: dict[str, Pass] = {
         Pass("tileas-materialize-schedule", "placed", "nv_tileas", f"{SOURCE}:materialize_schedule", statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
-            Statistic("shared_bytes", "bytes of shared memory")), verified=True),
+            Statistic("shared_bytes", "bytes of shared memory"))),
+        Pass("optimize-execution-unit-mapping", "nv_tileas", "nv_tileas", f"{SOURCE}:map_execution_units", statistics=(
+            Statistic("agents", "agents that run side by side"),
+            Statistic("warps", "warps of the block, idle ones too, where there are agents")), verified=True),
         Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu", statistics=(_OPERATIONS,)),
         Pass("convert-nvgpu-to-nvvm", "nvgpu", "nvvm", f"{CODE}:to_nvvm", statistics=(
             _OPERATIONS, Statistic("blocks", "basic blocks"))),
@@ -81,7 +84,9 @@ PASSES: dict[str, Pass] = {
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "unroll-loops,check-supported,tileas-slicing,"
-    "cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule),"
+    "cheapest-of-slices("
+    "encode,saturate,extract,decode,tileas-materialize-schedule,optimize-execution-unit-mapping"
+    "),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"
 )

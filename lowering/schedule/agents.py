@@ -24,8 +24,7 @@ from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
 from lowering.schedule.producer import Job, Producer, advance
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
-from lowering.schedule.units import demand, map_units
-from lowering.targets import Target
+from lowering.schedule.units import demand, side_by_side
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ class Agents:
             self.tensormaps.append(record)
         return self.tensormaps.index(record)
 
-    def switch(self, consumer: Block, rewriter: Rewriter, target: Target) -> None:
-        """End the common part with the agents."""
+    def switch(self, consumer: Block, rewriter: Rewriter) -> None:
+        """End the common part with the agents, on warps one behind the other."""
         plans = [job.plan for job in self.jobs]
         boundary = Boundary(self.ops, plans)
         values = self.share(boundary, consumer, rewriter.values)
@@ -124,7 +123,7 @@ class Agents:
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
-        units = map_units([demand(each) for each in agents], target, self.common.location)
+        units = side_by_side([demand(each) for each in agents])
         self.common.add(
             nv_tileas.AgentSwitch, types=(), regions=[Region([each]) for each in agents],
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,

@@ -23,6 +23,7 @@ from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
 from lowering.schedule.rings import Copy, Ring, align, arrange, slice_of, tile_of
 from lowering.schedule.states import alternate
+from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
 
@@ -62,6 +63,11 @@ class Rewriter:
 
 
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
+    """`materialize` and `map_agents`."""
+    return map_agents(materialize(func, target), target)
+
+
+def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     """Schedule a placed kernel in place of its copies; adds `shared_bytes` and `tensormaps` to its attributes."""
     rewriter = Rewriter(func, target)
     block = func.body.block
@@ -78,7 +84,7 @@ def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     rewriter.free = scratch.place(consumer, target, free, kept)
     if agents.jobs:
         end = consumer.ops.pop()
-        agents.switch(consumer, rewriter, target)
+        agents.switch(consumer, rewriter)
         block.append(end)
     else:
         for op in consumer.ops:

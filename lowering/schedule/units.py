@@ -85,6 +85,23 @@ def spread(op: Op) -> Iterator[int]:
     yield from (layout.n_warps for layout in layouts if isinstance(layout, Layout) and layout.size > 1)
 
 
+def side_by_side(demands: Sequence[Demand]) -> Units:
+    """As many warps as are asked for, each agent behind the one before, before `map_agents` aligns them."""
+    counts = tuple(each.num_warps for each in demands)
+    return Units(counts, tuple(sum(counts[:i]) for i in range(len(counts))), counts)
+
+
+def map_agents(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
+    """Give the agents of a kernel their warps, in place. Raises TileError, located, as `demand` and `map_units` do."""
+    for op in func.walk():
+        if isinstance(op, nv_tileas.AgentSwitch):
+            units = map_units([demand(region.block) for region in op.regions], target, op.location)
+            op.attributes |= {
+                "num_warps": units.num_warps, "warp_id": units.warp_id, "agent_strides": units.agent_strides,
+            }  # fmt: skip
+    return func
+
+
 def map_units(demands: Sequence[Demand], target: Target, location: Location) -> Units:
     """First warps for the agents, in the order of `demands`. Raises TileError, located, where a CTA is too small."""
     first: dict[int, int] = {}

@@ -113,9 +113,10 @@ def test_parts_of_the_road() -> None:
         "saturate"
     )
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]
-    last = until(parse(ROAD), "tileas-materialize-schedule")
-    assert show(last).endswith("cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule)")
-    assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,convert-tileas-to-nvgpu,")
+    assert show(until(parse(ROAD), "tileas-materialize-schedule")).endswith(",decode,tileas-materialize-schedule")
+    last = show(until(parse(ROAD), "optimize-execution-unit-mapping"))
+    assert last.endswith("tileas-materialize-schedule,optimize-execution-unit-mapping)")
+    assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,optimize-execution-unit-mapping,")
     assert show(since(parse(ROAD), "nvvm")) == "select-instructions,grant-registers,coalesce-registers,print-ptx"
     assert since(parse(ROAD), "cuda_tile") == parse(ROAD)
     with pytest.raises(VerifyError, match="the pipeline has no pass 'decode'"):

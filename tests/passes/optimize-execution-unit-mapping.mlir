@@ -1,0 +1,44 @@
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// optimize-execution-unit-mapping | filecheck %s
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// optimize-execution-unit-mapping --print-diff 2>&1 | filecheck %s --check-prefix DIFF
+// RUN: not tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// convert-tileas-to-nvgpu 2>&1 | filecheck %s --check-prefix BARE
+
+// The producer's one warp begins a warpgroup of its own, of which three warps are idle.
+
+// CHECK: "nv_tileas.async.agent_switch"() <{agent_strides = array<i64: 4, 4>, num_warps = array<i64: 4, 1>,
+// CHECK-SAME: warp_id = array<i64: 0, 4>
+// DIFF: // -----// changed by optimize-execution-unit-mapping, nv_tileas, sm_90a //----- //
+// DIFF: {{^}}-{{.*}}agent_strides = array<i64: 4, 1>
+// DIFF: {{^}}+{{.*}}agent_strides = array<i64: 4, 4>
+// BARE: mlir:{{[0-9]+:[0-9]+}}: error: the agents have 5 warps, not whole warpgroups of 4
+// BARE: hint: run optimize-execution-unit-mapping before convert-tileas-to-nvgpu
+
+cuda_tile.module @m {
+  entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {
+    %start = make_token : token
+    %pa = assume div_by<16>, %a : tile<ptr<f16>>
+    %pb = assume div_by<16>, %b : tile<ptr<f16>>
+    %pc = assume div_by<16>, %c : tile<ptr<f32>>
+    %x, %y, %z = get_tile_block_id : tile<i32>
+    %va = make_tensor_view %pa, shape = [1024, 512], strides = [512, 1] : tensor_view<1024x512xf16, strides=[512,1]>
+    %vb = make_tensor_view %pb, shape = [512, 768], strides = [768, 1] : tensor_view<512x768xf16, strides=[768,1]>
+    %vc = make_tensor_view %pc, shape = [1024, 768], strides = [768, 1] : tensor_view<1024x768xf32, strides=[768,1]>
+    %ta = make_partition_view %va : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>
+    %tb = make_partition_view %vb : partition_view<tile=(64x128), tensor_view<512x768xf16, strides=[768,1]>>
+    %tc = make_partition_view %vc : partition_view<tile=(128x128), tensor_view<1024x768xf32, strides=[768,1]>>
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %trips = constant <i32: 8> : tile<i32>
+    %none = constant <f32: 0.0> : tile<128x128xf32>
+    %sum = for %k in (%zero to %trips, step %one) : tile<i32> iter_values(%acc = %none) -> (tile<128x128xf32>) {
+      %l, %s = load_view_tko weak %ta[%x, %k] : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>, tile<i32> -> tile<128x64xf16>, token
+      %r, %t = load_view_tko weak %tb[%k, %y] : partition_view<tile=(64x128), tensor_view<512x768xf16, strides=[768,1]>>, tile<i32> -> tile<64x128xf16>, token
+      %next = mmaf %l, %r, %acc : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>
+      continue %next : tile<128x128xf32>
+    }
+    %u = store_view_tko weak %sum, %tc[%x, %y] : tile<128x128xf32>, partition_view<tile=(128x128), tensor_view<1024x768xf32, strides=[768,1]>>, tile<i32> -> token
+    return
+  }
+}
