@@ -212,7 +212,8 @@ class OperandGroup(Field):
         super().__init__(since, doc)
         self.check = check
 
-    def _slice(self, op: Op) -> list[Value]:
+    def of(self, op: Op) -> list[Value]:
+        """The operands of the group."""
         start = sum(op.segments[: self.slot])
         return op.operands[start : start + op.segments[self.slot]]
 
@@ -227,7 +228,7 @@ class Operand(OperandGroup):
     def __get__(self, op: Op | None, owner: type) -> Operand | Value:
         if op is None:
             return self
-        return self._slice(op)[0] if op.info.flexible else op.operands[self.slot]
+        return self.of(op)[0] if op.info.flexible else op.operands[self.slot]
 
 
 class OptionalOperand(OperandGroup):
@@ -240,7 +241,7 @@ class OptionalOperand(OperandGroup):
     def __get__(self, op: Op | None, owner: type) -> OptionalOperand | Value | None:
         if op is None:
             return self
-        found = self._slice(op)
+        found = self.of(op)
         return found[0] if found else None
 
 
@@ -252,19 +253,19 @@ class Variadic(OperandGroup):
     @overload
     def __get__(self, op: Op, owner: type) -> list[Value]: ...
     def __get__(self, op: Op | None, owner: type) -> Variadic | list[Value]:
-        return self if op is None else self._slice(op)
+        return self if op is None else self.of(op)
 
 
 class Attr(Field, Generic[T]):
     """A named compile-time constant of Python type `kind`; `default` makes it optional.
 
     `form`: how upstream MLIR spells it (`ir.upstream`), None where it does not have it. `among`: its legal values,
-    where they are few; `least`: the least legal number.
+    where they are few; `least`, `most`: the least and the greatest legal number.
     """
 
     def __init__(
         self, kind: type[T], default: Any = ..., since: Version = (13, 1), doc: str = "", form: Form | None = None,
-        among: Sequence[Any] = (), least: int | None = None,
+        among: Sequence[Any] = (), least: int | None = None, most: int | None = None,
     ):  # fmt: skip
         super().__init__(since, doc)
         self.kind = kind
@@ -272,6 +273,7 @@ class Attr(Field, Generic[T]):
         self.form = form
         self.among = tuple(among)
         self.least = least
+        self.most = most
 
     def fault(self, value: Any) -> str:
         """Why a value of the right kind is not legal; empty where it is."""
@@ -279,7 +281,14 @@ class Attr(Field, Generic[T]):
             return f"must be one of {', '.join(map(repr, self.among))}, is {value!r}"
         if self.least is not None and value < self.least:
             return f"must be at least {self.least}, is {value}"
+        if self.most is not None and value > self.most:
+            return f"must be at most {self.most}, is {value}"
         return ""
+
+    @property
+    def bounded(self) -> bool:
+        """Is not every value of the kind legal?"""
+        return bool(self.among) or self.least is not None or self.most is not None
 
     @property
     def required(self) -> bool:
@@ -559,12 +568,12 @@ def verify(root: Op) -> None:
             each.expect(not one or size == 1, "operand '{}' is missing", group.name)
             each.expect(not isinstance(group, OptionalOperand) or size <= 1, "operand '{}' is given twice", group.name)
             if group.check is not None:
-                for value in group._slice(each):  # pyright: ignore[reportPrivateUsage]
+                for value in group.of(each):
                     if not group.check(value.type):
                         each.fail("operand '{}' must be {}, is {}", group.name, meaning(group.check), value.type)
         for attr in info.attributes:
             each.expect(not attr.required or attr.name in each.attributes, "attribute '{}' is missing", attr.name)
-            if (attr.among or attr.least is not None) and attr.name in each.attributes:
+            if attr.bounded and attr.name in each.attributes:
                 fault = attr.fault(each.attributes[attr.name])
                 each.expect(not fault, "attribute '{}' {}", attr.name, fault)
         if not info.variadic_regions:

@@ -13,13 +13,14 @@ _DIM = re.compile(r"\s*(\d{1,18})\s*x\s*")
 
 
 class Constraint:
-    """A named predicate on types; the name completes "must be ..." in messages."""
+    """A named predicate on types; the name completes "must be ..." in messages. `examples`: types that it accepts."""
 
-    __slots__ = ("meaning", "test")
+    __slots__ = ("examples", "meaning", "test")
 
-    def __init__(self, meaning: str, test: Callable[[Type], bool]):
+    def __init__(self, meaning: str, test: Callable[[Type], bool], examples: tuple[Type, ...] = ()):
         self.meaning = meaning
         self.test = test
+        self.examples = examples
 
     def __call__(self, type: Type) -> bool:
         """Whether the type is accepted."""

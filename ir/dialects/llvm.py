@@ -12,6 +12,7 @@ from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionFi
 from ir.core import same_type_as as like
 from ir.dialects.arith import FLOAT_PREDICATES, INT_PREDICATES
 from ir.dialects.gpu import GlobalArray, verify_parameters
+from ir.instruction import verify_floors
 from ir.types import I1, I32, I64, IntType, LLVMPointerType
 from ir.upstream import SAME, codes, overflow
 
@@ -46,6 +47,7 @@ class Func(Op):
         for block in blocks:
             ends = [isinstance(op, Br | CondBr | Return) for op in block.ops]
             self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
+        verify_floors(self, self.target)
 
 
 @op("llvm.br", upstream=True)

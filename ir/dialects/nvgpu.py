@@ -1,7 +1,9 @@
-"""nvgpu: tensor-core, matrix-load and asynchronous-copy ops of per-thread code, and predicated accesses (ours).
+"""nvgpu: operations of a thread on values of several registers: fragments of matrices, vectors, predicated accesses.
 
-mma.sync, ldmatrix and device_async_* follow upstream MLIR with pointers in place of memrefs and program order in
-place of tokens. fragment, load and store are ours.
+Instructions that take what a thread holds as it is stand here under their own names (`ir.dialects.nvvm`). mma.sync,
+ldmatrix and device_async_copy follow upstream MLIR with pointers in place of memrefs and program order in place of
+tokens; products of a warpgroup take matrix descriptors as i64 and accumulators as groups of registers, updated in
+place. fragment, load, store, atomic, stmatrix and matrix_descriptor are ours.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 from math import prod
 
 from ir.core import (
-    CONTROL,
     READ,
     WRITE,
     Attr,
@@ -23,30 +24,30 @@ from ir.core import (
     op,
     same_type_as,
 )
-from ir.types import (
-    BF16,
-    F8E4M3FN,
-    F8E5M2,
-    F16,
-    F32,
-    F64,
-    GLOBAL_PTR,
-    I1,
-    I8,
-    I32,
-    SHARED_PTR,
-    TF32,
-    LLVMPointerType,
-    Type,
-    VectorType,
-)
+from ir.dialects.nvvm.matrix import (
+    BYTE_INTEGERS,
+    MAX_PENDING,
+    MMA_SHAPES,
+    WGMMA_D,
+    WGMMA_K,
+    WIDTHS,
+    mixes,
+    verify_wgmma_shape,
+)  # fmt: skip
+from ir.dialects.nvvm.memory import CACHE_OPERATORS, ORDERS, SCOPES
+from ir.instruction import DOUBLE_WORD, GLOBAL, POINTER, PREDICATE, SHARED, WORD
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, I64, TF32, Constraint, Type, VectorType
 
-MMA_SHAPES = {F16: ((16, 8, 16), (16, 8, 8)), BF16: ((16, 8, 16), (16, 8, 8)), TF32: ((16, 8, 8), (16, 8, 4)),
-              F32: ((16, 8, 8), (16, 8, 4)), I8: ((16, 8, 32), (16, 8, 16)),
-              F8E4M3FN: ((16, 8, 32),), F8E5M2: ((16, 8, 32),), F64: ((8, 8, 4),)}  # fmt: skip
-"""Legal (m, n, k) by operand element. Source: PTX ISA 8.8, mma.sync, dense .f16 .bf16 .tf32 .s8 .e4m3 .e5m2 .f64."""
+VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
+MMA_TYPES: dict[Type, str] = {
+    F16: "f16", BF16: "bf16", F32: "tf32", TF32: "tf32", F64: "f64", F8E4M3FN: "e4m3", F8E5M2: "e5m2",
+}  # fmt: skip
+"""PTX's name of the type of an operand by its element."""
 
-CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
+
+def mma_type(element: Type, signed: bool) -> str | None:
+    """PTX's name of the type of an operand, None of one that mma.sync does not take."""
+    return ("s8" if signed else "u8") if element == I8 else MMA_TYPES.get(element)
 
 
 def byte_size(type: Type) -> int:
@@ -54,10 +55,6 @@ def byte_size(type: Type) -> int:
     if isinstance(type, VectorType):
         return prod(type.shape) * byte_size(type.element)
     return max(getattr(type, "width", 64), 8) // 8
-
-
-def _is_pointer(type: Type) -> bool:
-    return isinstance(type, LLVMPointerType)
 
 
 @op("nvgpu.mma.sync")
@@ -84,10 +81,10 @@ class MmaSync(Op):
         kinds = [v.type for v in self.operands]
         a, b, c = (k if isinstance(k, VectorType) and len(k.shape) == 2 else self.fail("operands must be 2-D vectors")
                    for k in kinds)  # fmt: skip
-        shapes = MMA_SHAPES.get(a.element, ())
+        left, right = (mma_type(each.element, signed) for each, signed in zip((a, b), self.signed, strict=True))
+        shapes = MMA_SHAPES.get(left or "", ())
         self.expect(self.mmaShape in shapes, "no mma.sync {} for {}; there are {}", self.mmaShape, a.element, shapes)
-        same = a.element == b.element or {a.element, b.element} == {F32, TF32}
-        self.expect(same, "a and b differ: {} and {}", a.element, b.element)
+        self.expect(left == right or mixes(left or "", right or ""), "a and b differ: {} and {}", a.element, b.element)
         m, n, k = self.mmaShape
         for name, kind, size in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
             self.expect(prod(kind.shape) * 32 == size, "{} must hold {} elements a lane", name, size // 32)
@@ -99,15 +96,14 @@ class MmaSync(Op):
 class LdMatrix(Op):
     """`numTiles` 8x8 matrices of 16-bit elements from shared memory: lane 8j+i gives the 16-byte row i of matrix j."""
 
-    source = Operand(lambda t: t == SHARED_PTR)
-    numTiles = Attr(int)
+    source = Operand(SHARED)
+    numTiles = Attr(int, among=(1, 2, 4))
     transpose = flag()
-    result = Result(lambda t: isinstance(t, VectorType))
+    result = Result(VECTOR)
     effect = READ
 
     def verify(self) -> None:
-        """One, two or four tiles and a register of each."""
-        self.expect(self.numTiles in (1, 2, 4), "numTiles must be 1, 2 or 4, is {}", self.numTiles)
+        """A register of each tile."""
         kind = self.result.type
         self.expect(byte_size(kind) == 4 * self.numTiles, "result must hold {} registers, is {}", self.numTiles, kind)
 
@@ -117,7 +113,7 @@ class Fragment(Op):
     """An MMA fragment from its registers: n packed pairs -> vector<n x 2 x T>, n f32 -> vector<n x 1 x f32> (ours)."""
 
     registers = Variadic()
-    result = Result(lambda t: isinstance(t, VectorType))
+    result = Result(VECTOR)
 
     def verify(self) -> None:
         """The registers fill the fragment."""
@@ -134,33 +130,17 @@ class DeviceAsyncCopy(Op):
     `bytes`) copies a prefix and zero-fills the rest. `bypass_l1` needs 16 bytes.
     """
 
-    dst = Operand(lambda t: t == SHARED_PTR)
-    src = Operand(lambda t: t == GLOBAL_PTR)
-    pred = OptionalOperand(lambda t: t == I1)
-    src_bytes = OptionalOperand(lambda t: t == I32)
-    bytes = Attr(int)
+    dst = Operand(SHARED)
+    src = Operand(GLOBAL)
+    pred = OptionalOperand(PREDICATE)
+    src_bytes = OptionalOperand(WORD)
+    bytes = Attr(int, among=(4, 8, 16))
     bypass_l1 = flag()
     effect = WRITE
 
     def verify(self) -> None:
-        """A size that cp.async has."""
-        self.expect(self.bytes in (4, 8, 16), "bytes must be 4, 8 or 16, is {}", self.bytes)
+        """Only copies of 16 bytes pass L1 by."""
         self.expect(not self.bypass_l1 or self.bytes == 16, "bypass_l1 needs 16 bytes, has {}", self.bytes)
-
-
-@op("nvgpu.device_async_create_group")
-class DeviceAsyncCreateGroup(Op):
-    """Closes the group of the thread's copies since the last one."""
-
-    effect = CONTROL
-
-
-@op("nvgpu.device_async_wait")
-class DeviceAsyncWait(Op):
-    """Waits until at most `num_groups` of the thread's groups are in flight."""
-
-    num_groups = Attr(int, 0)
-    effect = CONTROL
 
 
 @op("nvgpu.load")
@@ -171,18 +151,18 @@ class Load(Op):
     `order` (relaxed, acquire; empty: weak) and `scope` (cta, gpu, sys) its qualifiers.
     """
 
-    ptr = Operand(_is_pointer)
-    pred = OptionalOperand(lambda t: t == I1)
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
     passthrough = OptionalOperand()
-    cache = Attr(str, "")
-    order = Attr(str, "")
-    scope = Attr(str, "")
+    cache = Attr(str, "", among=CACHE_OPERATORS)
+    order = Attr(str, "", among=ORDERS)
+    scope = Attr(str, "", among=SCOPES)
     result = Result()
     effect = READ
 
     def verify(self) -> None:
-        """A legal size and cache operator."""
-        _verify_access(self, self.result.type, self.cache)
+        """A legal size."""
+        _verify_access(self, self.result.type)
 
 
 @op("nvgpu.store")
@@ -193,17 +173,25 @@ class Store(Op):
     """
 
     value = Operand()
-    ptr = Operand(_is_pointer)
-    pred = OptionalOperand(lambda t: t == I1)
-    cache = Attr(str, "")
-    order = Attr(str, "")
-    scope = Attr(str, "")
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
+    cache = Attr(str, "", among=CACHE_OPERATORS)
+    order = Attr(str, "", among=ORDERS)
+    scope = Attr(str, "", among=SCOPES)
     compare_again = flag()
     effect = WRITE
 
     def verify(self) -> None:
-        """A legal size and cache operator."""
-        _verify_access(self, self.value.type, self.cache)
+        """A legal size."""
+        _verify_access(self, self.value.type)
+
+
+ATOMIC_KINDS = {
+    "add": ("add", "u"), "fadd": ("add", "f"), "and": ("and", "b"), "or": ("or", "b"), "xor": ("xor", "b"),
+    "smax": ("max", "s"), "smin": ("min", "s"), "umax": ("max", "u"), "umin": ("min", "u"), "exch": ("exch", "b"),
+    "cas": ("cas", "b"),
+}  # fmt: skip
+"""PTX's operation and the letter of its type. Source: PTX ISA, atom; two's complement sums need no sign."""
 
 
 @op("nvgpu.atomic")
@@ -217,12 +205,12 @@ class Atomic(Op):
     `order` and `scope` are PTX's.
     """
 
-    ptr = Operand(_is_pointer)
-    pred = OptionalOperand(lambda t: t == I1)
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
     values = Variadic()
-    kind = Attr(str)
-    order = Attr(str)
-    scope = Attr(str)
+    kind = Attr(str, among=tuple(ATOMIC_KINDS))
+    order = Attr(str, among=ORDERS[1:])
+    scope = Attr(str, among=SCOPES[1:])
     out = VariadicResult()
     effect = WRITE
 
@@ -233,18 +221,140 @@ class Atomic(Op):
         self.expect(len(set(kinds)) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
 
 
-def _verify_access(access: Op, type: Type, cache: str) -> None:
+def _verify_access(access: Op, type: Type) -> None:
     size = byte_size(type)
     access.expect(size in (1, 2, 4, 8, 16), "accesses take 1, 2, 4, 8 or 16 bytes, {} takes {}", type, size)
-    access.expect(cache in CACHE_OPERATORS, "unknown cache operator {}", cache)
 
 
-@op("nvgpu.assert_fail")
-class AssertFail(Op):
-    """The thread ends the launch with a message, at a line of a file, in a function: texts in global memory (ours)."""
+# Warpgroup matrix products
 
-    message = Operand(_is_pointer)
-    file = Operand(_is_pointer)
-    function = Operand(_is_pointer)
-    line = Attr(int)
+SWIZZLES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
+"""Swizzle name -> bits 62 and 63 of a matrix descriptor. Source: PTX ISA 8.8, wgmma, Matrix Descriptor Format."""
+
+SWIZZLE_NAMES = {0: "none", 32: "32B", 64: "64B", 128: "128B"}
+"""Swizzle span in bytes -> its name."""
+ACCUMULATOR = VectorType((2, 2), F32)
+"""Eight columns of D in one thread: two rows, eight apart, of two neighbouring columns."""
+
+ACCUMULATORS: dict[Type, str] = {ACCUMULATOR: "f32", VectorType((2, 2), F16): "f16", VectorType((2, 2), I32): "s32"}
+"""Types of eight columns of D in one thread, and PTX's name of their element."""
+
+
+@op("nvgpu.warpgroup.wait")
+class WarpgroupWait(Op):
+    """Waits until at most `pending` groups are unfinished.
+
+    `values` (accumulators, register operands) come out as results in the same registers: what reads the results stands
+    behind the wait, and the registers are not reused before it. No instruction moves them.
+    """
+
+    values = Variadic()
+    pending = Attr(int, 0, least=0, most=MAX_PENDING)
+    out = VariadicResult()
     effect = WRITE
+
+    def verify(self) -> None:
+        """Results are the operands, passed through."""
+        types = [v.type for v in self.values]
+        self.expect([r.type for r in self.results] == types, "results must have the types of the operands")
+
+
+ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in ACCUMULATORS)
+
+
+@op("nvgpu.warpgroup.mma")
+class WarpgroupMma(Op):
+    """D (64 x n) = A (64 x k) * B (k x n) + D by four warps, asynchronously; `shape` is (64, n, k).
+
+    `a` and `b` are matrix descriptors (i64); `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
+    tf32 or 4x4 of bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in
+    place: operand i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read.
+    `negated`: D = D - A * B, not of bytes. `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16
+    only). Element types: f16, bf16, tf32, e4m3, e5m2, s8, u8; the accumulators of f16 and f8 may be f16, those of bytes
+    are i32. Source: PTX ISA 8.8, wgmma.mma_async.
+    """
+
+    a = Operand()
+    b = Operand(DOUBLE_WORD)
+    scale_d = OptionalOperand(PREDICATE)
+    accumulators = Variadic(ACCUMULATOR_GROUP)
+    shape: Attr[tuple[int, ...]] = Attr(tuple)
+    type_a = Attr(str, among=tuple(WGMMA_K))
+    type_b = Attr(str, among=tuple(WGMMA_K))
+    negated = flag()
+    trans_a = flag()
+    trans_b = flag()
+    out = VariadicResult()
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A shape that exists, accumulators of its size, transposition only where PTX has it."""
+        self.expect(len(self.shape) == 3, "shape must be (m, n, k), is {}", self.shape)
+        m, n, k = self.shape
+        mixed = mixes(self.type_a, self.type_b)
+        self.expect(self.type_a == self.type_b or mixed, "no wgmma of {} and {}", self.type_a, self.type_b)
+        verify_wgmma_shape(self, self.type_a, m, n, k)
+        bytes_ = self.type_a in BYTE_INTEGERS
+        self.expect(not (bytes_ and self.negated), "{} operands cannot be negated", self.type_a)
+        groups = len(self.accumulators)
+        self.expect(groups == n // 8, "n = {} needs {} accumulator groups, has {}", n, n // 8, groups)
+        kind = self.accumulators[0].type
+        self.expect([r.type for r in self.results] == [kind] * groups, "results must be the accumulators")
+        self.expect(ACCUMULATORS[kind] in WGMMA_D[self.type_a], "no wgmma of {} into {}", self.type_a, kind)
+        halves = WIDTHS[self.type_a] == 16
+        self.expect(halves or not (self.trans_a or self.trans_b), "{} operands must be K-major", self.type_a)
+        if self.a.type == I64:
+            return
+        self.expect(not self.trans_a, "a register operand has no trans_a")
+        held = byte_size(self.a.type) if isinstance(self.a.type, VectorType) else 0
+        self.expect(held == 16, "a must be an i64 descriptor or a fragment of 4 registers, is {}", self.a.type)
+
+
+@op("nvgpu.matrix_descriptor")
+class MatrixDescriptor(Op):
+    """The 64 bits that name an operand in shared memory; `lbo` and `sbo` in bytes, swizzle none, 32B, 64B or 128B.
+
+    The address must be a multiple of 16. Advance along K or to another block by advancing `pointer` (constant and
+    variable getelementptr terms that are multiples of 16 bytes cost one 32-bit addition) or by arith.addi of bytes/16.
+    Source: PTX ISA 8.8, wgmma, Matrix Descriptor Format.
+    """
+
+    pointer = Operand(SHARED)
+    lbo = Attr(int, 16)
+    sbo = Attr(int)
+    swizzle = Attr(str, among=tuple(SWIZZLES))
+    result = Result(DOUBLE_WORD)
+
+    def verify(self) -> None:
+        """Fields in range."""
+        for name, stride in (("lbo", self.lbo), ("sbo", self.sbo)):
+            legal = 0 <= stride < 1 << 18 and stride % 16 == 0
+            self.expect(legal, "{} must be a multiple of 16 below 2^18 bytes, is {}", name, stride)
+
+
+def descriptor_bits(lbo: int, sbo: int, swizzle: str) -> int:
+    """The constant part of a matrix descriptor; strides in bytes."""
+    return (lbo >> 4) << 16 | (sbo >> 4) << 32 | SWIZZLES[swizzle] << 62
+
+
+@op("nvgpu.stmatrix")
+class StMatrix(Op):
+    """Stores 1, 2 or 4 8x8 matrices of 16-bit elements: lane 8j+i gives the 16-byte row i of matrix j.
+
+    `value` is vector<n x 2 x T>, in the registers that ldmatrix of the same `transpose` would fill. Elements of 8 and
+    32 bits (vector<n x 4 x T>, vector<n x 1 x T>) move as parts and pairs of 16-bit ones, not transposed.
+    """
+
+    value = Operand(VECTOR)
+    ptr = Operand(SHARED)
+    transpose = flag()
+    effect = WRITE
+
+    def verify(self) -> None:
+        """One, two or four registers; transposed ones hold 16-bit pairs."""
+        kind = self.value.type
+        width = kind.element.width if isinstance(kind, VectorType) else 0
+        whole = width in ((16,) if self.transpose else (8, 16, 32)) and byte_size(kind) in (4, 8, 16)
+        self.expect(
+            whole, "value must be 1, 2 or 4 registers of 16-bit elements (or 8 or 32, not transposed), is {}", kind
+        )

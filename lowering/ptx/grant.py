@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import prod
 
 from ir.dialects import llvm
-from ir.dialects.nvvm_hopper import SetMaxRegister
+from ir.dialects.nvvm import SetMaxRegister
 from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, Shares, register_shares
-from lowering.ptx.hopper import setmaxnreg_text
+from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
 from lowering.targets import Target, target
@@ -49,7 +49,7 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
             op.attributes["regCount"] = shares.consumer if op.action == "increase" else shares.other
         for each in block.code:
             if isinstance(each.origin, SetMaxRegister):
-                each.text = setmaxnreg_text(each.origin)
+                each.text = plain_text(each.origin)
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from ir.bits import bit_pattern
 from ir.core import Block, Op, Type, Value
-from ir.types import F32, F64, I1, TF32, FloatType, IntType, LLVMPointerType, VectorType
+from ir.instruction import register_bits
+from ir.types import F32, F64, I1, TF32, FloatType, IntType
 
 PREFIX = {1: "%p", 16: "%rs", 32: "%r", 64: "%rd"}
 FLOAT_PREFIX = {16: "%h", 32: "%f", 64: "%fd"}
@@ -19,7 +20,7 @@ Copy = tuple[Value, "Value | str"]
 """What an edge or a tie moves: a block argument or result, and its register or immediate."""
 
 
-class Instruction:
+class MachineInstruction:
     """`text` with one %s for each of `args`; `defs` are written, `uses` read; `origin` is the op it stands for.
 
     `ties`: (def, use or immediate) that must share a register, since the instruction updates it in place; where they
@@ -60,25 +61,22 @@ class MachineBlock:
     """Instructions in order, then the branch: no edge is a return, two are chosen by `condition` (or its negation)."""
 
     source: Block
-    code: list[Instruction] = field(default_factory=list[Instruction])
+    code: list[MachineInstruction] = field(default_factory=list[MachineInstruction])
     edges: list[Edge] = field(default_factory=list[Edge])
     condition: Value | None = None
     negated: bool = False
-
-
-def register_bits(type: Type) -> int:
-    """Size of the register that holds a value of `type`; 1 is a predicate, bytes live in 16 bits."""
-    if isinstance(type, (IntType, FloatType)):
-        return 1 if type.width == 1 else max(type.width, 16)
-    if isinstance(type, LLVMPointerType):
-        return 32 if type.space == 3 else 64
-    return max(type.shape[0] * type.element.width, 16) if isinstance(type, VectorType) else 64
 
 
 def prefix_of(type: Type) -> str:
     """Register name prefix of a value's type."""
     bits = register_bits(type)
     return FLOAT_PREFIX[bits] if isinstance(type, FloatType) else PREFIX[bits]
+
+
+def move_type(kind: Type) -> str:
+    """The type of a mov between registers."""
+    size = register_bits(kind)
+    return "pred" if size == 1 else f"b{size}"
 
 
 def immediate(type: Type, number: int | float) -> str:

@@ -10,12 +10,10 @@ from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
-from lowering.ptx.calls import EXTERNS
 from lowering.ptx.grant import MARGIN, grant
-from lowering.ptx.machine import DECLARED, Copy, Edge, Instruction, MachineBlock, register_bits
+from lowering.ptx.machine import DECLARED, Copy, Edge, MachineBlock, MachineInstruction, move_type, register_bits
 from lowering.ptx.program import MachineProgram
 from lowering.ptx.registers import Names
-from lowering.ptx.templates import move_type
 from lowering.symbols import symbol
 from lowering.targets import target
 
@@ -70,8 +68,8 @@ class Printer:
 
     def _externs(self) -> list[str]:
         """Functions that the driver links."""
-        used = {type(op) for block in self.func.body.blocks for op in block.ops}
-        return [text for cls, text in EXTERNS.items() if cls in used]
+        used = {getattr(type(op), "extern", "") for block in self.func.body.blocks for op in block.ops}
+        return sorted(used - {""})
 
     def _occupancy(self) -> list[str]:
         """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills.
@@ -120,7 +118,7 @@ class Printer:
         else:
             self._fork(block, following)
 
-    def _settle(self, each: Instruction) -> None:
+    def _settle(self, each: MachineInstruction) -> None:
         """Copies for registers that an instruction updates in place although their old value is needed later."""
         moves = self._changes(each.ties)
         if moves:

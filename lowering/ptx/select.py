@@ -11,9 +11,10 @@ from typing import Any
 
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm
-from ir.dialects.nvvm_hopper import WgmmaWaitGroup
+from ir.instruction import Instruction
 from ir.types import I1, I8, TENSOR_MAP
-from lowering.ptx.machine import Copy, Edge, Instruction, MachineBlock, immediate, register_bits, takes_immediate
+from lowering.ptx.instructions import print_instruction
+from lowering.ptx.machine import Copy, Edge, MachineBlock, MachineInstruction, immediate, register_bits, takes_immediate
 from lowering.symbols import symbol
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
@@ -31,7 +32,7 @@ class Selector:
         self.roots: dict[Value, Value] = {}
         self.needed: set[Value] = set()
         self.counts: dict[Value, int] = {}
-        self.code: list[Instruction] = []
+        self.code: list[MachineInstruction] = []
         self.origin: Op | None = None
         self.labels = 0
         self.alive = self._live_values()
@@ -48,8 +49,8 @@ class Selector:
             found, op = value, value.owner
             if isinstance(op, CASTS) and register_bits(op.operands[0].type) == register_bits(value.type):
                 found = self.root(op.operands[0])
-            elif type(op) is WgmmaWaitGroup:
-                found = self.root(op.operands[value.index])
+            elif isinstance(op, Instruction) and op.held:
+                found = self.root(getattr(op, op.held)[value.index])
             self.roots[value] = found
         return found
 
@@ -109,7 +110,7 @@ class Selector:
         settle: str = "",
     ) -> None:
         """Put an instruction before those already emitted in this block."""
-        self.code.append(Instruction(text, defs, uses, args, self.origin, ties, settle))
+        self.code.append(MachineInstruction(text, defs, uses, args, self.origin, ties, settle))
 
     def label(self) -> str:
         """A label of its own for a loop inside one op."""
@@ -137,7 +138,10 @@ class Selector:
                 else:
                     continue
             self.origin = op
-            templates[type(op)](self, op)
+            if isinstance(op, Instruction):
+                print_instruction(self, op)
+            else:
+                templates[type(op)](self, op)
         self.origin = None
         if block is self.blocks[0]:
             self._parameters(block)

@@ -1,7 +1,6 @@
-"""One PTX template an nvvm-level op.
+"""Selection patterns of the llvm operations: several of them may become one PTX instruction, or one of them several.
 
-Opcode spellings: PTX ISA 8.8; every template is assembled by ptxas for sm_80 in the tests. Those of sm_90 stand in
-hopper.py.
+Opcode spellings: PTX ISA 8.8. Instructions of the hardware declare their own text (`ir.instruction`).
 """
 
 from __future__ import annotations
@@ -9,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Type, Value
-from ir.dialects import llvm, nvvm
-from ir.types import I1, I32, I64, FloatType, IntType, LLVMPointerType, VectorType
-from lowering.ptx.machine import bit_pattern, immediate, register_bits
+from ir.core import Op, Value
+from ir.dialects import llvm
+from ir.instruction import ptx_type
+from ir.types import F64, I1, I32, I64, IntType
+from lowering.ptx.instructions import constant_of
+from lowering.ptx.machine import immediate, move_type, register_bits
 
 if TYPE_CHECKING:
     from lowering.ptx.select import Selector
@@ -34,13 +35,6 @@ def template(*classes: type[Op]) -> Callable[[Template], Template]:
         return function
 
     return register
-
-
-def suffix(type: Type) -> str:
-    """The PTX type of a float, packed or not."""
-    if isinstance(type, VectorType):
-        return f"{type.element}x{type.shape[0]}"
-    return "f32" if str(type) == "tf32" else str(type)
 
 
 def bits(value: Value) -> int:
@@ -124,12 +118,6 @@ def subtract(s: Selector, op: llvm.Sub) -> None:
     simple(s, op, f"sub.s{bits(op.results[0])}")
 
 
-def constant_of(value: Value) -> int | float | None:
-    """The number of a constant."""
-    op = value.owner
-    return op.attributes["value"] if isinstance(op, llvm.Constant) else None
-
-
 def power_of_two(op: Op) -> int | None:
     """log2 of a product's constant factor."""
     factor = constant_of(op.operands[1])
@@ -209,7 +197,7 @@ def compared(s: Selector, op: Op, uses: list[Value]) -> tuple[str, str, str]:
     predicate: str = op.attributes["predicate"]
     if isinstance(op, llvm.FCmp):
         kind = flags(op).lstrip(".")
-        kind = f"{kind}.{suffix(x.type)}" if kind else suffix(x.type)
+        kind = f"{kind}.{ptx_type(x.type)}" if kind else ptx_type(x.type)
         return f"{FLOAT_COMPARE[predicate]}.{kind}", s.use(x, uses), s.use(y, uses)
     letter = "u" if predicate[0] == "u" else "s"
     left, factor = s.use(x, uses), constant_of(y)
@@ -240,12 +228,6 @@ def constant(s: Selector, op: llvm.Constant) -> None:
     """A constant that some instruction takes only in a register."""
     kind = op.results[0].type
     s.emit(f"mov.{move_type(kind)} %s, {immediate(kind, op.attributes['value'])};", [op.results[0]], [])
-
-
-def move_type(kind: Type) -> str:
-    """The type of a mov between registers."""
-    size = register_bits(kind)
-    return "pred" if size == 1 else f"b{size}"
 
 
 @template(llvm.SExt, llvm.ZExt)
@@ -326,245 +308,71 @@ EXTREMA: dict[type[Op], str] = {llvm.MaxNum: "max", llvm.MinNum: "min", llvm.Max
 @template(llvm.FAdd, llvm.FSub, llvm.FMul, llvm.FDiv)
 def float_binary(s: Selector, op: Op) -> None:
     """The rounding is always spelled: without it ptxas may contract a product and a sum (PTX ISA, fma contraction)."""
-    simple(s, op, f"{FLOAT_BINARY[type(op)]}{flags(op, 'rounding')}.{suffix(op.results[0].type)}")
+    simple(s, op, f"{FLOAT_BINARY[type(op)]}{flags(op, 'rounding')}.{ptx_type(op.results[0].type)}")
 
 
 @template(llvm.Fma)
 def fused(s: Selector, op: llvm.Fma) -> None:
     """fma."""
     saturate = ".sat" if op.saturate else ""
-    simple(s, op, f"fma{flags(op, 'rounding')}{saturate}.{suffix(op.results[0].type)}")
+    simple(s, op, f"fma{flags(op, 'rounding')}{saturate}.{ptx_type(op.results[0].type)}")
 
 
 @template(llvm.MaxNum, llvm.MinNum, llvm.Maximum, llvm.Minimum)
 def extremum(s: Selector, op: Op) -> None:
     """min, max; .NaN propagates NaN."""
     nan = ".NaN" if isinstance(op, (llvm.Maximum, llvm.Minimum)) else ""
-    simple(s, op, f"{EXTREMA[type(op)]}{flags(op)}{nan}.{suffix(op.results[0].type)}")
+    simple(s, op, f"{EXTREMA[type(op)]}{flags(op)}{nan}.{ptx_type(op.results[0].type)}")
 
 
 @template(llvm.FNeg, llvm.FAbs)
 def sign(s: Selector, op: Op) -> None:
     """neg, abs."""
-    simple(s, op, f"{'neg' if isinstance(op, llvm.FNeg) else 'abs'}{flags(op)}.{suffix(op.results[0].type)}")
-
-
-@template(nvvm.MulHigh)
-def high_product(s: Selector, op: Op) -> None:
-    """mul.hi."""
-    simple(s, op, f"mul.hi.u{bits(op.results[0])}")
+    simple(s, op, f"{'neg' if isinstance(op, llvm.FNeg) else 'abs'}{flags(op)}.{ptx_type(op.results[0].type)}")
 
 
 @template(llvm.Floor, llvm.Ceil)
 def to_integral(s: Selector, op: Op) -> None:
     """cvt.rmi, cvt.rpi."""
-    kind = suffix(op.results[0].type)
+    kind = ptx_type(op.results[0].type)
     simple(s, op, f"cvt.{'rmi' if isinstance(op, llvm.Floor) else 'rpi'}{flags(op)}.{kind}.{kind}")
 
 
 @template(llvm.Sqrt)
 def square_root(s: Selector, op: Op) -> None:
     """sqrt."""
-    simple(s, op, f"sqrt{flags(op, 'rounding')}.{suffix(op.results[0].type)}")
+    simple(s, op, f"sqrt{flags(op, 'rounding')}.{ptx_type(op.results[0].type)}")
 
 
-APPROXIMATE: dict[type[Op], str] = {
-    nvvm.Ex2: "ex2", nvvm.Lg2: "lg2", nvvm.Sin: "sin", nvvm.Cos: "cos",
-    nvvm.Tanh: "tanh", nvvm.Rsqrt: "rsqrt",
-}  # fmt: skip
+# Conversions
 
 
-@template(*APPROXIMATE)
-def approximate(s: Selector, op: Op) -> None:
-    """The special function unit."""
-    simple(s, op, f"{APPROXIMATE[type(op)]}.approx{flags(op)}.{suffix(op.results[0].type)}")
-
-
-@template(nvvm.Rcp)
-def reciprocal(s: Selector, op: nvvm.Rcp) -> None:
-    """rcp.approx or rcp with a rounding."""
-    ftz = ".ftz" if op.ftz else ""
-    simple(s, op, f"rcp.{op.rounding}{ftz}.{suffix(op.results[0].type)}")
-
-
-# Register pairs
-
-
-@template(nvvm.Pack)
-def pack(s: Selector, op: nvvm.Pack) -> None:
-    """mov of parts into one register."""
+@template(llvm.FPExt, llvm.FPTrunc)
+def convert_float(s: Selector, op: Op) -> None:
+    """cvt between floats."""
+    to, source = op.results[0].type, op.operands[0].type
     uses: list[Value] = []
-    parts: list[str] = []
-    for part in op.operands:
-        number = constant_of(part)
-        parts.append(s.register(part, uses) if number is None else str(bit_pattern(part.type, number)))
-    s.emit(f"mov.b{bits(op.results[0])} %s, {{{', '.join(parts)}}};", [op.results[0]], uses)
+    rounding = "" if isinstance(op, llvm.FPExt) else f".{op.attributes.get('rounding', 'rn')}"
+    ftz = flags(op) if F64 not in (to, source) and "bf16" not in (str(to), str(source)) else ""
+    operand = s.register(op.operands[0], uses)
+    s.emit(f"cvt{rounding}{ftz}.{to}.{ptx_type(source)} %s, {operand};", [op.results[0]], uses)
 
 
-@template(nvvm.Unpack)
-def unpack(s: Selector, op: nvvm.Unpack) -> None:
-    """mov of one register into its parts."""
+@template(llvm.SIToFP, llvm.UIToFP)
+def integer_to_float(s: Selector, op: Op) -> None:
+    """cvt.rn from an integer."""
+    letter = "s" if isinstance(op, llvm.SIToFP) else "u"
+    kind = f"{ptx_type(op.results[0].type)}.{letter}{bits(op.operands[0])}"
     uses: list[Value] = []
-    wanted = [r for r in op.results if r in s.needed]
-    holes = ", ".join("%s" if r in s.needed or bits(r) != 16 else "_" for r in op.results)
-    defs = wanted if bits(op.results[0]) == 16 else list(op.results)  # the sink _ works for 16-bit parts only (ptxas)
-    s.emit(f"mov.b{bits(op.operands[0])} {{{holes}}}, {s.register(op.operands[0], uses)};", defs, uses)
+    operand = s.register(op.operands[0], uses)
+    s.emit(f"cvt.{op.attributes.get('rounding', 'rn')}.{kind} %s, {operand};", [op.results[0]], uses)
 
 
-# Memory
-
-
-def space(pointer: Value) -> str:
-    """The state space of a pointer."""
-    kind = pointer.type
-    return "shared" if isinstance(kind, LLVMPointerType) and kind.space == 3 else "global"
-
-
-def access_type(values: list[Value]) -> str:
-    """Vector and element of an access."""
-    first = values[0].type
-    width = first.width if isinstance(first, (IntType, FloatType)) else register_bits(first)
-    return (f".v{len(values)}" if len(values) > 1 else "") + f".b{max(width, 8)}"
-
-
-def group(holes: list[str]) -> str:
-    """One operand, or a vector of them."""
-    return holes[0] if len(holes) == 1 else "{" + ", ".join(holes) + "}"
-
-
-@template(nvvm.Ld)
-def load(s: Selector, op: nvvm.Ld) -> None:
-    """ld; under a predicate the passthrough is moved in first."""
-    pointer, results = op.operands[0], op.results
-    cache = op.attributes.get("cache", "") if space(pointer) == "global" else ""
-    opcode = f"ld{ordering(op)}.{space(pointer)}{'.' + cache if cache else ''}{access_type(results)}"
+@template(llvm.FPToSI, llvm.FPToUI)
+def float_to_integer(s: Selector, op: Op) -> None:
+    """cvt.rzi to an integer."""
+    letter, to = "s" if isinstance(op, llvm.FPToSI) else "u", op.results[0].type
+    width = to.width if isinstance(to, IntType) else 32
     uses: list[Value] = []
-    target = group(["%s"] * len(results))
-    if not op.segments[1]:
-        s.emit(f"{opcode} {target}, {s.address(pointer, uses)};", list(results), uses)
-        return
-    guard = s.predicate(op.operands[1], uses)
-    address = s.address(pointer, uses)
-    s.emit(f"@{guard} {opcode} {target}, {address};", list(results), [*uses, *results], [uses[0], *results, *uses[1:]])
-    for result, kept in zip(results, op.operands[2:], strict=True):
-        inner: list[Value] = []
-        number = constant_of(s.root(kept))
-        text = s.register(kept, inner) if number is None else immediate(kept.type, number)
-        s.emit(f"mov.{move_type(result.type)} %s, {text};", [result], inner)
-
-
-@template(nvvm.St)
-def store(s: Selector, op: nvvm.St) -> None:
-    """st."""
-    pointer, values = op.operands[0], op.operands[1 + op.segments[1] :]
-    cache = op.attributes.get("cache", "")
-    opcode = f"st{ordering(op)}.{space(pointer)}{'.' + cache if cache else ''}{access_type(values)}"
-    uses: list[Value] = []
-    guard = f"@{s.predicate(op.operands[1], uses)} " if op.segments[1] else ""
-    address = s.address(pointer, uses)
-    if len(values) == 1:
-        number = constant_of(s.root(values[0]))
-        text = s.register(values[0], uses) if number is None else immediate(values[0].type, number)
-    else:
-        text = group([s.register(v, uses) for v in values])
-    s.emit(f"{guard}{opcode} {address}, {text};", [], uses)
-
-
-@template(nvvm.Atom)
-def atomic(s: Selector, op: nvvm.Atom) -> None:
-    """atom, into the sink where nobody asks for the old value.
-
-    Under a predicate the result of a thread that does nothing is moved in first: zero, or what cas compares with.
-    """
-    uses: list[Value] = []
-    guard = f"@{s.predicate(op.operands[1], uses)} " if op.segments[1] else ""
-    address = s.address(op.operands[0], uses)
-    values = ", ".join([s.register(v, uses) for v in op.operands[1 + op.segments[1] :]])
-    opcode = f"atom{ordering(op)}.{space(op.operands[0])}.{op.kind}.{op.type}"
-    results = [r for r in op.results if r in s.needed]
-    if not results:
-        s.emit(f"{guard}{opcode} _, {address}, {values};", [], uses)
-        return
-    if not guard:
-        s.emit(f"{opcode} %s, {address}, {values};", results, uses)
-        return
-    s.emit(f"{guard}{opcode} %s, {address}, {values};", results, [*uses, *results], [uses[0], *results, *uses[1:]])
-    kept: list[Value] = []
-    cas = op.kind == "cas"
-    source = s.register(op.operands[1 + op.segments[1]], kept) if cas else immediate(results[0].type, 0)
-    s.emit(f"mov.{move_type(results[0].type)} %s, {source};", results, kept)
-
-
-def ordering(op: Op) -> str:
-    """The qualifiers of an access that is not weak."""
-    order = op.attributes.get("order", "")
-    return f".{order}.{op.attributes['scope']}" if order else ""
-
-
-@template(nvvm.CpAsyncSharedGlobal)
-def async_copy(s: Selector, op: nvvm.CpAsyncSharedGlobal) -> None:
-    """cp.async."""
-    uses: list[Value] = []
-    operands = f"{s.address(op.operands[0], uses)}, {s.address(op.operands[1], uses)}, {op.size}"
-    if op.segments[2]:
-        operands += f", {s.use(op.operands[2], uses)}"
-    s.emit(f"cp.async.{op.modifier}.shared.global {operands};", [], uses)
-
-
-@template(nvvm.LdMatrix)
-def ldmatrix(s: Selector, op: nvvm.LdMatrix) -> None:
-    """ldmatrix."""
-    uses: list[Value] = []
-    trans = ".trans" if op.attributes.get("layout") == "col" else ""
-    holes = ", ".join(["%s"] * op.num)
-    address = s.address(op.operands[0], uses)
-    s.emit(f"ldmatrix.sync.aligned.m8n8.x{op.num}{trans}.shared.b16 {{{holes}}}, {address};", list(op.results), uses)
-
-
-@template(nvvm.MmaSync)
-def mma_sync(s: Selector, op: nvvm.MmaSync) -> None:
-    """mma.sync."""
-    attributes = op.attributes
-    m, n, k = attributes["shape"]
-    acc = attributes["accumulatorPtxType"]
-    kinds = f"{acc}.{attributes['multiplicandAPtxType']}.{attributes['multiplicandBPtxType']}.{acc}"
-    uses: list[Value] = []
-    for value in op.operands:
-        s.register(value, uses)
-    groups = ", ".join("{" + ", ".join(["%s"] * count) + "}" for count in (op.segments[2], *op.segments))
-    s.emit(f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{kinds} {groups};", list(op.results), uses)
-
-
-# Control and coordinates
-
-
-@template(nvvm.ShflSync)
-def shuffle(s: Selector, op: nvvm.ShflSync) -> None:
-    """shfl.sync of the full warp."""
-    uses: list[Value] = []
-    operands = f"{s.register(op.operands[0], uses)}, {s.use(op.operands[1], uses)}, {op.clamp}, -1"
-    s.emit(f"shfl.sync.{op.attributes['kind']}.b32 %s, {operands};", [op.results[0]], uses)
-
-
-@template(nvvm.Barrier0)
-def barrier(s: Selector, op: Op) -> None:
-    """bar.sync 0."""
-    s.emit("bar.sync 0;", [], [])
-
-
-@template(nvvm.CpAsyncCommitGroup)
-def commit_group(s: Selector, op: Op) -> None:
-    """cp.async.commit_group."""
-    s.emit("cp.async.commit_group;", [], [])
-
-
-@template(nvvm.CpAsyncWaitGroup)
-def wait_group(s: Selector, op: nvvm.CpAsyncWaitGroup) -> None:
-    """cp.async.wait_group."""
-    s.emit(f"cp.async.wait_group {op.n};", [], [])
-
-
-@template(*nvvm.SPECIAL_REGISTERS.values())
-def special_register(s: Selector, op: Any) -> None:
-    """mov from a special register."""
-    s.emit(f"mov.u32 %s, %{op.register};", [op.results[0]], [])
+    operand = s.register(op.operands[0], uses)
+    s.emit(f"cvt.rzi{flags(op)}.{letter}{width}.{ptx_type(op.operands[0].type)} %s, {operand};", [op.results[0]], uses)

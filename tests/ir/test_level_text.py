@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ir.core import Op, ParseError, VerifyError, verify
-from ir.dialects import gpu, llvm, nv_tileas, nvgpu, nvvm, nvvm_hopper, scf, vector  # noqa: F401  (operations that texts name)
+from ir.dialects import gpu, llvm, nv_tileas, nvgpu, nvvm, scf, vector  # noqa: F401  (operations that texts name)
 from ir.dialects.gpu import GlobalArray
 from ir.dialects.nv_tileas_types import BufferType, ChannelType, PipelineType
 from ir.text import print_generic

@@ -8,8 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ir.core import Value
-from ir.dialects import arith, gpu, llvm, vector
-from ir.dialects import nvgpu_hopper as hopper
+from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from ir.types import (
     BF16,
     F8E4M3FN,
@@ -77,7 +76,7 @@ class Operand:
         raw = stored.view(np.uint16) if stored.dtype == ml_dtypes.bfloat16 else stored
         raw = stored.view(np.uint8) if size == 1 else raw
         base = memory.put(raw)
-        swizzle = hopper.SWIZZLE_NAMES[self.boxes.swizzle]
+        swizzle = nvgpu.SWIZZLE_NAMES[self.boxes.swizzle]
         outer, inner = stored.shape
         return base, TensorMap(base, MAP_DTYPES[self.kind], (inner, outer), (inner * size,), self.boxes.box,
                                swizzle=swizzle)  # fmt: skip
@@ -145,17 +144,17 @@ class HopperGemm(Kernel):
 
     def producer(self) -> list[Value]:
         """Gives registers back; its first warp fills the ring."""
-        self.effect(hopper.SetMaxNReg, action="dec", count=40)
+        self.effect(nvvm.SetMaxRegister, action="decrease", regCount=40)
         self.when(self.compare(self.div(self.thread, 32), 0, "eq"), self.fill)
         return []
 
     def fill(self) -> list[Value]:
-        lane = self.value(hopper.Elect, types=[I1])
+        lane = self.value(nvvm.ElectSync, types=[I1])
 
         def body(step, carried):
             stage, phase = carried
-            self.effect(hopper.MBarrierTryWaitParity, self.empty(stage), phase)
-            self.effect(hopper.MBarrierArriveExpectTx, self.full(stage), lane, txcount=self.stage_bytes)
+            self.effect(nvvm.MBarrierTryWaitParity, self.empty(stage), phase)
+            self.effect(nvvm.MBarrierArriveExpectTx, self.full(stage), lane, txcount=self.stage_bytes)
             depth = self.times(step, self.s.k)
             for operand, tensor, origin, base in (
                 (self.a, self.map_a, self.row, 0),
@@ -164,8 +163,8 @@ class HopperGemm(Kernel):
                 for offset, (row, k) in operand.boxes.pieces:
                     spot = [self.plus(origin, row), self.plus(depth, k)]
                     coordinates = [spot[d] for d in operand.boxes.dims]
-                    self.effect(hopper.TmaLoad, self.place(stage, base + offset), self.full(stage), tensor,
-                                *coordinates, lane, segments=(1, 1, 1, 2, 1))  # fmt: skip
+                    self.effect(nvvm.TensorLoad, self.place(stage, base + offset), tensor, *coordinates,
+                                self.full(stage), lane, segments=(1, 1, 2, 1, 1))  # fmt: skip
             return list(self.advance(stage, phase))
 
         self.loop(self.const(0), self.steps, self.const(1), [self.const(0), self.const(1)], body)
@@ -174,7 +173,7 @@ class HopperGemm(Kernel):
     def multiply(self, stage: Value, group: Value | None, accumulators: list[Value]) -> list[Value]:
         """All products of one stage, as one group of the warpgroup."""
         acc = list(accumulators)
-        self.effect(hopper.WarpgroupFence)
+        self.effect(nvvm.WgmmaFence)
         ma, mb = self.tile.blocks[:2]
         for step in self.tile.steps():
             row, column, k = self.tile.origin(0, step)
@@ -186,18 +185,18 @@ class HopperGemm(Kernel):
                 shift = self.b.tile.displacement(self.atom.shape[1] * mb, 0)
                 b = self.value(llvm.GetElementPtr, b, group, element_bytes=shift)
             names = [
-                self.value(hopper.MatrixDescriptor, p, types=[I64], lbo=o.lbo, sbo=o.sbo, swizzle=o.swizzle_name)
+                self.value(nvgpu.MatrixDescriptor, p, types=[I64], lbo=o.lbo, sbo=o.sbo, swizzle=o.swizzle_name)
                 for p, o in ((a, self.a.tile), (b, self.b.tile))
             ]
             groups = slice(step.c.start // 4, step.c.stop // 4)
             types_a, types_b = self.atom.types
             made = self.add(
-                hopper.WarpgroupMma, *names, *acc[groups], types=[hopper.ACCUMULATOR] * self.atom.groups,
+                nvgpu.WarpgroupMma, *names, *acc[groups], types=[nvgpu.ACCUMULATOR] * self.atom.groups,
                 segments=(1, 1, 0, self.atom.groups), shape=self.atom.shape, type_a=types_a, type_b=types_b,
                 trans_a=not self.a.tile.k_major, trans_b=not self.b.tile.k_major,
             )  # fmt: skip
             acc[groups] = made.results
-        self.effect(hopper.WarpgroupCommit)
+        self.effect(nvvm.WgmmaCommitGroup)
         return acc
 
     def consume(self, group: Value | None) -> list[Value]:
@@ -207,17 +206,17 @@ class HopperGemm(Kernel):
 
         def body(step, carried):
             stage, phase, before, *acc = carried
-            self.effect(hopper.MBarrierTryWaitParity, self.full(stage), phase)
+            self.effect(nvvm.MBarrierTryWaitParity, self.full(stage), phase)
             acc = self.multiply(stage, group, acc)
-            self.effect(hopper.WarpgroupWait, pending=1)
+            self.effect(nvgpu.WarpgroupWait, pending=1)
             gives = self.value(arith.AndI, leader, self.compare(step, 0, "sgt"))
-            self.effect(hopper.MBarrierArrive, self.empty(before), gives)
+            self.effect(nvvm.MBarrierArrive, self.empty(before), gives)
             return [*self.advance(stage, phase), stage, *acc]
 
-        zero = self.const(0.0, hopper.ACCUMULATOR)
+        zero = self.const(0.0, nvgpu.ACCUMULATOR)
         start = [self.const(0)] * 3 + [zero] * (mb * nb * self.atom.groups)
         acc = self.loop(self.const(0), self.steps, self.const(1), start, body)[3:]
-        acc = self.add(hopper.WarpgroupWait, *acc, types=[hopper.ACCUMULATOR] * len(acc), pending=0).results
+        acc = self.add(nvgpu.WarpgroupWait, *acc, types=[nvgpu.ACCUMULATOR] * len(acc), pending=0).results
         self.epilogue(group, acc)
         return []
 
@@ -243,14 +242,14 @@ class HopperGemm(Kernel):
     def prepare(self) -> list[Value]:
         """One thread makes the barriers: a full one takes the producer's arrival, an empty one each consumer's."""
         for stage in range(self.s.stages):
-            self.effect(hopper.MBarrierInit, self.full(self.const(stage)), count=1)
-            self.effect(hopper.MBarrierInit, self.empty(self.const(stage)), count=self.s.consumers)
-        self.effect(hopper.FenceMBarrierInit)
+            self.effect(nvvm.MBarrierInit, self.full(self.const(stage)), count=1)
+            self.effect(nvvm.MBarrierInit, self.empty(self.const(stage)), count=self.s.consumers)
+        self.effect(nvvm.FenceMBarrierInit)
         return []
 
     def compute(self) -> list[Value]:
         several = self.s.consumers > 1
-        self.effect(hopper.SetMaxNReg, action="inc", count=232 if several else 240)
+        self.effect(nvvm.SetMaxRegister, action="increase", regCount=232 if several else 240)
         return self.consume(self.plus(self.div(self.thread, 128), -1) if several else None)
 
     def build(self) -> HopperGemm:

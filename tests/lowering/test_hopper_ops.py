@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ir.core import VerifyError, verify
-from ir.dialects import arith, gpu, llvm, math, nvgpu, vector
-from ir.dialects import nvgpu_hopper as hopper
+from ir.dialects import arith, gpu, llvm, math, nvgpu, nvvm, vector
 from ir.types import F16, F32, GLOBAL_PTR, I1, I32, I64, SHARED_PTR, TENSOR_MAP, VectorType
 from lowering.atoms.wgmma import WGMMA_ATOMS
 from lowering.convert.nvgpu_to_nvvm import convert
@@ -16,7 +15,7 @@ from lowering.ptx import emit
 from runtime.simulator import GlobalMemory, TensorMap, launch
 from tests.lowering.nvgpu_harness import Kernel, assemble
 
-ACC = hopper.ACCUMULATOR
+ACC = nvgpu.ACCUMULATOR
 PAIR = VectorType((2,), F16)
 
 
@@ -46,15 +45,15 @@ class Warpgroup(Kernel):
         """Make an mbarrier that everybody sees."""
 
         def init():
-            self.effect(hopper.MBarrierInit, self.at(offset), count=count)
-            self.effect(hopper.FenceMBarrierInit)
+            self.effect(nvvm.MBarrierInit, self.at(offset), count=count)
+            self.effect(nvvm.FenceMBarrierInit)
             return []
 
         self.branch(self.first, [], init, list)
         self.effect(gpu.Barrier)
 
     def wait(self, offset: int, parity: int) -> None:
-        self.effect(hopper.MBarrierTryWaitParity, self.at(offset), self.const(parity))
+        self.effect(nvvm.MBarrierTryWaitParity, self.at(offset), self.const(parity))
 
     def simulate(self, *args, hazards: bool = True) -> None:
         ptx = self.ptx("sm_90a")
@@ -68,19 +67,19 @@ def test_tensor_copies_of_every_rank(rank: int) -> None:
     box, extents = (16, 4, 2, 2, 2)[:rank], (24, 5, 3, 3, 2)[:rank]
     size = int(np.prod(box)) * 4
     k = Warpgroup(TENSOR_MAP, TENSOR_MAP, smem=size + 128)
-    k.effect(hopper.TmaPrefetchDescriptor, k.params[0], k.first, segments=(1, 1))
+    k.effect(nvvm.PrefetchTensorMap, k.params[0], k.first, segments=(1, 1))
     k.barrier(size, 1)
     start = [k.const(c) for c in (12, 2, 1, 1, 0)[:rank]]
-    k.effect(hopper.MBarrierArriveExpectTx, k.at(size), k.first, txcount=size)
-    k.effect(hopper.TmaLoad, k.at(0), k.at(size), k.params[0], *start, k.first, segments=(1, 1, 1, rank, 1))
+    k.effect(nvvm.MBarrierArriveExpectTx, k.at(size), k.first, txcount=size)
+    k.effect(nvvm.TensorLoad, k.at(0), k.params[0], *start, k.at(size), k.first, segments=(1, 1, rank, 1, 1))
     k.wait(size, 0)
-    k.effect(hopper.FenceProxyAsync)
+    k.effect(nvvm.FenceProxy, kind="async", space="shared::cta")
 
     def store():
-        k.effect(hopper.TmaStore, k.at(0), k.params[1], *[k.const(0)] * rank, segments=(1, 1, rank, 0))
-        k.effect(hopper.TmaCommit)
-        k.effect(hopper.TmaWait, pending=0, read=True)
-        k.effect(hopper.TmaWait, pending=0)
+        k.effect(nvvm.TensorStore, k.params[1], k.at(0), *[k.const(0)] * rank, segments=(1, 1, rank, 0))
+        k.effect(nvvm.BulkCommitGroup)
+        k.effect(nvvm.BulkWaitGroup, group=0, read=True)
+        k.effect(nvvm.BulkWaitGroup, group=0)
         return []
 
     k.branch(k.first, [], store, list)
@@ -107,8 +106,8 @@ def test_arrivals_order_shared_memory() -> None:
     odd = k.compare(k.value(arith.RemUI, k.thread, k.const(2)), 1)
     value = k.load(k.element(k.params[0], k.thread, F32), F32)
     k.store(value, k.at(0, k.thread, 4))
-    k.effect(hopper.MBarrierArrive, k.at(512))
-    k.effect(hopper.MBarrierArrive, k.at(512), odd)
+    k.effect(nvvm.MBarrierArrive, k.at(512))
+    k.effect(nvvm.MBarrierArrive, k.at(512), odd)
     k.wait(512, 0)
     other = k.value(arith.SubI, k.const(127), k.thread)
     k.store(k.load(k.at(0, other, 4), F32), k.element(k.params[1], k.thread, F32))
@@ -126,7 +125,7 @@ def test_arrival_of_asynchronous_copies() -> None:
     kind = VectorType((4,), F32)
     source = k.element(k.params[0], k.thread, kind)
     k.effect(nvgpu.DeviceAsyncCopy, k.at(0, k.thread, 16), source, segments=(1, 1, 0, 0), bytes=16, bypass_l1=True)
-    k.effect(hopper.MBarrierCpAsyncArrive, k.at(2048))
+    k.effect(nvvm.CpAsyncMBarrierArrive, k.at(2048))
     k.wait(2048, 0)
     other = k.value(arith.SubI, k.const(127), k.thread)
     k.store(k.load(k.at(0, other, 16), kind), k.element(k.params[1], k.thread, kind))
@@ -140,14 +139,14 @@ def test_arrival_of_asynchronous_copies() -> None:
 def test_elect_and_named_barriers() -> None:
     """One lane a warp is elected; warps 0 and 1 exchange values behind a barrier of their own."""
     k = Warpgroup(GLOBAL_PTR, smem=1024)
-    chosen = k.value(hopper.Elect, types=[I1])
+    chosen = k.value(nvvm.ElectSync, types=[I1])
     one = k.value(arith.ExtUI, chosen, types=[I32])
     low = k.compare(k.warp, 2, "ult")
 
     def exchange():
         number = k.value(arith.AddI, k.value(arith.MulI, k.thread, k.const(10)), one)
         k.store(number, k.at(0, k.thread, 4))
-        k.effect(hopper.NamedBarrier, id=3, threads=64)
+        k.effect(nvvm.NamedBarrier, barrierId=3, numberOfThreads=64)
         partner = k.value(arith.XOrI, k.thread, k.const(32))
         return [k.load(k.at(0, partner, 4), I32)]
 
@@ -168,13 +167,13 @@ def test_setmaxnreg_stands_beside_maxnreg() -> None:
 
     def side(action, count):
         def build():
-            k.effect(hopper.SetMaxNReg, action=action, count=count)
+            k.effect(nvvm.SetMaxRegister, action=action, regCount=count)
             k.store(k.thread, k.element(k.params[0], k.thread, I32))
             return []
 
         return build
 
-    k.branch(high, [], side("inc", 200), side("dec", 40))
+    k.branch(high, [], side("increase", 200), side("decrease", 40))
     made = k.func("sm_90a")
     assert ".maxnreg" not in emit(convert(made))
     made.attributes["maxnreg"] = 128
@@ -195,7 +194,7 @@ def test_stmatrix_is_the_inverse_of_ldmatrix(tiles: int, transpose: bool) -> Non
         pairs.append(k.load(k.element(k.params[0], number, PAIR), PAIR))
     rows = k.value(arith.RemUI, k.lane, k.const(8 * tiles))
     value = k.value(nvgpu.Fragment, *pairs, types=[kind])
-    k.effect(hopper.StMatrix, value, k.at(0, rows, 16), transpose=transpose)
+    k.effect(nvgpu.StMatrix, value, k.at(0, rows, 16), transpose=transpose)
     k.effect(gpu.Barrier)
     back = k.value(nvgpu.LdMatrix, k.at(0, rows, 16), types=[kind], numTiles=tiles, transpose=transpose)
     for i in range(tiles):
@@ -212,7 +211,7 @@ def test_stmatrix_is_the_inverse_of_ldmatrix(tiles: int, transpose: bool) -> Non
 @pytest.mark.parametrize(("kind", "transpose"), [(VectorType((4, 1), F32), True), (VectorType((3, 2), F16), False)])
 def test_registers_that_stmatrix_does_not_take_are_refused(kind: VectorType, transpose: bool) -> None:
     k = Warpgroup(smem=1024)
-    made = hopper.StMatrix([k.const(1.0, kind), k.base], [], {"transpose": transpose})
+    made = nvgpu.StMatrix([k.const(1.0, kind), k.base], [], {"transpose": transpose})
     with pytest.raises(VerifyError, match="must be 1, 2 or 4 registers"):
         verify(made)
 
@@ -229,14 +228,14 @@ class Products(Warpgroup):
         self.total = sum(sizes)
         super().__init__(*[TENSOR_MAP] * len(tiles), *more, smem=self.total + 128)
         self.barrier(self.total, 1)
-        self.effect(hopper.MBarrierArriveExpectTx, self.at(self.total), self.first, txcount=self.total)
+        self.effect(nvvm.MBarrierArriveExpectTx, self.at(self.total), self.first, txcount=self.total)
         for (shape, k_dim, k_major), tensor, offset in zip(tiles, self.params, self.offsets, strict=False):
             fast = k_dim if k_major else 1 - k_dim
             for i in range(shape[fast] // 64):
                 at = self.at(offset + i * 128 * shape[1 - fast])
                 start = [self.const(64 * i), self.const(0)]
-                self.effect(hopper.TmaLoad, at, self.at(self.total), tensor, *start, self.first,
-                            segments=(1, 1, 1, 2, 1))  # fmt: skip
+                self.effect(nvvm.TensorLoad, at, tensor, *start, self.at(self.total), self.first,
+                            segments=(1, 1, 2, 1, 1))  # fmt: skip
         self.wait(self.total, 0)
 
     @staticmethod
@@ -246,19 +245,19 @@ class Products(Warpgroup):
         return TensorMap(memory.put(stored), "f16", (columns, rows), (columns * 2,), (64, rows), swizzle="128B")
 
     def name(self, offset, operand):
-        return self.value(hopper.MatrixDescriptor, self.at(offset), types=[I64], lbo=operand.lbo, sbo=operand.sbo,
+        return self.value(nvgpu.MatrixDescriptor, self.at(offset), types=[I64], lbo=operand.lbo, sbo=operand.sbo,
                           swizzle=operand.swizzle_name)  # fmt: skip
 
     def mma(self, a, b, acc, scale=None, trans_b=False):
         n = 8 * len(acc)
         operands = [a, b, *([scale] if scale is not None else []), *acc]
-        return self.add(hopper.WarpgroupMma, *operands, types=[ACC] * len(acc),
+        return self.add(nvgpu.WarpgroupMma, *operands, types=[ACC] * len(acc),
                         segments=(1, 1, int(scale is not None), len(acc)), shape=(64, n, 16), type_a="f16",
                         type_b="f16", trans_b=trans_b).results  # fmt: skip
 
     def finish(self, acc, pending=0):
-        self.effect(hopper.WarpgroupCommit)
-        return list(self.add(hopper.WarpgroupWait, *acc, types=[v.type for v in acc], pending=pending).results)
+        self.effect(nvvm.WgmmaCommitGroup)
+        return list(self.add(nvgpu.WarpgroupWait, *acc, types=[v.type for v in acc], pending=pending).results)
 
     def write(self, acc, pointer, columns):
         row = self.value(arith.AddI, self.value(arith.MulI, self.warp, self.const(16)),
@@ -288,7 +287,7 @@ def test_product_of_a_product_from_registers() -> None:
     assert first.c == second.a
     zero = t.const(0.0, ACC)
     acc = [zero] * (n // 8)
-    t.effect(hopper.WarpgroupFence)
+    t.effect(nvvm.WgmmaFence)
     for step in first.steps():
         names = [t.name(t.offsets[i] + plans[i].displacement(0, 16 * step.k), plans[i]) for i in range(2)]
         acc = t.mma(*names, acc)
@@ -302,7 +301,7 @@ def test_product_of_a_product_from_registers() -> None:
     fragments = [t.value(nvgpu.Fragment, *registers[4 * i : 4 * i + 4], types=[VectorType((4, 2), F16)])
                  for i in range(n // 16)]  # fmt: skip
     out = [zero] * (width // 8)
-    t.effect(hopper.WarpgroupFence)
+    t.effect(nvvm.WgmmaFence)
     for step in second.steps():
         assert (step.a.start, step.a.stop) == (8 * step.k, 8 * step.k + 8)
         b = t.name(t.offsets[2] + plans[2].displacement(0, 16 * step.k), plans[2])
@@ -340,9 +339,9 @@ def plain_product(build, outputs: int) -> tuple[np.ndarray, list[np.ndarray], st
 
 def test_an_accumulator_that_is_needed_later_survives() -> None:
     def build(t, a, b):
-        t.effect(hopper.WarpgroupFence)
+        t.effect(nvvm.WgmmaFence)
         one = t.finish(t.mma(a, b, [t.const(0.0, ACC)] * 4))
-        t.effect(hopper.WarpgroupFence)
+        t.effect(nvvm.WgmmaFence)
         two = t.finish(t.mma(a, b, one))
         return one, two
 
@@ -355,7 +354,7 @@ def test_an_accumulator_that_is_needed_later_survives() -> None:
 def test_accumulators_that_are_not_zero_or_not_read() -> None:
     def build(t, a, b):
         start = [t.const(0.5 * i, ACC) for i in range(4)]
-        t.effect(hopper.WarpgroupFence)
+        t.effect(nvvm.WgmmaFence)
         return (
             t.finish(t.mma(a, b, start)),
             t.finish(t.mma(a, b, start, t.const(0, I1))),
@@ -374,7 +373,7 @@ def test_a_loop_keeps_accumulators_in_place() -> None:
 
     def build(t, a, b):
         def body(step, acc):
-            t.effect(hopper.WarpgroupFence)
+            t.effect(nvvm.WgmmaFence)
             return t.finish(t.mma(a, b, acc, t.compare(step, 0, "sgt")))
 
         start = [t.const(9.0, ACC)] * 4
@@ -388,18 +387,18 @@ def test_a_loop_keeps_accumulators_in_place() -> None:
 @pytest.mark.parametrize(
     ("cls", "operands", "attributes", "message"),
     [
-        (hopper.MBarrierInit, 1, {"count": 0}, "count"),
-        (hopper.SetMaxNReg, 0, {"action": "inc", "count": 100}, "multiple of 8"),
-        (hopper.SetMaxNReg, 0, {"action": "up", "count": 96}, "inc or dec"),
-        (hopper.NamedBarrier, 0, {"id": 16, "threads": 64}, "id must be"),
-        (hopper.NamedBarrier, 0, {"id": 1, "threads": 63}, "whole warps"),
-        (hopper.MatrixDescriptor, 1, {"sbo": 8, "swizzle": "128B"}, "sbo"),
-        (hopper.MatrixDescriptor, 1, {"sbo": 1024, "swizzle": "128"}, "swizzle"),
+        (nvvm.MBarrierInit, 1, {"count": 0}, "count"),
+        (nvvm.SetMaxRegister, 0, {"action": "increase", "regCount": 100}, "multiple of 8"),
+        (nvvm.SetMaxRegister, 0, {"action": "up", "regCount": 96}, "must be one of 'increase', 'decrease'"),
+        (nvvm.NamedBarrier, 0, {"barrierId": 16, "numberOfThreads": 64}, "barrierId' must be at most 15"),
+        (nvvm.NamedBarrier, 0, {"barrierId": 1, "numberOfThreads": 63}, "whole warps"),
+        (nvgpu.MatrixDescriptor, 1, {"sbo": 8, "swizzle": "128B"}, "sbo"),
+        (nvgpu.MatrixDescriptor, 1, {"sbo": 1024, "swizzle": "128"}, "swizzle"),
     ],
 )
 def test_attributes_out_of_range_are_refused(cls, operands: int, attributes: dict, message: str) -> None:
     k = Warpgroup(smem=1024)
-    types = [I64] if cls is hopper.MatrixDescriptor else []
+    types = [I64] if cls is nvgpu.MatrixDescriptor else []
     k.add(cls, *[k.base] * operands, types=types, **attributes)
     with pytest.raises(VerifyError, match=message):
         k.func("sm_90a")
@@ -421,10 +420,10 @@ def test_attributes_out_of_range_are_refused(cls, operands: int, attributes: dic
 )
 def test_products_that_do_not_exist_are_refused(changed: dict, message: str) -> None:
     k = Warpgroup(smem=1024)
-    name = k.value(hopper.MatrixDescriptor, k.base, types=[I64], sbo=1024, swizzle="128B")
+    name = k.value(nvgpu.MatrixDescriptor, k.base, types=[I64], sbo=1024, swizzle="128B")
     attributes = {"shape": (64, 32, 16), "type_a": "f16", "type_b": "f16", **changed}
     acc = [k.const(0.0, ACC)] * 4
-    made = hopper.WarpgroupMma([name, name, *acc], [ACC] * 4, attributes, segments=(1, 1, 0, 4))
+    made = nvgpu.WarpgroupMma([name, name, *acc], [ACC] * 4, attributes, segments=(1, 1, 0, 4))
     with pytest.raises(VerifyError, match=message):
         verify(made)
 
@@ -435,20 +434,20 @@ def test_every_type_assembles(n: int, negated: bool) -> None:
     k = Warpgroup(GLOBAL_PTR, smem=65536)
     acc = [k.const(0.0, ACC)] * (n // 8)
     for atom in (atom for (_, _, size, _), atom in WGMMA_ATOMS.items() if size == n):
-        name = k.value(hopper.MatrixDescriptor, k.base, types=[I64], sbo=1024, swizzle="128B")
+        name = k.value(nvgpu.MatrixDescriptor, k.base, types=[I64], sbo=1024, swizzle="128B")
         left, a = name, atom.dtypes[0]
         if atom.from_registers:
             word = VectorType((32 // a.width,), a) if a.width < 32 else a
             place = k.element(k.params[0], k.thread, word)
             registers = [k.load(place, word) for _ in range(4)]
             left = k.value(nvgpu.Fragment, *registers, types=[VectorType((4, 32 // a.width), a)])
-        k.effect(hopper.WarpgroupFence)
+        k.effect(nvvm.WgmmaFence)
         types_a, types_b = atom.types
-        made = k.add(hopper.WarpgroupMma, left, name, *acc, types=[ACC] * len(acc), shape=atom.shape,
+        made = k.add(nvgpu.WarpgroupMma, left, name, *acc, types=[ACC] * len(acc), shape=atom.shape,
                      segments=(1, 1, 0, len(acc)), type_a=types_a, type_b=types_b, negated=negated)  # fmt: skip
-        k.effect(hopper.WarpgroupCommit)
+        k.effect(nvvm.WgmmaCommitGroup)
         passed = [*made.results, left]
-        acc = k.add(hopper.WarpgroupWait, *passed, types=[v.type for v in passed], pending=0).results[:-1]
+        acc = k.add(nvgpu.WarpgroupWait, *passed, types=[v.type for v in passed], pending=0).results[:-1]
     for group, value in enumerate(acc):
         part = k.value(vector.Extract, value, types=[VectorType((2,), F32)], position=(1,))
         k.store(part, k.element(k.params[0], k.thread, F32, 8 * group))
@@ -461,7 +460,7 @@ def test_descriptor_terms_join_its_low_word() -> None:
     stage = k.params[1]
     for i in range(4):
         pointer = k.at(1024 + 32 * i, stage, 16384)
-        name = k.value(hopper.MatrixDescriptor, pointer, types=[I64], sbo=1024, swizzle="128B")
+        name = k.value(nvgpu.MatrixDescriptor, pointer, types=[I64], sbo=1024, swizzle="128B")
         k.store(name, k.element(k.params[0], k.const(i), I64))
     memory = GlobalMemory()
     place = memory.put(np.zeros(4, np.uint64))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ir.core import Block, VerifyError, verify
-from ir.dialects import arith, gpu, llvm, nvgpu, vector
+from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from tests.lowering.nvgpu_harness import (
     BF16,
     DTYPES,
@@ -133,8 +133,8 @@ def test_async_copies_fill_with_zeros(bytes_: int) -> None:
           bypass_l1=bytes_ == 16)  # fmt: skip
     part = k.value(arith.Select, inside, k.const(4), k.const(0))
     k.add(nvgpu.DeviceAsyncCopy, second, source, part, types=[], segments=(1, 1, 0, 1), bytes=bytes_)
-    k.add(nvgpu.DeviceAsyncCreateGroup, types=[])
-    k.add(nvgpu.DeviceAsyncWait, types=[], num_groups=0)
+    k.add(nvvm.CpAsyncCommitGroup, types=[])
+    k.add(nvvm.CpAsyncWaitGroup, types=[], n=0)
     k.add(gpu.Barrier, types=[])
     for i, spot in enumerate((first, second)):
         k.store(k.load(spot, element), k.element(k.params[1], at, element, offset=i * bytes_ * THREADS))

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
+from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, scf, vector
 from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.levels import descend
 from runtime.simulator import GlobalMemory, launch
@@ -63,7 +63,7 @@ class Gemm(Kernel):
                 target = self.value(llvm.GetElementPtr, self.shared, spot)
                 self.add(nvgpu.DeviceAsyncCopy, target, self.element(source, index, F16), inside, types=[],
                          segments=(1, 1, 1, 0), bytes=16, bypass_l1=True)  # fmt: skip
-        self.add(nvgpu.DeviceAsyncCreateGroup, types=[])
+        self.add(nvvm.CpAsyncCommitGroup, types=[])
 
     def matrices(self, stage, operand, part, depth_step, i):
         """Four 8x8 matrices, 16 rows by 16 along k: A by rows first, B along k first.
@@ -107,7 +107,7 @@ class Gemm(Kernel):
     def main_loop(self):
         def body(step, carried):
             read, write, *acc = carried
-            self.add(nvgpu.DeviceAsyncWait, types=[], num_groups=STAGES - 2)
+            self.add(nvvm.CpAsyncWaitGroup, types=[], n=STAGES - 2)
             self.add(gpu.Barrier, types=[])
             self.copy_tile(write, self.plus(step, STAGES - 1))
             acc = self.multiply(read, acc)
@@ -121,7 +121,7 @@ class Gemm(Kernel):
 
     def build(self):
         acc = self.main_loop()
-        self.add(nvgpu.DeviceAsyncWait, types=[], num_groups=0)
+        self.add(nvvm.CpAsyncWaitGroup, types=[], n=0)
         group, inside = self.div(self.lane, 4), self.times(self.rem(self.lane, 4), 2)
         for at, value in enumerate(acc):
             i, j = divmod(at, 8)

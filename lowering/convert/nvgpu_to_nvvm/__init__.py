@@ -11,6 +11,7 @@ from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
+from ir.instruction import Instruction
 from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
@@ -23,11 +24,8 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Load: memory.load,
     nvgpu.Store: memory.store,
     nvgpu.Atomic: memory.atomic,
-    nvgpu.AssertFail: memory.assert_fail,
     gpu.Printf: memory.print_text,
     nvgpu.DeviceAsyncCopy: memory.async_copy,
-    nvgpu.DeviceAsyncCreateGroup: memory.create_group,
-    nvgpu.DeviceAsyncWait: memory.wait_group,
     nvgpu.MmaSync: memory.mma_sync,
     nvgpu.LdMatrix: memory.ldmatrix,
     nvgpu.Fragment: memory.fragment,
@@ -84,6 +82,8 @@ class Conversion:
             pattern = PATTERNS.get(kind)
             if pattern is not None:
                 pattern(self, op)
+            elif isinstance(op, Instruction):
+                memory.instruction(self, op)
             elif kind is arith.Constant:
                 types = register_types(op.results[0].type)
                 held[op.results[0]] = [e.constant(t, op.attributes["value"]) for t in types]

@@ -1,4 +1,4 @@
-"""Ops of sm_90: mbarriers, tensor copies, warpgroup products, roles; one pattern an op."""
+"""Products of a warpgroup: groups of registers, matrix descriptors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ir.core import Op, Value
-from ir.dialects import llvm, nvvm, nvvm_hopper
-from ir.dialects import nvgpu_hopper as hopper
-from ir.types import I1, I32, I64, SHARED_PTR
+from ir.dialects import llvm, nvgpu, nvvm
+from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm.elementwise import scalar_type
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
-from lowering.convert.nvgpu_to_nvvm.memory import Conversion, predicate_of
+from lowering.convert.nvgpu_to_nvvm.memory import Conversion
 
 ADDRESS_BITS = 18  # of a shared address that a matrix descriptor holds; PTX ISA, wgmma, matrix-descriptor-encode
 HOISTED = (
@@ -24,99 +22,11 @@ LOW_WORD = (1 << 32) - 1
 Pattern = Callable[[Conversion, Any], None]
 
 
-def _guarded(c: Conversion, op: Any, to: type[Op], before: list[Value], groups: tuple[int, ...], **more: Any) -> None:
-    """An effect with a trailing optional predicate; nothing where that is known to be false."""
-    pred = predicate_of(c, op.pred)
-    if pred is False:
-        return
-    guard = [] if pred is True else [pred]
-    c.e.effect(to, [*before, *guard], [], (*groups, len(guard)), **more)
-
-
-def mbarrier_init(c: Conversion, op: hopper.MBarrierInit) -> None:
-    """nvgpu.mbarrier.init."""
-    c.e.effect(nvvm_hopper.MBarrierInit, [c.register(op.barrier)], [], (1, 0), count=op.count)
-
-
-def mbarrier_arrive(c: Conversion, op: hopper.MBarrierArrive) -> None:
-    """nvgpu.mbarrier.arrive."""
-    _guarded(c, op, nvvm_hopper.MBarrierArrive, [c.register(op.barrier)], (1,))
-
-
-def expect_tx(c: Conversion, op: hopper.MBarrierArriveExpectTx) -> None:
-    """nvgpu.mbarrier.arrive.expect_tx."""
-    _guarded(c, op, nvvm_hopper.MBarrierArriveExpectTx, [c.register(op.barrier)], (1,), txcount=op.txcount)
-
-
-def try_wait(c: Conversion, op: hopper.MBarrierTryWaitParity) -> None:
-    """nvgpu.mbarrier.try_wait.parity."""
-    c.e.effect(nvvm_hopper.MBarrierTryWaitParity, [c.register(v) for v in op.operands], [])
-
-
-def cp_async_arrive(c: Conversion, op: hopper.MBarrierCpAsyncArrive) -> None:
-    """nvgpu.mbarrier.cp_async_arrive."""
-    c.e.effect(nvvm_hopper.CpAsyncMBarrierArrive, [c.register(op.barrier)], [], (1, 0))
-
-
-def tma_load(c: Conversion, op: hopper.TmaLoad) -> None:
-    """nvgpu.tma.async.load."""
-    coordinates = [c.register(v) for v in op.coordinates]
-    before = [c.register(op.dst), c.register(op.descriptor), *coordinates, c.register(op.barrier)]
-    _guarded(c, op, nvvm_hopper.TensorLoad, before, (1, 1, len(coordinates), 1))
-
-
-def tma_store(c: Conversion, op: hopper.TmaStore) -> None:
-    """nvgpu.tma.async.store."""
-    coordinates = [c.register(v) for v in op.coordinates]
-    before = [c.register(op.descriptor), c.register(op.src), *coordinates]
-    _guarded(c, op, nvvm_hopper.TensorStore, before, (1, 1, len(coordinates)))
-
-
-def tma_wait(c: Conversion, op: hopper.TmaWait) -> None:
-    """nvgpu.tma.wait."""
-    c.e.effect(nvvm_hopper.BulkWaitGroup, [], [], group=op.pending, read=op.read)
-
-
-def prefetch(c: Conversion, op: hopper.TmaPrefetchDescriptor) -> None:
-    """nvgpu.tma.prefetch.descriptor."""
-    _guarded(c, op, nvvm_hopper.PrefetchTensorMap, [c.register(op.descriptor)], (1,))
-
-
-def fence_proxy(c: Conversion, op: hopper.FenceProxyAsync) -> None:
-    """nvgpu.fence.proxy.async."""
-    c.e.effect(nvvm_hopper.FenceProxy, [], [], kind="async", space="" if op.everywhere else "shared::cta")
-
-
-def setmaxnreg(c: Conversion, op: hopper.SetMaxNReg) -> None:
-    """nvgpu.setmaxnreg."""
-    action = {"inc": "increase", "dec": "decrease"}[op.action]
-    c.e.effect(nvvm_hopper.SetMaxRegister, [], [], regCount=op.count, action=action)
-
-
-def elect(c: Conversion, op: hopper.Elect) -> None:
-    """nvgpu.elect."""
-    c.define(op.result, c.e.effect(nvvm_hopper.ElectSync, [], [I1]).results)
-
-
-def named_barrier(c: Conversion, op: hopper.NamedBarrier) -> None:
-    """nvgpu.named_barrier."""
-    c.e.effect(nvvm_hopper.NamedBarrier, [], [], barrierId=op.id, numberOfThreads=op.threads)
-
-
-def plain(to: type[Op]) -> Pattern:
-    """Pattern of an op without operands."""
-
-    def pattern(c: Conversion, op: Op) -> None:
-        c.e.effect(to, [], [])
-
-    return pattern
-
-
-def warpgroup_wait(c: Conversion, op: hopper.WarpgroupWait) -> None:
+def warpgroup_wait(c: Conversion, op: nvgpu.WarpgroupWait) -> None:
     """nvgpu.warpgroup.wait; what passes through gets new names for the same registers."""
     held = [c.registers(v) for v in op.values]
     flat = [r for registers in held for r in registers]
-    made = c.e.effect(nvvm_hopper.WgmmaWaitGroup, flat, [r.type for r in flat], group=op.pending)
+    made = c.e.effect(nvvm.WgmmaWaitGroup, flat, [r.type for r in flat], group=op.pending)
     _spread(c, op.results, held, made.results)
 
 
@@ -127,7 +37,7 @@ def _spread(c: Conversion, results: list[Value], held: list[list[Value]], flat: 
         at += len(registers)
 
 
-def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
+def warpgroup_mma(c: Conversion, op: nvgpu.WarpgroupMma) -> None:
     """nvgpu.warpgroup.mma; accumulators that are not read, or known to be zero, are not even operands."""
     e, a = c.e, c.registers(op.a)
     held = [c.registers(v) for v in op.accumulators]
@@ -138,31 +48,31 @@ def warpgroup_mma(c: Conversion, op: hopper.WarpgroupMma) -> None:
     empty = known == 0 or all(e.known.get(r) == 0.0 for r in accumulators)
     guard, tied = ([], []) if empty else (guard, accumulators)
     made = e.effect(
-        nvvm_hopper.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
+        nvvm.WgmmaMmaAsync, [*a, c.register(op.b), *guard, *tied], [r.type for r in accumulators],
         (len(a), 1, len(guard), len(tied)), shape=op.shape, typeA=op.type_a, typeB=op.type_b,
-        typeD="s32" if accumulators[0].type == I32 else str(scalar_type(accumulators[0].type)),
+        typeD=nvgpu.ACCUMULATORS[op.accumulators[0].type],
         scaleA=-1 if op.negated else 1, layoutA="col" if op.trans_a else "row", layoutB="row" if op.trans_b else "col",
     )  # fmt: skip
     _spread(c, op.results, held, made.results)
 
 
-def stmatrix(c: Conversion, op: hopper.StMatrix) -> None:
+def stmatrix(c: Conversion, op: nvgpu.StMatrix) -> None:
     """nvgpu.stmatrix."""
     layout = "col" if op.transpose else "row"
-    c.e.effect(nvvm_hopper.StMatrix, [c.register(op.ptr), *c.registers(op.value)], [], layout=layout)
+    c.e.effect(nvvm.StMatrix, [c.register(op.ptr), *c.registers(op.value)], [], layout=layout)
 
 
 # Matrix descriptors
 
 
-def matrix_descriptor(c: Conversion, op: hopper.MatrixDescriptor) -> None:
+def matrix_descriptor(c: Conversion, op: nvgpu.MatrixDescriptor) -> None:
     """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant.
 
     Both words apart cost one 32-bit addition an advance; the address field cannot carry, since shared memory ends below
     2^18 bytes.
     """
     e = c.e
-    bits = hopper.descriptor_bits(op.lbo, op.sbo, op.swizzle)
+    bits = nvgpu.descriptor_bits(op.lbo, op.sbo, op.swizzle)
     low, offset = _low_word(e, c.register(op.pointer), bits & LOW_WORD)
     c.define(op.result, [descriptor(e, low, offset, bits >> 32)])
 
@@ -244,26 +154,9 @@ def _units(e: Emitter, term: Value) -> Value | None:
 
 
 PATTERNS: dict[type[Op], Pattern] = {
-    hopper.MBarrierInit: mbarrier_init,
-    hopper.MBarrierArrive: mbarrier_arrive,
-    hopper.MBarrierArriveExpectTx: expect_tx,
-    hopper.MBarrierTryWaitParity: try_wait,
-    hopper.MBarrierCpAsyncArrive: cp_async_arrive,
-    hopper.TmaLoad: tma_load,
-    hopper.TmaStore: tma_store,
-    hopper.TmaCommit: plain(nvvm_hopper.BulkCommitGroup),
-    hopper.TmaWait: tma_wait,
-    hopper.TmaPrefetchDescriptor: prefetch,
-    hopper.FenceProxyAsync: fence_proxy,
-    hopper.FenceMBarrierInit: plain(nvvm_hopper.FenceMBarrierInit),
-    hopper.SetMaxNReg: setmaxnreg,
-    hopper.Elect: elect,
-    hopper.NamedBarrier: named_barrier,
-    hopper.WarpgroupFence: plain(nvvm_hopper.WgmmaFence),
-    hopper.WarpgroupCommit: plain(nvvm_hopper.WgmmaCommitGroup),
-    hopper.WarpgroupWait: warpgroup_wait,
-    hopper.WarpgroupMma: warpgroup_mma,
-    hopper.MatrixDescriptor: matrix_descriptor,
-    hopper.StMatrix: stmatrix,
+    nvgpu.WarpgroupWait: warpgroup_wait,
+    nvgpu.WarpgroupMma: warpgroup_mma,
+    nvgpu.MatrixDescriptor: matrix_descriptor,
+    nvgpu.StMatrix: stmatrix,
 }
 """Op class -> pattern."""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Protocol, cast
 
-from ir.core import Op, Type, UnsupportedError, Value
+from ir.core import Op, Type, UnsupportedError, Value, Variadic
 from ir.dialects import gpu, llvm, nvgpu, nvvm, vector
+from ir.instruction import Instruction
 from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
@@ -16,21 +17,6 @@ from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pa
 from lowering.symbols import name_of
 
 SHARED_SYMBOL = "dynamic_smem"
-MMA_TYPES = {
-    "f16": "f16",
-    "bf16": "bf16",
-    "f32": "tf32",
-    "tf32": "tf32",
-    "f64": "f64",
-    "f8E4M3FN": "e4m3",
-    "f8E5M2": "e5m2",
-}
-ATOMIC_KINDS = {
-    "add": ("add", "u"), "fadd": ("add", "f"), "and": ("and", "b"), "or": ("or", "b"), "xor": ("xor", "b"),
-    "smax": ("max", "s"), "smin": ("min", "s"), "umax": ("max", "u"), "umin": ("min", "u"), "exch": ("exch", "b"),
-    "cas": ("cas", "b"),
-}  # fmt: skip
-"""PTX's operation and the letter of its type. Source: PTX ISA, atom; two's complement sums need no sign."""
 FULL_WARP_CLAMP = {"xor": 31, "down": 31, "idx": 31, "up": 0}  # PTX ISA, shfl.sync operand c: segment of 32 lanes
 SHUFFLE_KINDS = {"xor": "bfly", "down": "down", "idx": "idx", "up": "up"}
 
@@ -51,6 +37,33 @@ class Conversion(Protocol):
     def define(self, value: Value, registers: list[Value]) -> None:
         """Say which registers hold an nvgpu value."""
         ...
+
+
+def instruction(c: Conversion, op: Instruction) -> None:
+    """An instruction is legal as it is: each value becomes its registers. Under a predicate that is known it stays
+    without one, or goes.
+    """
+    operands: list[Value] = []
+    segments: list[int] = []
+    for group in op.info.operands:
+        values: list[Value] = group.of(op)
+        if group.name == "predicate" and values:
+            pred = predicate_of(c, values[0])
+            if pred is False:
+                return
+            held = [] if pred is True else [pred]
+        else:
+            held = [register for value in values for register in c.registers(value)]
+            one = isinstance(group, Variadic) or len(held) == len(values)
+            op.expect(one, "operand '{}' must be held in one register", group.name)
+        operands += held
+        segments.append(len(held))
+    kinds = [register_types(result.type) for result in op.results]
+    made = c.e.effect(type(op), operands, [kind for each in kinds for kind in each], tuple(segments), **op.attributes)
+    at = 0
+    for result, each in zip(op.results, kinds, strict=True):
+        c.define(result, made.results[at : at + len(each)])
+        at += len(each)
 
 
 def predicate_of(c: Conversion, pred: Value | None) -> Value | bool:
@@ -108,7 +121,7 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
     guard = [] if pred is True else [pred]
     made = e.effect(
         nvvm.Atom, [c.register(op.ptr), *guard, *values], kinds, (1, len(guard), len(values)),
-        kind=ATOMIC_KINDS[op.kind][0], type=atomic_type(op.kind, values[0].type), order=op.order, scope=op.scope,
+        kind=nvgpu.ATOMIC_KINDS[op.kind][0], type=atomic_type(op.kind, values[0].type), order=op.order, scope=op.scope,
     )  # fmt: skip
     for result in op.results:
         c.define(result, made.results)
@@ -116,16 +129,11 @@ def atomic(c: Conversion, op: nvgpu.Atomic) -> None:
 
 def atomic_type(kind: str, type: Type) -> str:
     """The type that PTX names in an atomic operation: floats with a rounding of their own, integers by their sign."""
-    letter = ATOMIC_KINDS[kind][1]
+    letter = nvgpu.ATOMIC_KINDS[kind][1]
     if letter == "f":
         name = f"{type.element}x2" if isinstance(type, VectorType) else str(type)
         return name if name in ("f32", "f64") else f"noftz.{name}"
     return f"{letter}{bits_of(type)}"
-
-
-def assert_fail(c: Conversion, op: nvgpu.AssertFail) -> None:
-    """nvgpu.assert_fail -> nvvm.assertfail."""
-    c.e.effect(nvvm.AssertFail, [c.register(v) for v in op.operands], [], line=op.line)
 
 
 def print_text(c: Conversion, op: gpu.Printf) -> None:
@@ -189,14 +197,12 @@ def _source_size(e: Emitter, pred: Value, size: Value) -> Value:
 def mma_sync(c: Conversion, op: nvgpu.MmaSync) -> None:
     """nvgpu.mma.sync -> nvvm.mma.sync."""
     a, b, acc = (c.registers(v) for v in op.operands)
-    names = [str(cast(VectorType, v.type).element) for v in op.operands]
-    first, second = (
-        MMA_TYPES.get(name, "s8" if signed else "u8") for name, signed in zip(names[:2], op.signed, strict=True)
-    )
+    elements = [cast(VectorType, v.type).element for v in op.operands]
+    first, second = (nvgpu.mma_type(e, signed) for e, signed in zip(elements[:2], op.signed, strict=True))
     made = c.e.effect(
         nvvm.MmaSync, [*a, *b, *acc], [r.type for r in acc], (len(a), len(b), len(acc)), shape=op.mmaShape,
         multiplicandAPtxType=first, multiplicandBPtxType=second,
-        accumulatorPtxType="s32" if names[2] == "i32" else names[2],
+        accumulatorPtxType="s32" if elements[2] == I32 else str(elements[2]),
     )  # fmt: skip
     c.define(op.results[0], made.results)
 
@@ -312,13 +318,3 @@ def coordinate(kind: str) -> Callable[[Conversion, gpu.Coordinate], None]:
 def barrier(c: Conversion, op: Op) -> None:
     """gpu.barrier -> nvvm.barrier0."""
     c.e.effect(nvvm.Barrier0, [], [])
-
-
-def create_group(c: Conversion, op: Op) -> None:
-    """nvgpu.device_async_create_group -> nvvm.cp.async.commit.group."""
-    c.e.effect(nvvm.CpAsyncCommitGroup, [], [])
-
-
-def wait_group(c: Conversion, op: nvgpu.DeviceAsyncWait) -> None:
-    """nvgpu.device_async_wait -> nvvm.cp.async.wait.group."""
-    c.e.effect(nvvm.CpAsyncWaitGroup, [], [], n=op.num_groups)

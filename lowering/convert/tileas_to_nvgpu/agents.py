@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
-from ir.dialects import arith, nv_tileas, nvgpu_hopper, scf
+from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import I32, I64
 from lowering.atoms.wgmma import WgmmaAtom
@@ -54,7 +54,7 @@ def prefetch(x: Expander, maps: int) -> None:
         return
     first = emitter.compare("eq", emitter.thread, emitter.constant(0))
     for number in range(maps):
-        emitter.effect(nvgpu_hopper.TmaPrefetchDescriptor, x.tensor_map(number), first, segments=(1, 1))
+        emitter.effect(nvvm.PrefetchTensorMap, x.tensor_map(number), first, segments=(1, 1))
 
 
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
@@ -89,19 +89,17 @@ def producer_acquire(x: Expander, op: nv_tileas.ProducerAcquire) -> None:
     """Wait for the empty barrier, then arrive at the full one with the bytes to come."""
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     stage = x.scalar(op.stage)
-    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, barriers.at(emitter, stage, True), x.scalar(op.phase))
+    emitter.effect(nvvm.MBarrierTryWaitParity, barriers.at(emitter, stage, True), x.scalar(op.phase))
     if op.bytes:
         operands = [barriers.at(emitter, stage, False), *([] if x.elected is None else [x.elected])]
-        emitter.effect(
-            nvgpu_hopper.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes
-        )
+        emitter.effect(nvvm.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes)
 
 
 def producer_commit(x: Expander, op: nv_tileas.ProducerCommit) -> None:
     """cp.async.mbarrier.arrive.noinc on the full barrier."""
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
-    emitter.effect(nvgpu_hopper.MBarrierCpAsyncArrive, full)
+    emitter.effect(nvvm.CpAsyncMBarrierArrive, full)
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
@@ -112,8 +110,8 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     elected = [] if x.elected is None else [x.elected]
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         emitter.effect(
-            nvgpu_hopper.TmaLoad, emitter.pointer(target, None, 1, place), full, x.tensor_map(op.tensormap),
-            *coordinates, *elected, segments=(1, 1, 1, len(coordinates), len(elected)),
+            nvvm.TensorLoad, emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap), *coordinates, full,
+            *elected, segments=(1, 1, len(coordinates), 1, len(elected)),
         )  # fmt: skip
 
 
@@ -135,7 +133,7 @@ def consumer_wait(x: Expander, op: nv_tileas.ConsumerWait) -> None:
     """Wait for the full barrier."""
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
-    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, full, x.scalar(op.phase))
+    emitter.effect(nvvm.MBarrierTryWaitParity, full, x.scalar(op.phase))
 
 
 def consumer_release(x: Expander, op: nv_tileas.ConsumerRelease) -> None:
@@ -145,12 +143,12 @@ def consumer_release(x: Expander, op: nv_tileas.ConsumerRelease) -> None:
     lane = emitter.when(31) if barriers.op.each == "warp" else None
     enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
     operands = [barriers.at(emitter, x.scalar(op.stage), True), *([] if enable is None else [enable])]
-    emitter.effect(nvgpu_hopper.MBarrierArrive, *operands, segments=(1, len(operands) - 1))
+    emitter.effect(nvvm.MBarrierArrive, *operands, segments=(1, len(operands) - 1))
 
 
 def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:
     """fence.proxy.async."""
-    x.emitter.effect(nvgpu_hopper.FenceProxyAsync, everywhere=op.everywhere)
+    x.emitter.fence(op.everywhere)
 
 
 def product(
@@ -170,21 +168,21 @@ def product(
     steps = tile.steps()
     # a register operand must be complete before the fence, which orders it before the products
     fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
-    emitter.effect(nvgpu_hopper.WarpgroupFence)
+    emitter.effect(nvvm.WgmmaFence)
     for step in steps:
         row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
         first = left.descriptor(row, depth) if left else fragments[step.a.start]
         span = slice(step.c.start // 4, step.c.stop // 4)
         held = groups[span]
         made = emitter.builder.add(
-            nvgpu_hopper.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
+            nvgpu.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
             segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
             negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
         )  # fmt: skip
         groups[span] = made.results
-    emitter.effect(nvgpu_hopper.WarpgroupCommit)
+    emitter.effect(nvvm.WgmmaCommitGroup)
     kept = [*groups, *fragments.values()]
-    waited = emitter.builder.add(nvgpu_hopper.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
+    waited = emitter.builder.add(nvgpu.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
     return Grouped(emitter, tile.c, c.element, waited.results[: len(groups)], GROUP)
 
 
@@ -206,7 +204,7 @@ class Operand:
         """The descriptor of the block whose first element is (mn, k) of the warpgroup's part."""
         pointer = self.emitter.pointer(self.base, None, 1, self.plan.displacement(mn, k))
         return self.emitter.emit(
-            nvgpu_hopper.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
+            nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
             swizzle=self.plan.swizzle_name,
         )  # fmt: skip
 
@@ -215,9 +213,7 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
     """The accumulators behind a wait."""
     emitter, source = x.emitter, x.tile(op.source)
     groups = [source.group(i, GROUP) for i in range(0, source.count, 4)]
-    waited = emitter.builder.add(
-        nvgpu_hopper.WarpgroupWait, *groups, types=[v.type for v in groups], pending=op.pending
-    )
+    waited = emitter.builder.add(nvgpu.WarpgroupWait, *groups, types=[v.type for v in groups], pending=op.pending)
     x.values[op.result] = Grouped(emitter, source.layout, source.element, waited.results, GROUP)
 
 

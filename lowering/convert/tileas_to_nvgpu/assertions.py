@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
-from ir.dialects import arith, gpu, nv_tileas, nvgpu
+from ir.dialects import arith, gpu, nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.literals import address
 from lowering.symbols import name_of
@@ -24,7 +24,7 @@ def check(x: Expander, op: nv_tileas.Assert) -> None:
     holds = reduce(lambda a, b: emitter.emit(arith.AndI, a, b), values)
     fails = emitter.emit(arith.XOrI, holds, emitter.constant(True, holds.type))
     texts = [text(emitter, each) for each in (op.message, op.file, x.kernel)]
-    branch(x, fails, lambda: emitter.effect(nvgpu.AssertFail, *texts, line=op.line))
+    branch(x, fails, lambda: emitter.effect(nvvm.AssertFail, *texts, line=op.line))
 
 
 def text(emitter: Emitter, value: str) -> Value:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Type, Value
-from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvgpu_hopper
+from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch
@@ -52,9 +52,9 @@ def send(x: Expander, op: nv_tileas.Send) -> None:
 
     def hand_over() -> None:
         before = emitter.emit(arith.XOrI, phase, emitter.constant(1))
-        emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, channel.barrier(emitter, True), before)
+        emitter.effect(nvvm.MBarrierTryWaitParity, channel.barrier(emitter, True), before)
         emitter.effect(nvgpu.Store, to_memory(emitter, value), channel.value(emitter), segments=(1, 1, 0))
-        emitter.effect(nvgpu_hopper.MBarrierArrive, channel.barrier(emitter, False), segments=(1, 0))
+        emitter.effect(nvvm.MBarrierArrive, channel.barrier(emitter, False), segments=(1, 0))
 
     branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), hand_over)
 
@@ -62,11 +62,11 @@ def send(x: Expander, op: nv_tileas.Send) -> None:
 def receive(x: Expander, op: nv_tileas.Receive) -> None:
     """All threads that run this wait, load and arrive."""
     emitter, channel = x.emitter, x.channel(op.channel)
-    emitter.effect(nvgpu_hopper.MBarrierTryWaitParity, channel.barrier(emitter, False), x.scalar(op.phase))
+    emitter.effect(nvvm.MBarrierTryWaitParity, channel.barrier(emitter, False), x.scalar(op.phase))
     kind = op.result.type
     loaded = emitter.builder.add(nvgpu.Load, channel.value(emitter), types=[held(kind)], segments=(1, 0, 0)).result
     x.values[op.result] = from_memory(emitter, loaded, kind)
-    emitter.effect(nvgpu_hopper.MBarrierArrive, channel.barrier(emitter, True), segments=(1, 0))
+    emitter.effect(nvvm.MBarrierArrive, channel.barrier(emitter, True), segments=(1, 0))
 
 
 def held(kind: Type) -> Type:

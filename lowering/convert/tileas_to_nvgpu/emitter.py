@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
-from ir.dialects import arith, gpu, llvm, nvgpu_hopper, vector
+from ir.dialects import arith, gpu, llvm, nvvm, vector
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
 
 if TYPE_CHECKING:
@@ -149,10 +149,14 @@ class Emitter:
         for registers in ready:
             registers.force()
 
+    def fence(self, everywhere: bool) -> None:
+        """Order this thread's accesses to shared memory, or `everywhere`, before those of tensor copies and wgmma."""
+        self.effect(nvvm.FenceProxy, kind="async", space="" if everywhere else "shared::cta")
+
     def meet(self) -> None:
         """bar.sync of all threads, or of the consumers where agents have parted."""
         if self.consumers:
-            self.effect(nvgpu_hopper.NamedBarrier, id=self.named, threads=self.consumers)
+            self.effect(nvvm.NamedBarrier, barrierId=self.named, numberOfThreads=self.consumers)
         else:
             self.effect(gpu.Barrier)
 
@@ -182,7 +186,7 @@ class Emitter:
         """Wait until the tensor stores that this thread started have read scratch; False where there are none."""
         waits, self.scratch_stored = self.scratch_stored, False
         if waits:
-            self.effect(nvgpu_hopper.TmaWait, read=True)
+            self.effect(nvvm.BulkWaitGroup, group=0, read=True)
         return waits
 
     def scratch_written(self) -> None:

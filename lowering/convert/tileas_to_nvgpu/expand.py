@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from ir.core import Block, Op, Region, Type, Value
-from ir.dialects import arith, gpu, nv_tileas, nvgpu, scf
+from ir.dialects import arith, gpu, nv_tileas, nvvm, scf
 from ir.types import F32, GLOBAL_PTR, I32, TENSOR_MAP, PartitionViewType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
@@ -377,11 +377,11 @@ class Expander:
 
     def commit(self, op: nv_tileas.AsyncCommit) -> None:
         """cp.async.commit_group."""
-        self.emitter.effect(nvgpu.DeviceAsyncCreateGroup)
+        self.emitter.effect(nvvm.CpAsyncCommitGroup)
 
     def wait(self, op: nv_tileas.AsyncWait) -> None:
         """cp.async.wait_group."""
-        self.emitter.effect(nvgpu.DeviceAsyncWait, num_groups=op.pending)
+        self.emitter.effect(nvvm.CpAsyncWaitGroup, n=op.pending)
 
     def barrier(self, op: nv_tileas.Barrier) -> None:
         """bar.sync; what was loaded lazily before it is loaded now."""

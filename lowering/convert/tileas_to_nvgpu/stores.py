@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Op, Value
-from ir.dialects import nv_tileas, nvgpu_hopper
+from ir.dialects import nv_tileas, nvvm
 from lowering.convert.tileas_to_nvgpu.agents import boxes, branch
 from lowering.convert.tileas_to_nvgpu.views import store_matrices, store_shared
 from lowering.layouts.shared import SharedLayout
@@ -28,7 +28,7 @@ def tensor_store(x: Expander, op: nv_tileas.TiledTmaStore) -> None:
     scratch = emitter.scratch()
     write = store_matrices if op.atom == "stmatrix" else store_shared
     write(emitter, source, scratch, shared)
-    emitter.effect(nvgpu_hopper.FenceProxyAsync, everywhere=op.ordered)
+    emitter.fence(op.ordered)
     emitter.meet()
     first = emitter.compare("eq", emitter.thread, emitter.constant(0))
     branch(x, first, lambda: start(x, op, scratch))
@@ -40,14 +40,14 @@ def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value) -> None:
     emitter = x.emitter
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         box = emitter.pointer(scratch, None, 1, place)
-        operands = [box, x.tensor_map(op.tensormap), *coordinates]
-        emitter.effect(nvgpu_hopper.TmaStore, *operands, segments=(1, 1, len(coordinates), 0))
-    emitter.effect(nvgpu_hopper.TmaCommit)
+        operands = [x.tensor_map(op.tensormap), box, *coordinates]
+        emitter.effect(nvvm.TensorStore, *operands, segments=(1, 1, len(coordinates), 0))
+    emitter.effect(nvvm.BulkCommitGroup)
 
 
 def wait(x: Expander, op: nv_tileas.StoreWait) -> None:
     """cp.async.bulk.wait_group: a no-op in threads that started no store."""
-    x.emitter.effect(nvgpu_hopper.TmaWait)
+    x.emitter.effect(nvvm.BulkWaitGroup, group=0)
     x.emitter.scratch_stored = False  # what has been written has been read
 
 

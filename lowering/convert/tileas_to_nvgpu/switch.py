@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op
-from ir.dialects import nv_tileas, nvgpu_hopper, scf
+from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
 from lowering.schedule.units import GROUP
@@ -40,8 +40,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     def initialise() -> None:
         for offset, arrivals in x.mbarriers:
             barrier = emitter.pointer(emitter.shared_base, None, 1, offset)
-            emitter.effect(nvgpu_hopper.MBarrierInit, barrier, count=arrivals)
-        emitter.effect(nvgpu_hopper.FenceMBarrierInit)
+            emitter.effect(nvvm.MBarrierInit, barrier, count=arrivals)
+        emitter.effect(nvvm.FenceMBarrierInit)
 
     branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
     emitter.barrier()
@@ -80,7 +80,7 @@ class Parting:
         if self.shares is not None:
             consume = op.roles[agents[0]] == "consume"
             count = self.shares.consumer if consume else self.shares.other
-            emitter.effect(nvgpu_hopper.SetMaxNReg, action="inc" if consume else "dec", count=count)
+            emitter.effect(nvvm.SetMaxRegister, action="increase" if consume else "decrease", regCount=count)
         for agent in agents:
             if len(agents) == 1 or op.roles[agent] == "produce":
                 self.agent(agent)

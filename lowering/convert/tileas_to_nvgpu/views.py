@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from ir.core import Type, Value
-from ir.dialects import arith, nv_tileas, nvgpu, nvgpu_hopper, vector
+from ir.dialects import arith, nv_tileas, nvgpu, vector
 from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu import beside
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -479,7 +479,7 @@ def store_matrices(emitter: Emitter, source: Registers, target: Value, layout: S
     window = SharedWindow(emitter, target, plan.address, layout.element_bytes)
     for instruction in plan.instructions:
         value = matrices(emitter, source, instruction.registers)
-        emitter.effect(nvgpu_hopper.StMatrix, value, window.pointer(instruction), transpose=plan.trans)
+        emitter.effect(nvgpu.StMatrix, value, window.pointer(instruction), transpose=plan.trans)
 
 
 def matrices(emitter: Emitter, source: Registers, rows: Sequence[Sequence[int]]) -> Value:

@@ -1,0 +1,16 @@
+"""nvvm: the instructions of the last level, each declared once (`ir.instruction`); names as in MLIR where it has them.
+
+Deviation: an instruction that fills several registers has several results where upstream returns one !llvm.struct.
+They stand at level nvgpu too, where values of several registers become what they take.
+"""
+
+from ir.dialects.nvvm.barriers import *  # noqa: F403
+from ir.dialects.nvvm.bulk import *  # noqa: F403
+from ir.dialects.nvvm.calls import *  # noqa: F403
+from ir.dialects.nvvm.copies import *  # noqa: F403
+from ir.dialects.nvvm.matrix import *  # noqa: F403
+from ir.dialects.nvvm.memory import *  # noqa: F403
+from ir.dialects.nvvm.numbers import *  # noqa: F403
+from ir.dialects.nvvm.packed import *  # noqa: F403
+from ir.dialects.nvvm.sparse_and_scaled import *  # noqa: F403
+from ir.dialects.nvvm.warp import *  # noqa: F403

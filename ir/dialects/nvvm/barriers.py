@@ -1,0 +1,352 @@
+"""Barriers of the CTA, mbarriers in shared memory, fences. Shared addresses are those of the CTA's own memory."""
+
+from __future__ import annotations
+
+from ir.core import WRITE, Attr, Operand, OptionalOperand, Result
+from ir.instruction import (
+    DOUBLE_WORD,
+    GLOBAL_OR_MAP,
+    PREDICATE,
+    SHARED,
+    SM_80,
+    SM_90,
+    WORD,
+    Instruction,
+    Needs,
+    instruction,
+)
+from ir.types import I1
+
+MAX_BARRIERS = 16  # PTX ISA, bar: barriers 0 to 15 of a CTA
+MAX_ARRIVALS = (1 << 20) - 1  # PTX ISA, mbarrier: range of the expected arrival count
+MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, mbarrier: range of tx-count
+
+
+@instruction("nvvm.barrier0", "bar.sync 0;", SM_80, source="PTX ISA 8.8, bar")
+class Barrier0(Instruction):
+    """All threads of the CTA meet."""
+
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.barrier", "bar.sync {barrierId}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar",
+    seed="nvgpu.named_barrier",
+)  # fmt: skip
+class NamedBarrier(Instruction):
+    """`numberOfThreads` threads, whole warps, meet at a barrier; 0 is the one of the whole CTA."""
+
+    barrierId = Attr(int, least=0, most=MAX_BARRIERS - 1)
+    numberOfThreads = Attr(int, least=32)
+    effect = WRITE
+
+    def verify(self) -> None:
+        """Whole warps."""
+        self.expect(self.numberOfThreads % 32 == 0, "threads must be whole warps, is {}", self.numberOfThreads)
+
+
+OF_CTA = Needs(80, (7, 8))  # .shared::cta
+CLUSTERS = Needs(90, (7, 8))
+
+
+class MBarrier(Instruction):
+    """Shape shared by what is done to an mbarrier: 8 bytes of shared memory, aligned to 8."""
+
+    addr = Operand(SHARED)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.init.shared", "@{predicate} mbarrier.init.shared::cta.b64 [{addr}], {count};", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.init", seed="nvgpu.mbarrier.init",
+)  # fmt: skip
+class MBarrierInit(MBarrier):
+    """An mbarrier whose phases each take `count` arrivals; the first phase is 0."""
+
+    count = Attr(int, least=1, most=MAX_ARRIVALS)
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.shared", "@{predicate} mbarrier.arrive.shared::cta.b64 _, [{addr}];", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
+)  # fmt: skip
+class MBarrierArrive(MBarrier):
+    """One arrival of each thread; what it wrote before is seen by those that wait. The state is dropped."""
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.expect_tx.shared",
+    "@{predicate} mbarrier.arrive.expect_tx.shared::cta.b64 _, [{addr}], {txcount};", SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.expect_tx",
+)  # fmt: skip
+class MBarrierArriveExpectTx(MBarrier):
+    """One arrival that also makes the phase wait for `txcount` more bytes of asynchronous copies."""
+
+    txcount = Attr(int, least=0, most=MAX_TX_BYTES)
+
+
+@instruction(
+    "nvvm.cp.async.mbarrier.arrive.shared", "@{predicate} cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{addr}];",
+    OF_CTA, source="PTX ISA 8.8, cp.async.mbarrier.arrive", seed="nvgpu.mbarrier.cp_async_arrive",
+)  # fmt: skip
+class CpAsyncMBarrierArrive(MBarrier):
+    """One arrival, of those that mbarrier.init counts, when all earlier cp.async of the thread have completed."""
+
+
+@instruction(
+    "nvvm.mbarrier.try_wait.parity.shared",
+    "{label}:\nmbarrier.try_wait.parity.shared::cta.b64 {done}, [{addr}], {phase};\n@!{done} bra {label};",
+    CLUSTERS,
+    source="PTX ISA 8.8, mbarrier.try_wait: it may give up before the phase completes, hence the loop",
+    seed="nvgpu.mbarrier.try_wait.parity", temporaries={"done": I1},
+)  # fmt: skip
+class MBarrierTryWaitParity(Instruction):
+    """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0."""
+
+    addr = Operand(SHARED)
+    phase = Operand(WORD)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.fence.proxy", "fence.proxy.{kind}{place};", SM_90, source="PTX ISA 8.8, membar/fence",
+    seed="nvgpu.fence.proxy.async",
+)  # fmt: skip
+class FenceProxy(Instruction):
+    """Orders the thread's accesses before those that wgmma and tensor copies make for it; an empty `space`: all."""
+
+    kind = Attr(str, among=("async",))
+    space = Attr(str, "", among=("", "shared::cta", "global"))
+    effect = WRITE
+
+    @property
+    def place(self) -> str:
+        """The state space as a suffix."""
+        return f".{self.space}" if self.space else ""
+
+
+@instruction(
+    "nvvm.fence.mbarrier.init", "fence.mbarrier_init.release.cluster;", SM_90, source="PTX ISA 8.8, membar/fence",
+    upstream=True,
+)  # fmt: skip
+class FenceMBarrierInit(Instruction):
+    """Makes mbarrier.init visible to asynchronous copies and to the cluster."""
+
+    effect = WRITE
+
+
+# Arrivals with a token, counts in registers, waits that a program polls itself
+
+
+@instruction(
+    "nvvm.mbarrier.inval.shared", "mbarrier.inval.shared::cta.b64 [{addr}];", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.inval", seed="nvgpu.mbarrier.inval",
+)  # fmt: skip
+class MBarrierInval(Instruction):
+    """Ends an mbarrier: its memory may hold anything again, or another barrier."""
+
+    addr = Operand(SHARED)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.token", "mbarrier.arrive.shared::cta.b64 {token}, [{addr}], {count};", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
+)  # fmt: skip
+class MBarrierArriveToken(Instruction):
+    """`count` arrivals, one where it is absent; the token names the phase that they belong to."""
+
+    addr = Operand(SHARED)
+    count = OptionalOperand(WORD)
+    token = Result(DOUBLE_WORD)
+    effect = WRITE
+
+    def needs(self) -> Needs:
+        """Counts came with sm_90."""
+        return OF_CTA if self.count is None else SM_90
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.nocomplete", "mbarrier.arrive.noComplete.shared::cta.b64 {token}, [{addr}], {count};", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.nocomplete",
+)  # fmt: skip
+class MBarrierArriveNoComplete(Instruction):
+    """`count` arrivals that may not complete the phase; its token."""
+
+    addr = Operand(SHARED)
+    count = Operand(WORD)
+    token = Result(DOUBLE_WORD)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.expect_tx", "mbarrier.arrive.expect_tx.shared::cta.b64 {token}, [{addr}], {txcount};", SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive.expect_tx",
+)  # fmt: skip
+class MBarrierArriveExpectTxToken(Instruction):
+    """One arrival that makes the phase wait for `txcount` more bytes, which a register may hold; its token."""
+
+    addr = Operand(SHARED)
+    txcount = Operand(WORD)
+    token = Result(DOUBLE_WORD)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.expect_tx", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{addr}], {txcount};", SM_90,
+    source="PTX ISA 8.8, mbarrier.expect_tx",
+)  # fmt: skip
+class MBarrierExpectTx(Instruction):
+    """The phase waits for `txcount` more bytes; no arrival."""
+
+    addr = Operand(SHARED)
+    txcount = Operand(WORD)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.arrive.cluster", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{addr}], {count};", SM_90,
+    source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
+)  # fmt: skip
+class MBarrierArriveCluster(Instruction):
+    """Arrivals at a barrier of any CTA of the cluster (`nvvm.mapa`); the state is dropped."""
+
+    addr = Operand(SHARED)
+    count = OptionalOperand(WORD)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.test.wait", "mbarrier.test_wait.shared::cta.b64 {done}, [{addr}], {token};", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.test_wait", seed="nvgpu.mbarrier.test.wait",
+)  # fmt: skip
+class MBarrierTestWait(Instruction):
+    """Has the phase of this token completed?"""
+
+    addr = Operand(SHARED)
+    token = Operand(DOUBLE_WORD)
+    done = Result(PREDICATE)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.test.wait.parity", "mbarrier.test_wait.parity.shared::cta.b64 {done}, [{addr}], {phase};", OF_CTA,
+    source="PTX ISA 8.8, mbarrier.test_wait",
+)  # fmt: skip
+class MBarrierTestWaitParity(Instruction):
+    """Has the phase of this parity completed?"""
+
+    addr = Operand(SHARED)
+    phase = Operand(WORD)
+    done = Result(PREDICATE)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.mbarrier.try_wait.parity", "mbarrier.try_wait.parity.shared::cta.b64 {done}, [{addr}], {phase}, {ticks};",
+    CLUSTERS, source="PTX ISA 8.8, mbarrier.try_wait: the limit is in nanoseconds",
+    seed="nvgpu.mbarrier.try_wait.parity",
+)  # fmt: skip
+class MBarrierTryWait(Instruction):
+    """Waits for the phase of this parity for `ticks` nanoseconds, else as long as the hardware likes: completed?"""
+
+    addr = Operand(SHARED)
+    phase = Operand(WORD)
+    ticks = OptionalOperand(WORD)
+    done = Result(PREDICATE)
+    effect = WRITE
+
+
+# Clusters
+
+
+@instruction(
+    "nvvm.mapa", "mapa.shared::cluster.u32 {result}, {addr:register}, {rank};", CLUSTERS, source="PTX ISA 8.8, mapa"
+)
+class Mapa(Instruction):
+    """The address, in the cluster's shared memory, of what lies at `addr` in the CTA of this rank."""
+
+    addr = Operand(SHARED)
+    rank = Operand(WORD)
+    result = Result(SHARED)
+
+
+@instruction(
+    "nvvm.cluster.arrive", "barrier.cluster.arrive.{order}.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster",
+)  # fmt: skip
+class ClusterArrive(Instruction):
+    """One arrival of each thread at the barrier of the cluster; relaxed orders no memory."""
+
+    order = Attr(str, "release", among=("release", "relaxed"))
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.cluster.wait", "barrier.cluster.wait.acquire.aligned;", SM_90, source="PTX ISA 8.8, barrier.cluster",
+)  # fmt: skip
+class ClusterWait(Instruction):
+    """Waits until all threads of the cluster have arrived."""
+
+    effect = WRITE
+
+
+# Fences
+
+
+@instruction("nvvm.fence.acq_rel", "fence.acq_rel.{scope};", SM_80, source="PTX ISA 8.8, membar/fence")
+class FenceAcqRel(Instruction):
+    """Orders the thread's accesses before and after it, as others of the scope see them."""
+
+    scope = Attr(str, among=("cta", "gpu", "sys", "cluster"))
+    effect = WRITE
+
+    def needs(self) -> Needs:
+        """Clusters came with sm_90."""
+        return CLUSTERS if self.scope == "cluster" else SM_80
+
+
+TENSORMAP_FENCE = Needs(90, (8, 3))
+
+
+@instruction(
+    "nvvm.fence.proxy.acquire", "fence.proxy.tensormap::generic.acquire.{scope} [{addr:register}], 128;",
+    TENSORMAP_FENCE, source="PTX ISA 8.8, membar/fence", seed="nvgpu.tma.fence.descriptor",
+)  # fmt: skip
+class FenceTensorMapAcquire(Instruction):
+    """What was written to a tensor map and released is seen by the tensor copies that follow."""
+
+    addr = Operand(GLOBAL_OR_MAP)
+    scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.fence.proxy.release", "fence.proxy.tensormap::generic.release.{scope};", TENSORMAP_FENCE,
+    source="PTX ISA 8.8, membar/fence",
+)  # fmt: skip
+class FenceTensorMapRelease(Instruction):
+    """Releases what the thread has written to tensor maps."""
+
+    scope = Attr(str, "gpu", among=("cta", "cluster", "gpu", "sys"))
+    effect = WRITE
+
+
+# Grids that depend on each other
+
+
+@instruction("nvvm.griddepcontrol.wait", "griddepcontrol.wait;", CLUSTERS, source="PTX ISA 8.8, griddepcontrol")
+class GridDependencyWait(Instruction):
+    """Waits until the grids that this one depends on have completed and their memory is seen."""
+
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.griddepcontrol.launch.dependents", "griddepcontrol.launch_dependents;", CLUSTERS,
+    source="PTX ISA 8.8, griddepcontrol",
+)  # fmt: skip
+class GridLaunchDependents(Instruction):
+    """Lets grids that depend on this one start, once all CTAs have done so or ended."""
+
+    effect = WRITE

@@ -1,0 +1,394 @@
+"""Asynchronous copies between global and shared memory: cp.async of a thread, tensor copies of a box (TMA)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ir.core import CONTROL, WRITE, Attr, Operand, OptionalOperand, Variadic, flag
+from ir.instruction import (
+    DOUBLE_WORD,
+    GLOBAL,
+    HALF_WORD,
+    MAP,
+    PREDICATE,
+    SHARED,
+    SM_80,
+    SM_90,
+    WORD,
+    Form,
+    Instruction,
+    Needs,
+    instruction,
+)  # fmt: skip
+from ir.types import I1, I16, I32, I64, SHARED_PTR, TENSOR_MAP, Type
+from ir.upstream import unit, width
+
+MAX_TENSOR_RANK = 5  # PTX ISA, cp.async.bulk.tensor
+
+
+@instruction(
+    "nvvm.cp.async.shared.global", "cp.async.{modifier}.shared.global [{dst}], [{src}], {size}, {cpSize};", SM_80,
+    source="PTX ISA 8.8, cp.async", seed="nvgpu.device_async_copy",
+)  # fmt: skip
+class CpAsyncSharedGlobal(Instruction):
+    """`size` bytes from global to shared memory; of them `cpSize` are read and the rest are zeros. cg passes L1 by."""
+
+    dst = Operand(SHARED)
+    src = Operand(GLOBAL)
+    cpSize = OptionalOperand(WORD)
+    size = Attr(int, among=(4, 8, 16))
+    modifier = Attr(str, "ca", among=("ca", "cg"))
+    effect = WRITE
+
+    def verify(self) -> None:
+        """Only copies of 16 bytes pass L1 by."""
+        self.expect(self.modifier == "ca" or self.size == 16, "modifier cg needs 16 bytes, has {}", self.size)
+
+
+@instruction(
+    "nvvm.cp.async.commit.group", "cp.async.commit_group;", SM_80, source="PTX ISA 8.8, cp.async.commit_group",
+    seed="nvgpu.device_async_create_group", upstream=True,
+)  # fmt: skip
+class CpAsyncCommitGroup(Instruction):
+    """Closes the group of the thread's copies since the last one."""
+
+    effect = CONTROL
+
+
+@instruction(
+    "nvvm.cp.async.wait.group", "cp.async.wait_group {n};", SM_80, source="PTX ISA 8.8, cp.async.wait_group",
+    seed="nvgpu.device_async_wait", upstream=True,
+)  # fmt: skip
+class CpAsyncWaitGroup(Instruction):
+    """Waits until at most `n` of the thread's groups are in flight."""
+
+    n = Attr(int, form=width(32), least=0)
+    effect = CONTROL
+
+
+def _ranks(groups: Callable[[tuple[Type, ...], tuple[Type, ...]], tuple[tuple[Type, ...], ...]]) -> Iterator[Form]:
+    """Every rank, with a predicate and without; `groups` of coordinates and predicate."""
+    for rank in range(1, MAX_TENSOR_RANK + 1):
+        for guard in ((), (I1,)):
+            yield Form(groups((I32,) * rank, guard), (), {})
+
+
+def _verify_rank(op: Instruction, rank: int) -> None:
+    op.expect(1 <= rank <= MAX_TENSOR_RANK, "needs 1 to {} coordinates, has {}", MAX_TENSOR_RANK, rank)
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global",
+    "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes "
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];", Needs(90, (8, 6)),
+    source="PTX ISA 8.8, cp.async.bulk.tensor: .shared::cta as destination since 8.6. For .shared::cluster ptxas 13.5 "
+    "asks before each copy on sm_120a whether the address is another CTA's, and calls a function where it is (36 "
+    "instructions, 8 bytes of stack)", seed="nvgpu.tma.async.load",
+)  # fmt: skip
+class TensorLoad(Instruction):
+    """One thread copies the box at `coordinates` (elements, innermost first) into shared memory, densely.
+
+    Elements out of bounds arrive as zeros; all bytes of the box count towards the barrier's tx-count. `dstMem` is
+    aligned to 128 bytes, and to the swizzle atom (8 times the swizzle span) of the map.
+    """
+
+    dstMem = Operand(SHARED)
+    tmaDescriptor = Operand(MAP)
+    coordinates = Variadic(WORD)
+    mbar = Operand(SHARED)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        _verify_rank(self, self.rank)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every rank, with a predicate and without."""
+        return _ranks(lambda places, guard: ((SHARED_PTR,), (TENSOR_MAP,), places, (SHARED_PTR,), guard))
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.global.shared.cta",
+    "@{predicate} cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group "
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.store",
+)  # fmt: skip
+class TensorStore(Instruction):
+    """One thread copies a dense box from shared memory to `coordinates`; elements out of bounds are not written.
+
+    Completion is that of the bulk group which the thread commits next.
+    """
+
+    tmaDescriptor = Operand(MAP)
+    srcMem = Operand(SHARED)
+    coordinates = Variadic(WORD)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        _verify_rank(self, self.rank)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every rank, with a predicate and without."""
+        return _ranks(lambda places, guard: ((TENSOR_MAP,), (SHARED_PTR,), places, guard))
+
+
+@instruction(
+    "nvvm.cp.async.bulk.commit.group", "cp.async.bulk.commit_group;", SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.commit_group", upstream=True,
+)  # fmt: skip
+class BulkCommitGroup(Instruction):
+    """Closes the bulk group of the thread's stores since the last one."""
+
+    effect = CONTROL
+
+
+@instruction(
+    "nvvm.cp.async.bulk.wait_group", "cp.async.bulk.wait_group{until} {group};", SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.wait_group", upstream=True,
+)  # fmt: skip
+class BulkWaitGroup(Instruction):
+    """Waits until at most `group` of the thread's bulk groups are unfinished; `read`: until their source was read."""
+
+    group = Attr(int, form=width(32), least=0)
+    read = flag(form=unit("read"))
+    effect = CONTROL
+
+    @property
+    def until(self) -> str:
+        """The suffix of `read`."""
+        return ".read" if self.read else ""
+
+
+@instruction(
+    "nvvm.prefetch", "@{predicate} prefetch.tensormap [{addr:register}];", SM_90, source="PTX ISA 8.8, prefetch",
+    seed="nvgpu.tma.prefetch.descriptor",
+)  # fmt: skip
+class PrefetchTensorMap(Instruction):
+    """Brings a tensor map into the descriptor cache."""
+
+    addr = Operand(MAP)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+
+# Tensor copies in all modes
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global.multicast",
+    "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{options} "
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {multicastMask:register}, "
+    "{l2CacheHint:register};", SM_90, source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.load",
+)  # fmt: skip
+class TensorLoadCluster(Instruction):
+    """A tensor copy into the CTAs that `multicastMask` names, at the same place in each, with a policy of the L2 cache.
+
+    Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in.
+    """
+
+    dstMem = Operand(SHARED)
+    tmaDescriptor = Operand(MAP)
+    coordinates = Variadic(WORD)
+    mbar = Operand(SHARED)
+    multicastMask = OptionalOperand(HALF_WORD)
+    l2CacheHint = OptionalOperand(DOUBLE_WORD)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    @property
+    def options(self) -> str:
+        """Suffixes of the optional operands."""
+        multicast = "" if self.multicastMask is None else ".multicast::cluster"
+        return multicast + ("" if self.l2CacheHint is None else ".L2::cache_hint")
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        _verify_rank(self, self.rank)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every rank with neither, each and both of the options."""
+        for rank in range(1, MAX_TENSOR_RANK + 1):
+            for mask in ((), (I16,)):
+                for hint in ((), (I64,)):
+                    yield Form(((SHARED_PTR,), (TENSOR_MAP,), (I32,) * rank, (SHARED_PTR,), mask, hint, ()), (), {})
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.shared.cta.global.im2col",
+    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {offsets:vector};", SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.tensor, im2col mode", seed="nvgpu.tma.async.load",
+)  # fmt: skip
+class TensorLoadIm2col(Instruction):
+    """A tensor copy of the pixels that a filter of a convolution meets; `offsets` of the filter by dimension."""
+
+    dstMem = Operand(SHARED)
+    tmaDescriptor = Operand(MAP)
+    coordinates = Variadic(WORD)
+    mbar = Operand(SHARED)
+    offsets = Variadic(HALF_WORD)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    def verify(self) -> None:
+        """Three to five coordinates, two offsets fewer."""
+        self.expect(3 <= self.rank <= MAX_TENSOR_RANK, "im2col needs 3 to 5 coordinates, has {}", self.rank)
+        self.expect(len(self.offsets) == self.rank - 2, "needs {} offsets, has {}", self.rank - 2, len(self.offsets))
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every rank."""
+        for rank in range(3, MAX_TENSOR_RANK + 1):
+            places = ((SHARED_PTR,), (TENSOR_MAP,), (I32,) * rank, (SHARED_PTR,), (I16,) * (rank - 2))
+            yield Form(places, (), {})
+
+
+SCATTER_TARGETS = frozenset({"sm_100a", "sm_103a", "sm_110a"})
+"""Targets with scatter4. Source: ptxas 13.5.37."""
+GATHER = Needs(100, (8, 6))
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.shared.cta.global.gather4",
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];", GATHER,
+    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::gather4", seed="nvgpu.tma.async.load",
+)  # fmt: skip
+class TensorGather4(Instruction):
+    """Four rows of a matrix into shared memory: coordinates are a column and four rows."""
+
+    dstMem = Operand(SHARED)
+    tmaDescriptor = Operand(MAP)
+    coordinates = Variadic(WORD)
+    mbar = Operand(SHARED)
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A column and four rows."""
+        self.expect(len(self.coordinates) == 5, "needs a column and four rows, has {}", len(self.coordinates))
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """The only one."""
+        yield Form(((SHARED_PTR,), (TENSOR_MAP,), (I32,) * 5, (SHARED_PTR,)), (), {})
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.global.shared.cta.scatter4",
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", Needs(100, (8, 6), SCATTER_TARGETS),
+    source="PTX ISA 8.8, cp.async.bulk.tensor, tile::scatter4", seed="nvgpu.tma.async.store",
+)  # fmt: skip
+class TensorScatter4(Instruction):
+    """Four rows of a matrix from shared memory: coordinates are a column and four rows."""
+
+    tmaDescriptor = Operand(MAP)
+    srcMem = Operand(SHARED)
+    coordinates = Variadic(WORD)
+    effect = WRITE
+
+    def verify(self) -> None:
+        """A column and four rows."""
+        self.expect(len(self.coordinates) == 5, "needs a column and four rows, has {}", len(self.coordinates))
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """The only one."""
+        yield Form(((TENSOR_MAP,), (SHARED_PTR,), (I32,) * 5), (), {})
+
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+"""Source: PTX ISA 8.8, cp.reduce.async.bulk.tensor, .redOp; the type is the map's."""
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.reduce",
+    "@{predicate} cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}.tile.bulk_group{hinted} "
+    "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}], {l2CacheHint:register};", SM_90,
+    source="PTX ISA 8.8, cp.reduce.async.bulk.tensor", seed="nvgpu.tma.async.reduce",
+)  # fmt: skip
+class TensorReduce(Instruction):
+    """One thread combines a dense box of shared memory into the array at `coordinates`, element by element."""
+
+    tmaDescriptor = Operand(MAP)
+    srcMem = Operand(SHARED)
+    coordinates = Variadic(WORD)
+    l2CacheHint = OptionalOperand(DOUBLE_WORD)
+    predicate = OptionalOperand(PREDICATE)
+    kind = Attr(str, among=REDUCTIONS)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    @property
+    def hinted(self) -> str:
+        """The suffix of a cache policy."""
+        return "" if self.l2CacheHint is None else ".L2::cache_hint"
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        _verify_rank(self, self.rank)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every operation and rank."""
+        for kind in REDUCTIONS:
+            yield Form(((TENSOR_MAP,), (SHARED_PTR,), (I32, I32), (), ()), (), {"kind": kind})
+        for rank in range(1, MAX_TENSOR_RANK + 1):
+            yield Form(((TENSOR_MAP,), (SHARED_PTR,), (I32,) * rank, (I64,), (I1,)), (), {"kind": "add"})
+
+
+@instruction(
+    "nvvm.cp.async.bulk.tensor.prefetch",
+    "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [{tmaDescriptor:register}, {coordinates:list}];", SM_90,
+    source="PTX ISA 8.8, cp.async.bulk.prefetch.tensor",
+)  # fmt: skip
+class TensorPrefetch(Instruction):
+    """Brings the box at `coordinates` into the L2 cache."""
+
+    tmaDescriptor = Operand(MAP)
+    coordinates = Variadic(WORD)
+    effect = WRITE
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tensor."""
+        return len(self.coordinates)
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        _verify_rank(self, self.rank)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every rank."""
+        for rank in range(1, MAX_TENSOR_RANK + 1):
+            yield Form(((TENSOR_MAP,), (I32,) * rank), (), {})

@@ -1,0 +1,155 @@
+"""Accesses of a thread to global and shared memory, atomic operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, VariadicResult
+from ir.instruction import POINTER, PREDICATE, REGISTER, SM_80, Form, Instruction, instruction, memory_bits, state_space
+from ir.types import F16, F32, F64, GLOBAL_PTR, I1, I8, I16, I32, I64, SHARED_PTR, Type, VectorType
+
+CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
+ORDERS = ("", "relaxed", "acquire", "release", "acq_rel")
+SCOPES = ("", "cta", "cluster", "gpu", "sys")
+ATOMIC_KINDS = ("add", "and", "or", "xor", "max", "min", "exch", "cas", "inc", "dec")
+
+
+class Access(Instruction):
+    """Shape shared by accesses: spelling of their qualifiers."""
+
+    cache = Attr(str, "", among=CACHE_OPERATORS)
+    order = Attr(str, "", among=ORDERS)
+    scope = Attr(str, "", among=SCOPES)
+
+    def opcode(self, mnemonic: str, pointer: Value, moved: list[Value]) -> str:
+        """`ld.relaxed.gpu.global.v2.b32`."""
+        space = state_space(pointer)
+        order = f".{self.order}.{self.scope}" if self.order else ""
+        cache = f".{self.cache}" if self.cache and space == "global" else ""
+        count = f".v{len(moved)}" if len(moved) > 1 else ""
+        return f"{mnemonic}{order}.{space}{cache}{count}.b{memory_bits(moved[0].type)}"
+
+
+@instruction("nvvm.ld", "@{pred} {load} {out:group}, [{ptr}];", SM_80, source="PTX ISA 8.8, ld", seed="nvgpu.load")
+class Ld(Access):
+    """Registers from memory, 1 to 16 bytes (ours); where `pred` is false they keep `passthrough`."""
+
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
+    passthrough = Variadic()
+    out = VariadicResult()
+    effect = READ
+
+    @property
+    def load(self) -> str:
+        """The opcode with its qualifiers."""
+        return self.opcode("ld", self.operands[0], self.results)
+
+    def kept(self) -> list[Value | int]:
+        """What passes through."""
+        return [*self.operands[1 + self.segments[1] :]] if self.segments[1] else []
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every size from both memories, a predicate, cache operators, orders."""
+        for pointer in (GLOBAL_PTR, SHARED_PTR):
+            for kinds in ((I8,), (I32,), (I64,), (F32,) * 4, (I64, I64), (VectorType((2,), F16),) * 2):
+                yield Form(((pointer,), (), ()), kinds, {})
+                yield Form(((pointer,), (I1,), kinds), kinds, {})
+        for cache in CACHE_OPERATORS[1:7]:
+            yield Form(((GLOBAL_PTR,), (), ()), (I32,), {"cache": cache})
+        for scope in ("cta", "gpu", "sys"):
+            for order in ("relaxed", "acquire"):
+                yield Form(((GLOBAL_PTR,), (), ()), (I32,), {"order": order, "scope": scope})
+
+
+@instruction(
+    "nvvm.st", "@{pred} {store} [{ptr}], {values:stored};", SM_80, source="PTX ISA 8.8, st", seed="nvgpu.store"
+)
+class St(Access):
+    """Registers to memory, 1 to 16 bytes (ours), only where `pred` holds."""
+
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
+    values = Variadic(REGISTER)
+    effect = WRITE
+
+    @property
+    def store(self) -> str:
+        """The opcode with its qualifiers."""
+        return self.opcode("st", self.operands[0], self.operands[1 + self.segments[1] :])
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every size to both memories, a predicate, cache operators, orders."""
+        for pointer in (GLOBAL_PTR, SHARED_PTR):
+            for kinds in ((I8,), (I32,), (I64,), (F32,) * 4, (I64, I64), (VectorType((2,), F16),) * 2):
+                yield Form(((pointer,), (), kinds), (), {})
+                yield Form(((pointer,), (I1,), kinds), (), {})
+        for cache in ("cg", "cs", "wb", "wt"):
+            yield Form(((GLOBAL_PTR,), (), (I32,)), (), {"cache": cache})
+        for scope in ("cta", "gpu", "sys"):
+            for order in ("relaxed", "release"):
+                yield Form(((GLOBAL_PTR,), (), (I32,)), (), {"order": order, "scope": scope})
+
+
+@instruction(
+    "nvvm.atom", "@{pred} atom.{order}.{scope}.{space}.{kind}.{type} {out:sink}, [{ptr}], {values:registers};", SM_80,
+    source="PTX ISA 8.8, atom", seed="nvgpu.atomic",
+)  # fmt: skip
+class Atom(Instruction):
+    """Update of one register in memory (ours; llvm.atomicrmw and cmpxchg upstream), only where `pred` holds.
+
+    `kind` and `type` are PTX's operation and type. The result, which may be left out, is 0 where `pred` is false, of
+    cas the value to compare with.
+    """
+
+    ptr = Operand(POINTER)
+    pred = OptionalOperand(PREDICATE)
+    values = Variadic(REGISTER)
+    kind = Attr(str, among=ATOMIC_KINDS)
+    type = Attr(str)
+    order = Attr(str, among=ORDERS[1:])
+    scope = Attr(str, among=SCOPES[1:])
+    out = VariadicResult()
+    effect = WRITE
+
+    @property
+    def space(self) -> str:
+        """The state space of the pointer."""
+        return state_space(self.operands[0])
+
+    def kept(self) -> list[Value | int]:
+        """Zero, of cas what it compares with."""
+        if not self.segments[1]:
+            return []
+        return [self.operands[2] if self.kind == "cas" else 0]
+
+    def verify(self) -> None:
+        """One value, two of cas, at most one result of their type."""
+        wanted = 2 if self.kind == "cas" else 1
+        self.expect(len(self.values) == wanted, "{} takes {} values, has {}", self.kind, wanted, len(self.values))
+        kinds = {value.type for value in (*self.values, *self.results)}
+        self.expect(len(kinds) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every operation and type that sm_80 has."""
+        kinds = {
+            "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2"), "and": ("b32", "b64"),
+            "or": ("b32", "b64"), "xor": ("b32", "b64"), "max": ("s32", "u32", "s64", "u64"),
+            "min": ("s32", "u32", "s64", "u64"), "exch": ("b32", "b64"), "cas": ("b16", "b32", "b64"),
+        }  # fmt: skip
+        for kind, types in kinds.items():
+            for type_ in types:
+                held = atomic_register(type_)
+                values = (held,) * (2 if kind == "cas" else 1)
+                for guard in ((), (I1,)):
+                    given = {"kind": kind, "type": type_, "order": "relaxed", "scope": "gpu"}
+                    yield Form(((GLOBAL_PTR,), guard, values), (held,), given)
+
+
+def atomic_register(name: str) -> Type:
+    """What holds a value that an atomic operation names so: integers, but pairs of halves as such."""
+    known = {"f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "b16": I16}
+    return known.get(name) or (I64 if name.endswith("64") else I32)

@@ -1,0 +1,164 @@
+"""Arithmetic of Blackwell and later on pairs of f32 and of three operands; formats of four, six and eight bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.core import Attr, Operand, Result, flag, same_type_as
+from ir.dialects.nvvm.numbers import F4, HALVES, SINGLE
+from ir.instruction import DOUBLE_WORD, HALF_WORD, Form, Instruction, Needs, instruction
+from ir.types import BF16, F16, I16, VectorType
+
+SM_100 = Needs(100, (8, 6))
+ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+
+class Pairs(Instruction):
+    """Shape shared by arithmetic on two f32 in one register of 64 bits, low one first."""
+
+    x = Operand(DOUBLE_WORD)
+    y = Operand(DOUBLE_WORD)
+    rounding = Attr(str, "rn", among=ROUNDINGS)
+    ftz = flag()
+
+    @property
+    def flush(self) -> str:
+        """The suffix of `ftz`."""
+        return ".ftz" if self.ftz else ""
+
+
+@instruction(
+    "nvvm.add.packed.f32x2", "add.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    source="PTX ISA 8.8, add", seed="nvgpu.add.packed.f32x2",
+)  # fmt: skip
+class AddF32x2(Pairs):
+    """Two sums."""
+
+    result = same_type_as("x")
+
+
+@instruction(
+    "nvvm.mul.packed.f32x2", "mul.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    source="PTX ISA 8.8, mul", seed="nvgpu.mul.packed.f32x2",
+)  # fmt: skip
+class MulF32x2(Pairs):
+    """Two products."""
+
+    result = same_type_as("x")
+
+
+@instruction(
+    "nvvm.fma.packed.f32x2", "fma.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register}, {z:register};", SM_100,
+    source="PTX ISA 8.8, fma", seed="nvgpu.fma.packed.f32x2",
+)  # fmt: skip
+class FmaF32x2(Pairs):
+    """Two products, each plus a number, rounded once."""
+
+    z = Operand(DOUBLE_WORD)
+    result = same_type_as("x")
+
+
+class OfThree(Instruction):
+    """Shape shared by extrema of three f32."""
+
+    x = Operand(SINGLE)
+    y = Operand(SINGLE)
+    z = Operand(SINGLE)
+    ftz = flag()
+    nan = flag()
+    result = same_type_as("x")
+
+    @property
+    def modifiers(self) -> str:
+        """Suffixes of the flags."""
+        return (".ftz" if self.ftz else "") + (".NaN" if self.nan else "")
+
+
+@instruction(
+    "nvvm.max3", "max{modifiers}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max",
+)  # fmt: skip
+class Max3(OfThree):
+    """The greatest of three; `nan`: NaN where one of them is."""
+
+
+@instruction(
+    "nvvm.min3", "min{modifiers}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min",
+)  # fmt: skip
+class Min3(OfThree):
+    """The least of three; `nan`: NaN where one of them is."""
+
+
+SIX = ("e2m3", "e3m2")
+"""Formats of six bits, each in a byte."""
+
+
+@instruction(
+    "nvvm.convert.f32x2.to.f6x2", "cvt.rn.satfinite{relu_}.{kind}x2.f32 {result}, {high}, {low};", F4,
+    source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fptrunc",
+)  # fmt: skip
+class ConvertF32x2ToF6x2(Instruction):
+    """Two f32 rounded to nearest into six bits of a byte each; `relu`: what is negative becomes zero."""
+
+    low = Operand(SINGLE)
+    high = Operand(SINGLE)
+    kind = Attr(str, among=SIX)
+    relu = flag()
+    result = Result(HALF_WORD)
+
+    @property
+    def relu_(self) -> str:
+        """The suffix of `relu`."""
+        return ".relu" if self.relu else ""
+
+
+@instruction(
+    "nvvm.convert.f6x2.to.f16x2", "cvt.rn.f16x2.{kind}x2 {result}, {source:register};", F4, source="PTX ISA 8.8, cvt",
+    seed="nvgpu.cvt_fpext",
+)  # fmt: skip
+class ConvertF6x2ToF16x2(Instruction):
+    """Two bytes of six bits as a pair of f16, exactly."""
+
+    source = Operand(HALF_WORD)
+    kind = Attr(str, among=SIX)
+    result = Result(HALVES)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Both formats."""
+        for kind in SIX:
+            yield Form(((I16,),), (VectorType((2,), F16),), {"kind": kind})
+
+
+@instruction(
+    "nvvm.convert.f32x2.to.f8x2.ue8m0", "cvt.{rounding}{finite_}.ue8m0x2.f32 {result}, {high}, {low};", F4,
+    source="PTX ISA 8.8, cvt: rounded to zero or up", seed="nvgpu.cvt_fptrunc",
+)  # fmt: skip
+class ConvertF32x2ToScales(Instruction):
+    """Two f32 rounded to powers of two, a byte each; `finite`: what is too large becomes the largest."""
+
+    low = Operand(SINGLE)
+    high = Operand(SINGLE)
+    rounding = Attr(str, among=("rz", "rp"))
+    finite = flag()
+    result = Result(HALF_WORD)
+
+    @property
+    def finite_(self) -> str:
+        """The suffix of `finite`."""
+        return ".satfinite" if self.finite else ""
+
+
+@instruction(
+    "nvvm.convert.ue8m0x2.to.bf16x2", "cvt.rn.bf16x2.ue8m0x2 {result}, {source:register};", F4,
+    source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fpext",
+)  # fmt: skip
+class ConvertScalesToBF16x2(Instruction):
+    """Two powers of two of a byte each as a pair of bf16, exactly."""
+
+    source = Operand(HALF_WORD)
+    result = Result(HALVES)
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """The only one."""
+        yield Form(((I16,),), (VectorType((2,), BF16),), {})

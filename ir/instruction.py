@@ -1,0 +1,204 @@
+"""Instructions of the hardware: each is declared once, and its verifier, text, PTX, page and tests derive from that.
+
+PTX is a text with holes, a line an instruction:
+    {x}             an operand, a register or an immediate; a result; the text of an attribute or property
+    {x:register}    an operand that PTX takes in a register only
+    [{x}]           an operand as an address, with the constant part of it as displacement
+    {x:vector}      a group in braces, in registers; {x:list} takes immediates; {x:group} has braces from two on
+    {x:stored}      a group as {x:group}, one alone may be any constant; {x:bits} takes constants as bit patterns
+    {x:sink}        results in braces from two on, `_` for what nobody reads; {x:sink16} only for those of 16 bits
+    {x.2}           one operand of a group
+    {x|y}           an optional operand, else the property y
+    @{x}            the guard of the line: nothing where the operand is absent; so is a comma before an absent operand
+    {label}         a label of the operation's own; names in `temporaries` are registers of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from ir.core import Op, Type, Value, op
+from ir.types import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    SHARED_PTR,
+    TENSOR_MAP,
+    Constraint,
+    FloatType,
+    IntType,
+    LLVMPointerType,
+    VectorType,
+)  # fmt: skip
+
+InstructionT = TypeVar("InstructionT", bound="Instruction")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an instruction asks for: the least SM and version of PTX. `only`: it is of these targets and no later one.
+
+    Source of each: "Target ISA Notes" of its section in the PTX ISA, and the generated tests, which ask ptxas.
+    """
+
+    sm: int = 80
+    ptx: tuple[int, int] = (7, 0)
+    only: frozenset[str] = frozenset()
+
+    def met_by(self, target: str) -> bool:
+        """Does a target, as ptxas spells it, have the instruction?"""
+        return target in self.only if self.only else int(target.removeprefix("sm_").rstrip("af")) >= self.sm
+
+    def __str__(self) -> str:
+        return " or ".join(sorted(self.only, key=lambda name: (len(name), name))) if self.only else f"sm_{self.sm}"
+
+
+SM_80 = Needs()
+SM_89 = Needs(89, (8, 1))
+SM_90 = Needs(90, (8, 0))
+
+
+class Instruction(Op):
+    """Shape shared by all instructions; what differs is given to `instruction`."""
+
+    ptx: ClassVar[str] = ""
+    floor: ClassVar[Needs] = SM_80
+    seed: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    temporaries: ClassVar[Mapping[str, Type]] = {}
+    tied: ClassVar[tuple[str, str] | None] = None
+    settle: ClassVar[str] = ""
+    held: ClassVar[str] = ""
+    extern: ClassVar[str] = ""
+
+    @property
+    def text(self) -> str:
+        """PTX with its holes, where that depends on attributes or operands."""
+        return self.ptx
+
+    def needs(self) -> Needs:
+        """What this form asks for, where that depends on attributes or types."""
+        return self.floor
+
+    def kept(self) -> list[Value | int]:
+        """What the results hold where the guard is false; empty where that is left open."""
+        return []
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Forms of the instruction to assemble and to list. The default: each attribute through its legal values, all
+        others at the first; operands of the types that the constraints name.
+        """
+        from ir.forms import forms_of  # for tests and pages only
+
+        return forms_of(cls)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of an instruction: types of the operands, group by group, of the results, and attributes."""
+
+    operands: tuple[tuple[Type, ...], ...]
+    results: tuple[Type, ...]
+    attributes: Mapping[str, Any]
+
+
+def instruction(
+    name: str, ptx: str, needs: Needs = SM_80, *, source: str, seed: str = "", upstream: bool = False,
+    temporaries: Mapping[str, Type] | None = None, tied: tuple[str, str] | None = None, settle: str = "",
+    held: str = "", extern: str = "",
+) -> Callable[[type[InstructionT]], type[InstructionT]]:  # fmt: skip
+    """Declare an instruction.
+
+    `seed`: its name in the seeds, where that is another. `tied`: results and operands that share registers, updated in
+    place; where registers must be copied before it, `settle` is printed between. `held`: operands that are read though
+    no hole names them, and whose registers the results are. `extern`: the declaration of a function that it calls.
+    `source`: where the PTX ISA, or who else, says so.
+    """
+
+    def declare(cls: type[InstructionT]) -> type[InstructionT]:
+        cls.ptx, cls.floor, cls.reference, cls.seed = ptx, needs, source, seed
+        cls.temporaries, cls.tied, cls.settle = temporaries or {}, tied, settle
+        cls.held, cls.extern = held, extern
+        return op(name, upstream=upstream)(cls)
+
+    return declare
+
+
+def verify_floors(func: Op, target: str) -> None:
+    """Does the target of a kernel have all its instructions? Raises VerifyError at the first that it lacks."""
+    for each in func.walk():
+        if isinstance(each, Instruction):
+            needs = each.needs()
+            each.expect(needs.met_by(target), "needs {}, the kernel is for {}", needs, target)
+
+
+# Types of operands. `examples` are what generated tests take.
+
+PREDICATE = Constraint("a predicate (i1)", lambda t: t == I1, (I1,))
+WORD = Constraint("i32", lambda t: t == I32, (I32,))
+DOUBLE_WORD = Constraint("i64", lambda t: t == I64, (I64,))
+SHARED = Constraint("a pointer to shared memory", lambda t: t == SHARED_PTR, (SHARED_PTR,))
+GLOBAL = Constraint("a pointer to global memory", lambda t: t == LLVMPointerType(1), (LLVMPointerType(1),))
+POINTER = Constraint("a pointer", lambda t: isinstance(t, LLVMPointerType), (LLVMPointerType(1), SHARED_PTR))
+MAP = Constraint("a tensor map", lambda t: t == TENSOR_MAP or t == LLVMPointerType(0), (TENSOR_MAP,))
+GLOBAL_OR_MAP = Constraint("a tensor map or a pointer to global memory", lambda t: MAP(t) or GLOBAL(t), (TENSOR_MAP,))
+HALF_WORD = Constraint("i16", lambda t: t == I16, (I16,))
+REGISTER = Constraint(
+    "held in one register", lambda t: is_register(t), (I32, F32, VectorType((2,), F16), VectorType((4,), I8))
+)
+REGISTER_32 = Constraint(
+    "held in a register of 32 bits", lambda t: is_register(t) and register_bits(t) == 32, (I32, F32)
+)
+
+
+def is_register(type: Type) -> bool:
+    """Does one register hold a value of this type?"""
+    if isinstance(type, VectorType):
+        return len(type.shape) == 1 and type.shape[0] * type.element.width in (16, 32, 64)
+    if isinstance(type, FloatType):
+        return type.width >= 8
+    return isinstance(type, LLVMPointerType) or (isinstance(type, IntType) and type.width in (1, 8, 16, 32, 64))
+
+
+def register_bits(type: Type) -> int:
+    """Size of the register that holds a value of `type`; 1 is a predicate, bytes live in 16 bits."""
+    if isinstance(type, (IntType, FloatType)):
+        return 1 if type.width == 1 else max(type.width, 16)
+    if isinstance(type, LLVMPointerType):
+        return 32 if type.space == 3 else 64
+    return max(type.shape[0] * type.element.width, 16) if isinstance(type, VectorType) else 64
+
+
+def memory_bits(type: Type) -> int:
+    """Bits that a register's value takes in memory: a byte has its own size there."""
+    return max(type.width if isinstance(type, (IntType, FloatType)) else register_bits(type), 8)
+
+
+PTX_NAMES: dict[Type, str] = {
+    F16: "f16", BF16: "bf16", F32: "f32", F64: "f64", F8E4M3FN: "e4m3", F8E5M2: "e5m2", I8: "b8", I16: "b16",
+    I32: "b32", I64: "b64", I1: "pred",
+}  # fmt: skip
+
+
+def ptx_type(type: Type) -> str:
+    """The PTX type of a number, packed or not: f32, bf16x2, e4m3x2."""
+    if isinstance(type, VectorType):
+        return f"{ptx_type(type.element)}x{type.shape[0]}"
+    return PTX_NAMES.get(type) or ("f32" if str(type) == "tf32" else str(type))
+
+
+def state_space(pointer: Value) -> str:
+    """The state space of a pointer."""
+    kind = pointer.type
+    return "shared" if isinstance(kind, LLVMPointerType) and kind.space == 3 else "global"

@@ -1,0 +1,97 @@
+"""Makes docs/instructions.md from the declarations: python -m tests.lowering.instruction_page [--check]."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from ir.dialects import nvvm
+from ir.forms import placed
+from ir.instruction import Instruction
+from lowering.targets import ALL_TARGETS
+from tests.lowering.instruction_kernels import instructions
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = ROOT / "docs/instructions.md"
+HEAD = """# Instructions
+
+Made by `python -m tests.lowering.instruction_page` from the declarations in ir/dialects/nvvm; do not edit. Each is
+declared once, and its verifier, generic text, PTX, this page and its tests derive from that (docs/how-to-add-an-op.md).
+`tests/lowering/test_instructions.py` assembles every form with ptxas on every tier that has it, and expects ptxas and
+the verifier to refuse it on every other; the slow tests find by ptxas that the version of PTX is the least.
+
+All have one name at the levels nvgpu and nvvm; the seeds' name, where it is another, is below it. "Used by" names the
+part of the compiler that makes it; "text" is an instruction that nothing chooses yet: a file of level nvgpu or nvvm may
+hold it (`tilesat compile k.nvvm`).
+
+"""
+KINDS = ("convert/tileas_to_nvgpu", "convert/nvgpu_to_nvvm")
+
+
+def users(cls: type[Instruction]) -> str:
+    """Conversions that name the class, `text` where none does."""
+    name = "SPECIAL_REGISTERS" if issubclass(cls, nvvm.SpecialRegister) else cls.__name__
+    word = re.compile(rf"\bnvvm\.{name}\b")
+    found: list[str] = []
+    for folder in KINDS:
+        texts = [path.read_text() for path in sorted((ROOT / "lowering" / folder).glob("*.py"))]
+        if any(word.search(text) for text in texts):
+            found.append(folder.removeprefix("convert/").replace("_", "-"))
+    return ", ".join(found) or "text"
+
+
+def cell(text: str) -> str:
+    """Text inside a table."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("{{", "{").replace("}}", "}")
+
+
+def spelled(cls: type[Instruction]) -> str:
+    """The PTX text with its holes, in code."""
+    return " ".join(f"`{cell(line)}`" for line in placed(cls, next(cls.forms())).text.split("\n"))
+
+
+def floors(cls: type[Instruction]) -> str:
+    """What its forms need, and on how many tiers."""
+    found = {placed(cls, form).needs() for form in cls.forms()}
+    return "; ".join(sorted(f"{needs}, PTX {needs.ptx[0]}.{needs.ptx[1]}" for needs in found))
+
+
+def row(cls: type[Instruction]) -> str:
+    """One line of the table."""
+    name = f"`{cls.info.name}`" + (f"<br>seeds: `{cls.seed}`" if cls.seed else "")
+    meaning = cell(" ".join((cls.__doc__ or "").split("\n\n")[0].split()))
+    count = len(list(cls.forms()))
+    return f"| {name} | {meaning} | {spelled(cls)} | {floors(cls)} | {count} | {users(cls)} | {cell(cls.reference)} |"
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    by_file: dict[str, list[type[Instruction]]] = {}
+    for cls in instructions():
+        by_file.setdefault(cls.__module__, []).append(cls)
+    for module, classes in sorted(by_file.items()):
+        title = (sys.modules[module].__doc__ or "").split("\n")[0].rstrip(".")
+        parts += [f"## {title}\n\n", table(classes), "\n"]
+    parts.append(f"{len(instructions())} instructions; tiers: {', '.join(ALL_TARGETS)}.\n")
+    return "".join(parts)
+
+
+def table(classes: Iterable[type[Instruction]]) -> str:
+    """The table of one file."""
+    head = "| Instruction | Meaning | PTX | Needs | Forms | Used by | Source |\n|---|---|---|---|---|---|---|\n"
+    return head + "".join(row(cls) + "\n" for cls in classes)
+
+
+def main() -> int:
+    """Write the page, or say whether it is what this makes."""
+    if "--check" in sys.argv[1:]:
+        return int(OUTPUT.read_text() != page())
+    OUTPUT.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
