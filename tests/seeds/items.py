@@ -1,0 +1,350 @@
+"""The items of the nvgpu and nv_tileas seeds that were not there whole on 2026-11-22, and how each is tried now.
+
+An item is tried (`Try`), wrong in the seed (`wrong`: its text is not PTX or not upstream MLIR, and what the hardware
+has is done instead), done by other means (`instead`), or left (`left`: not there, and why).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.core import Block
+from ir.dialects import nvgpu, nvvm
+from ir.types import GLOBAL_PTR, I32, SHARED_PTR, TENSOR_MAP
+from tests.seeds.tries import Try, hinted, instruction, level, named_pass, operand, ptx, refused
+
+SHARED, GLOBAL, WORD, MAP = Block([SHARED_PTR, GLOBAL_PTR, I32, TENSOR_MAP]).args
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of a seed's section."""
+
+    section: str
+    name: str
+    tries: tuple[Try, ...] = ()
+    wrong: str = ""
+    instead: str = ""
+    left: str = ""
+
+
+def item(section: str, name: str, *tries: Try, wrong: str = "", instead: str = "", left: str = "") -> Item:
+    """An item with its tries."""
+    assert tries or wrong or instead or left, f"{name} needs a try or a reason"
+    return Item(section, name, tries, wrong, instead, left)
+
+
+GEMM, ATTENTION = "gemm.mlir", "flash_attention.mlir"
+LOAD, STORE = "cp.async.bulk.tensor.shared.cluster.global", "cp.async.bulk.tensor.global.shared.cta"
+MULTICAST = f"{LOAD}.multicast"
+R = "nvgpu: roster"
+ROSTER = (
+    item(
+        R,
+        "device_async_copy, create_group, wait",
+        instruction("cp.async.shared.global"),
+        instruction("cp.async.commit.group"),
+        instruction("cp.async.wait.group"),
+        ptx(GEMM, "sm_80", "cp.async.cg"),
+    ),
+    item(
+        R,
+        "mbarrier.create",
+        level(GEMM, "sm_90a", "nv_tileas", "nv_tileas.async.pipeline.create_pipeline"),
+        instead="a group of barriers is the type of nv_tileas' pipeline; below it barriers are addresses, as in PTX",
+    ),
+    item(R, "mbarrier.init", instruction("mbarrier.init.shared"), ptx(GEMM, "sm_90a", "mbarrier.init")),
+    item(
+        R,
+        "mbarrier.arrive",
+        instruction("mbarrier.arrive.shared"),
+        instruction("mbarrier.arrive.token"),
+        instruction("mbarrier.arrive.cluster"),
+        operand("mbarrier.arrive.token", "count"),
+    ),
+    item(R, "mbarrier.arrive.nocomplete", instruction("mbarrier.arrive.nocomplete")),
+    item(
+        R,
+        "mbarrier.arrive.expect_tx",
+        instruction("mbarrier.arrive.expect_tx.shared"),
+        instruction("mbarrier.arrive.expect_tx"),
+        instruction("mbarrier.expect_tx"),
+    ),
+    item(R, "mbarrier.test.wait", instruction("mbarrier.test.wait"), instruction("mbarrier.test.wait.parity")),
+    item(
+        R,
+        "mbarrier.try_wait.parity",
+        instruction("mbarrier.try_wait.parity.shared"),
+        instruction("mbarrier.try_wait.parity"),
+    ),
+    item(R, "mbarrier.inval", instruction("mbarrier.inval.shared"), wrong="upstream's nvgpu never had the op"),
+    item(
+        R,
+        "tma.async.load",
+        instruction(LOAD),
+        instruction(MULTICAST),
+        instruction("cp.async.bulk.tensor.shared.cta.global.im2col"),
+        instruction("cp.async.bulk.tensor.shared.cta.global.gather4"),
+        ptx(GEMM, "sm_90a", "cp.async.bulk.tensor.2d"),
+    ),
+    item(
+        R,
+        "tma.async.store",
+        instruction(STORE),
+        instruction("cp.async.bulk.tensor.global.shared.cta.scatter4"),
+        ptx(ATTENTION, "sm_90a", "cp.async.bulk.tensor.3d.global"),
+    ),
+    item(
+        R,
+        "tma.async.reduce",
+        instruction("cp.async.bulk.tensor.reduce"),
+        wrong="never upstream; the PTX of the text is refused by ptxas",
+    ),
+    item(R, "tma.prefetch.descriptor", instruction("prefetch"), ptx(GEMM, "sm_90a", "prefetch.tensormap")),
+    item(
+        R,
+        "tma.fence.descriptor",
+        instruction("fence.proxy.acquire"),
+        instruction("fence.proxy.release"),
+        wrong="NVVM's name and the PTX in the text are others",
+    ),
+    item(
+        R,
+        "tma.create.descriptor",
+        level(GEMM, "sm_90a", "nvgpu", "tensormap"),
+        wrong="the host encodes maps (runtime/cuda.py) from the launch manifest; no llvm.alloca",
+    ),
+    item(
+        R,
+        "tensormap.create.descriptor",
+        instruction("tensormap.cp_fenceproxy"),
+        wrong="tensormap.cp.async does not exist",
+    ),
+    item(R, "tensormap.update.{3}", instruction("tensormap.replace")),
+    item(
+        R,
+        "gpu.warp_execute_on_lane_0",
+        instruction("elect.sync"),
+        wrong="no upstream lowers it; one lane is chosen by elect.sync or a comparison",
+    ),
+    item(R, "warpgroup.descriptor", level(GEMM, "sm_90a", "nvgpu", "nvgpu.matrix_descriptor")),
+    item(
+        R,
+        "warpgroup.mma",
+        instruction("wgmma.mma_async"),
+        instruction("wgmma.fence.aligned"),
+        instruction("wgmma.commit.group.sync.aligned"),
+        instruction("wgmma.wait.group.sync.aligned"),
+        ptx(GEMM, "sm_90a", "wgmma.mma_async"),
+    ),
+    item(
+        R,
+        "warpgroup.mma.store",
+        ptx(ATTENTION, "sm_90a", "stmatrix"),
+        instead="a store of an accumulator is several of stmatrix, st and tensor copies, chosen by cost",
+    ),
+    item(
+        R,
+        "warpgroup.mma.init.accumulator",
+        ptx("gemm.mlir", "sm_90a", "wgmma.mma_async"),
+        instead="zero accumulators are not made: the first product takes scale-d 0",
+    ),
+    item(R, "mma.sync", instruction("mma.sync"), ptx(GEMM, "sm_80", "mma.sync.aligned.m16n8k16")),
+    item(R, "mma.sp.sync", instruction("mma.sp.sync")),
+    item(R, "ldmatrix", instruction("ldmatrix"), instruction("ldmatrix.bytes"), ptx(GEMM, "sm_80", "ldmatrix")),
+    item(R, "stmatrix", instruction("stmatrix"), instruction("stmatrix.bytes"), ptx(ATTENTION, "sm_90a", "stmatrix")),
+    item(R, "rcp", instruction("rcp")),
+    item(
+        R,
+        "cvt_fpext",
+        instruction("convert.f8x2.to.f16x2"),
+        instruction("convert.f6x2.to.f16x2"),
+        instruction("convert.f4x2.to.f16x2"),
+        instruction("convert.ue8m0x2.to.bf16x2"),
+        wrong="cvt of one f8 is refused by ptxas: they come in pairs",
+    ),
+    item(
+        R,
+        "cvt_fptrunc",
+        instruction("convert.f32x2.to.f8x2"),
+        instruction("convert.f32x2.to.f6x2"),
+        instruction("convert.f32.to.f4"),
+        instruction("convert.f32x2.to.f8x2.ue8m0"),
+        instruction("convert.f32x2.to.f16x2"),
+        wrong="cvt to one f8 is refused by ptxas: they come in pairs",
+    ),
+    item(R, "fma.packed.f32x2", instruction("fma.packed.f32x2")),
+    item(R, "mul.packed.f32x2", instruction("mul.packed.f32x2"), instruction("add.packed.f32x2")),
+)
+P = "nvgpu: operands"
+POINTERS = "memrefs with indices are pointers here: an address is one value, and shares arithmetic with others"
+ORDER = "program order takes the place of tokens, as in PTX; nv_tileas has them (!nv_tileas.async.token)"
+OPERANDS = (
+    item(
+        P, "device_async_copy.dst, dstIndices, srcIndices", operand("cp.async.shared.global", "dst"), instead=POINTERS
+    ),
+    item(P, "device_async_copy token, group tokens, wait dependencies", instead=ORDER),
+    item(P, "mbarrier.create numBarriers", instead="upstream counts in the type"),
+    item(P, "mbarrier barriers, mbarId", operand("mbarrier.init.shared", "addr"), instead=POINTERS),
+    item(P, "mbarrier.init count", refused(nvvm.MBarrierInit, [SHARED], "at least 1", (1, 0), count=0)),
+    item(P, "mbarrier.arrive token", operand("mbarrier.test.wait", "token")),
+    item(
+        P,
+        "expect_tx txCount",
+        refused(nvvm.MBarrierArriveExpectTx, [SHARED], "at most", (1, 0), txcount=1 << 20),
+        operand("mbarrier.arrive.expect_tx", "txcount"),
+    ),
+    item(P, "try_wait ticks", operand("mbarrier.try_wait.parity", "ticks")),
+    item(P, "mbarrier.inval operands", operand("mbarrier.inval.shared", "addr")),
+    item(P, "tma multicastMask", operand(MULTICAST, "multicastMask")),
+    item(
+        P,
+        "tma l2CacheHint (load, reduce)",
+        operand(MULTICAST, "l2CacheHint"),
+        operand("cp.async.bulk.tensor.reduce", "l2CacheHint"),
+        instruction("createpolicy.fractional"),
+    ),
+    item(P, "fence descriptor", operand("fence.proxy.acquire", "addr")),
+    item(
+        P,
+        "async.reduce operands",
+        operand("cp.async.bulk.tensor.reduce", "kind"),
+        refused(nvvm.TensorReduce, [MAP, SHARED], "1 to 5 coordinates", (1, 1, 0, 0, 0), kind="add"),
+    ),
+    item(P, "create.descriptor swizzle", level(GEMM, "sm_90a", "nvgpu", "swizzle")),
+    item(
+        P,
+        "create.descriptor l2Promotion, oobFill, interleave",
+        left="the manifest's maps promote 128 bytes, fill zeros"
+        " and do not interleave; no operation of Tile IR asks for others but padding with NaN, which goes by pointers",
+    ),
+    item(
+        P,
+        "tensormap.create, update",
+        operand("tensormap.replace", "ordinal"),
+        refused(nvvm.TensorMapReplace, [GLOBAL], "takes i64", (1, 0), field="global_address"),
+    ),
+    item(P, "warpgroup.mma layouts", operand("wgmma.mma_async", "layoutA"), operand("wgmma.mma_async", "layoutB")),
+    item(
+        P,
+        "warpgroup.mma scaleA, scaleB",
+        operand("wgmma.mma_async", "scaleA"),
+        operand("wgmma.mma_async", "scaleB"),
+        ptx("gemm_negated.mlir", "sm_90a", ", -1, 1,"),
+    ),
+    item(P, "mma.sp.sync selector, metadata", operand("mma.sp.sync", "selector"), operand("mma.sp.sync", "metadata")),
+    item(P, "ldmatrix source, indices", operand("ldmatrix", "ptr"), instead=POINTERS),
+    item(P, "rcp rounding", instruction("rcp", rounding="rn")),
+    item(
+        P,
+        "cvt rounding",
+        operand("convert.f32x2.to.f16x2", "rounding"),
+        instruction("convert.f32x2.to.f8x2.ue8m0", rounding="rp"),
+    ),
+    item(P, "f32x2 operands, rounding", instruction("fma.packed.f32x2", rounding="rz")),
+)
+F = "nvgpu: floors, verification"
+FLOORS = (
+    item(
+        F,
+        "all rows: an operation refuses a lower SM",
+        instruction("wgmma.mma_async"),
+        instruction("stmatrix"),
+        instruction("elect.sync"),
+        instruction("setmaxregister"),
+        instruction("mma.sync", multiplicandAPtxType="e4m3"),
+    ),
+    item(F, "PTX ISA floor of each operation", instruction("mapa")),
+    item(
+        F,
+        "sm_90a and sm_90",
+        instruction("cp.async.bulk.tensor.prefetch"),
+        wrong="sm_90 has tensor copies and mbarriers: only wgmma and setmaxnreg need sm_90a",
+    ),
+    item(
+        F,
+        "features that code reads",
+        instruction("redux.sync"),
+        instruction("redux.sync.float"),
+        instruction("max3"),
+        instruction("add.packed.f32x2"),
+        left="they are instructions; no cost chooses them yet",
+    ),
+    item(
+        F,
+        "memory space of barriers",
+        refused(nvvm.MBarrierInval, [GLOBAL], "pointer to shared memory"),
+        wrong="PTX has no mbarrier in other memory",
+    ),
+    item(
+        F,
+        "TMA verifier: ranks, memory",
+        refused(nvvm.TensorLoad, [SHARED, MAP, SHARED], "1 to 5", (1, 1, 0, 1, 0)),
+        left="the type of a map carries no shape, element or swizzle, so boxes are checked where they are made",
+    ),
+    item(F, "WGMMA ordering", left="found by the simulator's hazard mode, not by the verifier"),
+    item(F, "sparse selector bounds", operand("mma.sp.sync", "selector")),
+    item(
+        F,
+        "async copy checks",
+        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "one of 4, 8, 16", (1, 1, 0), size=2),
+        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "needs 16 bytes", (1, 1, 0), size=8, modifier="cg"),
+        refused(nvgpu.DeviceAsyncCopy, [GLOBAL, GLOBAL], "pointer to shared", (1, 1, 0, 0), bytes=16),
+    ),
+    item(F, "verification before conversion", named_pass("convert-nvgpu-to-nvvm")),
+    item(F, "verification that knows the target", instruction("wgmma.fence.aligned")),
+    item(
+        F,
+        "typed descriptors and barriers",
+        left="matrix descriptors are i64 and barriers addresses, as upstream's nvvm",
+    ),
+)
+T = "nv_tileas: borders, functions, phases"
+PASSES = (
+    item(
+        T,
+        "nv_tileaa as input of the road",
+        named_pass("convert-cuda-tile-to-tileaa"),
+        named_pass("convert-tileaa-to-cuda-tile"),
+    ),
+    item(T, "no nv_tileaa or nv_tileas operation is left", named_pass("convert-tileas-to-nvgpu")),
+    item(T, "position and name of convert-nvgpu-to-nvvm", named_pass("convert-nvgpu-to-nvvm")),
+    item(T, "cute and cute_nvgpu levels", left="nv_tileas goes straight to nvgpu: layouts are types of nv_tileas"),
+    item(T, "dot to tcgen05 (sm_100a)", left="the Blackwell issue; sm_100a takes mma.sync"),
+    item(
+        T,
+        "numWarps to reqntid",
+        ptx(GEMM, "sm_90a", ".reqntid"),
+        hinted("num_worker_warps_per_cta = 8", "sm_80", ".reqntid 256"),
+    ),
+    item(T, "occupancy to registers", hinted("occupancy = 3", "sm_80", ".minnctapersm 3")),
+    item(
+        T,
+        "minctasm = 1 always",
+        ptx(ATTENTION, "sm_80", ".minnctapersm 1"),
+        instead="without it ptxas may spill for more CTAs; where they fit anyhow it says nothing",
+    ),
+    item(T, "clusterDim to cluster_dim", left="the clusters issue; the hint warns that it has no effect"),
+    item(T, "grid_constant for descriptors", ptx(GEMM, "sm_90a", ".param .align 64 .b8")),
+    item(T, "decompose-print", instruction("vprintf")),
+    item(T, "cluster.arrive, cluster.wait", instruction("cluster.arrive"), instruction("cluster.wait")),
+    item(
+        T,
+        "cluster registers, mapa",
+        instruction("read.ptx.sreg.cluster.ctaid.x"),
+        instruction("mapa"),
+        instruction("read.ptx.sreg.cluster.ctarank"),
+    ),
+    item(T, "legality at borders", named_pass("select-instructions")),
+    item(
+        T,
+        "global_smem",
+        ptx(GEMM, "sm_80", ".extern .shared .align 1024"),
+        instead="dynamic shared memory is external, and swizzles need 1024 bytes",
+    ),
+    item(T, "tensor memory", left="the Blackwell issue"),
+    item(
+        T, "gpu.module, llvm types of signatures", left="`--emit llvm` writes them for upstream; levels print a kernel"
+    ),
+)
+ITEMS = (*ROSTER, *OPERANDS, *FLOORS, *PASSES)

@@ -1,0 +1,55 @@
+"""Makes docs/seed-coverage.md by trying every item: python -m tests.seeds.page [--check]."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.seeds.items import ITEMS, Item
+
+OUTPUT = Path(__file__).resolve().parents[2] / "docs/seed-coverage.md"
+HEAD = """# What of the seeds is there
+
+Made by `python -m tests.seeds.page`, which tries each item; do not edit. The roster of the nvgpu dialect, and what else
+of the documents on it and on nv_tileas to LLVM was not there whole on 2026-11-22. "Seed wrong": its text is not PTX or
+not upstream MLIR, and the item is what the hardware has. "Left": not there, or in part.
+
+"""
+
+
+def state(item: Item) -> str:
+    """One word or two."""
+    return "left" if item.left else "seed wrong" if item.wrong else "by other means" if item.instead else "done"
+
+
+def row(item: Item) -> str:
+    """One line of the table; its tries are run."""
+    found = [attempt() for attempt in item.tries]
+    said = [text for text in (*found, item.wrong, item.instead, item.left) if text]
+    return f"| {item.name} | {state(item)} | {'; '.join(said)} |"
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for section in dict.fromkeys(item.section for item in ITEMS):
+        parts.append(f"## {section}\n\n| item | state | tried |\n|---|---|---|\n")
+        parts += [row(item) + "\n" for item in ITEMS if item.section == section]
+        parts.append("\n")
+    counts = {
+        word: sum(state(item) == word for item in ITEMS) for word in ("done", "seed wrong", "by other means", "left")
+    }
+    parts.append(", ".join(f"{count} {word}" for word, count in counts.items()) + f", of {len(ITEMS)}.\n")
+    return "".join(parts)
+
+
+def main() -> int:
+    """Write the page, or say whether it is what this makes."""
+    if "--check" in sys.argv[1:]:
+        return int(OUTPUT.read_text() != page())
+    OUTPUT.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Ways to try an item of the seeds: each says what it found, or raises AssertionError where it is not so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tilesat
+from ir.core import VerifyError, verify
+from ir.forms import placed
+from ir.instruction import Form, Instruction
+from lowering.passes.table import PASSES
+from lowering.targets import ALL_TARGETS
+from runtime.simulator.launch import check
+from tests.lowering.instruction_kernels import complaint, instructions, listing
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+Try = Callable[[], str]
+
+
+@cache
+def _class(name: str) -> type[Instruction]:
+    found = [cls for cls in instructions() if cls.info.name == f"nvvm.{name}"]
+    assert found, f"no instruction nvvm.{name}"
+    return found[0]
+
+
+def instruction(name: str, **wanted: Any) -> Try:
+    """Forms of an instruction with these attributes are PTX that ptxas and the simulator take on the first tier with
+    them; the verifier refuses them on one that has not.
+    """
+
+    def attempt() -> str:
+        cls = _class(name)
+        forms = [f for f in cls.forms() if all(f.attributes.get(key) == value for key, value in wanted.items())]
+        assert forms, f"no form of {name} has {wanted}"
+        needs = placed(cls, forms[0]).needs()
+        tier = next(each for each in ALL_TARGETS if needs.met_by(each))
+        ptx = listing(tier, [(cls, form) for form in forms if placed(cls, form).needs().met_by(tier)])
+        assert not complaint(ptx, tier), f"ptxas refuses {name}"
+        check(ptx)
+        _refused_below(cls, forms[0])
+        return f"`nvvm.{name}`: {_count(forms)} by ptxas and the simulator, from {needs}"
+
+    return attempt
+
+
+def _count(forms: list[Form]) -> str:
+    return "one form" if len(forms) == 1 else f"{len(forms)} forms"
+
+
+def _refused_below(cls: type[Instruction], form: Form) -> None:
+    """The verifier refuses the form on a target that lacks it."""
+    needs = placed(cls, form).needs()
+    lacking = next((each for each in ALL_TARGETS if not needs.met_by(each)), None)
+    if lacking is not None:
+        with pytest.raises(VerifyError, match=f"the kernel is for {lacking}"):
+            listing(lacking, [(cls, form)])
+
+
+def operand(name: str, field: str) -> Try:
+    """An instruction declares this operand or attribute."""
+
+    def attempt() -> str:
+        info = _class(name).info
+        names = [each.name for each in (*info.operands, *info.attributes)]
+        assert field in names, f"nvvm.{name} has {names}"
+        return f"`{field}` of `nvvm.{name}`"
+
+    return attempt
+
+
+def refused(
+    cls: type[Any], operands: list[Any], message: str, segments: tuple[int, ...] | None = None, **given: Any
+) -> Try:
+    """The verifier refuses an operation with these attributes and operands, in these words."""
+
+    def attempt() -> str:
+        made = cls(operands, [], given, segments=segments)
+        with pytest.raises(VerifyError, match=message) as caught:
+            verify(made)
+        return f"refused: {caught.value.message}"
+
+    return attempt
+
+
+@cache
+def _compiled(example: str, target: str) -> tilesat.Kernel:
+    return tilesat.compile(EXAMPLES / example, target)
+
+
+def ptx(example: str, target: str, *words: str) -> Try:
+    """The PTX of an example holds these words."""
+
+    def attempt() -> str:
+        text = _compiled(example, target).ptx
+        for word in words:
+            assert word in text, f"no {word} in {example} for {target}"
+        return f"{example}, {target}: `{'`, `'.join(words)}`"
+
+    return attempt
+
+
+def level(example: str, target: str, stage: str, *words: str) -> Try:
+    """A level of an example holds these words."""
+
+    def attempt() -> str:
+        text = _compiled(example, target).stages[stage]
+        for word in words:
+            assert word in text, f"no {word} in {stage} of {example} for {target}"
+        return f"{stage} of {example}, {target}: `{'`, `'.join(words)}`"
+
+    return attempt
+
+
+def named_pass(name: str) -> Try:
+    """A pass of this name is registered."""
+
+    def attempt() -> str:
+        assert any(each.name == name for each in PASSES.values()), f"no pass {name}"
+        return f"pass `{name}`"
+
+    return attempt
+
+
+def hinted(hint: str, target: str, *words: str) -> Try:
+    """A kernel with this optimization hint, in PTX."""
+
+    def attempt() -> str:
+        source = (EXAMPLES / "layernorm.mlir").read_text()
+        kernel = tilesat.compile(with_hint(source, hint), target)
+        for word in words:
+            assert word in kernel.ptx, f"no {word} with {hint}"
+        return f"`{hint}`, {target}: `{'`, `'.join(words)}`"
+
+    return attempt
+
+
+def with_hint(source: str, hint: str) -> str:
+    """A module whose entry asks for something on every target."""
+    text, count = re.subn(r"(entry @\w+\([^)]*\))( \{)", rf"\1 optimization_hints=<default = {{{hint}}}>\2", source)
+    assert count == 1
+    return text
