@@ -20,8 +20,8 @@ REFUSED = {
     "sm_80": {"eight_bit", "narrow_floats", "scaled"},  # no conversions of f8 there
     "sm_90a": set[str](),
 }
-UNSUPPORTED = {"dependent", "packed_fours", "told"}
-"""Dependent launches, elements of half a byte, printing."""
+UNSUPPORTED = {"dependent"}
+"""Dependent launches."""
 TABLES = {"grouped"}
 """Kernels that take a table of pointers, which a launch by NumPy arrays cannot make: compiled and assembled only."""
 

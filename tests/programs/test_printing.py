@@ -140,6 +140,12 @@ def test_levels_read_back(stage: str) -> None:
     assert lower(kernel.stages[stage]).ptx == kernel.ptx
 
 
+def test_nv_tileaa_reads_back() -> None:
+    kernel = tilesat.compile(written(in_order))
+    assert '"nv_tileaa.print"(' in kernel.stages["nv_tileaa"]
+    assert tilesat.compile(kernel.stages["nv_tileaa"]).ptx == kernel.ptx
+
+
 WRONG: dict[str, tuple[Write, str]] = {
     "a float as an integer": (lambda w: say(w, "%d", w.n.to("f32")) and None, "f32 is not printed by '%d'"),
     "an integer as a float": (lambda w: say(w, "%5.1f", w.n) and None, "i32 is not printed by '%5.1f'"),
