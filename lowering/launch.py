@@ -34,7 +34,7 @@ def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
         "name": func.sym_name,
         "target": func.target,
         "block": list(func.block),
-        "cluster": [1, 1, 1],
+        "cluster": list(func.cluster),
         "dynamic_smem": func.dynamic_smem,
         "global_scratch": 0,
         "params": _plain(func.params),

@@ -62,13 +62,14 @@ class GpuFunc(Op):
     `block` is the number of threads along x, y, z; `dynamic_smem` is in bytes; `target` as ptxas spells it (sm_80).
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
     `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
-    others, 0 where none are moved. `params`: the launch manifest's records of the parameters. `ranges`: parameters, by
-    number, and the least and greatest value that each may have.
+    others, 0 where none are moved. `cluster`: CTAs of a cluster along x, y, z. `params`: the launch manifest's records
+    of the parameters. `ranges`: parameters, by number, and the least and greatest value that each may have.
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     block: Attr[tuple[int, ...]] = Attr(tuple)
+    cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
@@ -83,9 +84,16 @@ class GpuFunc(Op):
         """Three block dimensions, a record of each parameter, a final gpu.return."""
         verify_parameters(self, self.params, [value.type for value in self.body.block.args])
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
+        verify_cluster(self, self.cluster)
         verify_ranges(self, self.ranges, len(self.body.block.args))
         self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
         verify_floors(self, self.target)
+
+
+def verify_cluster(func: Op, cluster: tuple[Any, ...]) -> None:
+    """CTAs of a cluster along three dimensions. Raises VerifyError."""
+    whole = len(cluster) == 3 and all(type(each) is int and each > 0 for each in cluster)
+    func.expect(whole, "cluster must have three dimensions above 0, has {}", cluster)
 
 
 def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
@@ -210,6 +218,7 @@ def kernel_attributes(func: GpuFunc) -> dict[str, Any]:
         "sym_name": func.sym_name,
         "target": func.target,
         "block": func.block,
+        "cluster": func.cluster,
         "dynamic_smem": func.dynamic_smem,
         "maxnreg": func.maxnreg,
         "minctas": func.minctas,

@@ -11,7 +11,7 @@ from typing import Any
 from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Value, Variadic, flag, op
 from ir.core import same_type_as as like
 from ir.dialects.arith import FLOAT_PREDICATES, INT_PREDICATES
-from ir.dialects.gpu import GlobalArray, verify_parameters
+from ir.dialects.gpu import GlobalArray, verify_cluster, verify_parameters
 from ir.instruction import verify_floors
 from ir.types import I1, I32, I64, IntType, LLVMPointerType
 from ir.upstream import SAME, codes, overflow
@@ -28,6 +28,7 @@ class Func(Op):
     sym_name = Attr(str)
     target = Attr(str)
     block: Attr[tuple[int, ...]] = Attr(tuple)
+    cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     dynamic_smem = Attr(int, 0)
     maxnreg = Attr(int, 0)
     minctas = Attr(int, 0)
@@ -41,6 +42,7 @@ class Func(Op):
     def verify(self) -> None:
         """Three block dimensions and a record of each parameter; blocks that end in a branch to one of them."""
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
+        verify_cluster(self, self.cluster)
         blocks = self.body.blocks
         self.expect(bool(blocks), "needs a block")
         verify_parameters(self, self.params, [value.type for value in blocks[0].args])

@@ -25,7 +25,7 @@ from ir.core import (
     op,
 )
 from ir.dialects.cuda_tile.attributes import DenseElements
-from ir.dialects.gpu import verify_parameters, verify_ranges, verify_text
+from ir.dialects.gpu import verify_cluster, verify_parameters, verify_ranges, verify_text
 from ir.dialects.nv_tileas_async import (
     BARRIER_BYTES,
     ROLES,
@@ -87,8 +87,9 @@ class Func(Op):
 
     `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
     promises more than their type says (number of the parameter, least and greatest value), `asked_ctas` the CTAs an SM
-    that a hint asks for (0: none does). Scheduling takes `placed` away and adds `shared_bytes` of dynamic shared memory
-    and `tensormaps`, the manifest's records of the tensor maps, which follow the parameters.
+    that a hint asks for (0: none does), `cluster` the CTAs of a cluster along x, y, z. Scheduling takes `placed` away
+    and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the tensor maps, which
+    follow the parameters.
     """
 
     sym_name = Attr(str)
@@ -97,6 +98,7 @@ class Func(Op):
     params = Attr[Any](tuple, ())
     ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
     asked_ctas = Attr(int, 0, least=0)
+    cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     placed = flag()
     shared_bytes = Attr(int, 0, least=0)
     tensormaps = Attr[Any](tuple, ())
@@ -109,6 +111,7 @@ class Func(Op):
         block = self.body.block
         verify_parameters(self, self.params, [value.type for value in block.args])
         verify_ranges(self, self.ranges, len(block.args))
+        verify_cluster(self, self.cluster)
 
 
 @op("nv_tileas.return")

@@ -8,6 +8,7 @@ from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.passes.manager import Context
 from lowering.ptx import printer
+from lowering.ptx.boundary import refuse_boundary
 from lowering.ptx.grant import grant
 from lowering.ptx.program import MachineProgram
 from lowering.schedule.units import GROUP
@@ -44,6 +45,7 @@ def recompute(func: llvm.Func, context: Context) -> llvm.Func:
 
 def select(func: llvm.Func, context: Context) -> MachineProgram:
     """Cover every needed value by one PTX instruction; immediates, displacements and dead code need none."""
+    refuse_boundary(func)
     made = MachineProgram.select(func)
     count = sum(len(block.code) for block in made.blocks)
     context.count(instructions=count, folded=lambda: max(0, size(func) - 1 - count))

@@ -49,11 +49,25 @@ class Level:
 
     def refuse_illegal(self, program: Op, after: str) -> None:
         """Raise VerifyError, located, for the first operation of a program that pass `after` should not have left."""
-        if all(map(self.legal, {type(op) for op in program.walk()})):
+        if all(map(self.legal, kinds(program))):
             return
         left = next(op for op in program.walk() if not self.legal(type(op)))
         hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
         raise VerifyError(f"'{left.name}' is not legal after {after}", left.location, hint)
+
+
+def kinds(program: Op) -> set[type[Op]]:
+    """The classes of all operations of a program; without the generators of `walk`, since every compilation asks."""
+    found: set[type[Op]] = set()
+    waiting = [program]
+    while waiting:
+        op = waiting.pop()
+        found.add(type(op))
+        for region in op.regions:
+            for block in region.blocks:
+                found.update(map(type, block.ops))
+                waiting += [each for each in block.ops if each.regions]
+    return found
 
 
 PRINTERS = "lowering.passes.text"

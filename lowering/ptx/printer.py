@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from ir.core import Block, Type, Value
 from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
 from ir.types import I1, I8, TENSOR_MAP, LLVMPointerType
-from lowering.ptx.grant import MARGIN, grant
+from lowering.ptx.boundary import DIRECTIVES, ENTRY, TARGET
+from lowering.ptx.grant import grant
 from lowering.ptx.machine import DECLARED, Copy, Edge, MachineBlock, MachineInstruction, move_type, register_bits
 from lowering.ptx.program import MachineProgram
 from lowering.ptx.registers import Names
 from lowering.symbols import symbol
 from lowering.targets import target
 
-REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
-CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
 SHARED_ALIGNMENT = 1024  # bytes; the widest swizzle period of shared memory
 Move = tuple[str, str, str]
 """Type, destination register, source register or immediate."""
@@ -60,28 +58,15 @@ class Printer:
         name = symbol(func.sym_name)
         params = [f"    {parameter(a.type, f'{name}_param_{a.index}')}" for a in self.blocks[0].source.args]
         return [
-            f".version {major}.{minor}", f".target {func.target}", ".address_size 64", "", *shared,
+            f".version {major}.{minor}", TARGET.line(func), ".address_size 64", "", *shared,
             *[declaration(array) for array in func.arrays], *self._externs(),
-            f".visible .entry {name}(", ",\n".join(params), ")",
-            f".reqntid {', '.join(map(str, func.block))}", *self._occupancy(), "{",
+            ENTRY.line(func), ",\n".join(params), ")", *filter(None, (row.line(func) for row in DIRECTIVES)), "{",
         ]  # fmt: skip
 
     def _externs(self) -> list[str]:
         """Functions that the driver links."""
         used = {getattr(type(op), "extern", "") for block in self.func.body.blocks for op in block.ops}
         return sorted(used - {""})
-
-    def _occupancy(self) -> list[str]:
-        """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills.
-
-        A kernel that says how many registers it starts with says just that.
-        """
-        if self.func.maxnreg:
-            return [f".maxnreg {self.func.maxnreg}"]
-        if self.func.minctas:
-            return [f".minnctapersm {self.func.minctas}"]
-        share = REGISTER_FILE // (CROWD * prod(self.func.block))
-        return [".minnctapersm 1"] if self.func.registers - MARGIN > share else []
 
     def _declarations(self) -> list[str]:
         counts = self.names.counts

@@ -72,7 +72,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
             "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
-            "consumers": expander.consumers,
+            "consumers": expander.consumers, "cluster": func.cluster,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
             "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps) if known else (),
             "ranges": func.ranges,

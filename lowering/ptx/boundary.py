@@ -1,0 +1,75 @@
+"""The function boundary: each attribute of a kernel, what upstream's nvvm calls it, and the line of PTX that says it.
+
+Source of the rows: the seeds' table of kernel attributes; PTX ISA, performance-tuning directives and cluster dimension
+directives. `nvvm.blocksareclusters` has no row: our grids count CTAs, as `.reqnctapercluster` alone leaves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from ir.core import TileError
+from ir.dialects import llvm
+from lowering.ptx.grant import MARGIN
+from lowering.symbols import symbol
+from lowering.targets import Feature, target
+
+REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
+CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
+PORTABLE = 8  # CTAs of a cluster that every GPU with clusters takes; CUDA C++ Programming Guide, thread block clusters
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attribute of llvm.func: where it comes from, its name upstream, and its line of PTX, empty for none."""
+
+    attribute: str
+    source: str
+    upstream: str
+    line: Callable[[llvm.Func], str]
+
+
+def cluster_line(func: llvm.Func) -> str:
+    """A cluster of one CTA is what every kernel is launched as."""
+    return f".reqnctapercluster {', '.join(map(str, func.cluster))}" if prod(func.cluster) > 1 else ""
+
+
+def minctas_line(func: llvm.Func) -> str:
+    """A kernel that says how many registers it starts with says just that."""
+    return f".minnctapersm {func.minctas}" if func.minctas and not func.maxnreg else ""
+
+
+def registers_line(func: llvm.Func) -> str:
+    """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills."""
+    if func.maxnreg or func.minctas:
+        return ""
+    share = REGISTER_FILE // (CROWD * prod(func.block))
+    return ".minnctapersm 1" if func.registers - MARGIN > share else ""
+
+
+TARGET = Row(
+    "target", "the target of the compilation", "the target of gpu.module", lambda func: f".target {func.target}"
+)
+ENTRY = Row("sym_name", "every kernel", "nvvm.kernel", lambda func: f".visible .entry {symbol(func.sym_name)}(")
+DIRECTIVES = (
+    Row("block", "warps of all agents, or of the computing ones", "nvvm.reqntid",
+        lambda func: f".reqntid {', '.join(map(str, func.block))}"),
+    Row("cluster", "text only", "nvvm.cluster_dim", cluster_line),
+    Row("maxnreg", "agents that hand registers over", "nvvm.maxnreg",
+        lambda func: f".maxnreg {func.maxnreg}" if func.maxnreg else ""),
+    Row("minctas", "the hint `occupancy`", "nvvm.minctasm", minctas_line),
+    Row("registers", "liveness, in `grant-registers`", "nvvm.minctasm = 1", registers_line),
+)  # fmt: skip
+"""Between the parameters and the body, in this order."""
+ROWS = (TARGET, ENTRY, *DIRECTIVES)
+
+
+def refuse_boundary(func: llvm.Func) -> None:
+    """Raise TileError, located, for clusters that the target has not."""
+    count = prod(func.cluster)
+    if count > 1 and not target(func.target).has(Feature.CLUSTER):
+        raise TileError(f"clusters of {count} CTAs: {func.target} has no clusters", func.location, "leave cluster out")
+    if count > PORTABLE:
+        raise TileError(f"clusters of {count} CTAs: at most {PORTABLE} are portable", func.location, "make it smaller")
