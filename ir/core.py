@@ -472,7 +472,10 @@ class Op:
         for region in self.regions:
             for block in region.blocks:
                 for op in block.ops:
-                    yield from op.walk()
+                    if op.regions:
+                        yield from op.walk()
+                    else:
+                        yield op
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
