@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ir.core import WRITE, Attr, Operand, OptionalOperand, Result
+from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Result
 from ir.instruction import (
     DOUBLE_WORD,
     GLOBAL_OR_MAP,
     PREDICATE,
+    REGISTER,
     SHARED,
     SM_80,
     SM_90,
@@ -14,6 +15,7 @@ from ir.instruction import (
     Instruction,
     Needs,
     instruction,
+    memory_bits,
 )
 from ir.types import I1
 
@@ -289,6 +291,22 @@ class ClusterWait(Instruction):
     """Waits until all threads of the cluster have arrived."""
 
     effect = WRITE
+
+
+@instruction(
+    "nvvm.ld.shared.cluster", "ld.shared::cluster.b{bits} {result}, [{addr}];", CLUSTERS, source="PTX ISA 8.8, ld",
+)  # fmt: skip
+class LdCluster(Instruction):
+    """A register from the shared memory of any CTA of the cluster (`nvvm.mapa`)."""
+
+    addr = Operand(SHARED)
+    result = Result(REGISTER)
+    effect = READ
+
+    @property
+    def bits(self) -> int:
+        """Size of the value in memory."""
+        return memory_bits(self.result.type)
 
 
 # Fences
