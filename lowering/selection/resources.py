@@ -27,7 +27,7 @@ AFTER_LOOPS = "shared memory after loops"  # scratch outside of loops lies over 
 ADDRESSES = 54  # registers beside accumulators and fragments: counters, addresses, predicates; ptxas 13.5: a GEMM of
 # 128 x 128 x 64 takes 46 (sm_80), attention with tiles of 128 x 128 spills 16 bytes with 48 left (sm_90a)
 SPILLS = (*range(0, 56, 8), *range(64, 128, 16), *range(128, 256, 32), *(1 << k for k in range(8, 17)))
-"""Registers a thread beyond the limit of a loop that are offered at a price. The relaxation pays for just what it needs,
+"""Registers a thread beyond the limit of a loop that are offered at a price. A relaxation pays for just what it needs,
 a program for the next step, so large steps leave proofs open: with powers of two alone attention of gemma (TileGym,
 sm_100a) costs 924,336 as a whole and is not proved in 9.9 CPU seconds, with these 844,464, proved in 2.5.
 """
