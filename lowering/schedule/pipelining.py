@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ir.core import Block, Builder, Op, Region, TileError, Value
+from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32, PartitionViewType
 from lowering.atoms.barrier import moves_registers
@@ -113,7 +113,10 @@ class Scheduler:
 
     def run(self, ops: list[Op], b: Builder) -> None:
         """Rebuild a block outside of any pipelined loop."""
+        coming: list[tuple[Copy, Value]] = []  # copies that nothing has waited for, and their buffers
         for op in ops:
+            if coming and needs(op, coming):
+                self.arrive(coming, b)
             if isinstance(op, scf.For):
                 self.loop(op, b)
             elif isinstance(op, scf.While):
@@ -121,7 +124,7 @@ class Scheduler:
             elif isinstance(op, scf.If):
                 self.branch(op, b)
             elif isinstance(op, Copy):
-                self.at_once(op, b)
+                coming.append((op, self.start(op, b)))
             elif isinstance(op, nv_tileas.Hold):
                 self.hold(op, b)
             elif isinstance(op, nv_tileas.StagedStore):
@@ -131,6 +134,7 @@ class Scheduler:
             else:
                 self.scratch_used = self.scratch_used or scratch.scratch_of(op, self.rewriter.target) > 0
                 self.rewriter.clone(op, b)
+        self.arrive(coming, b)
 
     def branch(self, op: scf.If, b: Builder) -> None:
         """Both sides of a branch."""
@@ -150,19 +154,24 @@ class Scheduler:
         made = b.add(scf.If, *self.values([op.condition]), types=[r.type for r in op.results], regions=sides)
         self.rewriter.values.update(zip(op.results, made.results, strict=True))
 
-    def at_once(self, op: Copy, b: Builder) -> None:
-        """A copy that is waited for where it stands."""
-        rewriter = self.rewriter
+    def start(self, op: Copy, b: Builder) -> Value:
+        """A copy to a buffer of its own, where it stands."""
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
-        rewriter.once.append(made)
-        buffer = made.result
-        self.copy(op, buffer, None, None, self.values(op.operands), b)
-        if op.asynchronous:
+        self.rewriter.once.append(made)
+        self.copy(op, made.result, None, None, self.values(op.operands), b)
+        return made.result
+
+    def arrive(self, coming: list[tuple[Copy, Value]], b: Builder) -> None:
+        """Wait once for all copies that are on their way."""
+        if any(op.asynchronous for op, _ in coming):
             b.add(nv_tileas.AsyncCommit, types=())
             b.add(nv_tileas.AsyncWait, types=(), pending=0)
-        self.publish(b)
-        made = b.add(nv_tileas.BufferView, buffer, types=[op.result.type], segments=(1, 0))
-        rewriter.values[op.result] = made.result
+        if coming:
+            self.publish(b)
+        for op, buffer in coming:
+            made = b.add(nv_tileas.BufferView, buffer, types=[op.result.type], segments=(1, 0))
+            self.rewriter.values[op.result] = made.result
+        coming.clear()
 
     def hold(self, op: nv_tileas.Hold, b: Builder) -> None:
         """Write a tile to one of two buffers in turn: who writes one again has passed the other one's barrier, and so
@@ -309,6 +318,12 @@ class Scheduler:
         )  # fmt: skip
         self.rewriter.values.update(zip(op.results, made.results, strict=False))
         return made
+
+
+def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:
+    """Must copies have arrived before an operation: does it read one of them, or do more than compute or copy?"""
+    reads = any(copy.result in op.operands for copy, _ in coming)
+    return reads or not (isinstance(op, Copy) or (op.effect is PURE and not op.regions))
 
 
 class _Pipeline:
