@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ir.core import TileError, VerifyError, verify
 from ir.dialects.cuda_tile import Entry, Module
 from ir.levels import LOGICAL, level_of, level_text
-from ir.load import load_modules
+from ir.load import load_all, load_modules
 
 if TYPE_CHECKING:
     from ir.dialects.nv_tileaa import Func
@@ -34,6 +34,12 @@ def read(source: Source, seconds: dict[str, float], name: str = "<bytes>") -> li
         for module in modules:
             verify(module)
     return modules
+
+
+def programs(data: bytes, name: str) -> list[Module]:
+    """The modules of a file's content as `load_all` has them, unverified; of a kernel of nv_tileaa the one it means."""
+    logical = _logical(data, name)
+    return load_all(data, name) if logical is None else [_raised(*logical, {})]
 
 
 def _logical(source: Source, name: str) -> tuple[str, str] | None:

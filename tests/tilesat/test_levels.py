@@ -134,3 +134,17 @@ def test_nv_tileaa_is_a_source(files: dict[str, Path], capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("cuda_tile.module @vecadd_view {\n  entry @vecadd_view(")
     arrays = ["--arg", "f32[3000]=normal:1", "--arg", "f32[3000]=normal:2", "--arg", "f32[3000]=zeros"]
     assert main(["run", str(files["nv_tileaa"]), "--grid", "3", *arrays, "--arg", "i32=3000", "--check"]) == 0
+
+
+def test_nv_tileaa_is_checked_and_printed_as_tile_ir(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(files["nv_tileaa"])]) == 0
+    assert "ok, @vecadd_view, " in capsys.readouterr().out
+    bytecode = tmp_path / "k.tileirbc"
+    assert main(["cat", str(files["nv_tileaa"]), "--as", "bytecode", "-o", str(bytecode)]) == 0
+    assert tilesat.compile(bytecode).ptx == files["ptx"].read_text()
+    bad = tmp_path / "bad.nv_tileaa"
+    bad.write_text(files["nv_tileaa"].read_text().replace("axis = 1 : i64", "axis = 7 : i64"))
+    assert main(["check", str(bad)]) == 1
+    assert "attribute 'axis' must be one of 0, 1, 2, is 7" in capsys.readouterr().err

@@ -8,11 +8,11 @@ import sys
 from ir.bytecode import write_bytecode
 from ir.core import Location, TileError, verify
 from ir.dialects.cuda_tile import Module
-from ir.load import load_all
 from ir.text import print_text
 from tilesat.cli import OK
 from tilesat.inputs import content
 from tilesat.output import write_file
+from tilesat.source import programs
 
 VERSIONS = {"13.1": (13, 1), "13.2": (13, 2), "13.3": (13, 3), "13.4": (13, 4), "13.5": (13, 5)}
 
@@ -20,7 +20,7 @@ VERSIONS = {"13.1": (13, 1), "13.2": (13, 2), "13.3": (13, 3), "13.4": (13, 4), 
 def run(arguments: argparse.Namespace) -> int:
     """Verify what was read, then print it or write it to `--output`."""
     data, name = content(arguments.file)
-    modules = load_all(data, name)
+    modules = programs(data, name)
     for module in modules:
         verify(module)
     made = _bytecode(modules, name, arguments.bytecode_version) if arguments.form == "bytecode" else None

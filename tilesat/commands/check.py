@@ -8,11 +8,12 @@ import sys
 from ir.core import Block, Region, TileError, verify
 from ir.dialects.cuda_tile import Module
 from ir.dialects.cuda_tile.hints import hint_faults, verify_hints
-from ir.load import MAGIC, load_all
+from ir.load import MAGIC
 from ir.text import parse_modules, split_text
 from tilesat.cli import FAILED, OK
 from tilesat.failures import render
 from tilesat.inputs import content
+from tilesat.source import programs
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -20,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     data, name = content(arguments.file)
     parts = [] if data.startswith(MAGIC[:1]) else _parts(data)
     if len(parts) < 2:
-        for module in load_all(data, name) or [Module(regions=[Region([Block()])])]:
+        for module in programs(data, name) or [Module(regions=[Region([Block()])])]:
             _verify(module, arguments.hints)
             print(f"{name}: ok, {_summary(module)}")
         return OK
