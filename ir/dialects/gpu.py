@@ -21,6 +21,7 @@ from ir.core import (
     same_type_as,
     spelled,
 )
+from ir.dialects.scf import verify_ends
 from ir.instruction import verify_floors
 from ir.printf import conversions
 from ir.types import F64, GLOBAL_PTR, I32, I64, SCALARS, SHARED_PTR, TENSOR_MAP, LLVMPointerType, TensorType, Type
@@ -86,7 +87,7 @@ class GpuFunc(Op):
         self.expect(len(self.block) == 3, "block must have three dimensions, has {}", self.block)
         verify_cluster(self, self.cluster)
         verify_ranges(self, self.ranges, len(self.body.block.args))
-        self.expect(isinstance(self.body.block.terminator, Return), "must end in gpu.return")
+        verify_ends(self, Return)
         verify_floors(self, self.target)
 
 

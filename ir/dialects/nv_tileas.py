@@ -78,6 +78,7 @@ from ir.dialects.nv_tileas_types import (
     is_pointer,
     is_tile,
 )
+from ir.dialects.scf import verify_ends
 from ir.types import TensorType, TileType
 
 
@@ -112,6 +113,7 @@ class Func(Op):
         verify_parameters(self, self.params, [value.type for value in block.args])
         verify_ranges(self, self.ranges, len(block.args))
         verify_cluster(self, self.cluster)
+        verify_ends(self, Return)
 
 
 @op("nv_tileas.return")

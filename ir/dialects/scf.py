@@ -101,3 +101,20 @@ class Yield(Op):
     def is_upstream(self) -> bool:
         """In a loop or a branch; upstream has no other regions that it may end."""
         return self.parent is not None and isinstance(self.parent.parent_op, For | If)
+
+
+def verify_ends(kernel: Op, returns: type[Op]) -> None:
+    """Yields and conditions end regions inside a kernel, `returns` the kernel. Raises VerifyError, at one that stands
+    elsewhere, and where the kernel ends otherwise.
+    """
+    ends = (Yield, Condition, returns)
+    for each in kernel.walk():
+        allowed = (returns,) if each is kernel else (Yield, Condition)
+        for block in (block for region in each.regions for block in region.blocks):
+            last = len(block.ops) - 1
+            for place, inside in enumerate(block.ops):
+                if isinstance(inside, ends) and not (place == last and isinstance(inside, allowed)):
+                    inside.fail(
+                        "must end {}", "the kernel" if isinstance(inside, returns) else "a region in the kernel"
+                    )
+    kernel.expect(isinstance(end_of(kernel, kernel.regions[0]), returns), "must end in {}", returns.info.name)

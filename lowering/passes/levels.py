@@ -17,6 +17,14 @@ BEFORE_SCHEDULING = (
     "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
 )  # fmt: skip
 """What scheduling gives a time and a place in memory, and so leaves none of."""
+SCHEDULED = (
+    "alloc_tensor", "buffer_view", "write_buffer", "async.agent_switch", "async.commit", "async.create_channel",
+    "async.dot_wait", "async.fence", "async.gather_copy", "async.pipeline.consumer_release",
+    "async.pipeline.consumer_wait", "async.pipeline.create_pipeline", "async.pipeline.producer_acquire",
+    "async.pipeline.producer_commit", "async.receive", "async.send", "async.tiled_copy", "async.tiled_tma_load",
+    "async.tiled_tma_store", "async.wait",
+)  # fmt: skip
+"""What it makes of them, without the dialect."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,18 @@ class Level:
             self.known[kind] = found
         return found
 
-    def refuse_illegal(self, program: Op, after: str) -> None:
-        """Raise VerifyError, located, for the first operation of a program that pass `after` should not have left."""
+    def refuse_illegal(self, program: Op, after: str = "") -> None:
+        """Raise VerifyError, located, for the first operation that does not belong to the level; it is one that pass
+        `after` has left, or that a file holds.
+        """
         if all(map(self.legal, kinds(program))):
             return
         left = next(op for op in program.walk() if not self.legal(type(op)))
         hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
-        raise VerifyError(f"'{left.name}' is not legal after {after}", left.location, hint)
+        if left.name in self.illegal:
+            hint = "a kernel that is not scheduled yet says placed = true, and only that"
+        where = f"after {after}" if after else f"in {self.name}"
+        raise VerifyError(f"'{left.name}' is not legal {where}", left.location, hint)
 
 
 def kinds(program: Op) -> set[type[Op]]:
@@ -87,7 +100,8 @@ LEVELS: dict[str, Level] = {
         Level("egraph", "the saturated e-graph", f"{PRINTERS}:egraph"),
         Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
         Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
-              f"{PRINTERS}:operations", True, TILES, borrowed=POINTERS),
+              f"{PRINTERS}:operations", True, TILES,
+              frozenset(f"nv_tileas.{name}" for name in SCHEDULED), POINTERS),
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
               TILES, frozenset(BEFORE_SCHEDULING), POINTERS),
         Level("nvgpu", "the code of one thread, instructions among it", f"{PRINTERS}:operations", True,

@@ -158,10 +158,11 @@ def run(
 ) -> list[Outcome]:  # fmt: skip
     """A verified kernel through a pipeline, once for each target; `seconds` are those already spent.
 
-    Raises VerifyError, at the column of the pipeline, for a pass at the wrong level; TileError, located, as its passes
-    do.
+    Raises VerifyError, at the column of the pipeline, for a pass at the wrong level, and located for an operation that
+    is not of the program's; TileError, located, as its passes do.
     """
     level = check_levels(steps, level_of(program))
+    LEVELS[level_of(program)].refuse_illegal(program)
     for name in names(steps):
         assert PASSES[name].function  # imported now: no pass is charged for it
     shared = Shared(tiers_of(program, targets) if tiers is None else tiers, watchers, verify_each, counting)
