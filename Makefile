@@ -22,7 +22,7 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu and not mlir"
 
-# Upstream MLIR parses and verifies every level that is printed.
+# Upstream MLIR parses and verifies every level that is printed; LLVM makes PTX of `--emit llvm` that computes the same.
 test-mlir: $(MLIR_READY)
 	$(BIN)/python -m pytest -q -m mlir
 

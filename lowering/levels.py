@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ir.core import Op
+from ir.dialects.llvm import Func
 from lowering.launch import manifest_of
 from lowering.passes import code as code  # declares what a text of the levels may hold: operations, types, layouts
 from lowering.passes.levels import level_of
@@ -40,7 +41,7 @@ class Lowered:
 def printers(modules: Mapping[str, Op], ptx: str) -> dict[str, Callable[[], str]]:
     """What prints each level."""
     made: dict[str, Callable[[], str]] = {name: partial(_text, op) for name, op in modules.items()}
-    return made | {"ptx": lambda: ptx}
+    return made | {"llvm": lambda: _module(modules["nvvm"]), "ptx": lambda: ptx}
 
 
 def road_from(kernel: Op) -> tuple[Step, ...]:
@@ -61,6 +62,12 @@ def descend(
     modules = {name: levels[name] for name in OPERATIONS if name in levels}
     manifest = manifest_of(levels["nvvm"])
     return Lowered(outcome.program, manifest, modules, outcome.context.seconds, outcome.context.counts)
+
+
+def _module(op: Op) -> str:
+    from lowering.llvm import print_module
+
+    return print_module(cast(Func, op))
 
 
 def _text(op: Op) -> str:

@@ -6,6 +6,7 @@ from ir.core import Op, TileError
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
+from lowering.llvm import print_module
 from lowering.passes.manager import Context
 from lowering.ptx import printer
 from lowering.ptx.boundary import refuse_boundary
@@ -41,6 +42,15 @@ def recompute(func: llvm.Func, context: Context) -> llvm.Func:
     """Compute addresses and predicates again behind loops that need all registers for themselves."""
     context.count(values=rematerialize(func.body.blocks))
     return func
+
+
+def to_llvm(func: llvm.Func, context: Context) -> str:
+    """Write a module of upstream MLIR beside the road: operations that LLVM has as we do, inline PTX for all others."""
+    program = MachineProgram.select(func)
+    grant(func, program.blocks, program.live)
+    text = print_module(func)
+    context.count(lines=lambda: text.count("\n"), inline=lambda: text.count('"llvm.inline_asm"'))
+    return text
 
 
 def select(func: llvm.Func, context: Context) -> MachineProgram:

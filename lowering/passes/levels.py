@@ -110,6 +110,7 @@ LEVELS: dict[str, Level] = {
               frozenset({"nvvm", "llvm"})),
         Level("machine", "PTX instructions whose registers have no names yet", f"{PRINTERS}:machine"),
         Level("ptx", "text for ptxas", f"{PRINTERS}:ptx"),
+        Level("llvm", "beside the road: a module of upstream MLIR for its NVPTX back end", f"{PRINTERS}:ptx"),
     )
 }  # fmt: skip
 """From above to below."""

@@ -77,6 +77,8 @@ PASSES: dict[str, Pass] = {
             Statistic("maxnreg", "registers a thread starts with, 0 where that is not said"))),
         Pass("coalesce-registers", "machine", "machine", f"{CODE}:coalesce_registers", statistics=(
             Statistic("values", "values that share a register with another"),)),
+        Pass("convert-nvvm-to-llvm", "nvvm", "llvm", f"{CODE}:to_llvm", statistics=(
+            Statistic("lines", "lines of the module"), Statistic("inline", "operations that are inline PTX"))),
         Pass("print-ptx", "machine", "ptx", f"{CODE}:print_ptx", statistics=(Statistic("lines", "lines of PTX"),)),
     )
 }  # fmt: skip

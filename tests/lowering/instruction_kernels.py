@@ -73,9 +73,13 @@ class Listing:
 
     def ptx(self) -> str:
         """The verified kernel as PTX."""
+        return emit(self.finished())
+
+    def finished(self) -> llvm.Func:
+        """The verified kernel."""
         self.append(llvm.Return())
         verify(self.func)
-        return emit(self.func)
+        return self.func
 
 
 def listing(target: str, samples: Iterable[Sample]) -> str:

@@ -37,7 +37,12 @@ def test_methods_of_extraction_are_all_named() -> None:
 def test_the_road_reads_as_it_prints() -> None:
     assert show(parse(ROAD)) == ROAD
     assert check_levels(parse(ROAD), "cuda_tile") == "ptx"
-    beside = {"sink-negf-through-shapes", "convert-cuda-tile-to-tileaa", "convert-tileaa-to-cuda-tile"}
+    beside = {
+        "sink-negf-through-shapes",
+        "convert-cuda-tile-to-tileaa",
+        "convert-tileaa-to-cuda-tile",
+        "convert-nvvm-to-llvm",
+    }
     assert set(names(parse(ROAD))) | beside == set(PASSES)
 
 

@@ -30,7 +30,7 @@ VECADD_RUN = ["run", VECADD, "--grid", "3", *VECADD_ARGUMENTS, "--arg", "i32=300
         [],
         ["translate"],
         ["compile"],
-        ["compile", VECADD, "--emit", "llvm"],
+        ["compile", VECADD, "--emit", "machine"],
         ["compile", VECADD, "--extractor", "best"],
         ["run", VECADD, "--grid", "0"],
         ["run", VECADD, "--grid", "1,2,3,4"],

@@ -46,12 +46,12 @@ def test_kernel_says_what_it_cost_and_how_long_each_stage_took() -> None:
 def test_stages_are_printed_once_and_only_when_asked() -> None:
     kernel = tilesat.compile(SOFTMAX)
     assert set(kernel.stages) == {
-        "cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "ptx", "sass",
+        "cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "llvm", "ptx", "sass",
     }  # fmt: skip
     assert kernel.stages["ptx"] == kernel.ptx
     assert "nvgpu.load" in kernel.stages["nvgpu"]
     with pytest.raises(KeyError):
-        kernel.stages["llvm"]
+        kernel.stages["machine"]
 
 
 def test_printed_cuda_tile_compiles_to_the_same_ptx() -> None:

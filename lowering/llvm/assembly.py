@@ -1,0 +1,107 @@
+"""Inline PTX: one operation's instructions as selection makes them, with LLVM's operands for holes.
+
+Selection sees one operation alone: what it takes from others are constants, displacements of addresses and negations of
+predicates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from ir.core import PURE, Op, Value
+from ir.dialects import llvm
+from ir.instruction import Instruction
+from lowering.llvm.values import constraint
+from lowering.ptx.instructions import print_instruction
+from lowering.ptx.machine import DECLARED, MachineInstruction, prefix_of
+from lowering.ptx.select import Selector
+from lowering.ptx.templates import TEMPLATES
+
+LABEL = "again"
+"""The label of a loop inside one operation; braces make it the operation's own."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """An `llvm.inline_asm`: its text, its constraints, the results that it writes and the operands that it reads."""
+
+    text: str
+    constraints: str
+    results: tuple[Value, ...]
+    operands: tuple[Value, ...]
+    effects: bool
+
+
+class Inline(Selector):
+    """Selection of one operation at a time."""
+
+    def __init__(self, func: llvm.Func):
+        super().__init__(func, TEMPLATES)
+        self.needed = {value for block in self.blocks for op in block.ops for value in op.operands}
+
+    def root(self, value: Value) -> Value:
+        """Each value has a register of its own: LLVM's types tell them apart."""
+        return value
+
+    def foldable(self, value: Value, into: Op, *kinds: type[Op]) -> Op | None:
+        """Nothing: what other operations compute are operands."""
+        return None
+
+    def address(self, pointer: Value, uses: list[Value]) -> str:
+        """[base+displacement]; inline PTX may not name symbols, so that the base is a register."""
+        offset, op = 0, pointer.owner
+        while type(op) is llvm.GetElementPtr and op.index is None:
+            offset += op.offset
+            pointer = op.operands[0]
+            op = pointer.owner
+        return f"[{self.register(pointer, uses)}+{offset}]" if offset else f"[{self.register(pointer, uses)}]"
+
+    def label(self) -> str:
+        """The same for all: braces hide it."""
+        return LABEL
+
+    def assembly(self, op: Op) -> Assembly:
+        """What an operation is as inline PTX."""
+        self.code = []
+        if isinstance(op, Instruction):
+            print_instruction(self, op)
+        else:
+            self.templates[type(op)](self, op)
+        return _assembly(op, self.code[::-1])
+
+
+def _assembly(op: Op, code: list[MachineInstruction]) -> Assembly:
+    tied = _tied(op)
+    written = [value for each in code for value in each.defs]
+    results = [value for value in op.results if value in tied or value in written]
+    names = {value: f"${at}" for at, value in enumerate(results)}
+    own = [value for value in dict.fromkeys(written) if value not in names]
+    names |= {value: f"{prefix_of(value.type).strip('%')}_{at}" for at, value in enumerate(own)}
+    read = [value for each in code for value in each.args if value not in names]
+    operands = [*(tied[value] for value in results if value in tied)]
+    alone = list(dict.fromkeys(read))
+    names |= {value: f"${len(results) + len(operands) + at}" for at, value in enumerate(alone)}
+    lines = [each.text.replace("$", "$$") % tuple(names[value] for value in each.args) for each in code]
+    if own or any(line.startswith(LABEL) for line in lines):
+        declared = [f".reg .{DECLARED[prefix_of(value.type)]} {names[value]};" for value in own]
+        lines = ["{", *declared, *lines, "}"]
+    early = "&" if len(code) > 1 else ""
+    constraints = [
+        *(f"={early}{constraint(value.type)}" for value in results),
+        *(str(at) for at, value in enumerate(results) if value in tied),
+        *(constraint(value.type) for value in alone),
+        *(("~{memory}",) if op.effect is not PURE else ()),
+    ]
+    return Assembly(" ".join(lines), ",".join(constraints), tuple(results), (*operands, *alone), op.effect is not PURE)
+
+
+def _tied(op: Op) -> dict[Value, Value]:
+    """Results and the operands whose registers they are."""
+    if not isinstance(op, Instruction):
+        return {}
+    if op.held:
+        return dict(zip(op.results, cast("list[Value]", getattr(op, op.held)), strict=True))
+    if op.tied is None:
+        return {}
+    return dict(zip(getattr(op, op.tied[0]), getattr(op, op.tied[1]), strict=False))
