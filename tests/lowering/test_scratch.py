@@ -15,7 +15,8 @@ from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE, Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.layouts.anchors import coalesced
 from tests.programs.agents import DEEP, K, M, N, Product
-from tests.programs.program import Program, check, random
+from tests.programs.products import block_scaled
+from tests.programs.program import PROGRAMS, Program, check, random
 from tests.programs.writer import Tile, Writer
 
 SMALL, LARGE, TILES, SIDE = 32, 128, 5, 512
@@ -186,3 +187,13 @@ def test_reductions_of_a_loop_wait_for_the_iteration_before(steps: int) -> None:
     """An odd number of them ends where it begins; without its first barrier the loop is a race."""
     kernel = check(chained(steps, True), "sm_80")
     assert kernel.ptx.count("bar.sync") == 2 * steps + 2
+
+
+block_scaled("scaled-apart", "f8E4M3FN", (256, 256, 128), 32, 2)
+SCALED = PROGRAMS.pop("scaled-apart")  # not of the corpus
+
+
+def test_factors_lie_apart_where_registers_would_not_hold_one() -> None:
+    """Both come through scratch memory; 504 bytes of spills where writing one made the other be read as a whole."""
+    kernel = check(SCALED, "sm_100a")
+    assert "apart" in kernel.stages["nv_tileas"]
