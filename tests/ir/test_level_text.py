@@ -84,6 +84,14 @@ def test_message(text: str, message: str) -> None:
     [
         ('"llvm.br"(%a)[^bb0] : (i32) -> ()\n^bb1:', "its block takes ['i32', '!llvm.ptr<1>'], is given ['i32']"),
         ('"llvm.br"() : () -> ()\n^bb1:', "attribute 'successors' is missing"),
+        (
+            '%c = "llvm.mlir.constant"() <{value = true}> : () -> i1\n"scf.if"(%c) ({\n}, {\n}) : (i1) -> ()',
+            "'scf.if': a region must have one block, which ends in a terminator",
+        ),
+        (
+            '"scf.while"() ({\n^bb9:\n}) : () -> ()',
+            "'scf.while': a region must have one block, which ends in a terminator",
+        ),
         ('"llvm.return"() : () -> ()', "each block must end in its only branch"),
         ('%0 = "llvm.mlir.constant"() : () -> i32', "attribute 'value' is missing"),
         ('%0 = "llvm.icmp"(%a, %a) <{predicate = 0}> : (i32, i32) -> i32', "result 'result' must be"),

@@ -7,16 +7,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilesat
 from ir.core import OPS, Block, Op, Region
-from ir.dialects import arith, llvm, nv_tileas, scf
+from ir.dialects import arith, llvm, nv_tileaa, nv_tileas, scf
+from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.llvm import Constant
 from ir.levels import OURS
 from ir.text import print_generic
 from ir.text.level_input import read_level
-from ir.types import F32, I1, I32, TF32
+from ir.types import BF16, F16, F32, I1, I32, TF32, TensorType
 from ir.upstream import UPSTREAM, written_name
 from lowering import levels as levels  # declares the operations of every level
 from tests.programs.program import PROGRAMS
@@ -41,6 +43,27 @@ def test_a_sum_that_rounds_otherwise_is_ours() -> None:
 def test_types_that_llvm_lacks_are_ours() -> None:
     assert written_name(number(1.5)) == "llvm.mlir.constant"
     assert written_name(number(1.5, TF32)) == OURS + "llvm.mlir.constant"
+
+
+def test_conversions_that_upstream_refuses_are_ours() -> None:
+    """It counts 19 bits of tf32, and truncf must make a float narrower."""
+
+    def name(cls: type[Op], source: Any, result: Any) -> str:
+        return written_name(cls(number(1.5, source).results, [result]))
+
+    assert name(arith.TruncF, F32, TF32) == "arith.truncf"
+    assert name(arith.TruncF, TF32, F32) == OURS + "arith.truncf"
+    assert name(arith.TruncF, F16, BF16) == OURS + "arith.truncf"
+    assert name(arith.ExtF, F16, F32) == "arith.extf"
+
+
+def test_many_truth_values_are_a_list() -> None:
+    """MLIR packs eight of them in a byte of raw data."""
+    value = DenseElements(np.arange(128) % 3 == 0)
+    made = nv_tileaa.ConstantTensor((), [TensorType((128,), I1)], {"value": value})
+    text = print_generic(made)
+    assert "dense<[true, false, false, true, " in text
+    assert read_level(text).attributes["value"] == value
 
 
 def test_a_yield_is_upstreams_in_loops_and_branches_only() -> None:
