@@ -47,6 +47,8 @@ def test_options_of_compile_are_options_of_passes(capsys: pytest.CaptureFixture[
     ptx = printed(capsys, "compile", NEGATED, *options)
     assert printed(capsys, "opt", NEGATED, "--passes", pipeline) == ptx
     assert ptx != printed(capsys, "compile", NEGATED)
+    part = printed(capsys, "compile", NEGATED, "--stop-after", "saturate", "--print-pipeline").strip()
+    assert part == ROAD.partition("cheapest-of-slices(")[0] + "encode,saturate"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def run(
     from ir.core import TileError
     from lowering.passes.syntax import show, until
 
+    if arguments.stop_after is not None:
+        steps = until(steps, arguments.stop_after)
     if arguments.print_pipeline:
         deliver([(arguments.output, show(steps))])
         return OK
@@ -40,7 +42,7 @@ def run(
             raise TileError(f"--{option} needs the whole pipeline", hint="leave --stop-after out")
     if arguments.emit != "ptx":
         raise TileError("--emit and --stop-after both say what to print", hint="leave one of them out")
-    outcomes = through(until(steps, arguments.stop_after), program, targets, arguments, seconds)
+    outcomes = through(steps, program, targets, arguments, seconds)
     several = len(outcomes) > 1
     deliver((named(arguments.output, str(each.context.target), several), each.text()) for each in outcomes)
     report(outcomes, arguments)
