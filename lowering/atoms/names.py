@@ -10,7 +10,7 @@ from ir.dialects.nv_tileas import Dot, Func
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import every_wgmma
 
-MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
+MOVES = ("cp.async", "ldmatrix", "redux", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
 """Ways that data moves; `tma` alone is tensor copies in both directions."""
 
 

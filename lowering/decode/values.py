@@ -13,6 +13,7 @@ from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
+from lowering.atoms.lanes import SHUFFLES, lanes_atom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
@@ -321,11 +322,9 @@ def product(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -
 
 def reduce(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
     """One dimension folded."""
-    dim, body, identities, _, _ = node.literals
-    kinds = [d.type_of(cls)]
-    return combined(
-        d, b, nv_tileas.Reduce, operands, kinds, body, dim=dim, identities=d.interner.attributes[identities]
-    )[0]
+    dim, body, identities, _, layout = node.literals
+    kinds, units = [d.type_of(cls)], d.interner.attributes[identities]
+    return folded(d, b, operands, kinds, body, layout, dim=dim, identities=units)[0]
 
 
 def fold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
@@ -337,9 +336,20 @@ def fold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> l
     assert isinstance(source, Layout)
     reduced = reduce_dim(shape, dim, source).layout
     placed = [TensorType(k.shape, k.element, reduced) if k.shape else uniform_type(k) for k in kinds]
-    return combined(
-        d, b, nv_tileas.Reduce, operands[0], placed, body, dim=dim, identities=d.interner.attributes[identities]
-    )
+    return folded(d, b, operands[0], placed, body, layout, dim=dim, identities=d.interner.attributes[identities])
+
+
+def folded(
+    d: Decoder, b: Builder, operands: list[Value], kinds: Sequence[Type], body: int, layout: int, **attributes: Any
+) -> list[Value]:
+    """A reduction; its lanes by the atom that was priced."""
+    source = d.selection.layout(layout)
+    assert isinstance(source, Layout)
+    bits = reduce_dim(cast(TensorType, operands[0].type).shape, attributes["dim"], source).lane_bits
+    region = combiner(d.program.bodies[body].region)
+    atom = lanes_atom(d.selection.target, d.selection.forbid, region, bits) if len(operands) == 1 else SHUFFLES
+    more = attributes if atom == SHUFFLES else {**attributes, "atom": atom}
+    return combined(d, b, nv_tileas.Reduce, operands, kinds, body, **more)
 
 
 def scan(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -13,13 +13,15 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.terms import signatures
 from egraph.vocabulary import placed
-from ir.core import OPS, Type
+from ir.core import OPS, Region, Type
 from ir.dialects.cuda_tile import DenseElements, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
+from lowering.atoms.lanes import REDUX, lanes_atom
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
+from lowering.decode.combiners import combiner
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -94,6 +96,7 @@ class Pricer:
         loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
+        self._combiners: dict[int, Region] = {}
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         early = set(ahead(saturated.program)) - promised(saturated.program, self.frozen)
         self.ahead = {self.frozen.class_of(number) for number in early}
@@ -182,6 +185,16 @@ class Pricer:
         body = node.literals[2 if node.op == "p.scan" else 1]
         return float(len(self.bodies[body].region.block.ops) - 1)
 
+    def by_redux(self, node: Node, lane_bits: Sequence[int]) -> bool:
+        """Does one instruction fold the lanes?"""
+        if 1 << len(lane_bits) != WARP:
+            return False
+        body = node.literals[1]
+        region = self._combiners.get(body)
+        if region is None:
+            region = self._combiners[body] = combiner(self.bodies[body].region)
+        return lanes_atom(self.target, self.forbid, region, lane_bits) == REDUX
+
     def reduce(self, node: Node, site: Site) -> Price | None:
         """Registers, then lanes by shuffles, then warps through scratch."""
         dim, source = node.literals[0], node.literals[-1]
@@ -190,10 +203,11 @@ class Pricer:
         plan = reduce_dim(kinds[0].shape, dim, layout)
         machine = self.machines[site.warps]
         registers, results = layout.n_regs, len(plan.groups)
-        steps = len(plan.lane_bits) * results
+        redux = results if len(kinds) == 1 and self.by_redux(node, plan.lane_bits) else 0
+        steps = 0 if redux else len(plan.lane_bits) * results
         alu = machine.instructions("fma_f32", each * (registers + steps))
-        alu += machine.instructions("shuffle", len(kinds) * steps)
-        latency = len(plan.lane_bits) * self.target.latency.exchange
+        alu += machine.instructions("shuffle", len(kinds) * steps) + machine.instructions("redux", redux)
+        latency = (1 if redux else len(plan.lane_bits)) * self.target.latency.exchange
         scratch = 0
         if plan.warp_bits:
             latency += 2 * len(kinds) * float(self.target.latency.barrier + self.target.latency.shared)

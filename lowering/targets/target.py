@@ -70,6 +70,9 @@ class Feature(enum.Enum):
     MINMAX3 = "three-input min and max"
 
 
+REDUX = Rate(16, "CUDA C++ Best Practices Guide 13, section 12.1.1: warp-wide reductions, compute capability 8.x, 9.0")
+
+
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """Per SM and cycle: results of scalar instructions, bytes of memory, dense floating-point operations of MMA.
@@ -90,6 +93,7 @@ class Throughput:
     load_store: Rate
     convert: Rate
     tensor: Mapping[str, Rate]
+    redux: Rate = REDUX
 
 
 @dataclass(frozen=True, slots=True)

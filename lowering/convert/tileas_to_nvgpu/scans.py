@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Op, Region, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.types import TensorType
+from lowering.atoms.lanes import REDUX, commutes, redux_of
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import load, store
@@ -19,6 +20,7 @@ from lowering.layouts.layout import LANE_BITS, Layout
 from lowering.layouts.scans import Part, Step, scan_dim
 from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -26,18 +28,6 @@ if TYPE_CHECKING:
 
 Tuple = tuple[Value, ...]
 Combine = Callable[[Tuple, Tuple], Tuple]
-
-COMMUTATIVE = (
-    arith.AddI, arith.MulI, arith.AndI, arith.OrI, arith.XOrI, arith.MaxSI, arith.MaxUI, arith.MinSI, arith.MinUI,
-    arith.AddF, arith.MulF, arith.MaximumF, arith.MaxNumF, arith.MinimumF, arith.MinNumF,
-)  # fmt: skip
-
-
-def commutes(region: Region) -> bool:
-    """Is a combiner one operation on its two arguments whose order does not matter, not even to a bit?"""
-    block = region.block
-    one = len(block.ops) == 2 and isinstance(block.ops[0], COMMUTATIVE)
-    return one and set(block.ops[0].operands) == set(block.args) and block.ops[-1].operands == [*block.ops[0].results]
 
 
 def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combine:
@@ -91,12 +81,25 @@ def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
     partial: list[Tuple] = []
     for group in plan.groups:
         total = balanced(combine, [tuple([s.scalar(r) for s in sources]) for r in group])
-        for bit in plan.lane_bits:
-            total = combine(total, shuffled(emitter, total, bit))
-        partial.append(total)
+        partial.append(across_lanes(emitter, op, total, plan.lane_bits, combine))
     if plan.warp_bits:
         partial = across_warps(emitter, partial, sources, plan.layout, plan.warp_bits, combine)
     define(x, op, plan.layout, partial, fixed)
+
+
+def across_lanes(
+    emitter: Emitter, op: nv_tileas.Reduce, total: Tuple, lane_bits: Sequence[int], combine: Combine
+) -> Tuple:
+    """What lanes that differ in these bits hold, folded by redux.sync or by shuffles."""
+    if op.atom == REDUX and lane_bits:
+        found = redux_of(op.combiner)
+        if found is None or 1 << len(lane_bits) != WARP:
+            op.fail("redux folds 32 lanes by one operation that redux.sync has")
+        kind, attributes = found
+        return (emitter.emit(kind, *total, types=[total[0].type], **attributes),)
+    for bit in lane_bits:
+        total = combine(total, shuffled(emitter, total, bit))
+    return total
 
 
 def define(
