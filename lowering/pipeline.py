@@ -19,7 +19,6 @@ from lowering.passes.table import ROAD
 from lowering.placement import LayoutOracle
 from lowering.selection import Selection
 from lowering.selection.hints import as_asked
-from lowering.slicing import Product
 from lowering.targets import target as target_named
 
 
@@ -110,10 +109,10 @@ def compile_entry(
     tiers = tuple(as_asked(entry, target_named(target)) for target in targets)
     check_forbidden(options.forbid)
     outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=tiers)
-    return [_compiled(module, entry, outcome) for outcome in outcomes]
+    return [_compiled(module, outcome) for outcome in outcomes]
 
 
-def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome) -> Compiled:
+def _compiled(module: ct.Module, outcome: Outcome) -> Compiled:
     levels = outcome.context.levels
     selection: Selection = levels["chosen"]
     program = selection.saturated.program
@@ -124,16 +123,11 @@ def _compiled(module: ct.Module, entry: ct.Entry, outcome: Outcome) -> Compiled:
         "egraph": lambda: _egraph(selection.saturated, selection.oracle),
         **printers(modules, outcome.program),
     }
-    slices = products(program.entry) > products(entry)
+    slices = outcome.context.shared.sliced or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, outcome.context.seconds, slices,
         outcome.context.counts,
     )  # fmt: skip
-
-
-def products(entry: ct.Entry) -> int:
-    """Matrix products of a kernel."""
-    return sum(isinstance(op, Product) for op in entry.walk())
 
 
 def _as_text(module: ct.Module) -> str:

@@ -32,12 +32,15 @@ class Watcher:
 
 @dataclass
 class Shared:
-    """What the targets of one compilation have in common: results of shared passes, and how the user wants it run."""
+    """What the targets of one compilation have in common: results of shared passes, and how the user wants it run;
+    `sliced`: the kernel had to be cut.
+    """
 
     targets: tuple[Target, ...]
     watchers: Sequence[Watcher] = ()
     verify_each: bool = False
     counting: bool = False
+    sliced: bool = False
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -82,6 +82,7 @@ def slice_products(entry: ct.Entry, context: Context, half: int) -> ct.Entry:
             raise UnsupportedError(message, entry.location, "slices have at least 64 rows or columns of a product")
         made = ways[half - 1]
     context.count(products=lambda: products(made) - products(entry))
+    context.shared.sliced = made is not entry
     return made
 
 
