@@ -453,6 +453,9 @@ class Op:
     def verify(self) -> None:
         """Check what the declared fields cannot say; raises VerifyError."""
 
+    def verify_inside(self) -> None:
+        """Check what needs the operations inside to be legal already; of the root only. Raises VerifyError."""
+
     def is_upstream(self) -> bool:
         """Of a class that upstream MLIR has: is this one its operation too, where that depends on its place?"""
         return True
@@ -591,3 +594,4 @@ def verify(root: Op) -> None:
             if result.check is not None and not result.check(value.type):
                 each.fail("result '{}' must be {}, is {}", result.name, meaning(result.check), value.type)
         each.verify()
+    root.verify_inside()

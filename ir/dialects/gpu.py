@@ -88,6 +88,9 @@ class GpuFunc(Op):
         verify_cluster(self, self.cluster)
         verify_ranges(self, self.ranges, len(self.body.block.args))
         verify_ends(self, Return)
+
+    def verify_inside(self) -> None:
+        """The target has all instructions."""
         verify_floors(self, self.target)
 
 

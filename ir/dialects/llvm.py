@@ -49,6 +49,9 @@ class Func(Op):
         for block in blocks:
             ends = [isinstance(op, Br | CondBr | Return) for op in block.ops]
             self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
+
+    def verify_inside(self) -> None:
+        """The target has all instructions."""
         verify_floors(self, self.target)
 
 
