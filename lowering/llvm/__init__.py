@@ -4,8 +4,9 @@ An operation that means the same in LLVM is written as it is, and so is an instr
 other becomes inline PTX (`llvm.inline_asm`), taken from what selection makes of it for our own PTX: there is no second
 list of instructions.
 
-What MLIR cannot say: `llvm.inline_asm` has no convergent form, so that nothing but side effects keeps a barrier where
-it is. The tests count barriers, and compare what runs.
+What MLIR cannot say: `llvm.inline_asm` has no convergent form, so that LLVM may copy into two branches what all lanes
+of a warp do together. Barriers of the CTA are upstream's operations, which are convergent; of the others nothing but
+their side effects keeps the place. The tests count them all, and compare what runs.
 """
 
 from __future__ import annotations

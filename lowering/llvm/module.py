@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ir.core import PURE, Block, Op, Value
-from ir.dialects import llvm
+from ir.dialects import llvm, nvvm
 from ir.dialects.gpu import GlobalArray
 from ir.instruction import Instruction, register_bits
 from ir.quoting import escape, symbol_text
@@ -21,7 +21,8 @@ from lowering.symbols import symbol
 from lowering.targets import target
 
 TENSOR_MAP_PARAMETER = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
-AS_IT_IS = "loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>"
+# Not unroll.disable, of which the back end makes .pragma "nounroll" for ptxas.
+AS_IT_IS = "loop_annotation = #llvm.loop_annotation<disableNonforced = true>"
 
 
 def print_module(func: llvm.Func) -> str:
@@ -133,6 +134,8 @@ class Body:
             return
         if isinstance(op, llvm.Br | llvm.CondBr):
             self._branch(op)
+        elif isinstance(op, nvvm.Barrier0 | nvvm.NamedBarrier):
+            self._barrier(op)
         elif type(op) in FORMS:
             self.names[op.results[0]] = FORMS[type(op)](self, op)
         elif same_in_llvm(op):
@@ -156,6 +159,13 @@ class Body:
             properties.append(f"operandSegmentSizes = array<i32: 1, {len(op.true_args)}, {len(op.false_args)}>")
         shown = f" <{{{', '.join(properties)}}}>" if properties else ""
         self.line(op.name, [self.typed(value) for value in op.operands], "", f"[{targets}]{shown}")
+
+    def _barrier(self, op: nvvm.Barrier0 | nvvm.NamedBarrier) -> None:
+        """Upstream's own, unlike inline PTX, is nothing that LLVM may copy into two branches: it knows `convergent`."""
+        numbers = (op.barrierId, op.numberOfThreads) if isinstance(op, nvvm.NamedBarrier) else ()
+        given = [self.constant(number, "i32") for number in numbers]
+        sizes = "1, 1, 0" if given else "0, 0, 0"
+        self.line("nvvm.barrier", given, "", f" <{{operandSegmentSizes = array<i32: {sizes}>}}>")
 
     def _assembly(self, op: Op) -> None:
         """Results of several registers come as one struct."""

@@ -103,6 +103,15 @@ def test_instructions_that_upstream_has_as_we_do_are_its_operations() -> None:
     assert '"nvvm.cp.async.commit.group"() : () -> ()' in module_of(nvvm.CpAsyncCommitGroup(), func, block)
 
 
+def test_barriers_of_the_cta_are_upstreams_which_llvm_may_not_copy() -> None:
+    func, block = kernel_of(GLOBAL_PTR)
+    block.append(nvvm.Barrier0())
+    text = module_of(nvvm.NamedBarrier((), (), {"barrierId": 3, "numberOfThreads": 64}), func, block)
+    assert '"nvvm.barrier"() <{operandSegmentSizes = array<i32: 0, 0, 0>}> : () -> ()' in text
+    assert re.search(r"(%\d+) = .*value = 3 : i32.*\n.*(%\d+) = .*64 : i32.*\n    \"nvvm.barrier\"\(\1, \2\) ", text)
+    assert inlined(text) == []
+
+
 X, WORD, PAIR = F32, I32, VectorType((2,), F16)
 
 
@@ -146,9 +155,29 @@ def test_shifts_and_quotients_by_what_llvm_defines_are_its_own() -> None:
         assert (f'"{op.info.name}"(' in module_of(op((block.args[1], by)), func, block)) == own
 
 
+def test_attributes_of_the_function_are_those_of_the_boundary() -> None:
+    func, block = kernel_of(GLOBAL_PTR)
+    func.attributes |= {"cluster": (2, 1, 1), "minctas": 3}
+    block.append(llvm.Return())
+    wanted = "nvvm.reqntid = array<i32: 128, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>, nvvm.minctasm = 3 : i32}"
+    assert f"attributes {{nvvm.kernel, {wanted}" in print_module(func)
+    func.attributes |= {"cluster": (1, 1, 1), "minctas": 0, "maxnreg": 96}
+    assert "array<i32: 128, 1, 1>, nvvm.maxnreg = 96 : i32}" in print_module(func)
+
+
+@pytest.mark.mlir
+def test_llvm_prints_the_directives_of_the_boundary() -> None:
+    func, block = kernel_of(GLOBAL_PTR)
+    func.attributes |= {"cluster": (2, 1, 1), "minctas": 3}
+    block.append(llvm.Return())
+    theirs = to_ptx(print_module(func))
+    for directive in (".reqntid 128, 1, 1", ".reqnctapercluster 2, 1, 1", ".minnctapersm 3"):
+        assert directive in theirs
+
+
 def test_loops_stay_as_they_were_scheduled() -> None:
     text = tilesat.compile(QUICK["gemm-200x136x72"]().source, "sm_90a").stages["llvm"]
-    backwards = [line for line in text.splitlines() if "llvm.loop_annotation<unroll = <disable = true>>" in line]
+    backwards = [line for line in text.splitlines() if "llvm.loop_annotation<disableNonforced = true>" in line]
     assert backwards
     assert all('"llvm.br"' in line or '"llvm.cond_br"' in line for line in backwards)
 
@@ -209,8 +238,8 @@ def test_llvm_makes_the_same_of_examples(name: str, target: str) -> None:
     assert same(*found)
 
 
-SAMPLE = FAST[::14]
-"""Of all families of programs some."""
+SAMPLE = [*FAST[::14], "loop-drawn-persistent"]
+"""Of all families of programs some, and one with barriers in the head of a loop, which LLVM would copy."""
 
 
 @pytest.mark.mlir
