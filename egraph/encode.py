@@ -189,7 +189,7 @@ class _Encoder:
             if isinstance(op, ct.If) and leaves(op):
                 made = self.branch(op, After(op, ops[at + 1 :], after))
                 into.items.append(made)
-                if isinstance(ops[-1], ct.Return) and self.side is None:
+                if isinstance(ops[-1], ct.Return) and self.side is None and self.frame is None:
                     into.items.append(skeleton.Return(ops[-1]))
                 return made.results
             self.operation(op, into)

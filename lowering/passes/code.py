@@ -6,7 +6,6 @@ from ir.core import Op, TileError
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
-from lowering.llvm import print_module
 from lowering.passes.manager import Context
 from lowering.ptx import printer
 from lowering.ptx.boundary import refuse_boundary
@@ -46,6 +45,8 @@ def recompute(func: llvm.Func, context: Context) -> llvm.Func:
 
 def to_llvm(func: llvm.Func, context: Context) -> str:
     """Write a module of upstream MLIR beside the road: operations that LLVM has as we do, inline PTX for all others."""
+    from lowering.llvm import print_module  # brings the printers of levels, for those who ask
+
     program = MachineProgram.select(func)
     grant(func, program.blocks, program.live)
     text = print_module(func)
