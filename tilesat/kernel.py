@@ -64,7 +64,7 @@ class Kernel:
     @property
     def stages(self) -> Stages:
         """The program at each level, by the names of `--emit` (sass needs ptxas and nvdisasm)."""
-        return Stages({**self.compiled.stages, "sass": self._sass})
+        return Stages({**self.compiled.stages, "sass": lambda: sass(self.ptx, self.target)})
 
     @property
     def cost(self) -> float:
@@ -140,10 +140,12 @@ class Kernel:
         stored = Stored(self.ptx, self.manifest, texts, self.cost, self.bound, self.limits, report)
         return _restored, (stored, self.module.entries.index(self.entry), self.target, self.seconds)
 
-    def _sass(self) -> str:
-        from runtime.ptxas import assemble, disassemble
 
-        return disassemble(assemble(self.ptx, self.target))
+def sass(ptx: str, target: str) -> str:
+    """What ptxas makes of PTX, disassembled."""
+    from runtime.ptxas import assemble, disassemble
+
+    return disassemble(assemble(ptx, target))
 
 
 def _restored(stored: Stored, entry: int, target: str, seconds: dict[str, float]) -> Kernel:

@@ -14,7 +14,7 @@ from lowering.atoms.names import check_products
 from lowering.levels import Lowered, descend
 from lowering.passes.manager import Watcher
 from lowering.targets import target as target_named
-from tilesat.kernel import Stages
+from tilesat.kernel import Stages, sass
 from tilesat.source import timed
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LoweredKernel:
     @property
     def stages(self) -> Stages:
         """The program at its own level and those below it, by the names of `--emit`."""
-        return Stages({**self.lowered.stages, "sass": self._sass})
+        return Stages({**self.lowered.stages, "sass": lambda: sass(self.ptx, self.target)})
 
     def run(
         self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool = False,
@@ -74,11 +74,6 @@ class LoweredKernel:
         from tilesat.execution import Signature
 
         return Signature.of(self.manifest["params"], self.name, self.location)
-
-    def _sass(self) -> str:
-        from runtime.ptxas import assemble, disassemble
-
-        return disassemble(assemble(self.ptx, self.target))
 
 
 def lower(source: str | Path, target: str | None = None) -> LoweredKernel:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from egraph.frozen import Node
-from ir.core import OPS, Block, Builder, Op, Type, Value
+from ir.core import OPS, Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
@@ -349,7 +349,7 @@ def folded(
     region = combiner(d.program.bodies[body].region)
     atom = lanes_atom(d.selection.target, d.selection.forbid, region, bits) if len(operands) == 1 else SHUFFLES
     more = attributes if atom == SHUFFLES else {**attributes, "atom": atom}
-    return combined(d, b, nv_tileas.Reduce, operands, kinds, body, **more)
+    return combined(b, nv_tileas.Reduce, operands, kinds, region, **more)
 
 
 def scan(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
@@ -357,17 +357,15 @@ def scan(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> l
     dim, reverse, body, identities, types, layout = node.literals
     kinds = [d.placed_type(kind, layout) for kind in d.interner.attributes[types]]
     more = {"reverse": True} if reverse else {}
-    return combined(
-        d, b, nv_tileas.Scan, operands[0], kinds, body, dim=dim, identities=d.interner.attributes[identities], **more
-    )
+    region, units = combiner(d.program.bodies[body].region), d.interner.attributes[identities]
+    return combined(b, nv_tileas.Scan, operands[0], kinds, region, dim=dim, identities=units, **more)
 
 
 def combined(
-    d: Decoder, b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], body: int, **attributes: Any
+    b: Builder, op: type[Op], operands: list[Value], kinds: Sequence[Type], region: Region, **attributes: Any
 ) -> list[Value]:
     """A reduction or scan with its combiner."""
-    regions = [combiner(d.program.bodies[body].region)]
-    return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=regions, **attributes).results
+    return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=[region], **attributes).results
 
 
 Maker = Callable[[Any, Builder, int, Node, list[Any]], Any]

@@ -69,6 +69,10 @@ class Line:
     pieces: tuple[Piece | str, ...]
     guarded: bool
 
+    def fill(self, filled: Filled) -> str:
+        """The text, with a hole for each register."""
+        return "".join([piece if isinstance(piece, str) else piece(filled) for piece in self.pieces])
+
 
 def print_instruction(s: Selector, op: Instruction) -> None:
     """Emit the lines of an instruction."""
@@ -78,15 +82,14 @@ def print_instruction(s: Selector, op: Instruction) -> None:
     label = s.label() if "{label}" in cls.ptx else ""
     for line in reversed(lines):
         filled = Filled(s, op, own, label)
-        text = "".join([piece if isinstance(piece, str) else piece(filled) for piece in line.pieces])
+        text = line.fill(filled)
         _emit(filled, text, line.guarded and text.startswith("@"))
 
 
 def plain_text(op: Instruction) -> str:
     """The text of an instruction without operands."""
     (line,) = lines_of(type(op), op.text)
-    filled = Filled(None, op, {}, "")
-    return "".join([piece if isinstance(piece, str) else piece(filled) for piece in line.pieces])
+    return line.fill(Filled(None, op, {}, ""))
 
 
 def _emit(filled: Filled, text: str, guarded: bool) -> None:

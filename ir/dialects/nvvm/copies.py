@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import cast
 
-from ir.core import CONTROL, WRITE, Attr, Operand, OptionalOperand, Variadic, flag
+from ir.core import CONTROL, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, flag
 from ir.instruction import (
     DOUBLE_WORD,
     GLOBAL,
@@ -73,8 +74,26 @@ def _ranks(groups: Callable[[tuple[Type, ...], tuple[Type, ...]], tuple[tuple[Ty
             yield Form(groups((I32,) * rank, guard), (), {})
 
 
-def _verify_rank(op: Instruction, rank: int) -> None:
-    op.expect(1 <= rank <= MAX_TENSOR_RANK, "needs 1 to {} coordinates, has {}", MAX_TENSOR_RANK, rank)
+class TensorCopy(Instruction):
+    """Shape shared by tensor copies: each has a group of `coordinates`, in its own place among the operands."""
+
+    @property
+    def rank(self) -> int:
+        """Number of the coordinates."""
+        return len(cast("list[Value]", getattr(self, "coordinates")))  # noqa: B009 (declared by each class)
+
+    def verify(self) -> None:
+        """One to five coordinates."""
+        legal = 1 <= self.rank <= MAX_TENSOR_RANK
+        self.expect(legal, "needs 1 to {} coordinates, has {}", MAX_TENSOR_RANK, self.rank)
+
+
+class FourRows(TensorCopy):
+    """Shape shared by copies of four rows of a matrix."""
+
+    def verify(self) -> None:
+        """A column and four rows."""
+        self.expect(self.rank == 5, "needs a column and four rows, has {}", self.rank)
 
 
 @instruction(
@@ -85,7 +104,7 @@ def _verify_rank(op: Instruction, rank: int) -> None:
     "asks before each copy on sm_120a whether the address is another CTA's, and calls a function where it is (36 "
     "instructions, 8 bytes of stack)", seed="nvgpu.tma.async.load",
 )  # fmt: skip
-class TensorLoad(Instruction):
+class TensorLoad(TensorCopy):
     """One thread copies the box at `coordinates` (elements, innermost first) into shared memory, densely.
 
     Elements out of bounds arrive as zeros; all bytes of the box count towards the barrier's tx-count. `dstMem` is
@@ -99,15 +118,6 @@ class TensorLoad(Instruction):
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
 
-    @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
-
-    def verify(self) -> None:
-        """One to five coordinates."""
-        _verify_rank(self, self.rank)
-
     @classmethod
     def forms(cls) -> Iterator[Form]:
         """Every rank, with a predicate and without."""
@@ -120,7 +130,7 @@ class TensorLoad(Instruction):
     "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", SM_90,
     source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.store",
 )  # fmt: skip
-class TensorStore(Instruction):
+class TensorStore(TensorCopy):
     """One thread copies a dense box from shared memory to `coordinates`; elements out of bounds are not written.
 
     Completion is that of the bulk group which the thread commits next.
@@ -131,15 +141,6 @@ class TensorStore(Instruction):
     coordinates = Variadic(WORD)
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
-
-    @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
-
-    def verify(self) -> None:
-        """One to five coordinates."""
-        _verify_rank(self, self.rank)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -195,7 +196,7 @@ class PrefetchTensorMap(Instruction):
     "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {multicastMask:register}, "
     "{l2CacheHint:register};", SM_90, source="PTX ISA 8.8, cp.async.bulk.tensor", seed="nvgpu.tma.async.load",
 )  # fmt: skip
-class TensorLoadCluster(Instruction):
+class TensorLoadCluster(TensorCopy):
     """A tensor copy into the CTAs that `multicastMask` names, at the same place in each, with a policy of the L2 cache.
 
     Each CTA's barrier at the place of `mbar` counts the bytes. Without a mask the CTA that `dstMem` lies in.
@@ -211,19 +212,10 @@ class TensorLoadCluster(Instruction):
     effect = WRITE
 
     @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
-
-    @property
     def options(self) -> str:
         """Suffixes of the optional operands."""
         multicast = "" if self.multicastMask is None else ".multicast::cluster"
         return multicast + ("" if self.l2CacheHint is None else ".L2::cache_hint")
-
-    def verify(self) -> None:
-        """One to five coordinates."""
-        _verify_rank(self, self.rank)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -240,7 +232,7 @@ class TensorLoadCluster(Instruction):
     "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {offsets:vector};", SM_90,
     source="PTX ISA 8.8, cp.async.bulk.tensor, im2col mode", seed="nvgpu.tma.async.load",
 )  # fmt: skip
-class TensorLoadIm2col(Instruction):
+class TensorLoadIm2col(TensorCopy):
     """A tensor copy of the pixels that a filter of a convolution meets; `offsets` of the filter by dimension."""
 
     dstMem = Operand(SHARED)
@@ -249,11 +241,6 @@ class TensorLoadIm2col(Instruction):
     mbar = Operand(SHARED)
     offsets = Variadic(HALF_WORD)
     effect = WRITE
-
-    @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
 
     def verify(self) -> None:
         """Three to five coordinates, two offsets fewer."""
@@ -279,7 +266,7 @@ GATHER = Needs(100, (8, 6))
     "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];", GATHER,
     source="PTX ISA 8.8, cp.async.bulk.tensor, tile::gather4", seed="nvgpu.tma.async.load",
 )  # fmt: skip
-class TensorGather4(Instruction):
+class TensorGather4(FourRows):
     """Four rows of a matrix into shared memory: coordinates are a column and four rows."""
 
     dstMem = Operand(SHARED)
@@ -287,10 +274,6 @@ class TensorGather4(Instruction):
     coordinates = Variadic(WORD)
     mbar = Operand(SHARED)
     effect = WRITE
-
-    def verify(self) -> None:
-        """A column and four rows."""
-        self.expect(len(self.coordinates) == 5, "needs a column and four rows, has {}", len(self.coordinates))
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -304,17 +287,13 @@ class TensorGather4(Instruction):
     "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}];", Needs(100, (8, 6), SCATTER_TARGETS),
     source="PTX ISA 8.8, cp.async.bulk.tensor, tile::scatter4", seed="nvgpu.tma.async.store",
 )  # fmt: skip
-class TensorScatter4(Instruction):
+class TensorScatter4(FourRows):
     """Four rows of a matrix from shared memory: coordinates are a column and four rows."""
 
     tmaDescriptor = Operand(MAP)
     srcMem = Operand(SHARED)
     coordinates = Variadic(WORD)
     effect = WRITE
-
-    def verify(self) -> None:
-        """A column and four rows."""
-        self.expect(len(self.coordinates) == 5, "needs a column and four rows, has {}", len(self.coordinates))
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -332,7 +311,7 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
     "[{tmaDescriptor:register}, {coordinates:list}], [{srcMem}], {l2CacheHint:register};", SM_90,
     source="PTX ISA 8.8, cp.reduce.async.bulk.tensor", seed="nvgpu.tma.async.reduce",
 )  # fmt: skip
-class TensorReduce(Instruction):
+class TensorReduce(TensorCopy):
     """One thread combines a dense box of shared memory into the array at `coordinates`, element by element."""
 
     tmaDescriptor = Operand(MAP)
@@ -344,18 +323,9 @@ class TensorReduce(Instruction):
     effect = WRITE
 
     @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
-
-    @property
     def hinted(self) -> str:
         """The suffix of a cache policy."""
         return "" if self.l2CacheHint is None else ".L2::cache_hint"
-
-    def verify(self) -> None:
-        """One to five coordinates."""
-        _verify_rank(self, self.rank)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
@@ -371,21 +341,12 @@ class TensorReduce(Instruction):
     "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [{tmaDescriptor:register}, {coordinates:list}];", SM_90,
     source="PTX ISA 8.8, cp.async.bulk.prefetch.tensor",
 )  # fmt: skip
-class TensorPrefetch(Instruction):
+class TensorPrefetch(TensorCopy):
     """Brings the box at `coordinates` into the L2 cache."""
 
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
     effect = WRITE
-
-    @property
-    def rank(self) -> int:
-        """Dimensions of the tensor."""
-        return len(self.coordinates)
-
-    def verify(self) -> None:
-        """One to five coordinates."""
-        _verify_rank(self, self.rank)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
