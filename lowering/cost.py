@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ir.core import TileError
+from lowering.atoms.pairs import F32X2, share
 from lowering.layouts.access import ThreadPart
 from lowering.layouts.f2 import Echelon
 from lowering.targets.target import WARP, Target
@@ -151,8 +152,8 @@ class Machine:
     def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
         """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
 
-        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order, or `f4`. Raises TileError
-        for an op that no table has.
+        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order, or `f4`, or `f32x2`. Raises
+        TileError for an op that no table has.
         """
         if mnemonic in _FREE:
             return FREE
@@ -166,6 +167,8 @@ class Machine:
             hint = "a rule file may add terms of sort V; one of sort P needs a cost and a lowering of its own"
             raise TileError(f"the cost tables do not know '{mnemonic}'", hint=hint)
         pipe, each = _PIPES[mnemonic]
+        if F32X2 in modifiers:
+            each *= share(self.target)
         if pipe == "fma_f32" and width == DOUBLE:
             pipe = "fma_f64"
         packed = width == 16 and mnemonic in ("addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf")

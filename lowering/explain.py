@@ -22,6 +22,8 @@ from ir.dialects.cuda_tile import Entry, StoreView
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
+from lowering.atoms.pairs import pairs_atom
+from lowering.layouts.layout import Layout
 from lowering.placement.oracle import Mechanism
 from lowering.schedule.explain import agents
 from lowering.selection import PRODUCTS, Selection, StoreChoice
@@ -247,7 +249,17 @@ class _Explanation:
             case "p.reduce" | "p.fold":
                 return f"{held}: reduced from {self.layout(literals[4])}"
             case _:
-                return f"{held}: {node.op.removeprefix('p.')}"
+                return f"{held}: {node.op.removeprefix('p.')}{self.paired(node)}"
+
+    def paired(self, node: Node) -> str:
+        """By what an elementwise operation takes several elements at once."""
+        value, id = self.selection.owner[node.cls]
+        kind, layout = self.program.interner.type(self.frozen.analysis["type"][value]), self.oracle.layouts[id]
+        if not isinstance(kind, TileType) or not isinstance(layout, Layout):
+            return ""
+        mnemonic, selection = node.op.removeprefix("p."), self.selection
+        atom = pairs_atom(selection.target, selection.forbid, mnemonic, kind.element, layout.n_regs)
+        return f" by {atom}" if atom else ""
 
     def atom(self, node: Node) -> str:
         """The name by which an instruction can be forbidden."""

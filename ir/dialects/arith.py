@@ -75,6 +75,12 @@ class FloatBinary(Op):
         self.expect(self.rounding in ROUNDINGS, "unknown rounding {}", self.rounding)
 
 
+class FloatArithmetic(FloatBinary):
+    """Shape shared by sum, difference and product; `paired`: of tiles, the elements of a thread go two at a time."""
+
+    paired = flag()
+
+
 class Cast(Op):
     """Shape shared by conversions; the result type is given at creation."""
 
@@ -268,17 +274,17 @@ class IndexCast(Cast):
 
 
 @op("arith.addf", upstream=True)
-class AddF(FloatBinary):
+class AddF(FloatArithmetic):
     """Sum."""
 
 
 @op("arith.subf", upstream=True)
-class SubF(FloatBinary):
+class SubF(FloatArithmetic):
     """Difference."""
 
 
 @op("arith.mulf", upstream=True)
-class MulF(FloatBinary):
+class MulF(FloatArithmetic):
     """Product."""
 
 

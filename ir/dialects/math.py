@@ -25,13 +25,14 @@ class FlushingUnary(FloatUnary):
 
 @op("math.fma", upstream=True)
 class Fma(Op):
-    """a * b + c with one rounding."""
+    """a * b + c with one rounding; `paired` as in arith."""
 
     a = Operand(is_float)
     b = Operand(is_float)
     c = Operand(is_float)
     rounding = Attr(str, "rn")
     ftz = flag()
+    paired = flag()
     result = same_type_as("a")
 
     def verify(self) -> None:

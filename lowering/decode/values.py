@@ -14,6 +14,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
 from lowering.atoms.lanes import SHUFFLES, lanes_atom
+from lowering.atoms.pairs import pairs_atom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
@@ -40,6 +41,10 @@ def elementwise(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any
         zero = literal(d, b, 0, kind)
         return b.value(arith.SubI, zero, *operands, types=[kind])
     found, extra = scalar_op(op, attributes, element_type(operands[0].type), element_type(kind), source)
+    layout = kind.layout if isinstance(kind, TensorType) else None
+    registers = layout.n_regs if isinstance(layout, Layout) else 1
+    if pairs_atom(d.selection.target, d.selection.forbid, signature.mnemonic, element_type(kind), registers):
+        extra["paired"] = True
     return b.value(found, *operands, types=[kind], **extra)
 
 

@@ -19,6 +19,7 @@ from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.lanes import REDUX, lanes_atom
 from lowering.atoms.mma import MmaAtom
+from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
 from lowering.decode.combiners import combiner
@@ -118,6 +119,8 @@ class Pricer:
         width = getattr(element, "width", 64)
         by_integers = mnemonic == "ftof" and element == F4E2M1FN and not self.target.has(Feature.CVT_FP4)
         modifiers = ("f4",) if by_integers else self.modifiers(node, mnemonic)
+        if pairs_atom(self.target, self.forbid, mnemonic, element, registers):
+            modifiers = (F32X2,)
         return Price(self.machines[site.warps].elementwise(priced_as(mnemonic), registers, width, modifiers))
 
     def modifiers(self, node: Node, mnemonic: str) -> tuple[str, ...]:

@@ -73,11 +73,16 @@ class Feature(enum.Enum):
 REDUX = Rate(16, "CUDA C++ Best Practices Guide 13, section 12.1.1: warp-wide reductions, compute capability 8.x, 9.0")
 
 
+PAIR_SPLIT = Rate(2, "SASS of ptxas 13.5 for sm_110a and sm_120a: two FFMA")
+PAIR_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a and sm_103a: one FFMA2, FADD2 or FMUL2")
+
+
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """Per SM and cycle: results of scalar instructions, bytes of memory, dense floating-point operations of MMA.
 
-    `tensor` counts a multiply-add as two operations, by the operand type's name.
+    `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
+    f32x2 becomes.
     """
 
     issue: Rate
@@ -94,6 +99,7 @@ class Throughput:
     convert: Rate
     tensor: Mapping[str, Rate]
     redux: Rate = REDUX
+    pair_slots: Rate = PAIR_SPLIT
 
 
 @dataclass(frozen=True, slots=True)

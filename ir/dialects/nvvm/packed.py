@@ -6,18 +6,21 @@ from collections.abc import Iterator
 
 from ir.core import Attr, Operand, Result, flag, same_type_as
 from ir.dialects.nvvm.numbers import F4, HALVES, SINGLE
-from ir.instruction import DOUBLE_WORD, HALF_WORD, Form, Instruction, Needs, instruction
-from ir.types import BF16, F16, I16, VectorType
+from ir.instruction import HALF_WORD, Form, Instruction, Needs, instruction
+from ir.types import BF16, F16, F32, I16, I64, Constraint, VectorType
 
 SM_100 = Needs(100, (8, 6))
 ROUNDINGS = ("rn", "rz", "rm", "rp")
+F32X2 = VectorType((2,), F32)
+PAIR = Constraint("i64 or vector<2xf32>", lambda t: t in (I64, F32X2), (I64,))
+"""A register of 64 bits; at level nvgpu two f32, which are held in one each everywhere else."""
 
 
 class Pairs(Instruction):
     """Shape shared by arithmetic on two f32 in one register of 64 bits, low one first."""
 
-    x = Operand(DOUBLE_WORD)
-    y = Operand(DOUBLE_WORD)
+    x = Operand(PAIR)
+    y = Operand(PAIR)
     rounding = Attr(str, "rn", among=ROUNDINGS)
     ftz = flag()
 
@@ -26,6 +29,10 @@ class Pairs(Instruction):
         """The suffix of `ftz`."""
         return ".ftz" if self.ftz else ""
 
+    def verify(self) -> None:
+        """All operands have one type."""
+        self.expect(len({value.type for value in self.operands}) == 1, "operands differ")
+
 
 @instruction(
     "nvvm.add.packed.f32x2", "add.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
@@ -33,6 +40,16 @@ class Pairs(Instruction):
 )  # fmt: skip
 class AddF32x2(Pairs):
     """Two sums."""
+
+    result = same_type_as("x")
+
+
+@instruction(
+    "nvvm.sub.packed.f32x2", "sub.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    source="PTX ISA 8.8, sub",
+)  # fmt: skip
+class SubF32x2(Pairs):
+    """Two differences."""
 
     result = same_type_as("x")
 
@@ -54,7 +71,7 @@ class MulF32x2(Pairs):
 class FmaF32x2(Pairs):
     """Two products, each plus a number, rounded once."""
 
-    z = Operand(DOUBLE_WORD)
+    z = Operand(PAIR)
     result = same_type_as("x")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ir.core import Block, Op, Region, UnsupportedError, Value
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
 from ir.instruction import Instruction
-from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, powers
+from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, pairs, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import register_types
@@ -45,6 +45,7 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     scf.While: control.endless,
     scf.If: control.branch,
     **hopper.PATTERNS,
+    **pairs.PATTERNS,
 }
 """Op class -> pattern (conversion, op). Elementwise ops stand in ELEMENTWISE."""
 

@@ -8,6 +8,7 @@ from ir.core import Op, Type, Value
 from ir.dialects import arith, gpu, math, nvgpu
 from ir.types import F16, F32, GLOBAL_PTR, I1, I4, I8, I32, TF32, FloatType, IntType, PointerType, TensorType
 from lowering.atoms.mma import MmaAtom
+from lowering.atoms.pairs import PAIRED
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import (
@@ -30,7 +31,9 @@ def register_type(element: Type) -> Type:
 
 
 def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout: Layout, element: Type) -> Registers:
-    """The same op on every register; on packed pairs where all operands and the result are 16-bit floats."""
+    """The same op on every register; on packed pairs where all operands and the result are 16-bit floats, or
+    where the op says so.
+    """
     cls, attributes = type(op), op.attributes
     kind = register_type(element)
 
@@ -41,6 +44,14 @@ def elementwise(emitter: Emitter, op: Op, operands: Sequence[Registers], layout:
         pairs = [o.pair(i) for o in operands]
         return emitter.emit(cls, *pairs, types=[pairs[0].type], **attributes)
 
+    def packed(i: int) -> Value:
+        pairs = [o.pair(i) for o in operands]
+        rest = {name: value for name, value in attributes.items() if name != "paired"}
+        return emitter.emit(PAIRED[cls], *pairs, types=[pairs[0].type], **rest)
+
+    if attributes.get("paired"):
+        op.expect(element == F32 and layout.n_regs > 1, "pairs are of two f32 that a thread holds")
+        return Computed(emitter, layout, element, None, packed)
     result = Computed(emitter, layout, element, scalar)
     halves = result.packed and all(o.packed and o.element == element for o in operands)
     return Computed(emitter, layout, element, None, pair) if halves else result

@@ -2,7 +2,8 @@
 
 Laziness is what slices a program: `dot` asks for the operand registers of one k step, a store for those of one vector,
 and only then do the loads and the arithmetic behind them get emitted. Each register is emitted once and remembered.
-Elements of 16 bits come in packed pairs (registers 2i and 2i+1), as fragments and f16x2 instructions hold them.
+Elements of 16 bits come in packed pairs (registers 2i and 2i+1), as fragments and f16x2 instructions hold them; so do
+f32 where f32x2 instructions ask for them.
 """
 
 from __future__ import annotations

@@ -271,9 +271,10 @@ class Vectors(Registers):
         return self.emitter.extract(loaded, place_in(access_type(self.scalar_type, self.width), place))
 
     def make_pair(self, i: int) -> Value:
-        """Two neighbours of one access: a 32-bit part of it."""
+        """Two neighbours of one access, all of it or a 32-bit part."""
         (number, place), (other, next_place) = self._place[2 * i], self._place[2 * i + 1]
-        if self.width == 1 or number != other or place % 2 or next_place != place + 1:
+        whole = self.width == 2 or self.packed
+        if self.width == 1 or number != other or place % 2 or next_place != place + 1 or not whole:
             return super().make_pair(i)
         loaded = self._vector(number)
         return loaded if self.width == 2 else self.emitter.extract(loaded, (place // 2,))
@@ -545,7 +546,9 @@ class SharedMatrices(Registers):
         return self.emitter.extract(self._matrix(number), (row, place))
 
     def make_pair(self, i: int) -> Value:
-        """A row of the instruction."""
+        """A row of the instruction, where it holds two."""
+        if not self.packed:
+            return super().make_pair(i)
         number, row, _ = self._place[2 * i]
         return self.emitter.extract(self._matrix(number), (row,))
 

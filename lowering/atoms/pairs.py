@@ -1,0 +1,41 @@
+"""Arithmetic on the f32 of a thread, one at a time or two (f32x2). Pricing and decoding ask `pairs_atom`; the code of a
+thread follows the operation's `paired`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cache
+
+from ir.core import OPS, Op
+from ir.dialects import arith, math, nvvm
+from ir.dialects.cuda_tile.constraints import TileOp
+from ir.types import F32, Type
+from lowering.targets import Feature, Target
+
+SCALAR, F32X2 = "", "f32x2"
+PAIRED: Mapping[type[Op], type[nvvm.Pairs]] = {
+    arith.AddF: nvvm.AddF32x2, arith.SubF: nvvm.SubF32x2, arith.MulF: nvvm.MulF32x2, math.Fma: nvvm.FmaF32x2,
+}  # fmt: skip
+"""Operations that have it, with every rounding and ftz of theirs. Source: PTX ISA 8.8, add, sub, mul and fma."""
+
+
+@cache
+def lowered(mnemonic: str) -> type[Op] | None:
+    """The scalar operation of one of cuda_tile."""
+    declared = OPS.get(f"cuda_tile.{mnemonic}")
+    return OPS.get(declared.lowers_to) if declared is not None and issubclass(declared, TileOp) else None
+
+
+def share(target: Target) -> float:
+    """What an f32x2 instruction costs of the two that it stands for: the mean of its issue slots and its time on the
+    pipe of f32, which is taken to be theirs (`Throughput.fma_f32` counts multiply-adds) until a card says otherwise.
+    """
+    return (1 + target.throughput.pair_slots / 2) / 2
+
+
+def pairs_atom(target: Target, forbid: Set[str], mnemonic: str, element: Type, registers: int) -> str:
+    """f32x2 where that costs less: a thread holds pairs, and the target does not split them again."""
+    able = element == F32 and registers > 1 and target.has(Feature.F32X2) and lowered(mnemonic) in PAIRED
+    chosen = able and share(target) < 1 and not any(F32X2.startswith(prefix) for prefix in forbid)
+    return F32X2 if chosen else SCALAR
