@@ -285,12 +285,33 @@ class Decoder:
                 stack.pop()
                 continue
             node = self.selection.node[top]
-            missing = [c for c in node.children if self.frozen.sort[c] == "P" and c not in self.values]
+            needed = self.outside(top, node)
+            missing = [c for c in needed if c not in self.values]
             if missing:
                 stack.extend(sorted(missing, key=self.urgency))
                 continue
             stack.pop()
             self.build(top, node)
+
+    def outside(self, cls: int, node: Node) -> list[int]:
+        """The placed classes that must be there before a node is built: its operands, or what makes those again."""
+        found: list[int] = []
+        stack = [(c, self.selection.again.get((cls, c), {})) for c in reversed(node.children)]
+        while stack:
+            top, again = stack.pop()
+            if top in again:
+                stack.extend((c, again) for c in reversed(again[top].children))
+            elif self.frozen.sort[top] == "P":
+                found.append(top)
+        return found
+
+    def operand(self, builder: Builder, cls: int, again: dict[int, Node]) -> Any:
+        """An operand that is there, or made again here."""
+        if cls not in again:
+            return self.values[cls]
+        node = again[cls]
+        operands = [self.operand(builder, c, again) for c in node.children if self.frozen.sort[c] == "P"]
+        return VALUES.get(node.op, elementwise)(self, builder, cls, node, operands)
 
     def urgency(self, cls: int) -> tuple[bool, int]:
         """The order of operands, the most urgent last: is it a copy, and how many registers it needs beyond its own."""
@@ -299,8 +320,7 @@ class Decoder:
     def build(self, cls: int, node: Node) -> None:
         """One op, in the block of its deepest operand."""
         children = [c for c in node.children if self.frozen.sort[c] == "P"]
-        operands = [self.values[c] for c in children]
-        depth = max((self.depth[c] for c in children), default=0)
+        depth = max((self.depth[c] for c in self.outside(cls, node)), default=0)
         handler = VALUES.get(node.op, elementwise)
         if node.op in ("p.iv", "p.carry"):
             depth = self.loops[node.literals[0]][0]
@@ -316,6 +336,8 @@ class Decoder:
         source = self.sources.get(self.selection.owner[cls][0]) if cls in self.selection.owner else None
         if source is not None:
             scope.builder.location = source.location
+        again = self.selection.again
+        operands = [self.operand(scope.builder, c, again.get((cls, c), {})) for c in children]
         self.depth[cls] = depth
         self.values[cls] = handler(self, scope.builder, cls, node, operands)
 

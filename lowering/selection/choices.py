@@ -86,7 +86,8 @@ class Selection:
     """The chosen program: for every placed class its node, for stores and carried values their layouts.
 
     `warps` of the CTA that compute (agents that only move data come on top), `stages` of the ring that each copy fills,
-    `shape`: what classes of `graph` stand for that decide these.
+    `shape`: what classes of `graph` stand for that decide these. `again`: a product and an operand that is made again
+    in each iteration of its loop -> for every placed class that is made there its node.
     """
 
     saturated: Saturated
@@ -106,6 +107,7 @@ class Selection:
     choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])
     forbid: frozenset[str] = frozenset()
     spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a price
+    again: dict[tuple[int, int], dict[int, Node]] = field(default_factory=dict[tuple[int, int], dict[int, Node]])
     branch: int | None = None  # the choice group of `warps`, which divides the graph
 
     def scalar_products(self) -> list[TileError]:

@@ -28,6 +28,7 @@ from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import Mechanism, contiguous_dim
 from lowering.selection import printing
+from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
@@ -52,10 +53,12 @@ def select(
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return _Selector(saturated, oracle, target, forbid, budget, apart).run(method, below)
+    return Selector(saturated, oracle, target, forbid, budget, apart).run(method, below)
 
 
-class _Selector:
+class Selector:
+    """The extraction problem of a program under construction."""
+
     def __init__(
         self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
         budget: float | None, apart: bool,
@@ -88,7 +91,7 @@ class _Selector:
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.cta_classes: dict[int, int] = {}
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
-        self.held_classes: dict[tuple[int, int], int] = {}
+        self.kept = Kept(self)
         self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
         self.peaks: dict[str, Peak] = {}
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
@@ -98,6 +101,7 @@ class _Selector:
         )
 
     def run(self, method: str, below: float) -> Selection:
+        """Build the problem and solve it."""
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
@@ -117,6 +121,7 @@ class _Selector:
         return self.selection(graph, answer)
 
     def selection(self, graph: Graph, answer: Answer) -> Selection:
+        """The answer in the terms of the program."""
         of_dense = {d: c for c, d in self.dense.items()}
         of_warps = {d: warps for warps, d in self.warp_classes.items()}
         warps = next((of_warps[cls] for cls in answer.chosen if cls in of_warps), min(self.oracle.warps))
@@ -140,6 +145,7 @@ class _Selector:
                 found.costs[placed] = float(graph.cost[node])
                 if node in self.staged:
                     found.stages[placed] = self.staged[node]
+        found.again = self.kept.read_again(found)
         return found
 
     def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
@@ -295,17 +301,6 @@ class _Selector:
         if found is None:
             found = peak.levels[amount] = self.new_class(f"{amount} of {row}")
         return [found]
-
-    def held(self, row: int, placed: int) -> int:
-        """What a node takes as a child that keeps a tile from before its loop in registers: once for all such nodes."""
-        found = self.held_classes.get((row, placed))
-        if found is None:
-            found = self.held_classes[row, placed] = self.new_class(
-                f"value {self.owner[placed][0]} held through a loop"
-            )
-            use = {row: float(self.pricer.registers(*self.owner[placed]))}
-            self.builder.add("held", found, resource=self.rows.use(use))
-        return found
 
     # --- effects
 
@@ -519,8 +514,7 @@ class _Selector:
     def add_class(self, placed: int) -> None:
         """All nodes of one placed class."""
         value, layout = self.owner.get(placed, (-1, -1))
-        deps = self.frozen.analysis.get("deps", {}).get(value, 0)
-        loop = self.innermost(deps)
+        deps, loop = self.frozen.analysis.get("deps", {}).get(value, 0), self.loop_of(value)
         for node in self.frozen.by_class.get(placed, ()):
             below = [c for c in node.children if self.frozen.sort[c] == "P"]
             if self.loops.stands(node) and self.buildable.issuperset(below):
@@ -554,7 +548,8 @@ class _Selector:
             children = [*children, *self.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
             for row in self.rows.of_loop(loop):
                 children += self.peak((row,), price.registers)
-                children += [self.held(row, placed) for placed in price.held]
+            for operand in price.held:
+                children += self.kept.needed(loop, operand)
             boxed = ring and node.literals[-1] == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
                 children.append(self.producer(boxed))
@@ -594,6 +589,10 @@ class _Selector:
                 if loop not in together:
                     together.append(loop)
         return list(found.values())
+
+    def loop_of(self, value: int) -> int:
+        """The innermost loop that a value needs, -1 where it needs none."""
+        return self.innermost(self.frozen.analysis.get("deps", {}).get(value, 0))
 
     def innermost(self, deps: int) -> int:
         """The innermost loop in a dependence mask, -1 where there is none."""

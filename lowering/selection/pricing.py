@@ -45,21 +45,33 @@ SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma 
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
 _FAST = {int(Rounding.APPROX): "approx", int(Rounding.FULL): "full"}
-READS = frozenset(("p.shared_read", "p.load_view", "p.load_ptr", "p.constant", "p.splat", "p.iota"))
+FROM_GLOBAL = frozenset(("p.load_view", "p.load_ptr"))
+READS = FROM_GLOBAL.union(("p.shared_read", "p.constant", "p.splat", "p.iota"))
 WHOLE = frozenset((*PRODUCTS, "p.reduce", "p.carry", "p.res", "p.branch", "cvt"))  # made as a whole tile
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A placed class made before a loop that needs it there: registers of the whole, and of the pieces that are in use
+    at one time where it comes in pieces.
+    """
+
+    placed: int
+    registers: int
+    pieces: int
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
-    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops;
-    placed classes made before the loop that stay in registers all through it.
+    """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
+    what stays in registers all through the loop.
     """
 
     cost: Cost
     buffer: int = 0
     scratch: int = 0
     registers: int = 0
-    held: tuple[int, ...] = ()
+    held: tuple[Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,7 +482,7 @@ class Pricer:
         issued = count * atom.threads / WARP / self.target.throughput.issue
         return Price(Cost(tensor=cycles, alu=issued), registers=registers, held=held)
 
-    def live(self, node: Node, site: Site) -> tuple[int, tuple[int, ...]]:
+    def live(self, node: Node, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
 
         The result takes the place of what its loop carries where it is carried on. An operand read from shared memory
@@ -480,15 +492,15 @@ class Pricer:
         first, second, accumulator = (self.owner[c] for c in node.children)
         a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], site.layout))
         steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.literals[0]).atom.shape[2])
-        fragments, held = 0, list[int]()
+        fragments, held = 0, list[Held]()
         for child, (value, layout) in zip(node.children, (first, second), strict=False):
             registers = self.registers(value, layout)
+            whole = node.op.startswith("p.wgmma")
+            pieces = registers if whole else min(registers, -(-FRAGMENTS * registers // steps))
             if registers and site.loop >= 0 and not self.frozen.analysis.get("deps", {}).get(value, 0) >> site.loop & 1:
-                held.append(child)
-            elif not node.op.startswith("p.wgmma") and self.streams(child):
-                fragments += min(registers, -(-FRAGMENTS * registers // steps))
+                held.append(Held(child, registers, pieces))
             else:
-                fragments += registers
+                fragments += pieces if self.streams(child) else registers
         carried = self.owner[node.cls][0] in self.yields or any(
             each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ())
         )
