@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SORTS = ("V", "P")
+from egraph.forms import node_class
+from egraph.leaves import Cons
+from egraph.term import LOGICAL, PLACED, Node
+
+SORTS = (LOGICAL, PLACED)
 """The sorts that have e-classes; every other column of ours is an i64."""
 
 _DECODERS = {"String": "value_to_string", "f64": "value_to_f64", "bool": "value_to_bool"}
@@ -17,17 +21,6 @@ _UNIT = ("Unit", "@")
 
 _MAPS = ("at", "nat", "out")
 _NUMBERS = "N"
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An e-node: `args` in column order (class ids and integers), `cls` its class; `op` is the constructor's name."""
-
-    op: str
-    args: tuple[int, ...]
-    cls: int
-    children: tuple[int, ...]
-    literals: tuple[int, ...]
 
 
 @dataclass
@@ -64,6 +57,14 @@ class Frozen:
             for node in self.nodes:
                 self._by_class.setdefault(node.cls, []).append(node)
         return self._by_class
+
+    def listed(self, value: int) -> list[int]:
+        """The values of an operand list, none where it is another class."""
+        found: list[int] = []
+        while (cell := next((n for n in self.by_class.get(value, ()) if isinstance(n, Cons)), None)) is not None:
+            found.append(cell.head)
+            value = cell.tail
+        return found
 
     @staticmethod
     def of(egraph: Any) -> Frozen:
@@ -133,7 +134,7 @@ class _Export:
             yield tuple([read(value) for read, value in zip(readers, row.inputs, strict=True)]), row
 
     def _terms(self, name: str, sorts: list[str], output: str, rows: Any) -> None:
-        result, number = self.result, self._readers[output]
+        result, number, made = self.result, self._readers[output], node_class(name)
         classes = [place for place, sort in enumerate(sorts) if sort in SORTS]
         others = [place for place, sort in enumerate(sorts) if sort not in SORTS]
         for args, row in self._columns(sorts, rows):
@@ -144,7 +145,7 @@ class _Export:
                 getattr(result, name)[args[0], args[1]] = cls
             elif not row.subsumed:
                 children, literals = tuple([args[i] for i in classes]), tuple([args[i] for i in others])
-                result.nodes.append(Node(name, args, cls, children, literals))
+                result.nodes.append(made(name, args, cls, children, literals))
 
     def _analysis(self, name: str, sorts: list[str], read: Callable[[Any], int], rows: Any) -> None:
         single = len(sorts) == 1

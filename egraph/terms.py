@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from egraph import leaves, placed
+from egraph.leaves import Leaf
 from egraph.rulefile import Command
+from egraph.term import LOGICAL, PLACED, Operand, TypeId, TypesId
 from ir.core import OPS, PURE, READ, Attr, OpInfo
 from ir.dialects.cuda_tile import TileOp
 
@@ -72,29 +75,20 @@ class Signature:
         return f"({' '.join((prefix + self.name, *parts))})"
 
 
-LEAVES: tuple[Signature, ...] = (
-    Signature("none", (), (), UNIFORM, -2),
-    Signature("nil", (), (), UNIFORM, -2),
-    Signature("cons", ("head", "tail"), (), UNIFORM, -2),
-    Signature("arg", (), ("index", "ty"), UNIFORM),
-    Signature("iv", (), ("loop", "ty"), UNIFORM),
-    Signature("carry", (), ("loop", "index", "ty"), ANCHOR),
-    Signature("res", (), ("loop", "index", "ty"), ANCHOR),
-    Signature("effect", (), ("item", "index", "ty"), UNIFORM),
-    Signature("branch", (), ("item", "index", "ty"), ANCHOR),
-    Signature("splat", (), ("number", "ty"), SHAPE),
-    Signature("promised", ("source",), ("predicate", "scope"), UNIFORM, 0),
-    Signature("reduce", ("list",), ("dim", "body", "identities", "ty"), ANCHOR),
-    Signature("fold", ("list",), ("dim", "body", "identities", "types"), ANCHOR, -2, -1),
-    Signature("scan", ("list",), ("dim", "reverse", "body", "identities", "types"), ANCHOR, -2, -1),
-)
-"""Terms that are not one op: operand lists, parameters, loop values, results of skeleton items (`branch` where a branch
-or an access that stays in order yields a tile, whose layout is chosen), integer splat constants `(splat value type)`
-(so that rules can compute new ones), scalars about which a region promises something (`scope`: the region and those
-around it, as a mask of `deps`), and reductions (`fold`: of several tiles) and scans with an interned combiner."""
+def _of_leaf(cls: type[Leaf]) -> Signature:
+    """The V constructor of a leaf: its columns say what an op's operands and attributes say."""
+    operands = tuple([c.name for c in cls.columns if isinstance(c, Operand)])
+    integers = tuple([c.name for c in cls.columns if not isinstance(c, Operand)])
+    several = any(isinstance(c, TypesId) for c in cls.columns)
+    typed = any(isinstance(c, TypeId) for c in cls.columns)
+    like = operands.index(cls.like) if cls.like else -1 if typed else -2
+    return Signature(cls.constructor, operands, integers, cls.placement.value, like, -1 if several else 1)
 
 
-GIVEN = ("iv", "carry", "res", "effect", "branch")
+LEAVES: tuple[Signature, ...] = tuple([_of_leaf(cls) for cls in leaves.LEAVES])
+"""Terms that are not one op."""
+
+GIVEN = tuple([cls.constructor for cls in leaves.LEAVES if cls.given])
 """Leaves whose loop dependence is a fact of the program."""
 
 
@@ -134,18 +128,18 @@ def signatures() -> dict[str, Signature]:
     return found | {s.mnemonic: s for s in LEAVES}
 
 
-PRELUDE = """
-(sort V)
-(sort P)
+PRELUDE = f"""
+(sort {LOGICAL})
+(sort {PLACED})
 (constructor N (i64) V :unextractable)
-(constructor proj (V i64) V)
+{leaves.Projection.declaration()}
 (function type (V) i64 :no-merge)
 (function deps (V) i64 :merge (& old new))
 (constructor at (V i64) P :unextractable)
 (constructor nat (V i64) P :unextractable)
-(constructor own (P) P)
-(constructor cvt (P i64 i64 i64) P)
-(constructor p.proj (P i64) P)
+{placed.Own.declaration()}
+{placed.Convert.declaration()}
+{placed.PlacedProjection.declaration()}
 (relation want (V i64))
 (relation offer (V i64))
 (relation has (V i64))
@@ -154,7 +148,7 @@ PRELUDE = """
 (rule ((offer v l)) ((want v l)) :ruleset demand :name "demand/offer")
 (rule ((offer a l) (elementwise_operand a v)) ((offer v l)) :ruleset demand :name "demand/elementwise")
 """
-"""What no op declares: the sorts, source value numbers, projections, types, loop dependence, placing."""
+"""What no op and no term declares: source value numbers, types, loop dependence, placing."""
 
 
 ROW_WIDTH = 9
@@ -257,4 +251,5 @@ def declarations() -> tuple[Command, ...]:
     texts += [line for line in PRELUDE.splitlines() if line]
     texts.append("(unstable-combined-ruleset placement demand place isel)")
     texts += _texts(list(signatures().values()))
+    texts += [cls.declaration() for cls in placed.operations() if cls.declaration() not in PRELUDE]
     return tuple([Command.of(text, "<generated>") for text in texts])

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from egraph.rulefile import Command, own_rules
+from egraph.rulefile import Command
 from egraph.sexpr import end_of_list
-from egraph.terms import LEAVES, declarations, signatures
+from egraph.terms import LEAVES, signatures
 
 _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
-
-_PLACED = re.compile(r"\(constructor\s+(\S+)\s+\([^()]*\)\s+P\)")  # with options, as at and nat: a map, not a term
 
 ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan", "promised"}
 """Terms that any program may have: parameters, loop values, constants, operand lists."""
@@ -38,14 +36,6 @@ def operations(facts: Iterable[str]) -> frozenset[str]:
     """The constructors of a program's own terms, from the names of its fact relations."""
     known = signatures()
     return frozenset(known[r[2:]].name for r in facts if r.startswith("r.") and r[2:] in known) - ALWAYS
-
-
-@cache
-def placed() -> dict[str, str]:
-    """Every placed constructor of ours whose terms are chosen, and the mnemonic of its operation."""
-    found = [m[1] for each in (*declarations(), *own_rules()) if (m := _PLACED.match(each.text))]
-    mnemonics = {f"p.{s.name}": s.mnemonic for s in signatures().values()}
-    return {name: mnemonics.get(name, name.removeprefix("p.")) for name in found}
 
 
 @cache

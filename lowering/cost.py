@@ -116,10 +116,8 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "f64.divf": (1, 8, 10),
 }
 _FREE = frozenset((
-    "cat", "cons", "list", "nil", "none", "arg", "iv", "effect", "branch", "make_tensor_view", "make_partition_view",
-    "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id", "get_num_tile_blocks", "proj", "own",
-    "assume", "promised", "reshape", "permute", "broadcast", "constant", "splat", "carry", "res", "permute_shared",
-    "reshape_shared",
+    "make_tensor_view", "make_partition_view", "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id",
+    "get_num_tile_blocks",
 ))  # fmt: skip
 
 

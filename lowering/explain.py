@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from egraph.frozen import Node
+from egraph import placed
+from egraph.placed import Mechanism
 from egraph.skeleton import Store
+from egraph.term import Node, Term
 from extract import Answer, Budget, ExtractionError, extract
 from ir.core import Block, Location, Op, Value
 from ir.dialects import llvm
@@ -24,9 +26,8 @@ from ir.text.names import Names
 from ir.types import TileType
 from lowering.atoms.pairs import pairs_atom
 from lowering.layouts.layout import Layout
-from lowering.placement.oracle import Mechanism
 from lowering.schedule.explain import agents
-from lowering.selection import PRODUCTS, Selection, StoreChoice
+from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
 from lowering.targets import Feature, target
 from lowering.targets.occupancy import occupancy
@@ -80,7 +81,7 @@ class _Explanation:
         self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
         for node, enode in selection.enodes.items():
             place = selection.owner.get(enode.cls)
-            if place is not None and enode.op not in ("own", "cvt"):
+            if place is not None and not isinstance(enode, placed.Own | placed.Convert):
                 self.candidates.setdefault(place[0], []).append(node)
 
     # --- saturation and totals
@@ -150,12 +151,12 @@ class _Explanation:
 
     def value(self, cls: int) -> Iterator[str]:
         """All forms in which a value is computed or converted, and its candidates that are not legal."""
-        for placed, node in self.selection.node.items():
-            place = self.selection.owner.get(placed)
-            if place is not None and place[0] == cls and node.op != "own":
-                graph_node = self.chosen[placed]
+        for made, node in self.selection.node.items():
+            place = self.selection.owner.get(made)
+            if place is not None and place[0] == cls and not isinstance(node, placed.Own):
+                graph_node = self.chosen[made]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}"
-                if node.op != "cvt" and self.graph.cost[graph_node] > 0:
+                if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node)}"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
@@ -230,26 +231,25 @@ class _Explanation:
     def how(self, node: Node) -> str:
         """A node in words, with the layout that it makes."""
         held = self.layout(self.selection.owner[node.cls][1])
-        literals = node.literals
-        match node.op:
-            case "cvt":
-                return f"{held}: converted from {self.layout(literals[1])}"
-            case "p.load_view":
-                return f"{held}: ld.global of {literals[3]} bytes"
-            case "p.load_ptr":
-                return f"{held}: ld.global of {literals[2]} elements"
-            case "p.gather_copy":
-                return f"{held}: cp.async of {literals[3]} elements"
-            case "p.copy":
-                return f"{held}: {self.atom(node)} of {literals[3]} bytes"
-            case "p.shared_read":
-                return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.children[0]][1])}"
-            case "p.mmaf" | "p.mmai" | "p.wgmma" | "p.wgmma_rs":
-                return f"{held}: {self.oracle.choice(literals[0])}"
-            case "p.reduce" | "p.fold":
-                return f"{held}: reduced from {self.layout(literals[4])}"
+        match node:
+            case placed.Convert():
+                return f"{held}: converted from {self.layout(node.source_layout)}"
+            case placed.LoadView():
+                return f"{held}: ld.global of {node.bytes} bytes"
+            case placed.LoadPointer():
+                return f"{held}: ld.global of {node.width} elements"
+            case placed.GatherCopy():
+                return f"{held}: cp.async of {node.width} elements"
+            case placed.Copy():
+                return f"{held}: {self.atom(node)} of {node.bytes} bytes"
+            case placed.SharedRead():
+                return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.source][1])}"
+            case placed.Product():
+                return f"{held}: {self.oracle.choice(node.choice)}"
+            case placed.PlacedReduce() | placed.PlacedFold():
+                return f"{held}: reduced from {self.layout(node.source_layout)}"
             case _:
-                return f"{held}: {node.op.removeprefix('p.')}{self.paired(node)}"
+                return f"{held}: {title(node)}{self.paired(node)}"
 
     def paired(self, node: Node) -> str:
         """By what an elementwise operation takes several elements at once."""
@@ -257,23 +257,23 @@ class _Explanation:
         kind, layout = self.program.interner.type(self.frozen.analysis["type"][value]), self.oracle.layouts[id]
         if not isinstance(kind, TileType) or not isinstance(layout, Layout):
             return ""
-        mnemonic, selection = node.op.removeprefix("p."), self.selection
-        atom = pairs_atom(selection.target, selection.forbid, mnemonic, kind.element, layout.n_regs)
+        selection = self.selection
+        atom = pairs_atom(selection.target, selection.forbid, title(node), kind.element, layout.n_regs)
         return f" by {atom}" if atom else ""
 
     def atom(self, node: Node) -> str:
         """The name by which an instruction can be forbidden."""
-        match node.op:
-            case "p.gather_copy":
+        match node:
+            case placed.GatherCopy():
                 return COPIES[Mechanism.CP_ASYNC]
-            case "p.copy":
-                return COPIES[Mechanism(node.literals[5])]
-            case "p.shared_read":
-                return self.program.interner.attributes[node.literals[1]]
-            case "p.mmaf" | "p.mmai" | "p.wgmma" | "p.wgmma_rs":
-                return self.oracle.choice(node.literals[0]).atom.name
+            case placed.Copy():
+                return COPIES[node.mechanism]
+            case placed.SharedRead():
+                return self.program.interner.attributes[node.atom]
+            case placed.Product():
+                return self.oracle.choice(node.choice).atom.name
             case _:
-                return node.op.removeprefix("p.")
+                return title(node)
 
     def why_not(self, node: Node) -> str:
         """Why a candidate may not be chosen here."""
@@ -281,31 +281,34 @@ class _Explanation:
         if any(name.startswith(prefix) for prefix in self.selection.forbid):
             return f"{name}: forbidden by the caller"
         needed = NEEDED.get(name, frozenset())
-        if node.op in PRODUCTS:
-            needed = self.oracle.choice(node.literals[0]).atom.features
+        if isinstance(node, placed.Product):
+            needed = self.oracle.choice(node.choice).atom.features
         missing = sorted(feature.value for feature in needed - target.features)
         if missing:
             return f"{name}: {target.name} lacks {', '.join(missing)}"
-        if node.op in PRODUCTS and not all(map(self.illegal, self.candidates[self.value_of(node)])):
-            return f"{name}: tensor cores compute this product"
-        if node.op in PRODUCTS:
-            return f"{name}: no target multiplies such narrow elements one at a time"
-        if node.op == "cvt":
-            return f"{name}: from {self.layout(node.literals[1])}, for another number of warps or with too much scratch"
-        if node.op == "p.copy":
-            return f"{name}: {self.why_no_copy(node)}"
-        return f"{name}: does not fit {self.layout(self.selection.owner[node.cls][1])}"
+        match node:
+            case placed.Product() if not all(map(self.illegal, self.candidates[self.value_of(node)])):
+                return f"{name}: tensor cores compute this product"
+            case placed.Product():
+                return f"{name}: no target multiplies such narrow elements one at a time"
+            case placed.Convert():
+                source = self.layout(node.source_layout)
+                return f"{name}: from {source}, for another number of warps or with too much scratch"
+            case placed.Copy():
+                return f"{name}: {self.why_no_copy(node)}"
+            case _:
+                return f"{name}: does not fit {self.layout(self.selection.owner[node.cls][1])}"
 
-    def why_no_copy(self, node: Node) -> str:
+    def why_no_copy(self, node: placed.Copy) -> str:
         """Why an asynchronous copy that the target has is not legal."""
-        view = self.program.interner.types[node.literals[1]]
+        view = self.program.interner.types[node.view_type]
         if view.padding not in (None, "zero"):
             return f"pads with {view.padding}, and asynchronous copies fill in zeros only"
-        if node.literals[5] == Mechanism.TMA and not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
+        if node.mechanism != Mechanism.TMA:
+            return f"no access of {node.bytes} bytes in {self.layout(node.shared)}"
+        if not self.frozen.analysis.get("deps", {}).get(self.value_of(node), 0):
             return "not in a loop, so nothing would hide the wait for a single box"
-        if node.literals[5] == Mechanism.TMA:
-            return f"no boxes make {self.layout(node.literals[2])}"
-        return f"no access of {node.literals[3]} bytes in {self.layout(node.literals[2])}"
+        return f"no boxes make {self.layout(node.shared)}"
 
     def value_of(self, node: Node) -> int:
         """The value class that a node computes."""
@@ -348,6 +351,11 @@ class _Names:
         if self.made is None:
             self.made = dict(Names(self.entry).texts)
         return self.made.get(value, "%?")
+
+
+def title(node: Node) -> str:
+    """What people call an operation."""
+    return node.title() if isinstance(node, Term) else node.op
 
 
 def place_of(value: Value) -> Location:

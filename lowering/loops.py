@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
-from egraph.frozen import Frozen, Node
+from egraph.frozen import Frozen
+from egraph.leaves import Around, Carry, Induction, LoopLeaf, Promised
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Region
-
-LEAVES = ("iv", "carry", "res")
+from egraph.term import Node
 
 
 class Loops:
@@ -32,23 +32,22 @@ class Loops:
         value = self.owner.get(node.cls, (-1, -1))[0]
         if self.promising and self.leaks(node, value):
             return False
-        name = node.op.removeprefix("p.")
-        if name not in LEAVES or len(self.frozen.by_class.get(value, ())) == 1:
+        if not isinstance(node, LoopLeaf) or len(self.frozen.by_class.get(value, ())) == 1:
             return True
-        return value not in self.without(node.literals[0])
+        return value not in self.without(node.loop)
 
     @cached_property
     def promising(self) -> int:
         """The regions with promises, and those around them, as a mask of `deps`."""
         found = 0
         for node in self.frozen.nodes:
-            found |= node.literals[-1] if node.op == "promised" else 0
+            found |= node.scope if isinstance(node, Promised) else 0
         return found
 
     def leaks(self, node: Node, value: int) -> bool:
         """Is it made in a region with promises that its value does not need?"""
         deps = self.frozen.analysis.get("deps", {})
-        needed = node.literals[-1] if node.op == "p.promised" else 0
+        needed = node.scope if isinstance(node, Promised) else 0
         for child in node.children:
             needed |= deps.get(self.owner[child][0], 0) if child in self.owner else 0
         return bool(needed & self.promising & ~deps.get(value, 0))
@@ -75,20 +74,19 @@ class Loops:
 
     def _of(self, loop: int, node: Node) -> bool:
         """A leaf of a loop, or what is promised in it?"""
-        if node.op == "promised":
-            return bool(node.literals[-1] >> loop & 1)
-        return node.op in LEAVES and node.literals[0] == loop
+        if isinstance(node, Promised):
+            return bool(node.scope >> loop & 1)
+        return isinstance(node, LoopLeaf) and node.loop == loop
 
     def _children(self, node: Node) -> tuple[int, ...]:
         """What a term is made of; of a loop's leaf, what the loop is made of."""
-        if node.op not in LEAVES:
+        if not isinstance(node, Induction | Around):
             return node.children
-        item, class_of = self.loops[node.literals[0]], self.frozen.class_of
-        if node.op == "iv":
+        item, class_of = self.loops[node.loop], self.frozen.class_of
+        if isinstance(node, Induction):
             return tuple(map(class_of, (item.lower, item.upper, item.step)))
-        index = node.literals[1]
-        ends = (item.inits[index],) if node.op == "carry" else (item.inits[index], item.yields[index])
-        return tuple(map(class_of, ends))
+        init, again = item.inits[node.index], item.yields[node.index]
+        return tuple(map(class_of, (init,) if isinstance(node, Carry) else (init, again)))
 
 
 def derivable(terms: Iterable[tuple[int, Iterable[int]]]) -> set[int]:

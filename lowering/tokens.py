@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from egraph.frozen import Node
+from egraph import leaves
+from egraph.forms import Form
+from egraph.placed import Load
 from egraph.skeleton import For, If, Store
+from egraph.term import Node
+from ir.dialects import cuda_tile as ct
 from lowering.selection import Selection
 
 Accesses = frozenset[int]
 STORE = 1 << 40  # beyond every class id
-COPIES = ("p.copy", "p.gather_copy")
-LOADS = ("p.load_view", "p.load_ptr", *COPIES)
 
 
 class Order:
@@ -33,10 +35,10 @@ class Order:
                 self.loops[item.loop] = item
         self.loads: dict[int, list[int]] = {}
         for placed, node in selection.node.items():
-            if node.op in LOADS:
+            if isinstance(node, Load):
                 self.loads.setdefault(self.load_id(placed), []).append(placed)
         self.load_ids = frozenset(self.loads)
-        self._values = {n.children[0]: n.cls for n in self.frozen.nodes if n.op == "proj" and n.literals[0] == 0}
+        self._values = {n.source: n.cls for n in self.frozen.nodes if isinstance(n, leaves.Projection) and n.index == 0}
         self._after = self._solve(around=True)
         self._within = self._solve(around=False)
         stores = (self.of_store(item) for item in self.items.values() if isinstance(item, Store))
@@ -51,21 +53,17 @@ class Order:
         """The id of a store."""
         return STORE + item.item
 
-    def token_of(self, node: Node) -> int:
-        """The token class that a placed load takes."""
-        return next(c for c in node.children if self.frozen.sort[c] == "V")
-
-    def of_load(self, node: Node) -> Accesses:
+    def of_load(self, node: Load) -> Accesses:
         """What a placed load comes after."""
-        return self._after.get(self.token_of(node), frozenset())
+        return self._after.get(node.token, frozenset())
 
-    def stores_before(self, node: Node) -> Accesses:
+    def stores_before(self, node: Load) -> Accesses:
         """The stores that a placed load comes after."""
         return self.of_load(node) - self.load_ids
 
-    def alone(self, placed: int, node: Node) -> bool:
+    def alone(self, node: Load) -> bool:
         """No store of the kernel comes before or after this load: it may be made by anyone and at any time."""
-        return not self.stores_before(node) and self.load_id(placed) not in self._overwritten
+        return not self.stores_before(node) and self.load_id(node.cls) not in self._overwritten
 
     def of_store(self, item: Store) -> Accesses:
         """What a store comes after."""
@@ -88,7 +86,7 @@ class Order:
         """Everything that a token comes after, from what each token class itself says; `around` loops or not."""
         after: dict[int, Accesses] = {}
         needs: dict[int, set[int]] = {}
-        waiting = [self.token_of(n) for n in self.frozen.nodes if n.op in LOADS]
+        waiting = [n.token for n in self.frozen.nodes if isinstance(n, Load)]
         waiting += [self._token_of_store(item) for item in self.items.values() if isinstance(item, Store)]
         while waiting:
             token = waiting.pop()
@@ -110,22 +108,24 @@ class Order:
     def _facts(self, node: Node, around: bool) -> Iterator[tuple[int, int]]:
         """(access that this token comes after, token whose accesses it comes after too), -1 for none."""
         class_of = self.frozen.class_of
-        match node.op:
-            case "join_tokens" | "cons":
+        match node:
+            case leaves.Cons():
                 yield from ((-1, child) for child in node.children)
-            case "proj":
-                for load in self.frozen.by_class.get(node.children[0], ()):
+            case Form() if node.operation is ct.JoinTokens:
+                yield from ((-1, child) for child in node.children)
+            case leaves.Projection():
+                for load in self.frozen.by_class.get(node.source, ()):
                     yield self._values.get(load.cls, -1), load.children[-1]
-            case "effect":
-                item = self.items[node.literals[0]]
+            case leaves.Effect():
+                item = self.items[node.item]
                 if isinstance(item, Store):
                     yield self.store_id(item), self._token_of_store(item)
-                elif node.literals[1] < len(item.results):
-                    yield from ((-1, class_of(y[node.literals[1]])) for y in (item.then_yields, item.otherwise_yields))
-            case "carry" | "res":
-                loop = self.loops[node.literals[0]]
-                yield -1, class_of(loop.inits[node.literals[1]])
-                if around or node.op == "res":
-                    yield -1, class_of(loop.yields[node.literals[1]])
+                elif node.index < len(item.results):
+                    yield from ((-1, class_of(y[node.index])) for y in (item.then_yields, item.otherwise_yields))
+            case leaves.Around():
+                loop = self.loops[node.loop]
+                yield -1, class_of(loop.inits[node.index])
+                if around or isinstance(node, leaves.LoopResult):
+                    yield -1, class_of(loop.yields[node.index])
             case _:
                 pass

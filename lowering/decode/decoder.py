@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from egraph.facts import limits
-from egraph.frozen import Node
+from egraph.leaves import Carry, Induction, ItemResult, LoopResult, Promised
+from egraph.placed import Load, SharedCopy
 from egraph.skeleton import For, If, Item, Region, Return, Store
-from egraph.terms import signatures
+from egraph.term import Node
 from ir.core import Block, Builder, Op, Type, Value
 from ir.core import Region as OpRegion
 from ir.dialects import cuda_tile as ct
@@ -24,10 +25,11 @@ from lowering import launch
 from lowering.decode import accesses
 from lowering.decode.needs import Needs
 from lowering.decode.types import uniform_type
-from lowering.decode.values import VALUES, elementwise
+from lowering.decode.values import LOWERINGS
+from lowering.layouts.layout import Layout
 from lowering.placement.printing import copies
 from lowering.selection import BRANCH, Selection, StoreChoice
-from lowering.tokens import COPIES, LOADS, STORE, Accesses, Order
+from lowering.tokens import STORE, Accesses, Order
 
 
 @dataclass
@@ -66,12 +68,10 @@ class Decoder:
         self.loaded: set[int] = set()  # placed loads that stand somewhere, perhaps in a scope that is closed
         self.results: dict[tuple[int, int], Value] = {}
         self.effects: dict[tuple[int, int], tuple[int, Value]] = {}
-        self.arithmetic = {"p." + s.name: s for s in signatures().values()}
         self.order = Order(selection)
         self.ordered: set[int] = set()  # placed copies that come after a store of their own loop
         self.staged = frozenset(STORE + item for item, choice in selection.stores.items() if choice.atom)
-        leaves = (n for n in selection.node.values() if n.op in ("p.effect", "p.branch"))
-        self.leaves = {(n.literals[0], n.literals[1]) for n in leaves}
+        self.leaves = {(n.item, n.index) for n in selection.node.values() if isinstance(n, ItemResult)}
         self.sources: dict[int, Op] = {}
         self.guarded: dict[int, int] = {}  # value of a pointer load -> loops and branches around it
         for number, op in self.program.source.items():
@@ -310,65 +310,63 @@ class Decoder:
         if cls not in again:
             return self.values[cls]
         node = again[cls]
-        operands = [self.operand(builder, c, again) for c in node.children if self.frozen.sort[c] == "P"]
-        return VALUES.get(node.op, elementwise)(self, builder, cls, node, operands)
+        made = {c: self.operand(builder, c, again) for c in node.children if self.frozen.sort[c] == "P"}
+        return LOWERINGS[type(node)](self, builder, node, made)
 
     def urgency(self, cls: int) -> tuple[bool, int]:
         """The order of operands, the most urgent last: is it a copy, and how many registers it needs beyond its own."""
-        return self.selection.node[cls].op in COPIES, self.needs.beyond(cls)
+        return isinstance(self.selection.node[cls], SharedCopy), self.needs.beyond(cls)
 
     def build(self, cls: int, node: Node) -> None:
         """One op, in the block of its deepest operand."""
         children = [c for c in node.children if self.frozen.sort[c] == "P"]
         depth = max((self.depth[c] for c in self.outside(cls, node)), default=0)
-        handler = VALUES.get(node.op, elementwise)
-        if node.op in ("p.iv", "p.carry"):
-            depth = self.loops[node.literals[0]][0]
-        elif node.op == "p.res":
-            depth = self.result_depth(node)
-        elif node.op in ("p.effect", "p.branch"):
-            depth = self.effects[node.literals[0], node.literals[1]][0]
-        elif node.op in LOADS:
-            depth = self.load_depth(cls, node, depth)
-        elif node.op == "p.promised":
-            depth = max(depth, self.depth_of(node.literals[-1]))
+        match node:
+            case Induction() | Carry():
+                depth = self.loops[node.loop][0]
+            case LoopResult():
+                depth = self.loops[node.loop][0] - 1
+            case ItemResult():
+                depth = self.effects[node.item, node.index][0]
+            case Load():
+                depth = self.load_depth(node, depth)
+            case Promised():
+                depth = max(depth, self.depth_of(node.scope))
+            case _:
+                pass
         scope = self.scopes[depth]
         source = self.sources.get(self.selection.owner[cls][0]) if cls in self.selection.owner else None
         if source is not None:
             scope.builder.location = source.location
         again = self.selection.again
-        operands = [self.operand(scope.builder, c, again.get((cls, c), {})) for c in children]
+        made = {c: self.operand(scope.builder, c, again.get((cls, c), {})) for c in children}
         self.depth[cls] = depth
-        self.values[cls] = handler(self, scope.builder, cls, node, operands)
+        self.values[cls] = LOWERINGS[type(node)](self, scope.builder, node, made)
 
-    def result_depth(self, node: Node) -> int:
-        """Depth of the block that holds a loop."""
-        return self.loops[node.literals[0]][0] - 1
-
-    def load_depth(self, cls: int, node: Node, depth: int) -> int:
+    def load_depth(self, node: Load, depth: int) -> int:
         """A load stands no higher than what its token comes after; a barrier orders it behind stores.
 
         An asynchronous copy in a loop may be moved ahead of it, so what it comes after outside is waited for there.
         A load through pointers, which no bounds protect, stays inside the loops and branches that it was written in.
         """
         stores = self.order.stores_before(node)
-        guarded = self.guarded.get(self.selection.owner[cls][0], 0)
+        guarded = self.guarded.get(self.selection.owner[node.cls][0], 0)
         depth = max(depth, self.token_depth(node), min(guarded, len(self.scopes) - 1))
         scope = self.scopes[depth]
-        if node.op in COPIES and scope.body is not None:
+        if isinstance(node, SharedCopy) and scope.body is not None:
             if stores & scope.body:
-                self.ordered.add(cls)
+                self.ordered.add(node.cls)
             else:
                 self.barrier_behind(stores, depth - 1)
                 scope.open -= stores
         self.barrier_behind(stores, depth)
-        self.opened(self.order.load_id(cls), depth)
-        self.loaded.add(cls)
+        self.opened(self.order.load_id(node.cls), depth)
+        self.loaded.add(node.cls)
         return depth
 
-    def token_depth(self, node: Node) -> int:
+    def token_depth(self, node: Load) -> int:
         """Depth of the innermost loop or branch that a load's token depends on."""
-        return self.depth_of(self.frozen.analysis.get("deps", {}).get(self.order.token_of(node), 0))
+        return self.depth_of(self.frozen.analysis.get("deps", {}).get(node.token, 0))
 
     def depth_of(self, deps: int) -> int:
         """Depth of the innermost loop or branch among these."""
@@ -380,6 +378,12 @@ class Decoder:
         value, layout = self.selection.owner[cls]
         kind = self.interner.type(self.frozen.analysis["type"][value])
         return self.placed_type(kind, layout)
+
+    def layout(self, id: int) -> Layout:
+        """The layout of a tile in registers."""
+        found = self.selection.layout(id)
+        assert isinstance(found, Layout)
+        return found
 
     def placed_type(self, kind: Type, layout: int) -> Type:
         """A tile type in a layout; rank 0 is a scalar."""

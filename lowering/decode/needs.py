@@ -7,13 +7,14 @@ use count in each.
 
 from __future__ import annotations
 
+from egraph import leaves, placed
 from ir.types import TileType
 from lowering.layouts.elements import moved_bits
 from lowering.layouts.layout import Layout
 from lowering.selection import Selection
 
 REGISTER_BITS = 32
-FREE = frozenset(("p.constant", "p.splat", "p.iota", "p.carry", "p.iv", "p.res", "p.branch", "p.effect"))
+FREE = (placed.Constant, placed.PlacedSplat, placed.Iota, leaves.LoopLeaf, leaves.ItemResult)
 """Values that exist already, or are made where they are used."""
 
 
@@ -42,8 +43,8 @@ class Needs:
             for child in sorted(children, key=lambda c: self._left[c] - self._needed[c]):
                 needed = max(needed, held + self._needed[child])
                 held += self._left[child]
-            size = 0 if node.op in FREE else self.size(top)
-            self._left[top] = min(size, held) if node.op == "p.broadcast" else size
+            size = 0 if isinstance(node, FREE) else self.size(top)
+            self._left[top] = min(size, held) if isinstance(node, placed.Broadcast) else size
             self._needed[top] = max(needed, self._left[top])
         return self._needed[cls] - self._left[cls]
 

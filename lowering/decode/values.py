@@ -1,14 +1,17 @@
-"""How each kind of placed e-node becomes nv_tileas ops: `VALUES` maps its name to a function of the decoder, the
-builder of the block it stands in, its class, itself and its operands.
+"""How each placed operation becomes nv_tileas ops: a function of the decoder, the builder of the block that it stands
+in, and the e-node, declared with `lowers` or `lowers_form`. `made` holds what the classes of its operands became.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from egraph.frozen import Node
-from ir.core import OPS, Block, Builder, Op, Region, Type, Value
+from egraph import leaves, placed
+from egraph.forms import PlacedForm, placed_classes
+from egraph.placed import Mechanism
+from egraph.term import ByClass, Node, Placed
+from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
@@ -18,32 +21,57 @@ from lowering.atoms.pairs import pairs_atom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
-from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
-from lowering.placement.oracle import Mechanism
 
 if TYPE_CHECKING:
     from lowering.decode.decoder import Decoder
 
 
-def elementwise(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+NodeT = TypeVar("NodeT", bound=Node)
+Made = Mapping[int, Any]
+"""What the classes of the operands became."""
+Maker = Callable[["Decoder", Builder, NodeT, Made], Any]
+"""A Value, a list of them (operand lists, several results), or None for a missing operand."""
+LOWERINGS: ByClass[Maker[Any]] = ByClass("lowering")
+
+
+def lowers(*kinds: type[NodeT]) -> Callable[[Maker[NodeT]], Maker[NodeT]]:
+    """Declare what placed operations, or all that have these bases, become."""
+
+    def declare(maker: Maker[NodeT]) -> Maker[NodeT]:
+        LOWERINGS.add(kinds, maker)
+        return maker
+
+    return declare
+
+
+def lowers_form(operation: type[Op]) -> Callable[[Maker[PlacedForm]], Maker[PlacedForm]]:
+    """Declare what the placed form of an operation of Tile IR becomes, where that is not arithmetic."""
+
+    def declare(maker: Maker[PlacedForm]) -> Maker[PlacedForm]:
+        LOWERINGS.add([operation], maker)
+        return maker
+
+    return declare
+
+
+@lowers(PlacedForm)
+def elementwise(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
     """An elementwise op: the scalar op of the next level on placed tiles."""
-    signature = d.arithmetic[node.op]
-    op = OPS["cuda_tile." + signature.mnemonic]
-    attributes = attributes_of(d, op, node)
-    kind = d.type_of(cls)
+    op, operands = node.operation, [made[c] for c in node.children]
+    attributes = attributes_of(d, node)
+    kind = d.type_of(node.cls)
     if op is ct.Offset:
-        pointer = cast(Value, operands[0]).type
-        width = pointee_bytes(d, cls)
-        return b.value(nv_tileas.AddPtr, *operands, types=[pointer], element_bytes=width)
-    source = d.sources.get(d.selection.owner[cls][0])
+        width = pointee_bytes(d, node.cls)
+        return b.value(nv_tileas.AddPtr, *operands, types=[operands[0].type], element_bytes=width)
+    source = d.sources.get(d.selection.owner[node.cls][0])
     if op is ct.NegI:
         zero = literal(d, b, 0, kind)
         return b.value(arith.SubI, zero, *operands, types=[kind])
     found, extra = scalar_op(op, attributes, element_type(operands[0].type), element_type(kind), source)
     layout = kind.layout if isinstance(kind, TensorType) else None
     registers = layout.n_regs if isinstance(layout, Layout) else 1
-    if pairs_atom(d.selection.target, d.selection.forbid, signature.mnemonic, element_type(kind), registers):
+    if pairs_atom(d.selection.target, d.selection.forbid, node.title(), element_type(kind), registers):
         extra["paired"] = True
     return b.value(found, *operands, types=[kind], **extra)
 
@@ -58,13 +86,12 @@ def literal(d: Decoder, b: Builder, number: int | float, kind: Type) -> Value:
     return b.value(arith.Constant, types=[kind], value=number)
 
 
-def attributes_of(d: Decoder, op: type[Op], node: Node) -> dict[str, Any]:
+def attributes_of(d: Decoder, node: PlacedForm) -> dict[str, Any]:
     """The op's attributes out of the node's integers."""
-    signature = d.arithmetic[node.op]
     found: dict[str, Any] = {}
-    for attribute in op.info.attributes:
-        if attribute.name in signature.integers:
-            number = node.literals[signature.integers.index(attribute.name)]
+    for attribute in node.operation.info.attributes:
+        if attribute.name in node.signature.integers:
+            number = node.number(attribute)
             kind: Any = attribute.kind
             plain = isinstance(kind, type) and issubclass(kind, int)
             found[attribute.name] = kind(number) if plain else d.interner.attributes[number]
@@ -81,289 +108,309 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 # --- leaves and shape operations
 
 
-def own(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Any:
+@lowers(placed.Own, placed.Assume, leaves.Promised)
+def own(d: Decoder, b: Builder, node: placed.Own | placed.Assume | leaves.Promised, made: Made) -> Any:
     """The value itself."""
-    return operands[0]
+    return made[node.source]
 
 
-def convert(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Convert)
+def convert(d: Decoder, b: Builder, node: placed.Convert, made: Made) -> Value:
     """A conversion between two layouts."""
-    ty, _, layout = node.literals
-    return b.value(nv_tileas.ConvertLayout, operands[0], types=[d.type_at(ty, layout)])
+    return b.value(nv_tileas.ConvertLayout, made[node.source], types=[d.type_at(node.type, node.layout)])
 
 
-def argument(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.Argument)
+def argument(d: Decoder, b: Builder, node: leaves.Argument, made: Made) -> Value:
     """A parameter."""
-    return d.arguments[node.literals[0]]
+    return d.arguments[node.index]
 
 
-def induction(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.Induction)
+def induction(d: Decoder, b: Builder, node: leaves.Induction, made: Made) -> Value:
     """A loop's counter."""
-    counter = d.loops[node.literals[0]][1]
+    counter = d.loops[node.loop][1]
     assert counter is not None
     return counter
 
 
-def carry(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.Carry)
+def carry(d: Decoder, b: Builder, node: leaves.Carry, made: Made) -> Value:
     """A loop's carried value."""
-    return d.loops[node.literals[0]][2][node.literals[1]]
+    return d.loops[node.loop][2][node.index]
 
 
-def result(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.LoopResult)
+def result(d: Decoder, b: Builder, node: leaves.LoopResult, made: Made) -> Value:
     """A loop's result."""
-    return d.results[node.literals[0], node.literals[1]]
+    return d.results[node.loop, node.index]
 
 
-def effect(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.ItemResult)
+def effect(d: Decoder, b: Builder, node: leaves.ItemResult, made: Made) -> Value:
     """A result of a branch or of an access that stays in order."""
-    return d.effects[node.literals[0], node.literals[1]][1]
+    return d.effects[node.item, node.index][1]
 
 
-def missing(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> None:
+@lowers(leaves.Missing)
+def missing(d: Decoder, b: Builder, node: leaves.Missing, made: Made) -> None:
     """An operand that is left out."""
 
 
-def constant(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Constant)
+def constant(d: Decoder, b: Builder, node: placed.Constant, made: Made) -> Value:
     """A literal."""
-    value, ty, layout = node.literals
-    kind = d.type_at(ty, layout)
-    literal: ct.DenseElements = d.interner.attributes[value]
+    kind = d.type_at(node.type, node.layout)
+    value: ct.DenseElements = d.interner.attributes[node.value]
     if not isinstance(kind, TensorType):
-        return b.value(arith.Constant, types=[kind], value=literal.item)
-    return b.value(nv_tileas.Constant, types=[kind], value=literal)
+        return b.value(arith.Constant, types=[kind], value=value.item)
+    return b.value(nv_tileas.Constant, types=[kind], value=value)
 
 
-def get_global(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers_form(ct.GetGlobal)
+def get_global(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
     """The base of a module's array."""
-    name: str = d.interner.attributes[node.literals[0]]
+    name: str = d.interner.attributes[node.number(ct.GetGlobal.name_)]
     module = cast(Op, cast(Block, d.program.entry.parent).parent_op)
     found = cast(ct.Global, find_global(module, name))  # its uses were verified
     return b.value(
-        nv_tileas.GetGlobal, types=[d.type_of(cls)], symbol=name, type=found.type, value=found.value,
+        nv_tileas.GetGlobal, types=[d.type_of(node.cls)], symbol=name, type=found.type, value=found.value,
         alignment=found.alignment,
     )  # fmt: skip
 
 
-def splat(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.PlacedSplat)
+def splat(d: Decoder, b: Builder, node: placed.PlacedSplat, made: Made) -> Value:
     """An integer in every element."""
-    value, ty, layout = node.literals
-    return literal(d, b, value, d.type_at(ty, layout))
+    return literal(d, b, node.number, d.type_at(node.type, node.layout))
 
 
-def iota(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Iota)
+def iota(d: Decoder, b: Builder, node: placed.Iota, made: Made) -> Value:
     """Element numbers."""
-    return b.value(nv_tileas.Iota, types=[d.type_of(cls)])
+    return b.value(nv_tileas.Iota, types=[d.type_of(node.cls)])
 
 
-def reshape(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Reshape)
+def reshape(d: Decoder, b: Builder, node: placed.Reshape, made: Made) -> Value:
     """The same elements under another shape."""
-    kind = d.type_of(cls)
-    return operands[0] if operands[0].type == kind else b.value(nv_tileas.Reshape, operands[0], types=[kind])
+    kind, source = d.type_of(node.cls), made[node.source]
+    return source if source.type == kind else b.value(nv_tileas.Reshape, source, types=[kind])
 
 
-def broadcast(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.ReshapeShared)
+def reshape_shared(d: Decoder, b: Builder, node: placed.ReshapeShared, made: Made) -> Value:
+    """A tile in shared memory under another shape."""
+    return b.value(nv_tileas.Reshape, made[node.source], types=[d.type_of(node.cls)])
+
+
+@lowers(placed.Broadcast)
+def broadcast(d: Decoder, b: Builder, node: placed.Broadcast, made: Made) -> Value:
     """Dimensions of size 1 repeated."""
-    return b.value(nv_tileas.Broadcast, operands[0], types=[d.type_of(cls)])
+    return b.value(nv_tileas.Broadcast, made[node.source], types=[d.type_of(node.cls)])
 
 
-def permute(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Permute, placed.PermuteShared)
+def permute(d: Decoder, b: Builder, node: placed.Permute | placed.PermuteShared, made: Made) -> Value:
     """Dimensions exchanged."""
-    permutation = d.interner.attributes[node.literals[0]]
-    return b.value(nv_tileas.Permute, operands[0], types=[d.type_of(cls)], permutation=permutation)
+    permutation = d.interner.attributes[node.permutation]
+    return b.value(nv_tileas.Permute, made[node.source], types=[d.type_of(node.cls)], permutation=permutation)
 
 
-def extract(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Part)
+def extract(d: Decoder, b: Builder, node: placed.Part, made: Made) -> Value:
     """A part of a tile."""
-    source, indices = operands
-    shared: dict[str, Any] = {"shared": True} if node.op == "p.extract_shared" else {}
+    source, indices = made[node.source], made[node.indices]
+    shared: dict[str, Any] = {"shared": True} if isinstance(node, placed.ExtractShared) else {}
     segments = (1, len(indices))
-    return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(cls)], segments=segments, **shared).result
+    return b.add(nv_tileas.Extract, source, *indices, types=[d.type_of(node.cls)], segments=segments, **shared).result
 
 
-def cat(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Cat)
+def cat(d: Decoder, b: Builder, node: placed.Cat, made: Made) -> Value:
     """Two tiles joined."""
-    return b.value(nv_tileas.Cat, *operands, types=[d.type_of(cls)], dim=node.literals[0])
+    parts = made[node.first], made[node.second]
+    return b.value(nv_tileas.Cat, *parts, types=[d.type_of(node.cls)], dim=node.dim)
 
 
-def insert(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Insert)
+def insert(d: Decoder, b: Builder, node: placed.Insert, made: Made) -> Value:
     """A tile with a part replaced."""
-    source, whole, indices = operands
+    part, whole, indices = made[node.part], made[node.whole], made[node.indices]
     segments = (1, 1, len(indices))
-    return b.add(nv_tileas.Insert, source, whole, *indices, types=[d.type_of(cls)], segments=segments).result
+    return b.add(nv_tileas.Insert, part, whole, *indices, types=[d.type_of(node.cls)], segments=segments).result
 
 
 # --- uniform values
 
 
-def nil(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers(leaves.Nil)
+def nil(d: Decoder, b: Builder, node: leaves.Nil, made: Made) -> list[Value]:
     """The empty operand list."""
     return []
 
 
-def cons(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers(leaves.Cons, placed.TileList)
+def cons(d: Decoder, b: Builder, node: leaves.Cons | placed.TileList, made: Made) -> list[Value]:
     """An operand list."""
-    return [operands[0], *operands[1]]
+    return [made[node.head], *made[node.tail]]
 
 
-def tensor_view(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers_form(ct.MakeTensorView)
+def tensor_view(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
     """A strided array."""
-    base, sizes, strides = operands
-    kind = d.interner.type(node.literals[0])
-    return b.add(
-        nv_tileas.MakeMemref, base, *sizes, *strides, types=[kind], segments=(1, len(sizes), len(strides))
-    ).result
+    base, sizes, strides = [made[c] for c in node.children]
+    kind, segments = d.interner.type(node.result_type), (1, len(sizes), len(strides))
+    return b.add(nv_tileas.MakeMemref, base, *sizes, *strides, types=[kind], segments=segments).result
 
 
-def partition(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers_form(ct.MakePartitionView)
+def partition(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> Value:
     """An array cut into tiles."""
-    return b.value(nv_tileas.Partition, operands[0], types=[d.interner.type(node.literals[0])])
+    return b.value(nv_tileas.Partition, *made.values(), types=[d.interner.type(node.result_type)])
 
 
-def index_space(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers_form(ct.GetIndexSpaceShape)
+def index_space(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
     """Tiles along each dimension of a view."""
-    types = [uniform_type(t) for t in d.interner.attributes[node.literals[-1]]]
-    return b.add(nv_tileas.IndexSpaceShape, operands[0], types=types).results
+    types = [uniform_type(t) for t in d.interner.attributes[node.result_type]]
+    return b.add(nv_tileas.IndexSpaceShape, *made.values(), types=types).results
 
 
-def tensor_shape(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers_form(ct.GetTensorShape)
+def tensor_shape(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
     """Sizes of an array."""
-    types = [uniform_type(t) for t in d.interner.attributes[node.literals[-1]]]
-    return b.add(nv_tileas.TensorShape, operands[0], types=types).results
+    types = [uniform_type(t) for t in d.interner.attributes[node.result_type]]
+    return b.add(nv_tileas.TensorShape, *made.values(), types=types).results
 
 
-def block_id(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers_form(ct.GetTileBlockId)
+def block_id(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
     """Coordinates of the tile block."""
     return [b.value(nv_tileas.ProgramId, types=[I32], axis=i) for i in range(3)]
 
 
-def num_blocks(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers_form(ct.GetNumTileBlocks)
+def num_blocks(d: Decoder, b: Builder, node: PlacedForm, made: Made) -> list[Value]:
     """Extents of the grid."""
     return [b.value(nv_tileas.NumPrograms, types=[I32], axis=i) for i in range(3)]
 
 
-def project(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(leaves.Projection)
+def project(d: Decoder, b: Builder, node: leaves.Projection, made: Made) -> Value:
     """One of several results."""
-    return operands[0][node.literals[0]]
+    return made[node.source][node.index]
 
 
 # --- memory, products, reductions
 
 
-def load_view(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.LoadView)
+def load_view(d: Decoder, b: Builder, node: placed.LoadView, made: Made) -> Value:
     """A tile straight into registers."""
-    view, index = operands
-    ty, _, layout, nbytes = node.literals
-    kind = d.type_at(ty, layout)
-    ordered = not d.order.alone(cls, node)
-    return b.value(nv_tileas.TiledLoad, view, *index, types=[kind], bytes=nbytes, ordered=ordered)
-
-
-def copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-    """A tile into shared memory."""
-    view, index = operands
-    ty, _, shared, nbytes, inside, mechanism = node.literals
-    kind = d.type_at(ty, shared)
     return b.value(
-        nv_tileas.TiledCopy, view, *index, types=[kind], bytes=nbytes, ragged=inside < nbytes,
-        asynchronous=mechanism != Mechanism.REGISTERS, tma=mechanism == Mechanism.TMA, ordered=cls in d.ordered,
-        stages=d.selection.stages.get(cls, 1), after_store=bool(d.order.stores_before(node)),
+        nv_tileas.TiledLoad, made[node.view], *made[node.index], types=[d.type_at(node.type, node.layout)],
+        bytes=node.bytes, ordered=not d.order.alone(node),
     )  # fmt: skip
 
 
-def shared_read(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Copy)
+def copy(d: Decoder, b: Builder, node: placed.Copy, made: Made) -> Value:
+    """A tile into shared memory."""
+    return b.value(
+        nv_tileas.TiledCopy, made[node.view], *made[node.index], types=[d.type_at(node.type, node.shared)],
+        bytes=node.bytes, ragged=node.inside < node.bytes, asynchronous=node.mechanism != Mechanism.REGISTERS,
+        tma=node.mechanism == Mechanism.TMA, ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 1), after_store=bool(d.order.stores_before(node)),
+    )  # fmt: skip
+
+
+@lowers(placed.SharedRead)
+def shared_read(d: Decoder, b: Builder, node: placed.SharedRead, made: Made) -> Value:
     """A tile out of shared memory."""
-    ty, method, layout = node.literals
-    atom = d.interner.attributes[method]
-    return b.value(nv_tileas.SharedLoad, operands[0], types=[d.type_at(ty, layout)], atom=atom)
+    kind, atom = d.type_at(node.type, node.layout), d.interner.attributes[node.atom]
+    return b.value(nv_tileas.SharedLoad, made[node.source], types=[kind], atom=atom)
 
 
-def gather_copy(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.GatherCopy)
+def gather_copy(d: Decoder, b: Builder, node: placed.GatherCopy, made: Made) -> Value:
     """A tile through pointers into shared memory."""
-    ty, _, shared, width = node.literals
-    pointer, mask = operands
+    pointer, mask = made[node.pointer], made[node.mask]
     present = [x for x in (pointer, mask) if x is not None]
     return b.add(
-        nv_tileas.GatherCopy, *present, types=[d.type_at(ty, shared)], segments=(1, int(mask is not None)), width=width,
-        asynchronous=True, ordered=cls in d.ordered, stages=d.selection.stages.get(cls, 1),
-        after_store=bool(d.order.stores_before(node)),
+        nv_tileas.GatherCopy, *present, types=[d.type_at(node.type, node.shared)], segments=(1, int(mask is not None)),
+        width=node.width, asynchronous=True, ordered=node.cls in d.ordered,
+        stages=d.selection.stages.get(node.cls, 1), after_store=bool(d.order.stores_before(node)),
     ).result  # fmt: skip
 
 
-def hold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Hold)
+def hold(d: Decoder, b: Builder, node: placed.Hold, made: Made) -> Value:
     """A tile out of registers into shared memory."""
-    return b.value(nv_tileas.Hold, operands[0], types=[d.type_of(cls)], atom=d.interner.attributes[node.literals[2]])
+    atom = d.interner.attributes[node.atom]
+    return b.value(nv_tileas.Hold, made[node.source], types=[d.type_of(node.cls)], atom=atom)
 
 
-def load_ptr(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.LoadPointer)
+def load_ptr(d: Decoder, b: Builder, node: placed.LoadPointer, made: Made) -> Value:
     """A tile through pointers."""
-    pointer, mask, other = operands
-    ty, layout, width = node.literals
-    if mask is None:
-        other = None
+    pointer, mask = made[node.pointer], made[node.mask]
+    other = None if mask is None else made[node.padding]
     present = [x for x in (pointer, mask, other) if x is not None]
     segments = (1, int(mask is not None), int(other is not None))
     return b.add(
-        nv_tileas.Gather, *present, types=[d.type_at(ty, layout)], segments=segments, width=width,
-        ordered=not d.order.alone(cls, node),
+        nv_tileas.Gather, *present, types=[d.type_at(node.type, node.layout)], segments=segments, width=node.width,
+        ordered=not d.order.alone(node),
     ).result  # fmt: skip
 
 
-def rename_shared(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
-    """A tile in shared memory under another shape."""
-    kind = d.type_of(cls)
-    if node.op == "p.reshape_shared":
-        return b.value(nv_tileas.Reshape, operands[0], types=[kind])
-    permutation = d.interner.attributes[node.literals[0]]
-    return b.value(nv_tileas.Permute, operands[0], types=[kind], permutation=permutation)
-
-
-def product(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.Product)
+def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
     """A matrix product by its atom."""
-    choice = d.selection.oracle.choice(node.literals[0])
-    kind, negated = d.type_of(cls), node.op.startswith("p.wgmma") and node.literals[-1] < 0
-    more = {"negated": True} if negated else {}
-    return b.value(nv_tileas.Dot, *operands, types=[kind], atom=choice.atom.name, grid=choice.grid, **more)
+    choice = d.selection.oracle.choice(node.choice)
+    operands = [made[each] for each in (node.a, node.b, node.c)]
+    more = {"negated": True} if isinstance(node, placed.WarpgroupProduct) and node.sign < 0 else {}
+    return b.value(
+        nv_tileas.Dot, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more
+    )
 
 
-def reduce(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> Value:
+@lowers(placed.PlacedReduce)
+def reduce(d: Decoder, b: Builder, node: placed.PlacedReduce, made: Made) -> Value:
     """One dimension folded."""
-    dim, body, identities, _, layout = node.literals
-    kinds, units = [d.type_of(cls)], d.interner.attributes[identities]
-    return folded(d, b, operands, kinds, body, layout, dim=dim, identities=units)[0]
+    return folded(d, b, node, [made[node.list]], [d.type_of(node.cls)])[0]
 
 
-def fold(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers(placed.PlacedFold)
+def fold(d: Decoder, b: Builder, node: placed.PlacedFold, made: Made) -> list[Value]:
     """One dimension of several tiles folded together."""
-    dim, body, identities, types, layout = node.literals
-    kinds: tuple[TileType, ...] = d.interner.attributes[types]
-    source = d.selection.layout(layout)
-    shape = operands[0][0].type.shape
-    assert isinstance(source, Layout)
-    reduced = reduce_dim(shape, dim, source).layout
-    placed = [TensorType(k.shape, k.element, reduced) if k.shape else uniform_type(k) for k in kinds]
-    return folded(d, b, operands[0], placed, body, layout, dim=dim, identities=d.interner.attributes[identities])
+    operands: list[Value] = made[node.list]
+    kinds: tuple[TileType, ...] = d.interner.attributes[node.types]
+    reduced = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, d.layout(node.source_layout)).layout
+    types = [TensorType(k.shape, k.element, reduced) if k.shape else uniform_type(k) for k in kinds]
+    return folded(d, b, node, operands, types)
 
 
 def folded(
-    d: Decoder, b: Builder, operands: list[Value], kinds: Sequence[Type], body: int, layout: int, **attributes: Any
+    d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value], kinds: Sequence[Type]
 ) -> list[Value]:
     """A reduction; its lanes by the atom that was priced."""
-    source = d.selection.layout(layout)
-    assert isinstance(source, Layout)
-    bits = reduce_dim(cast(TensorType, operands[0].type).shape, attributes["dim"], source).lane_bits
-    region = combiner(d.program.bodies[body].region)
+    source = d.layout(node.source_layout)
+    bits = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, source).lane_bits
+    region = combiner(d.program.bodies[node.body].region)
     atom = lanes_atom(d.selection.target, d.selection.forbid, region, bits) if len(operands) == 1 else SHUFFLES
-    more = attributes if atom == SHUFFLES else {**attributes, "atom": atom}
-    return combined(b, nv_tileas.Reduce, operands, kinds, region, **more)
+    more = {} if atom == SHUFFLES else {"atom": atom}
+    units = d.interner.attributes[node.identities]
+    return combined(b, nv_tileas.Reduce, operands, kinds, region, dim=node.dim, identities=units, **more)
 
 
-def scan(d: Decoder, b: Builder, cls: int, node: Node, operands: list[Any]) -> list[Value]:
+@lowers(placed.PlacedScan)
+def scan(d: Decoder, b: Builder, node: placed.PlacedScan, made: Made) -> list[Value]:
     """Prefixes of one or more tiles."""
-    dim, reverse, body, identities, types, layout = node.literals
-    kinds = [d.placed_type(kind, layout) for kind in d.interner.attributes[types]]
-    more = {"reverse": True} if reverse else {}
-    region, units = combiner(d.program.bodies[body].region), d.interner.attributes[identities]
-    return combined(b, nv_tileas.Scan, operands[0], kinds, region, dim=dim, identities=units, **more)
+    kinds = [d.placed_type(kind, node.layout) for kind in d.interner.attributes[node.types]]
+    more = {"reverse": True} if node.reverse else {}
+    region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
+    return combined(b, nv_tileas.Scan, made[node.list], kinds, region, dim=node.dim, identities=units, **more)
 
 
 def combined(
@@ -373,26 +420,28 @@ def combined(
     return b.add(op, *operands, types=kinds, segments=(len(operands),), regions=[region], **attributes).results
 
 
-Maker = Callable[[Any, Builder, int, Node, list[Any]], Any]
-VALUES: dict[str, Maker] = {
-    "own": own, "cvt": convert, "p.assume": own, "p.promised": own, "p.arg": argument,
-    "p.iv": induction, "p.carry": carry, "p.res": result, "p.effect": effect,
-    "p.branch": effect,
-    "p.none": missing, "p.constant": constant, "p.splat": splat, "p.iota": iota,
-    "p.reshape": reshape, "p.broadcast": broadcast, "p.permute": permute,
-    "p.nil": nil, "p.cons": cons, "p.make_tensor_view": tensor_view,
-    "p.make_partition_view": partition, "p.get_index_space_shape": index_space,
-    "p.get_tensor_shape": tensor_shape, "p.get_tile_block_id": block_id,
-    "p.get_num_tile_blocks": num_blocks, "p.proj": project, "p.load_view": load_view,
-    "p.copy": copy, "p.shared_read": shared_read, "p.hold": hold, "p.gather_copy": gather_copy, "p.load_ptr": load_ptr,
-    "p.mmaf": product, "p.mmai": product, "p.wgmma": product, "p.wgmma_rs": product,
-    "p.permute_shared": rename_shared, "p.reshape_shared": rename_shared, "p.reduce": reduce,
-    "p.list": cons,
-    "p.get_global": get_global,
-    "p.fold": fold,
-    "p.extract": extract,
-    "p.extract_shared": extract,
-    "p.cat": cat,
-    "p.insert": insert,
-    "p.scan": scan,
-}  # fmt: skip
+@lowers(placed.WriteShared)
+def write_shared(d: Decoder, b: Builder, node: placed.WriteShared, made: Made) -> None:
+    """Part of the store that copies the buffer to global memory: `Decoder.store_view`."""
+
+
+NEVER_ASKED = (ct.MakeToken, ct.JoinTokens)
+"""Tokens are spent where the order of accesses is decided (`lowering.tokens`): no value stands for them."""
+
+
+def without_lowering(classes: Iterable[type[Node]]) -> list[str]:
+    """Placed operations that nothing lowers: neither a function nor, where they are arithmetic, a scalar op."""
+    missing: list[str] = []
+    for cls in classes:
+        maker = LOWERINGS.find(cls)
+        if maker is elementwise and issubclass(cls, PlacedForm) and cls.operation not in NEVER_ASKED:
+            op = cls.operation
+            known = op in (ct.Offset, ct.NegI) or (issubclass(op, ct.TileOp) and bool(op.lowers_to))
+            maker = maker if known else None
+        if maker is None and issubclass(cls, Placed):
+            missing.append(cls.constructor)
+    return sorted(missing)
+
+
+if without := without_lowering(placed_classes()):
+    raise LookupError(f"no lowering for {', '.join(without)}: add functions with @lowers, or name scalar operations")

@@ -6,7 +6,6 @@ target lacks is priced as infinite when its program is extracted, so one saturat
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -53,14 +52,6 @@ MAX_WIDTHS = 2  # N tried for each grid: a narrower one issues more instructions
 MOST_BYTES = 512  # of a tile's parts that one thread holds: 128 registers, half of what a thread has
 TRANSPOSED_BYTES = 2  # of the elements that wgmma reads from either major; PTX ISA, wgmma.mma_async, imm-trans
 MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones read the fewest operand bytes
-
-
-class Mechanism(enum.IntEnum):
-    """How a tile is copied to shared memory; the numbers stand in egraph/rules/isel.egg."""
-
-    REGISTERS = 0
-    CP_ASYNC = 1
-    TMA = 2
 
 
 @dataclass(frozen=True, slots=True)

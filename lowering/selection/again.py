@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from egraph.frozen import Node
+from egraph.placed import Product
+from egraph.term import Node
 from lowering.layouts.layout import Layout
-from lowering.selection.choices import PRODUCTS, Selection
+from lowering.selection.choices import Selection
 from lowering.selection.pricing import FROM_GLOBAL, WHOLE, Held, Site
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Kept:
         """The children of a node that makes its tile piece by piece and anywhere in the loop, else None."""
         s = self.selector
         below = [c for c in node.children if s.frozen.sort[c] == "P"]
-        movable = node.op not in WHOLE and node.op not in FROM_GLOBAL
+        movable = not isinstance(node, (*WHOLE, *FROM_GLOBAL))
         if not movable or not s.loops.stands(node) or not s.buildable.issuperset(below):
             return None
         found: list[int] = []
@@ -84,7 +85,7 @@ class Kept:
         """The class of a tile that is made again, where its nodes have a price."""
         s, (value, layout) = self.selector, self.selector.owner[placed]
         site = Site(layout, s.warps_of(layout), loop)
-        priced = [(node, below, price) for node, below in ways if (price := s.pricer.price(node, value, site))]
+        priced = [(node, below, price) for node, below in ways if (price := s.pricer.price(node, site))]
         if not priced:
             return None
         found = s.new_class(f"value {value} again in loop {loop}")
@@ -102,6 +103,6 @@ class Kept:
         for loop, placed, node in [self.made[number] for number in nodes if number in self.made]:
             made.setdefault(loop, {})[placed] = node
         return {
-            (cls, child): made[loop] for cls, node in chosen.node.items() if operands and node.op in PRODUCTS
+            (cls, child): made[loop] for cls, node in chosen.node.items() if operands and isinstance(node, Product)
             for loop in (s.loop_of(s.owner[cls][0]),) for child in node.children if (loop, child) in operands
         }  # fmt: skip

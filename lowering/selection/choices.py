@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from egraph.frozen import Frozen, Node
+from egraph.frozen import Frozen
+from egraph.placed import Product
 from egraph.saturate import Saturated
+from egraph.term import Node
 from extract import Answer, Graph
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -17,7 +19,6 @@ from lowering.placement import LayoutOracle
 from lowering.targets import Target
 
 BRANCH = 1 << 32  # beyond every loop id
-PRODUCTS = ("p.mmaf", "p.mmai", "p.wgmma", "p.wgmma_rs")
 Place = tuple[int, int]  # (value class, layout)
 
 
@@ -113,11 +114,12 @@ class Selection:
     def scalar_products(self) -> list[TileError]:
         """Products that scalar instructions compute only because the tensor cores' are forbidden; not raised."""
         frozen = self.saturated.frozen
-        chosen = {self.owner[node.cls][0] for node in self.node.values() if node.op in PRODUCTS and self.scalar(node)}
+        products = [node for node in self.node.values() if isinstance(node, Product)]
+        chosen = {self.owner[node.cls][0] for node in products if self.scalar(node)}
         able = {
             self.owner[node.cls][0] for node in (frozen.nodes if chosen else ())
-            if node.op in PRODUCTS and not self.scalar(node)
-            and self.oracle.choice(node.literals[0]).atom.legal(self.target)
+            if isinstance(node, Product) and not self.scalar(node)
+            and self.oracle.choice(node.choice).atom.legal(self.target)
         }  # fmt: skip
         return [
             UnsupportedError(f"'{op.name}' is computed without tensor cores, whose atoms are forbidden", op.location)
@@ -125,9 +127,9 @@ class Selection:
             if frozen.class_of(number) in chosen & able and isinstance(op, ct.MmaF | ct.MmaI)
         ]
 
-    def scalar(self, node: Node) -> bool:
+    def scalar(self, node: Product) -> bool:
         """Is this product one of scalar instructions?"""
-        return self.oracle.choice(node.literals[0]).atom.threads == 1
+        return self.oracle.choice(node.choice).atom.threads == 1
 
     def layout(self, id: int) -> Layout | SharedLayout:
         """The layout behind an id; that of uniform values is one of as many warps as were chosen."""

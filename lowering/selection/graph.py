@@ -12,9 +12,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain, product
 from typing import Any, cast
 
-from egraph.frozen import Frozen, Node
+from egraph.frozen import Frozen
+from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Store
+from egraph.term import Node
 from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
 from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -26,10 +28,10 @@ from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
-from lowering.placement.oracle import Mechanism, contiguous_dim
+from lowering.placement.oracle import contiguous_dim
 from lowering.selection import printing
 from lowering.selection.again import Kept
-from lowering.selection.choices import BRANCH, PRODUCTS, Alternative, CarryChoice, Selection, StoreChoice, places
+from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
 from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer
@@ -39,7 +41,6 @@ from lowering.targets import Feature, Target
 INFINITE = float("inf")
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
-LEAVES = ("p.carry", "p.res", "p.branch")
 
 
 def select(
@@ -96,9 +97,9 @@ class Selector:
         self.peaks: dict[str, Peak] = {}
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
         self.buildable = buildable(self.frozen, self.loops.stands)
-        self.pricer.tensor_products = frozenset(
-            self.owner[node.cls][0] for node in self.frozen.nodes if node.op in PRODUCTS and self.on_tensor_cores(node)
-        )
+        self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
+        able = filter(self.on_tensor_cores, self.products)
+        self.pricer.tensor_products = frozenset(self.owner[node.cls][0] for node in able)
 
     def run(self, method: str, below: float) -> Selection:
         """Build the problem and solve it."""
@@ -163,9 +164,9 @@ class Selector:
             "see what is supported in docs/, or allow the forbidden atoms",
         )  # fmt: skip
 
-    def on_tensor_cores(self, node: Node) -> bool:
+    def on_tensor_cores(self, node: Product) -> bool:
         """Can this product be chosen, and do tensor cores compute it?"""
-        choice = self.oracle.choice(node.literals[0])
+        choice = self.oracle.choice(node.choice)
         return choice.atom.threads > 1 and self.pricer.allowed(choice) and self.buildable.issuperset(node.children)
 
     def unfinished(self, what: str, place: Location) -> UnsupportedError:
@@ -176,11 +177,10 @@ class Selector:
     def require_products(self) -> None:
         """Every matrix product needs an atom that is legal here: say which product has none, and where."""
         legal: dict[int, bool] = {}
-        for node in self.frozen.nodes:
-            if node.op in PRODUCTS:
-                place, layout = self.owner[node.cls]
-                site = Site(layout, self.oracle.layout(layout).n_warps, -1)
-                legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
+        for node in self.products:
+            place, layout = self.owner[node.cls]
+            site = Site(layout, self.oracle.layout(layout).n_warps, -1)
+            legal[place] = legal.get(place, False) or self.pricer.product(node, site) is not None
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
                 if self.saturated.report.ended:
@@ -433,8 +433,8 @@ class Selector:
         view, value = cast(PartitionViewType, op.view.type), self.frozen.class_of(number)
         loop = max((each for each in self.paths if self.analysis("deps", item.results[0], 0) >> each & 1), default=-1)
         for shared, out in [(id, cls) for (stored, id), cls in self.frozen.out.items() if stored == value]:
-            for node in self.frozen.by_class[out]:
-                held, atom = node.children[0], self.program.interner.attributes[node.literals[1]]
+            for node in (each for each in self.frozen.by_class[out] if isinstance(each, WriteShared)):
+                held, atom = node.source, self.program.interner.attributes[node.atom]
                 layout = self.owner[held][1]
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
                 if price is not None and held in self.buildable:
@@ -519,7 +519,7 @@ class Selector:
             below = [c for c in node.children if self.frozen.sort[c] == "P"]
             if self.loops.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
-                    price = self.pricer.price(node, value, Site(layout, warps, loop))
+                    price = self.pricer.price(node, Site(layout, warps, loop))
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, loop, self.trips.product(deps))
 
@@ -528,7 +528,7 @@ class Selector:
         placed = self.oracle.layouts[layout] if layout > 0 else None
         if isinstance(placed, Layout):
             return [(placed.n_warps, False)]
-        if node.op == "p.copy" and node.literals[-1] != Mechanism.TMA:
+        if isinstance(node, Copy) and node.mechanism != Mechanism.TMA:
             return [(warps, True) for warps in self.oracle.warps]
         layouts = {self.owner[c][1] for c in below if c in self.owner}
         counts = {self.warps_of(id) for id in layouts if id and isinstance(self.oracle.layouts[id], Layout)}
@@ -539,9 +539,9 @@ class Selector:
     ) -> None:
         """One node, or one for each number of stages of the ring that it fills."""
         group, alternative = -1, 0
-        if node.op in LEAVES:
-            item = node.literals[0] + (BRANCH if node.op == "p.branch" else 0)
-            group, alternative = self.group("carried", item, node.literals[1]), node.literals[3]
+        if isinstance(node, PlacedCarry | PlacedLoopResult | PlacedBranch):
+            item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
+            group, alternative = self.group("carried", item, node.index), node.layout
         use: dict[int, float] = {}
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
@@ -550,7 +550,7 @@ class Selector:
                 children += self.peak((row,), price.registers)
             for operand in price.held:
                 children += self.kept.needed(loop, operand)
-            boxed = ring and node.literals[-1] == Mechanism.TMA
+            boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
                 children.append(self.producer(boxed))
             if price.buffer and not ring:
@@ -570,7 +570,7 @@ class Selector:
 
     def fills_ring(self, node: Node, value: int) -> bool:
         """Does a node copy tiles ahead of its loop's iterations?"""
-        copied = node.op == "p.gather_copy" or (node.op == "p.copy" and node.literals[-1] != Mechanism.REGISTERS)
+        copied = isinstance(node, GatherCopy) or (isinstance(node, Copy) and node.mechanism != Mechanism.REGISTERS)
         return copied and value in self.pricer.ahead
 
     def scratch_rows(self, value: int, loop: int) -> tuple[int, ...]:

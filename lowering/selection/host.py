@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from egraph.frozen import Frozen, Node
+from egraph.forms import Form
+from egraph.frozen import Frozen
 from egraph.interner import Interner
+from egraph.leaves import Argument, Cons, Nil, Promised, Splat
+from egraph.term import Node
 from ir.dialects import cuda_tile as ct
 
-TERMS = frozenset((
-    "arg", "constant", "splat", "assume", "exti", "trunci", "addi", "subi", "negi", "muli", "shli", "nil", "cons",
-    "make_tensor_view", "make_partition_view",
+LEAVES = (Argument, Splat, Nil, Cons)
+OPERATIONS = frozenset((
+    ct.Constant, ct.Assume, ct.ExtI, ct.TruncI, ct.AddI, ct.SubI, ct.NegI, ct.MulI, ct.ShlI, ct.MakeTensorView,
+    ct.MakePartitionView,
 ))  # fmt: skip
 """Terms that lowering/schedule/tensormaps.py says as expressions of the launch manifest. It has the last word: where it
 cannot after all, the store is made from registers."""
@@ -42,6 +46,6 @@ class Host:
         return self.computes(array) or not self.computes(array, trusting=True)
 
     def _says(self, node: Node, trusting: bool) -> bool:
-        if node.op == "promised":
-            return trusting or isinstance(self.attributes[node.literals[0]], ct.Bounded)
-        return node.op in TERMS
+        if isinstance(node, Promised):
+            return trusting or isinstance(self.attributes[node.predicate], ct.Bounded)
+        return isinstance(node, LEAVES) or (isinstance(node, Form) and node.operation in OPERATIONS)

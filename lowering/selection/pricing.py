@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import cast
+from typing import Any, TypeVar, cast
 
-from egraph.frozen import Frozen, Node
+from egraph import leaves, placed
+from egraph.forms import PlacedForm, placed_classes
+from egraph.frozen import Frozen
 from egraph.saturate import Saturated
 from egraph.skeleton import For
-from egraph.terms import signatures
-from egraph.vocabulary import placed
+from egraph.term import ByClass, Node, Term
 from ir.core import OPS, Region, Type
-from ir.dialects.cuda_tile import DenseElements, Rounding
+from ir.dialects.cuda_tile import DenseElements, FToF, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.lanes import REDUX, lanes_atom
@@ -34,8 +35,8 @@ from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.ahead import ahead, promised
-from lowering.placement.oracle import Mechanism, contiguous_dim
-from lowering.selection.choices import PRODUCTS, Place
+from lowering.placement.oracle import contiguous_dim
+from lowering.selection.choices import Place
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
 from lowering.targets import Feature, Target
@@ -45,9 +46,9 @@ SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma 
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
 _FAST = {int(Rounding.APPROX): "approx", int(Rounding.FULL): "full"}
-FROM_GLOBAL = frozenset(("p.load_view", "p.load_ptr"))
-READS = FROM_GLOBAL.union(("p.shared_read", "p.constant", "p.splat", "p.iota"))
-WHOLE = frozenset((*PRODUCTS, "p.reduce", "p.carry", "p.res", "p.branch", "cvt"))  # made as a whole tile
+FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
+READS = (*FROM_GLOBAL, placed.SharedRead, placed.Constant, placed.PlacedSplat, placed.Iota)
+WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # made as a whole tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,21 @@ class Site:
         return self.loop >= 0
 
 
+NodeT = TypeVar("NodeT", bound=Node)
+Pricing = Callable[["Pricer", NodeT, Site], Price | None]
+PRICES: ByClass[Pricing[Any]] = ByClass("price")
+
+
+def prices(*kinds: type[NodeT]) -> Callable[[Pricing[NodeT]], Pricing[NodeT]]:
+    """Declare the price of placed operations, or of all that have these bases."""
+
+    def declare(method: Pricing[NodeT]) -> Pricing[NodeT]:
+        PRICES.add(kinds, method)
+        return method
+
+    return declare
+
+
 class Pricer:
     """Prices for one program on one target; None is for what is not legal there."""
 
@@ -115,32 +131,43 @@ class Pricer:
         self.ahead = {self.frozen.class_of(number) for number in early}
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
-        self.arithmetic = {"p." + s.name: s.mnemonic for s in signatures().values()}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
-    def price(self, node: Node, value: int, site: Site) -> Price | None:
-        """The price of a node of value class `value`."""
-        special = _PRICES.get(node.op)
-        if special is not None:
-            return special(self, node, site)
-        mnemonic = self.arithmetic.get(node.op, node.op.removeprefix("p."))
-        kind = self.value_type(value)
-        placed = self.oracle.layouts[site.layout]
-        registers = placed.n_regs if isinstance(placed, Layout) else 1  # shared operands are renamed, not computed
+    def price(self, node: Node, site: Site) -> Price | None:
+        """The price of a node."""
+        return PRICES[type(node)](self, node, site)
+
+    @prices(Node)
+    def unknown(self, node: Node, site: Site) -> Price | None:
+        """A term that only a rule file of the user's declares. Raises TileError."""
+        return Price(self.machines[site.warps].elementwise(node.op, 1, I32.width))
+
+    @prices(
+        placed.Own, placed.Assume, placed.Reshape, placed.Broadcast, placed.Permute, placed.PermuteShared,
+        placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection, leaves.Missing,
+        leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
+    )  # fmt: skip
+    def free(self, node: Term, site: Site) -> Price | None:
+        """Registers under other names, and what is there."""
+        return Price(FREE)
+
+    @prices(PlacedForm)
+    def arithmetic(self, node: PlacedForm, site: Site) -> Price | None:
+        """By the cost tables."""
+        kind = self.value_type(self.owner.get(node.cls, (-1, -1))[0])
+        tile = self.oracle.layouts[site.layout]
+        registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
         element = kind.element if isinstance(kind, TileType) else I32
         width = getattr(element, "width", 64)
-        by_integers = mnemonic == "ftof" and element == F4E2M1FN and not self.target.has(Feature.CVT_FP4)
-        modifiers = ("f4",) if by_integers else self.modifiers(node, mnemonic)
-        if pairs_atom(self.target, self.forbid, mnemonic, element, registers):
+        by_integers = node.operation is FToF and element == F4E2M1FN and not self.target.has(Feature.CVT_FP4)
+        modifiers = ("f4",) if by_integers else self.modifiers(node)
+        if pairs_atom(self.target, self.forbid, node.title(), element, registers):
             modifiers = (F32X2,)
-        return Price(self.machines[site.warps].elementwise(priced_as(mnemonic), registers, width, modifiers))
+        return Price(self.machines[site.warps].elementwise(priced_as(node.title()), registers, width, modifiers))
 
-    def modifiers(self, node: Node, mnemonic: str) -> tuple[str, ...]:
+    def modifiers(self, node: PlacedForm) -> tuple[str, ...]:
         """The fast forms that a node asks for: approx or full, ftz."""
-        signature = signatures().get(mnemonic)
-        if signature is None:
-            return ()
-        values = dict(zip(signature.integers, node.literals, strict=False))
+        values = node.numbers
         rounding = _FAST.get(values.get("rounding", -1))
         return tuple(filter(None, (rounding, "ftz" if values.get("flush_to_zero") == 1 else None)))
 
@@ -173,49 +200,42 @@ class Pricer:
 
     # --- conversions and reductions
 
-    def convert(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Convert)
+    def convert(self, node: placed.Convert, site: Site) -> Price | None:
         """Scratch is what a round trip through shared memory takes."""
-        ty, source, target = node.literals
-        here, there = self.oracle.layout(source), self.oracle.layout(target)
-        kind = self.oracle.tile(ty)
+        here, there = self.oracle.layout(node.source_layout), self.oracle.layout(node.layout)
+        kind = self.oracle.tile(node.type)
         bits = moved_bits(kind.element)
         cost = estimate(here, there, bits, self.target)
         scratch = kind.size * bits // 8 if cost else 0
         return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost), scratch=scratch)
 
-    def operands(self, node: Node) -> list[TileType]:
-        """The types of the tiles that a fold or scan takes."""
-        value, _ = self.owner[node.children[0]]
-        found: list[TileType] = []
-        while (kind := self.value_type(value)) is None:  # a list, or its end
-            cell = next((n for n in self.frozen.by_class[value] if n.op == "cons"), None)
-            if cell is None:
-                return found
-            found.append(cast(TileType, self.value_type(cell.children[0])))
-            value = cell.children[1]
-        return [cast(TileType, kind)]
+    def operands(self, node: leaves.Combining) -> list[TileType]:
+        """The types of the tiles that a reduction or scan takes."""
+        value, _ = self.owner[node.list]
+        if (kind := self.value_type(value)) is not None:
+            return [cast(TileType, kind)]
+        return [cast(TileType, self.value_type(each)) for each in self.frozen.listed(value)]
 
-    def combining(self, node: Node) -> float:
+    def combining(self, node: leaves.Combining) -> float:
         """Instructions of a combiner."""
-        body = node.literals[2 if node.op == "p.scan" else 1]
-        return float(len(self.bodies[body].region.block.ops) - 1)
+        return float(len(self.bodies[node.body].region.block.ops) - 1)
 
-    def by_redux(self, node: Node, lane_bits: Sequence[int]) -> bool:
+    def by_redux(self, node: leaves.Combining, lane_bits: Sequence[int]) -> bool:
         """Does one instruction fold the lanes?"""
         if 1 << len(lane_bits) != WARP:
             return False
-        body = node.literals[1]
-        region = self._combiners.get(body)
+        region = self._combiners.get(node.body)
         if region is None:
-            region = self._combiners[body] = combiner(self.bodies[body].region)
+            region = self._combiners[node.body] = combiner(self.bodies[node.body].region)
         return lanes_atom(self.target, self.forbid, region, lane_bits) == REDUX
 
-    def reduce(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.PlacedReduce, placed.PlacedFold)
+    def reduce(self, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
         """Registers, then lanes by shuffles, then warps through scratch."""
-        dim, source = node.literals[0], node.literals[-1]
         kinds, each = self.operands(node), self.combining(node)
-        layout = self.oracle.layout(source)
-        plan = reduce_dim(kinds[0].shape, dim, layout)
+        layout = self.oracle.layout(node.source_layout)
+        plan = reduce_dim(kinds[0].shape, node.dim, layout)
         machine = self.machines[site.warps]
         registers, results = layout.n_regs, len(plan.groups)
         redux = results if len(kinds) == 1 and self.by_redux(node, plan.lane_bits) else 0
@@ -230,11 +250,12 @@ class Pricer:
             scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
         return Price(Cost(alu=alu, latency=latency), scratch=scratch)
 
-    def scan(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.PlacedScan)
+    def scan(self, node: placed.PlacedScan, site: Site) -> Price | None:
         """A step for each bit of the coordinate: values and totals combined, totals exchanged."""
-        dim, layout = node.literals[0], self.oracle.layout(node.literals[-1])
+        layout = self.oracle.layout(node.layout)
         kinds, each = self.operands(node), self.combining(node)
-        plan = scan_dim(kinds[0].shape, dim, layout)
+        plan = scan_dim(kinds[0].shape, node.dim, layout)
         if plan is None:
             return None
         machine, totals = self.machines[site.warps], layout.n_regs
@@ -253,36 +274,43 @@ class Pricer:
         scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
         return Price(Cost(alu=alu, latency=latency), scratch=scratch)
 
-    def constant(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Constant)
+    def constant(self, node: placed.Constant, site: Site) -> Price | None:
         """Nothing where all elements are equal, else a load of an array of the module."""
-        literal: DenseElements = self.interner.attributes[node.literals[0]]
+        literal: DenseElements = self.interner.attributes[node.value]
         layout = self.oracle.layouts[site.layout]
         if literal.splat or not isinstance(layout, Layout):
             return Price(FREE)
-        size = element_bytes(self.oracle.tile(node.literals[1]).element)
+        size = element_bytes(self.oracle.tile(node.type).element)
         plan = global_access(layout, (1 << layout.bits,), 0, max(1, MAX_BYTES // size))
         return Price(self.machines[site.warps].global_access(plan.thread, 0, len(plan.accesses), size))
 
-    def select_part(self, node: Node, site: Site) -> Price | None:
-        """Extract and insert: nothing where the indices are known, else a select for every register of the whole."""
-        *tiles, indices = node.children
+    @prices(placed.Extract)
+    def extract(self, node: placed.Extract, site: Site) -> Price | None:
+        """Registers chosen."""
+        return self.select_part(node.indices, node.source, site)
+
+    @prices(placed.Insert)
+    def insert(self, node: placed.Insert, site: Site) -> Price | None:
+        """Registers chosen."""
+        return self.select_part(node.indices, node.whole, site)
+
+    def select_part(self, indices: int, tile: int, site: Site) -> Price | None:
+        """Nothing where the indices are known, else a select for every register of the whole."""
         known = self.known_list(self.owner[indices][0])
-        whole = self.oracle.layout(self.owner[tiles[-1]][1])
+        whole = self.oracle.layout(self.owner[tile][1])
         machine = self.machines[site.warps]
         return Price(FREE if known else Cost(alu=machine.instructions("int_add", whole.n_regs)))
 
     def known_list(self, value: int) -> bool:
         """Are all numbers of an operand list known?"""
         low, high = self.frozen.analysis.get("low", {}), self.frozen.analysis.get("high", {})
-        while (cell := next((n for n in self.frozen.by_class[value] if n.op == "cons"), None)) is not None:
-            item, value = cell.children
-            if item not in low or low[item] != high.get(item):
-                return False
-        return True
+        return all(item in low and low[item] == high.get(item) for item in self.frozen.listed(value))
 
-    def extract_shared(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.ExtractShared)
+    def extract_shared(self, node: placed.ExtractShared, site: Site) -> Price | None:
         """A round trip of the whole through scratch memory."""
-        value, source = self.owner[node.children[0]]
+        value, source = self.owner[node.source]
         kind, layout = cast(TileType, self.value_type(value)), self.oracle.layout(source)
         size = element_bytes(kind.element)
         machine, latency = self.machines[site.warps], self.target.latency
@@ -290,51 +318,52 @@ class Pricer:
         cost = machine.shared_access(words, words) + Cost(latency=float(2 * latency.barrier + 2 * latency.shared))
         return Price(cost, scratch=kind.size * size)
 
-    def iota(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Iota)
+    def iota(self, node: placed.Iota, site: Site) -> Price | None:
         """One integer instruction an element."""
         registers = self.oracle.layout(site.layout).n_regs
         return Price(Cost(alu=self.machines[site.warps].instructions("int_add", registers)))
 
     # --- loads
 
-    def load(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.LoadView)
+    def load(self, node: placed.LoadView, site: Site) -> Price | None:
         """Straight from global memory."""
-        _, vty, id, nbytes = node.literals
-        view: PartitionViewType = self.interner.types[vty]
+        view: PartitionViewType = self.interner.types[node.view_type]
         size = element_bytes(view.view.element)
         contiguous = contiguous_dim(view) or 0
-        plan = global_access(self.oracle.layout(id), view.tile, contiguous, max(1, nbytes // size))
+        plan = global_access(self.oracle.layout(node.layout), view.tile, contiguous, max(1, node.bytes // size))
         cost = self.machines[site.warps].global_access(plan.thread, contiguous, len(plan.accesses), size)
         return Price(cost + self.exposed(site.looped))
 
-    def gather(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.LoadPointer)
+    def gather(self, node: placed.LoadPointer, site: Site) -> Price | None:
         """Through pointers."""
-        ty, id, width = node.literals
-        kind = self.oracle.tile(ty)
+        kind = self.oracle.tile(node.type)
         dim = max(0, len(kind.shape) - 1)
-        plan = global_access(self.oracle.layout(id), kind.shape, dim, width)
+        plan = global_access(self.oracle.layout(node.layout), kind.shape, dim, node.width)
         size = element_bytes(kind.element)
         cost = self.machines[site.warps].global_access(plan.thread, dim, len(plan.accesses), size)
         return Price(cost + self.exposed(site.looped))
 
     # --- copies to shared memory
 
-    def copy(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Copy)
+    def copy(self, node: placed.Copy, site: Site) -> Price | None:
         """One tile into one stage."""
-        _, vty, shared_id, nbytes, inside, mechanism = node.literals
-        view: PartitionViewType = self.interner.types[vty]
-        shared = self.oracle.shared(shared_id)
-        if mechanism == Mechanism.REGISTERS:
-            cost = self.register_copy(view, shared, nbytes, site.warps) + self.exposed(site.looped)
+        view: PartitionViewType = self.interner.types[node.view_type]
+        shared = self.oracle.shared(node.shared)
+        if node.mechanism == placed.Mechanism.REGISTERS:
+            cost = self.register_copy(view, shared, node.bytes, site.warps) + self.exposed(site.looped)
         elif view.padding not in (None, "zero"):
             return None  # asynchronous copies fill in zeros out of bounds
-        elif mechanism == Mechanism.TMA:
+        elif node.mechanism == placed.Mechanism.TMA:
             # one box by itself has nothing to hide it
-            value, array = (self.owner[cls][0] for cls in (node.cls, node.children[0]))
+            value, array = (self.owner[cls][0] for cls in (node.cls, node.view))
             usable = value in self.ahead and value not in self.without_tma and self.host.maps(array)
             cost = self.box_copy(view, shared) if usable else None
         else:
-            cost = self.async_copy(view, shared, nbytes, inside, site.warps)
+            cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)
             if cost is not None and self.owner[node.cls][0] not in self.ahead:
                 cost += self.exposed(site.looped)
         return None if cost is None else Price(cost, buffer=shared.size_bytes)
@@ -367,10 +396,11 @@ class Pricer:
         written = machine.shared_access(plan.wavefronts, len(plan.copies))
         return cost + Cost(memory=written.memory - machine.instructions("load_store", len(plan.copies)))
 
-    def gather_copy(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.GatherCopy)
+    def gather_copy(self, node: placed.GatherCopy, site: Site) -> Price | None:
         """cp.async of the runs of a gathered tile by all threads; a mask chooses how many bytes each reads."""
-        ty, id, shared_id, run = node.literals
-        kind, shared, layout = self.oracle.tile(ty), self.oracle.shared(shared_id), self.oracle.layout(id)
+        kind, run = self.oracle.tile(node.type), node.width
+        shared, layout = self.oracle.shared(node.shared), self.oracle.layout(node.layout)
         if not self.target.has(Feature.CP_ASYNC) or self.forbidden("cp.async"):
             return None
         plan = async_copy(layout, kind.shape, len(kind.shape) - 1, shared, run * shared.element_bytes)
@@ -393,12 +423,12 @@ class Pricer:
             return None
         return Cost(memory=shared.size_bytes / self.target.throughput.global_bytes)
 
-    def shared_read(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.SharedRead)
+    def shared_read(self, node: placed.SharedRead, site: Site) -> Price | None:
         """A fragment, by ldmatrix or plain loads."""
-        _, method, id = node.literals
-        name: str = self.interner.attributes[method]
+        name: str = self.interner.attributes[node.atom]
         machine = self.machines[site.warps]
-        layout, shared = self.oracle.layout(id), self.oracle.shared(self.owner[node.children[0]][1])
+        layout, shared = self.oracle.layout(node.layout), self.oracle.shared(self.owner[node.source][1])
         if name == "ldmatrix":
             plan = ldmatrix(layout, shared)
             if plan is None or not self.target.has(Feature.LDMATRIX) or self.forbidden("ldmatrix"):
@@ -409,10 +439,11 @@ class Pricer:
         packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
         return Price(cost + Cost(alu=machine.instructions("int_add", packing)))
 
-    def hold(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Hold)
+    def hold(self, node: placed.Hold, site: Site) -> Price | None:
         """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do."""
-        shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.children[0]][1])
-        atom: str = self.interner.attributes[node.literals[2]]
+        shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.source][1])
+        atom: str = self.interner.attributes[node.atom]
         written = None if self.forbidden(atom) else self.written(layout, shared, atom)
         if written is None or not self.target.has(Feature.WGMMA):
             return None
@@ -420,6 +451,11 @@ class Pricer:
         return Price(written + Cost(latency=waits), buffer=(1 + site.looped) * shared.size_bytes)
 
     # --- stores
+
+    @prices(placed.WriteShared)
+    def write(self, node: placed.WriteShared, site: Site) -> Price | None:
+        """The store that copies the buffer to global memory has the price of both: `staged_store`."""
+        return None
 
     def staged_store(self, view: PartitionViewType, layout: Layout, shared: SharedLayout, atom: str) -> Price | None:
         """Registers to scratch memory, by tensor copies from there to the array.
@@ -454,20 +490,21 @@ class Pricer:
 
     # --- matrix products
 
-    def product(self, node: Node, site: Site) -> Price | None:
+    @prices(placed.Product)
+    def product(self, node: placed.Product, site: Site) -> Price | None:
         """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
-        choice = self.oracle.choice(node.literals[0])
+        choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
         if scalar or not self.allowed(choice):
             return None
-        a, b = (self.oracle.layouts[self.owner[c][1]] for c in node.children[:2])
+        a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
         c = self.oracle.layout(site.layout)
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
         registers, held = self.live(node, site)
         m, n, k = atom.shape
         if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
-            kind = cast(TileType, self.value_type(self.owner[node.children[0]][0])).element
+            kind = cast(TileType, self.value_type(self.owner[node.a][0])).element
             if isinstance(kind, FloatType) and kind.width < 16 and not self.target.has(Feature.CVT_FP8):
                 return None
             operands = a.n_regs + b.n_regs
@@ -482,27 +519,27 @@ class Pricer:
         issued = count * atom.threads / WARP / self.target.throughput.issue
         return Price(Cost(tensor=cycles, alu=issued), registers=registers, held=held)
 
-    def live(self, node: Node, site: Site) -> tuple[int, tuple[Held, ...]]:
+    def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.
 
         The result takes the place of what its loop carries where it is carried on. An operand read from shared memory
         comes and goes in steps of k; a computed one is there as a whole, and so is a register operand of a warpgroup
         product, which must be complete before it starts.
         """
-        first, second, accumulator = (self.owner[c] for c in node.children)
+        first, second, accumulator = (self.owner[c] for c in (node.a, node.b, node.c))
         a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], site.layout))
-        steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.literals[0]).atom.shape[2])
+        steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.choice).atom.shape[2])
         fragments, held = 0, list[Held]()
-        for child, (value, layout) in zip(node.children, (first, second), strict=False):
+        for child, (value, layout) in ((node.a, first), (node.b, second)):
             registers = self.registers(value, layout)
-            whole = node.op.startswith("p.wgmma")
+            whole = isinstance(node, placed.WarpgroupProduct)
             pieces = registers if whole else min(registers, -(-FRAGMENTS * registers // steps))
             if registers and site.loop >= 0 and not self.frozen.analysis.get("deps", {}).get(value, 0) >> site.loop & 1:
                 held.append(Held(child, registers, pieces))
             else:
                 fragments += pieces if self.streams(child) else registers
         carried = self.owner[node.cls][0] in self.yields or any(
-            each.op == "carry" for each in self.frozen.by_class.get(accumulator[0], ())
+            isinstance(each, leaves.Carry) for each in self.frozen.by_class.get(accumulator[0], ())
         )
         return fragments + (0 if carried else self.registers(accumulator[0], site.layout)), tuple(held)
 
@@ -517,35 +554,10 @@ class Pricer:
 
     def makes_pieces(self, node: Node) -> bool:
         """Does a node make its tile piece by piece?"""
-        if node.op in READS:
+        if isinstance(node, READS):
             return True
         below = [c for c in node.children if self.frozen.sort[c] == "P" and self.owner.get(c, (0, 0))[1]]
-        return node.op not in WHOLE and all(map(self.streams, below))
-
-
-Pricing = Callable[[Pricer, Node, Site], Price | None]
-_PRICES: dict[str, Pricing] = {
-    "cvt": Pricer.convert,
-    "p.load_view": Pricer.load,
-    "p.load_ptr": Pricer.gather,
-    "p.copy": Pricer.copy,
-    "p.gather_copy": Pricer.gather_copy,
-    "p.shared_read": Pricer.shared_read,
-    "p.hold": Pricer.hold,
-    "p.mmaf": Pricer.product,
-    "p.mmai": Pricer.product,
-    "p.wgmma": Pricer.product,
-    "p.wgmma_rs": Pricer.product,
-    "p.reduce": Pricer.reduce,
-    "p.fold": Pricer.reduce,
-    "p.scan": Pricer.scan,
-    "p.extract": Pricer.select_part,
-    "p.insert": Pricer.select_part,
-    "p.extract_shared": Pricer.extract_shared,
-    "p.iota": Pricer.iota,
-    "p.constant": Pricer.constant,
-}
-_WITH_THEIR_STORE = frozenset(("p.write_shared",))  # Pricer.staged_store
+        return not isinstance(node, WHOLE) and all(map(self.streams, below))
 
 
 @cache
@@ -557,14 +569,19 @@ def priced_as(mnemonic: str) -> str:
     return declared.lowers_to.partition(".")[2]
 
 
-def unpriced() -> list[str]:
-    """Placed constructors of ours that no table has a price for."""
-    known, rows = _WITH_THEIR_STORE.union(_PRICES), priced()
-    return sorted(name for name, mnemonic in placed().items() if name not in known and priced_as(mnemonic) not in rows)
+def unpriced(classes: Iterable[type[Node]]) -> list[str]:
+    """Placed operations that have no price: neither a method nor, where they are arithmetic, a row of the tables."""
+    rows = priced()
+    found = [cls for cls in classes if issubclass(cls, Term)]
+    return sorted(
+        cls.constructor for cls in found
+        if PRICES.find(cls) in (None, Pricer.unknown)
+        or (PRICES.find(cls) is Pricer.arithmetic and priced_as(cls.title()) not in rows)
+    )  # fmt: skip
 
 
-if missing := unpriced():
-    raise LookupError(f"no price for {', '.join(missing)}: add rows to lowering/cost.py, or to _PRICES with a method")
+if missing := unpriced(placed_classes()):
+    raise LookupError(f"no price for {', '.join(missing)}: add rows to lowering/cost.py, or methods with @prices")
 
 
 def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from egraph.frozen import Frozen, Node
+from egraph.frozen import Frozen
+from egraph.placed import Hold
 from ir.core import TileError
 from lowering.selection.choices import places
 
@@ -18,7 +19,7 @@ def test_every_placed_class_has_a_value_and_a_layout() -> None:
 @pytest.mark.parametrize("second", ["at", "nat", "out"])
 def test_two_layouts_in_one_class_are_refused(second: str) -> None:
     """Terms that lack the layout they make are one term, and buffers were written in the other one's layout."""
-    frozen = Frozen([Node("p.hold", (9,), 10, (9,), ())], nat={(VALUE, 4): 10}, analysis=TYPED)
+    frozen = Frozen([Hold("p.hold", (9,), 10, (9,), ())], nat={(VALUE, 4): 10}, analysis=TYPED)
     getattr(frozen, second)[OTHER, 5] = 10
     with pytest.raises(TileError, match=r"rules put layouts \d and \d into one class of p\.hold"):
         places(frozen)

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import tilesat
+from egraph import placed
 from egraph.encode import encode
+from egraph.forms import placed_classes
 from egraph.saturate import saturate
 from ir.core import OPS, TileError
 from ir.dialects import cuda_tile as ct
@@ -36,10 +38,10 @@ Body = Callable[[Writer, Tile, Tile], Tile]
 
 
 def test_operation_without_a_row_is_an_error_where_the_tables_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pricing.unpriced() == []
+    assert pricing.unpriced(placed_classes()) == []
     monkeypatch.delitem(cost._PIPES, "xori")
-    monkeypatch.delitem(pricing._PRICES, "p.reduce")
-    assert pricing.unpriced() == ["p.reduce", "p.xori"]
+    monkeypatch.delitem(pricing.PRICES.declared, placed.PlacedReduce)
+    assert pricing.unpriced(placed_classes()) == ["p.reduce", "p.xori"]
     spec = importlib.util.spec_from_file_location("pricing_again", pricing.__file__)
     assert spec is not None
     assert spec.loader is not None
@@ -60,9 +62,8 @@ def test_operation_without_a_row_costs_what_it_lowers_to(monkeypatch: pytest.Mon
 
 def test_no_row_is_without_an_operation() -> None:
     """A misspelt row would leave its operation to another one."""
-    known = set(pricing.placed().values())
+    known = {cls.title() for cls in placed_classes()}
     assert {row.removeprefix("f64.").split(".")[0] for row in cost.priced()} <= known
-    assert {name.removeprefix("p.") for name in (*pricing._PRICES, *pricing._WITH_THEIR_STORE)} <= known
 
 
 def test_unknown_operation_is_refused() -> None:

@@ -1,0 +1,199 @@
+"""Terms that are not one operation: operand lists, parameters, loop values, results of skeleton items, constants that
+rules compute, what regions promise, reductions and scans with an interned combiner.
+
+Each is declared here; `egraph.terms` makes its constructors, logical and (where it is uniform) placed, of that.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from egraph.term import AttributeId, Number, Operand, Term, TypeId, TypesId, term
+from ir.dialects.cuda_tile.attributes import ANCHOR, SHAPE, UNIFORM, Placement
+
+
+class Leaf(Term):
+    """`placement`: how it is placed. `like`: the operand whose type it has, where no column says the type.
+
+    `given`: its loop dependence is a fact of the program.
+    """
+
+    __slots__ = ()
+    placement: ClassVar[Placement] = UNIFORM
+    like: ClassVar[str] = ""
+    given: ClassVar[bool] = False
+
+
+@term("none")
+class Missing(Leaf):
+    """An operand that is left out."""
+
+    __slots__ = ()
+
+
+@term("nil")
+class Nil(Leaf):
+    """The empty operand list."""
+
+    __slots__ = ()
+
+
+@term("cons")
+class Cons(Leaf):
+    """An operand list: its first operand and the others."""
+
+    __slots__ = ()
+    head = Operand()
+    tail = Operand()
+
+
+@term("arg")
+class Argument(Leaf):
+    """A parameter of the kernel."""
+
+    __slots__ = ()
+    index = Number()
+    type = TypeId()
+
+
+class LoopLeaf(Leaf):
+    """A value that a loop makes."""
+
+    __slots__ = ()
+    given: ClassVar[bool] = True
+    loop = Number()
+
+
+@term("iv")
+class Induction(LoopLeaf):
+    """The counter of a loop."""
+
+    __slots__ = ()
+    type = TypeId()
+
+
+class Around(LoopLeaf):
+    """A value that goes round a loop, and what is left of it."""
+
+    __slots__ = ()
+    placement: ClassVar[Placement] = ANCHOR
+    index = Number()
+    type = TypeId()
+
+
+@term("carry")
+class Carry(Around):
+    """What a loop carries from one iteration to the next, in its body."""
+
+    __slots__ = ()
+
+
+@term("res")
+class LoopResult(Around):
+    """What a loop carried, after it."""
+
+    __slots__ = ()
+
+
+class ItemResult(Leaf):
+    """A result of an item of the skeleton."""
+
+    __slots__ = ()
+    given: ClassVar[bool] = True
+    item = Number()
+    index = Number()
+    type = TypeId()
+
+
+@term("effect")
+class Effect(ItemResult):
+    """A result that every thread holds: a scalar, or a token."""
+
+    __slots__ = ()
+
+
+@term("branch")
+class Branch(ItemResult):
+    """A tile that a branch or an access in order yields; its layout is chosen."""
+
+    __slots__ = ()
+    placement: ClassVar[Placement] = ANCHOR
+
+
+@term("splat")
+class Splat(Leaf):
+    """An integer in every element, so that rules can compute new constants."""
+
+    __slots__ = ()
+    placement: ClassVar[Placement] = SHAPE
+    number = Number()
+    type = TypeId()
+
+
+@term("promised")
+class Promised(Leaf):
+    """A scalar about which a region promises something.
+
+    `scope`: the region and those around it, as a mask of `deps`.
+    """
+
+    __slots__ = ()
+    like: ClassVar[str] = "source"
+    source = Operand()
+    predicate = AttributeId()
+    scope = Number()
+
+
+class Combining(Leaf):
+    """A reduction or a scan. `body`: the number of its combiner; `identities`: the first element of each result."""
+
+    __slots__ = ()
+    placement: ClassVar[Placement] = ANCHOR
+    list = Operand()
+    dim = Number()
+    body = Number()
+    identities = AttributeId()
+
+
+@term("reduce")
+class Reduce(Combining):
+    """One dimension of a tile folded."""
+
+    __slots__ = ()
+    type = TypeId()
+
+
+@term("fold")
+class Fold(Combining):
+    """One dimension of several tiles folded together."""
+
+    __slots__ = ()
+    types = TypesId()
+
+
+@term("scan")
+class Scan(Combining):
+    """Prefixes of one or more tiles along a dimension."""
+
+    __slots__ = ()
+    list = Operand()
+    dim = Number()
+    reverse = Number()
+    body = Number()
+    identities = AttributeId()
+    types = TypesId()
+
+
+@term("proj")
+class Projection(Term):
+    """One of several results."""
+
+    __slots__ = ()
+    source = Operand()
+    index = Number()
+
+
+LEAVES: tuple[type[Leaf], ...] = (
+    Missing, Nil, Cons, Argument, Induction, Carry, LoopResult, Effect, Branch, Splat, Promised, Reduce, Fold, Scan,
+)  # fmt: skip
+"""In the order in which egglog gets them."""

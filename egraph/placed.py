@@ -1,0 +1,434 @@
+"""The placed operations: what rules may make of a value in a layout, each declared once.
+
+Rules match and make them by position (egraph/rules/*.egg); everything else reads their columns by name. Elementwise and
+uniform operations are not here: their placed forms derive from their declarations (`egraph.forms`). What each costs and
+becomes is found by its class: `prices` in lowering/selection/pricing.py, `lowers` in lowering/decode/values.py.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from egraph.leaves import Branch, Carry, Fold, LoopResult, Projection, Reduce, Scan, Splat
+from egraph.term import (
+    TERMS,
+    AttributeId,
+    ChoiceId,
+    Enumerated,
+    LayoutId,
+    Number,
+    Operand,
+    Placed,
+    TypeId,
+    Value,
+    term,
+)
+
+
+class Mechanism(enum.IntEnum):
+    """How a tile is copied to shared memory."""
+
+    REGISTERS = 0
+    CP_ASYNC = 1
+    TMA = 2
+
+
+# --- what every kernel has
+
+
+@term("own")
+class Own(Placed):
+    """A value in a layout because it is computed there."""
+
+    __slots__ = ()
+    source = Operand()
+
+
+@term("cvt", source="linear layouts, arXiv 2505.23819")
+class Convert(Placed):
+    """A value converted from one layout to another: registers renamed, shuffled, or through scratch memory."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+    source_layout = LayoutId()
+    layout = LayoutId()
+
+
+@term("p.proj")
+class PlacedProjection(Projection, Placed):
+    """One of several placed results."""
+
+    __slots__ = ()
+
+
+# --- loads and copies from global memory; what reads and writes shared memory
+
+
+class Load(Placed):
+    """An access to global memory that comes after what its token says."""
+
+    __slots__ = ()
+    token = Value("the token that it comes after")
+
+
+class SharedCopy(Load):
+    """A load whose tile arrives in shared memory."""
+
+    __slots__ = ()
+    shared = LayoutId("of the buffer")
+
+
+@term("p.load_view", source="PTX ISA, ld")
+class LoadView(Load):
+    """A tile of a view straight into registers."""
+
+    __slots__ = ()
+    view = Operand()
+    index = Operand()
+    token = Value("the token that it comes after")
+    type = TypeId()
+    view_type = TypeId()
+    layout = LayoutId()
+    bytes = Number("of an access, at most 16: as many as are aligned and all inside or all outside of the array")
+
+
+@term("p.shared_read", source="PTX ISA, ldmatrix and ld")
+class SharedRead(Placed):
+    """A tile out of shared memory."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+    atom = AttributeId("ldmatrix or ld.shared")
+    layout = LayoutId()
+
+
+@term("p.copy", source="PTX ISA, cp.async and cp.async.bulk.tensor; cuTensorMapEncodeTiled")
+class Copy(SharedCopy):
+    """A tile of a view into shared memory."""
+
+    __slots__ = ()
+    view = Operand()
+    index = Operand()
+    token = Value("the token that it comes after")
+    type = TypeId()
+    view_type = TypeId()
+    shared = LayoutId("of the buffer")
+    bytes = Number("of an access, as many as are aligned; TMA: what base and rows are aligned to")
+    inside = Number("bytes that are all inside or all outside of the array")
+    mechanism = Enumerated(Mechanism, "through registers, by cp.async, or by a tensor copy")
+
+
+@term("p.permute_shared")
+class PermuteShared(Placed):
+    """Dimensions of a tile in shared memory under other names."""
+
+    __slots__ = ()
+    source = Operand()
+    permutation = AttributeId()
+    type = TypeId()
+
+
+@term("p.reshape_shared")
+class ReshapeShared(Placed):
+    """A tile in shared memory under another shape."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+
+
+@term("p.hold", source="PTX ISA, stmatrix and st")
+class Hold(Placed):
+    """A tile out of registers into a buffer that a product reads."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+    shared = LayoutId("of the buffer")
+    atom = AttributeId("stmatrix or st.shared")
+
+
+@term("p.load_ptr", source="PTX ISA, ld")
+class LoadPointer(Load):
+    """A tile through pointers straight into registers."""
+
+    __slots__ = ()
+    pointer = Operand()
+    mask = Operand()
+    padding = Operand("elements that the mask leaves out")
+    token = Value("the token that it comes after")
+    type = TypeId()
+    layout = LayoutId()
+    width = Number("elements of an access, under one bit of the mask")
+
+
+@term("p.gather_copy", source="PTX ISA, cp.async")
+class GatherCopy(SharedCopy):
+    """A tile through pointers into shared memory, in runs under one bit of the mask."""
+
+    __slots__ = ()
+    pointer = Operand()
+    mask = Operand()
+    token = Value("the token that it comes after")
+    type = TypeId()
+    layout = LayoutId("of pointers and mask")
+    shared = LayoutId("of the buffer")
+    width = Number("elements of a run")
+
+
+# --- matrix products
+
+
+class Product(Placed):
+    """a @ b + c by an atom."""
+
+    __slots__ = ()
+    a = Operand()
+    b = Operand()
+    c = Operand()
+    choice = ChoiceId()
+
+
+@term("p.mmaf", source="PTX ISA, mma.sync")
+class MmaF(Product):
+    """A product of floats, all three in registers."""
+
+    __slots__ = ()
+    fast = Number("may sums of f8 take fewer bits?")
+    type = TypeId("of the result")
+
+
+@term("p.mmai", source="PTX ISA, mma.sync")
+class MmaI(Product):
+    """A product of integers, all three in registers."""
+
+    __slots__ = ()
+    type = TypeId("of the result")
+
+
+class WarpgroupProduct(Product):
+    """A product of warpgroups, whose right factor is in shared memory."""
+
+    __slots__ = ()
+    fast = Number("may sums of f8 take fewer bits?")
+    type = TypeId("of the result")
+    sign = Number("of a: -1 is what imm-scale-a negates")
+
+
+@term("p.wgmma", source="PTX ISA, wgmma.mma_async")
+class Wgmma(WarpgroupProduct):
+    """A product of warpgroups, both factors in shared memory."""
+
+    __slots__ = ()
+
+
+@term("p.wgmma_rs", source="PTX ISA, wgmma.mma_async")
+class WgmmaRegisters(WarpgroupProduct):
+    """A product of warpgroups, the left factor in registers."""
+
+    __slots__ = ()
+
+
+# --- values made from nothing: the layout stands in the term, or classes of different layouts would merge
+
+
+@term("p.constant")
+class Constant(Placed):
+    """A literal."""
+
+    __slots__ = ()
+    value = AttributeId()
+    type = TypeId()
+    layout = LayoutId()
+
+
+@term("p.splat")
+class PlacedSplat(Splat, Placed):
+    """An integer in every element."""
+
+    __slots__ = ()
+    layout = LayoutId()
+
+
+@term("p.iota")
+class Iota(Placed):
+    """Element numbers."""
+
+    __slots__ = ()
+    type = TypeId()
+    layout = LayoutId()
+
+
+# --- shape operations: registers under other numbers
+
+
+@term("p.assume")
+class Assume(Placed):
+    """The value itself; what is promised of it was a fact."""
+
+    __slots__ = ()
+    source = Operand()
+
+
+@term("p.reshape")
+class Reshape(Placed):
+    """The same elements under another shape, in the same layout."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+
+
+@term("p.broadcast")
+class Broadcast(Placed):
+    """Dimensions of size 1 repeated."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+    layout = LayoutId()
+
+
+@term("p.permute")
+class Permute(Placed):
+    """Dimensions exchanged."""
+
+    __slots__ = ()
+    source = Operand()
+    permutation = AttributeId()
+    type = TypeId()
+
+
+# --- parts of tiles
+
+
+class Part(Placed):
+    """A part of a tile; `indices`: the list of its coordinates, in parts."""
+
+    __slots__ = ()
+    source = Operand()
+    indices = Operand()
+    type = TypeId()
+    layout = LayoutId()
+
+
+@term("p.extract")
+class Extract(Part):
+    """A part of a tile: registers chosen."""
+
+    __slots__ = ()
+
+
+@term("p.extract_shared")
+class ExtractShared(Part):
+    """A part of a tile, read back from scratch memory."""
+
+    __slots__ = ()
+    source_layout = LayoutId()
+
+
+@term("p.cat")
+class Cat(Placed):
+    """Two tiles joined along a dimension."""
+
+    __slots__ = ()
+    first = Operand()
+    second = Operand()
+    dim = Number()
+    type = TypeId()
+    layout = LayoutId()
+
+
+@term("p.insert")
+class Insert(Placed):
+    """A tile with a part replaced: registers chosen."""
+
+    __slots__ = ()
+    part = Operand()
+    whole = Operand()
+    indices = Operand()
+    layout = LayoutId()
+
+
+# --- reductions, in the layout of their operand
+
+
+@term("p.reduce")
+class PlacedReduce(Reduce, Placed):
+    """One dimension of a tile folded: registers, then lanes, then warps."""
+
+    __slots__ = ()
+    source_layout = LayoutId()
+
+
+@term("p.list")
+class TileList(Placed):
+    """Tiles in one layout: the first and the others."""
+
+    __slots__ = ()
+    head = Operand()
+    tail = Operand()
+
+
+@term("p.fold")
+class PlacedFold(Fold, Placed):
+    """One dimension of several tiles folded together."""
+
+    __slots__ = ()
+    source_layout = LayoutId()
+
+
+@term("p.scan")
+class PlacedScan(Scan, Placed):
+    """Prefixes of one or more tiles along a dimension."""
+
+    __slots__ = ()
+    layout = LayoutId()
+
+
+# --- leaves whose layout is a choice
+
+
+@term("p.carry")
+class PlacedCarry(Carry, Placed):
+    """What a loop carries, in its body."""
+
+    __slots__ = ()
+    layout = LayoutId()
+
+
+@term("p.res")
+class PlacedLoopResult(LoopResult, Placed):
+    """What a loop carried, after it."""
+
+    __slots__ = ()
+    layout = LayoutId()
+
+
+@term("p.branch")
+class PlacedBranch(Branch, Placed):
+    """A tile that a branch or an access in order yields."""
+
+    __slots__ = ()
+    layout = LayoutId()
+
+
+# --- stores
+
+
+@term("p.write_shared", source="PTX ISA, stmatrix and st")
+class WriteShared(Placed):
+    """A tile out of registers into the buffer that a store copies to global memory."""
+
+    __slots__ = ()
+    source = Operand()
+    type = TypeId()
+    atom = AttributeId("stmatrix or st.shared")
+    shared = LayoutId("of the buffer")
+
+
+def operations() -> list[type[Placed]]:
+    """All of them, in the order of this file."""
+    return [cls for cls in TERMS.values() if issubclass(cls, Placed)]
