@@ -21,6 +21,7 @@ from lowering.atoms.pairs import pairs_atom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
+from lowering.layouts.layout import Layout
 from lowering.layouts.shapes import reduce_dim
 
 if TYPE_CHECKING:
