@@ -24,8 +24,12 @@ from ir.dialects.cuda_tile import Entry, StoreView
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
+from lowering.atoms.folds import thread_atom
+from lowering.atoms.lanes import lanes_atom
 from lowering.atoms.pairs import pairs_atom
+from lowering.decode.combiners import combiner
 from lowering.layouts.layout import Layout
+from lowering.layouts.shapes import reduce_dim
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
@@ -247,9 +251,21 @@ class _Explanation:
             case placed.Product():
                 return f"{held}: {self.oracle.choice(node.choice)}"
             case placed.PlacedReduce() | placed.PlacedFold():
-                return f"{held}: reduced from {self.layout(node.source_layout)}"
+                return f"{held}: reduced from {self.layout(node.source_layout)}{self.folded(node)}"
             case _:
                 return f"{held}: {title(node)}{self.paired(node)}"
+
+    def folded(self, node: Node) -> str:
+        """By what a reduction folds the registers of a thread, and its lanes."""
+        if not isinstance(node, placed.PlacedReduce):
+            return ""
+        kind = self.frozen.analysis["type"][self.selection.owner[node.list][0]]
+        target, forbid = self.selection.target, self.selection.forbid
+        region = combiner(self.program.bodies[node.body].region)
+        plan = reduce_dim(self.oracle.tile(kind).shape, node.dim, self.oracle.layout(node.source_layout))
+        lanes = lanes_atom(target, forbid, region, plan.lane_bits) if plan.lane_bits else ""
+        atoms = [each for each in (thread_atom(target, forbid, region, plan.groups), lanes) if each]
+        return f" by {', '.join(atoms)}" if atoms else ""
 
     def paired(self, node: Node) -> str:
         """By what an elementwise operation takes several elements at once."""

@@ -346,12 +346,13 @@ def rank_of(value: Value) -> int:
 @op("nv_tileas.reduce")
 class Reduce(Op):
     """One dimension of tiles in one layout folded by the combiner region (lhs0, rhs0, lhs1, rhs1, ... in, one of each
-    out): registers, then lanes by `atom`, then warps, these through shared memory at `scratch`.
+    out): registers by `thread_atom`, then lanes by `atom`, then warps, these through shared memory at `scratch`.
     """
 
     sources = Variadic(is_tile)
     dim = Attr(int, least=0)
     atom = Attr(str, "shfl", among=("shfl", "redux"))
+    thread_atom = Attr(str, "", among=("", "f32x2", "minmax3"))
     scratch = Attr(int, 0, least=0)
     identities = Attr[Any](tuple)
     outs = VariadicResult()

@@ -7,6 +7,7 @@ from functools import cache
 
 from ir.core import TileError
 from ir.dialects.nv_tileas import Dot, Func
+from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
@@ -14,8 +15,8 @@ from lowering.atoms.wgmma import every_wgmma
 
 MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
 """Ways that data moves; `tma` alone is tensor copies in both directions."""
-ARITHMETIC = (F32X2, REDUX)
-"""Instructions that do at once what several do: on pairs of f32, on all lanes of a warp."""
+ARITHMETIC = (F32X2, MINMAX3, REDUX)
+"""Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""
 
 
 def every_name() -> Iterator[str]:

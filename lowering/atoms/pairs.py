@@ -36,6 +36,11 @@ def share(target: Target) -> float:
 
 def pairs_atom(target: Target, forbid: Set[str], mnemonic: str, element: Type, registers: int) -> str:
     """f32x2 where that costs less: a thread holds pairs, and the target does not split them again."""
-    able = element == F32 and registers > 1 and target.has(Feature.F32X2) and lowered(mnemonic) in PAIRED
-    chosen = able and share(target) < 1 and not any(F32X2.startswith(prefix) for prefix in forbid)
-    return F32X2 if chosen else SCALAR
+    able = element == F32 and registers > 1 and lowered(mnemonic) in PAIRED
+    return F32X2 if able and pairs_cost_less(target, forbid) else SCALAR
+
+
+def pairs_cost_less(target: Target, forbid: Set[str]) -> bool:
+    """Has the target f32x2, and does that save anything there?"""
+    allowed = target.has(Feature.F32X2) and not any(F32X2.startswith(prefix) for prefix in forbid)
+    return allowed and share(target) < 1

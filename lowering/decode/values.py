@@ -16,6 +16,7 @@ from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
+from lowering.atoms.folds import thread_atom
 from lowering.atoms.lanes import SHUFFLES, lanes_atom
 from lowering.atoms.pairs import pairs_atom
 from lowering.convert.elementwise import scalar_op
@@ -395,12 +396,16 @@ def fold(d: Decoder, b: Builder, node: placed.PlacedFold, made: Made) -> list[Va
 def folded(
     d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value], kinds: Sequence[Type]
 ) -> list[Value]:
-    """A reduction; its lanes by the atom that was priced."""
-    source = d.layout(node.source_layout)
-    bits = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, source).lane_bits
+    """A reduction; its registers and lanes by the atoms that were priced."""
+    plan = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, d.layout(node.source_layout))
     region = combiner(d.program.bodies[node.body].region)
-    atom = lanes_atom(d.selection.target, d.selection.forbid, region, bits) if len(operands) == 1 else SHUFFLES
-    more = {} if atom == SHUFFLES else {"atom": atom}
+    more: dict[str, Any] = {}
+    if len(operands) == 1:
+        target, forbid = d.selection.target, d.selection.forbid
+        lanes = lanes_atom(target, forbid, region, plan.lane_bits)
+        thread = thread_atom(target, forbid, region, plan.groups)
+        more = {} if lanes == SHUFFLES else {"atom": lanes}
+        more |= {"thread_atom": thread} if thread else {}
     units = d.interner.attributes[node.identities]
     return combined(b, nv_tileas.Reduce, operands, kinds, region, dim=node.dim, identities=units, **more)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -18,6 +18,7 @@ from ir.core import OPS, Region, Type
 from ir.dialects.cuda_tile import DenseElements, FToF, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
+from lowering.atoms.folds import thread_atom, thread_share
 from lowering.atoms.lanes import REDUX, lanes_atom
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
@@ -221,24 +222,26 @@ class Pricer:
         """Instructions of a combiner."""
         return float(len(self.bodies[node.body].region.block.ops) - 1)
 
-    def by_redux(self, node: leaves.Combining, lane_bits: Sequence[int]) -> bool:
-        """Does one instruction fold the lanes?"""
-        if 1 << len(lane_bits) != WARP:
-            return False
+    def combiner(self, node: leaves.Combining) -> Region:
+        """The combiner of a reduction in the scalar ops of the next level."""
         region = self._combiners.get(node.body)
         if region is None:
             region = self._combiners[node.body] = combiner(self.bodies[node.body].region)
-        return lanes_atom(self.target, self.forbid, region, lane_bits) == REDUX
+        return region
 
     @prices(placed.PlacedReduce, placed.PlacedFold)
     def reduce(self, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
-        """Registers, then lanes by shuffles, then warps through scratch."""
+        """Registers, then lanes by shuffles or redux, then warps through scratch."""
         kinds, each = self.operands(node), self.combining(node)
         layout = self.oracle.layout(node.source_layout)
         plan = reduce_dim(kinds[0].shape, node.dim, layout)
         machine = self.machines[site.warps]
-        registers, results = layout.n_regs, len(plan.groups)
-        redux = results if len(kinds) == 1 and self.by_redux(node, plan.lane_bits) else 0
+        registers, results = float(layout.n_regs), len(plan.groups)
+        redux = 0
+        if len(kinds) == 1:
+            region = self.combiner(node)
+            registers *= thread_share(self.target, thread_atom(self.target, self.forbid, region, plan.groups))
+            redux = results if lanes_atom(self.target, self.forbid, region, plan.lane_bits) == REDUX else 0
         steps = 0 if redux else len(plan.lane_bits) * results
         alu = machine.instructions("fma_f32", each * (registers + steps))
         alu += machine.instructions("shuffle", len(kinds) * steps) + machine.instructions("redux", redux)

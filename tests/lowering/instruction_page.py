@@ -27,18 +27,20 @@ part of the compiler that makes it; "text" is an instruction that nothing choose
 hold it (`tilesat compile k.nvvm`).
 
 """
-KINDS = ("convert/tileas_to_nvgpu", "convert/nvgpu_to_nvvm")
+MAKERS = {
+    "convert/tileas_to_nvgpu": "tileas-to-nvgpu", "atoms": "tileas-to-nvgpu", "convert/nvgpu_to_nvvm": "nvgpu-to-nvvm",
+}  # fmt: skip
+"""Folders whose modules name the instructions that a conversion makes; the atoms are those of placed operations."""
 
 
 def users(cls: type[Instruction]) -> str:
     """Conversions that name the class, `text` where none does."""
     name = "SPECIAL_REGISTERS" if issubclass(cls, nvvm.SpecialRegister) else cls.__name__
     word = re.compile(rf"\bnvvm\.{name}\b")
-    found: list[str] = []
-    for folder in KINDS:
-        texts = [path.read_text() for path in sorted((ROOT / "lowering" / folder).glob("*.py"))]
-        if any(word.search(text) for text in texts):
-            found.append(folder.removeprefix("convert/").replace("_", "-"))
+    found: dict[str, None] = {}
+    for folder, conversion in MAKERS.items():
+        if any(word.search(path.read_text()) for path in (ROOT / "lowering" / folder).glob("*.py")):
+            found[conversion] = None
     return ", ".join(found) or "text"
 
 

@@ -269,7 +269,7 @@ FLOORS = (
         instruction("max3"),
         instruction("add.packed.f32x2"),
         ptx("flash_attention.mlir", "sm_100a", "fma.rn.f32x2"),
-        left="no cost chooses extrema of three yet",
+        level("flash_attention.mlir", "sm_100a", "nv_tileas", 'thread_atom = "minmax3"'),
     ),
     item(
         F,

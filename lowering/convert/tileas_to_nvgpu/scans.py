@@ -5,14 +5,18 @@ Values travel in tuples, one of each operand. A scan's steps are those of loweri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Region, Value
 from ir.dialects import arith, gpu, nv_tileas
 from ir.types import TensorType
+from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX, commutes, redux_of
+from lowering.atoms.pairs import F32X2
+from lowering.convert.tileas_to_nvgpu import folds
 from lowering.convert.tileas_to_nvgpu.compute import tensor_of, through_shared
+from lowering.convert.tileas_to_nvgpu.folds import Combine, Tuple, balanced
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers, Renamed
 from lowering.convert.tileas_to_nvgpu.views import load, store
 from lowering.layouts.elements import element_bytes
@@ -25,9 +29,6 @@ from lowering.targets.target import WARP
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.emitter import Emitter
     from lowering.convert.tileas_to_nvgpu.expand import Expander
-
-Tuple = tuple[Value, ...]
-Combine = Callable[[Tuple, Tuple], Tuple]
 
 
 def combiner(emitter: Emitter, region: Region, fixed: dict[int, Value]) -> Combine:
@@ -79,12 +80,24 @@ def reduce(x: Expander, op: nv_tileas.Reduce) -> None:
     combine = combiner(emitter, op.combiner, fixed)
     plan = reduce_dim(tensor_of(op.sources[0]).shape, op.dim, sources[0].layout)
     partial: list[Tuple] = []
-    for group in plan.groups:
-        total = balanced(combine, [tuple([s.scalar(r) for s in sources]) for r in group])
+    for total in within_thread(op, sources, plan.groups, combine):
         partial.append(across_lanes(emitter, op, total, plan.lane_bits, combine))
     if plan.warp_bits:
         partial = across_warps(emitter, partial, sources, plan.layout, plan.warp_bits, combine)
     define(x, op, plan.layout, partial, fixed)
+
+
+def within_thread(
+    op: nv_tileas.Reduce, sources: Sequence[Registers], groups: Sequence[Sequence[int]], combine: Combine
+) -> Iterator[Tuple]:
+    """What each group of registers folds to, by the operation's atom."""
+    if op.thread_atom == F32X2:
+        yield from folds.in_pairs(op, sources[0], groups, combine)
+        return
+    for group in groups:
+        values = [tuple([s.scalar(r) for s in sources]) for r in group]
+        by_three = op.thread_atom == MINMAX3
+        yield folds.by_three(op, sources[0].emitter, values, combine) if by_three else balanced(combine, values)
 
 
 def across_lanes(
@@ -118,13 +131,6 @@ def define(
 def shuffled(emitter: Emitter, values: Tuple, bit: int) -> Tuple:
     """The values of the lane whose number differs in one bit."""
     return tuple([emitter.emit(gpu.Shuffle, v, emitter.constant(1 << bit), mode="xor") for v in values])
-
-
-def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
-    """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
-    while len(values) > 1:
-        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
-    return values[0]
 
 
 def across_warps(

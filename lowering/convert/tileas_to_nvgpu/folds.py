@@ -1,0 +1,64 @@
+"""How the registers of one thread are folded: as a tree of two, of pairs of f32, or of extrema of three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ir.core import Value
+from ir.dialects import nv_tileas
+from ir.types import F32
+from lowering.atoms.folds import OF_THREE, partners
+from lowering.atoms.lanes import commutes
+from lowering.atoms.pairs import PAIRED
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Registers
+
+Tuple = tuple[Value, ...]
+Combine = Callable[[Tuple, Tuple], Tuple]
+
+
+def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
+    """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
+    while len(values) > 1:
+        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
+    return values[0]
+
+
+def in_pairs(
+    op: nv_tileas.Reduce, source: Registers, groups: Sequence[Sequence[int]], combine: Combine
+) -> Iterator[Tuple]:
+    """Each group folded by f32x2: both halves of a pair go to one group, and are folded last, or each to its own."""
+    emitter, found = source.emitter, partners(groups)
+    body = op.combiner.block.ops[0]
+    if found is None or not commutes(op.combiner) or type(body) not in PAIRED:
+        op.fail("f32x2 folds pairs of f32 by one operation that it has")
+    halves: dict[int, Value] = {}  # what each register's group has folded to, by the number of the register
+
+    def two(left: Tuple, right: Tuple) -> Tuple:
+        pair, attributes = PAIRED[type(body)], {k: v for k, v in body.attributes.items() if k != "paired"}
+        return (emitter.emit(pair, *left, *right, types=[left[0].type], **attributes),)
+
+    for number, group in enumerate(groups):
+        if group[0] not in halves:
+            pairs = dict.fromkeys(register // 2 for register in group)
+            (total,) = balanced(two, [(source.pair(i),) for i in pairs])
+            low, high = (emitter.extract(total, (i,)) for i in range(2))
+            first = group[0] & ~1
+            halves[first], halves[first | 1] = low, high
+            if found[number] == number:
+                halves[first] = halves[first | 1] = combine((low,), (high,))[0]
+        yield (halves[group[0]],)
+
+
+def by_three(op: nv_tileas.Reduce, emitter: Emitter, values: list[Tuple], combine: Combine) -> Tuple:
+    """A tree of extrema of three; what is left over waits for the next level, two are combined last."""
+    body = op.combiner.block.ops[0]
+    if not commutes(op.combiner) or type(body) not in OF_THREE:
+        op.fail("minmax3 folds f32 by one minimum or maximum")
+    kind, attributes = OF_THREE[type(body)]
+    more = {**attributes, "ftz": True} if body.attributes.get("ftz") else attributes
+    while len(values) > 2:
+        whole = len(values) // 3 * 3
+        threes = [[value for (value,) in values[i : i + 3]] for i in range(0, whole, 3)]
+        values = [*((emitter.emit(kind, *each, types=[F32], **more),) for each in threes), *values[whole:]]
+    return balanced(combine, values)
