@@ -7,8 +7,6 @@ becomes is found by its class: `prices` in lowering/selection/pricing.py, `lower
 
 from __future__ import annotations
 
-import enum
-
 from egraph.leaves import Branch, Carry, Fold, LoopResult, Projection, Reduce, Scan, Splat
 from egraph.term import (
     TERMS,
@@ -23,9 +21,10 @@ from egraph.term import (
     Value,
     term,
 )
+from ir.dialects.cuda_tile.attributes import TextEnum
 
 
-class Mechanism(enum.IntEnum):
+class Mechanism(TextEnum):
     """How a tile is copied to shared memory."""
 
     REGISTERS = 0

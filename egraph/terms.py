@@ -18,7 +18,7 @@ from typing import Any
 from egraph import leaves, placed
 from egraph.leaves import Leaf
 from egraph.rulefile import Command
-from egraph.term import LOGICAL, PLACED, Operand, TypeId, TypesId
+from egraph.term import LOGICAL, PLACED, PREFIX, Operand, TypeId, TypesId
 from ir.core import OPS, PURE, READ, Attr, OpInfo
 from ir.dialects.cuda_tile import TileOp
 
@@ -215,10 +215,10 @@ def _analysis_rule(s: Signature) -> str | None:
 
 def _placed(s: Signature) -> Iterator[str]:
     """The P constructor and how a wanted value is computed in the layout it is wanted in."""
-    yield f"(constructor p.{s.name} ({s.sorts('P')}) P)"
+    yield f"(constructor {PREFIX}{s.name} ({s.sorts('P')}) P)"
     layout = "l" if s.placement == ELEMENTWISE else "0"
     wants = " ".join(f"(want {o}_v {layout})" for o in s.operands)
-    placed = s.term("p.", "(at {} " + layout + ")")
+    placed = s.term(PREFIX, "(at {} " + layout + ")")
     yield (
         f"(rule ((= v {s.term()}) (want v {layout})) "
         f"({wants} (union (nat v {layout}) {placed}) (has v {layout})) "

@@ -12,6 +12,7 @@ from functools import cache
 
 from egraph.rulefile import Command
 from egraph.sexpr import end_of_list
+from egraph.term import PREFIX
 from egraph.terms import LEAVES, signatures
 
 _HEADS = re.compile(r"\(\s*([A-Za-z][\w.]*)")
@@ -24,7 +25,7 @@ ALWAYS = frozenset(s.name for s in LEAVES) - {"fold", "scan", "promised"}
 def _restricted() -> frozenset[str]:
     """The constructors that only some programs have: those of the ops, logical and placed."""
     names = frozenset(s.name for s in signatures().values()) - ALWAYS
-    return names | frozenset(f"p.{name}" for name in names)
+    return names | frozenset(PREFIX + name for name in names)
 
 
 def everything() -> frozenset[str]:

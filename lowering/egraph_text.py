@@ -5,27 +5,40 @@
       mulf(c4, c3; rounding=nearest_even)
 
     p40: c12 in L3                              the same, placed: held in layout L3
-      p.mulf(p21, p22; 0, 0)
+      p.mulf(p21, p22; rounding=nearest_even)
+      p.broadcast(p20; tile<64xf32>, layout=L3)
 
-Integers of placed nodes are the columns that egraph/rules/isel.egg declares. The layouts stand at the end.
+Columns have the names of the op's declaration, or of the term's in egraph/leaves.py and egraph/placed.py. The layouts
+stand at the end.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from enum import IntEnum
-from functools import cache
+from typing import Any
 
-from egraph.frozen import Node
+from egraph.forms import Form
+from egraph.interner import Interner
 from egraph.saturate import Saturated
-from egraph.terms import signatures
-from ir.core import OPS
+from egraph.term import (
+    AttributeId,
+    ChoiceId,
+    Column,
+    Enumerated,
+    LayoutId,
+    Node,
+    Operand,
+    Term,
+    TypeId,
+    TypesId,
+    Value,
+)  # fmt: skip
 from ir.text.names import Names
 from lowering.placement import LayoutOracle
 
-TYPES, LISTS = ("ty", "type"), ("tys", "types")
-"""Columns that hold the id of a type or of a list of types."""
+OWN = ("ty", "type", "types")
+"""Columns with the type of the term itself, which is said without a name."""
 MISSING = -1
 """Stands for an attribute that is left out (`egraph.terms.integer_of`)."""
 MOST_SHOWN = 120
@@ -37,11 +50,53 @@ def egraph_text(saturated: Saturated, oracle: LayoutOracle) -> str:
     return "\n\n".join(_Text(saturated, oracle).paragraphs()) + "\n"
 
 
+class Columns:
+    """The integers of e-nodes in words."""
+
+    def __init__(self, interner: Interner, oracle: LayoutOracle):
+        self.interner = interner
+        self.oracle = oracle
+
+    def of(self, node: Node) -> Iterator[str]:
+        """The integers of a node, by name and meaning."""
+        if not isinstance(node, Term):
+            yield from map(str, node.literals)
+            return
+        for column in node.columns:
+            number = node.args[column.place]
+            if isinstance(column, Operand | Value) or (number == MISSING and isinstance(node, Form)):
+                continue
+            text = self.column(column, number)
+            yield text if column.name in OWN else f"{column.name}={text}"
+
+    def column(self, column: Column[Any], number: int) -> str:
+        """What a number in a column stands for."""
+        interner = self.interner
+        match column:
+            case TypeId():
+                return str(interner.types[number])
+            case TypesId():
+                types: tuple[object, ...] = interner.attributes[number]
+                return f"({', '.join(map(str, types))})"
+            case AttributeId():
+                text = str(interner.attributes[number])
+                return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
+            case LayoutId():
+                return f"L{number}"
+            case ChoiceId():
+                return str(self.oracle.choice(number))
+            case Enumerated():
+                return str(column.kind(number))
+            case _:
+                return str(number)
+
+
 class _Text:
     def __init__(self, saturated: Saturated, oracle: LayoutOracle):
         self.frozen = saturated.frozen
         self.program = saturated.program
         self.oracle = oracle
+        self.columns = Columns(self.program.interner, oracle)
         self.names = self._names()
         self.places = {cls: place for kind in ("nat", "out", "at") for place, cls in getattr(self.frozen, kind).items()}
 
@@ -82,38 +137,5 @@ class _Text:
     def node(self, node: Node) -> str:
         """An e-node: operands, then attributes."""
         operands = ", ".join(map(self.ref, node.children))
-        columns = ", ".join(self.columns(node))
+        columns = ", ".join(self.columns.of(node))
         return f"{node.op}({operands}{'; ' if operands and columns else ''}{columns})"
-
-    def columns(self, node: Node) -> Iterator[str]:
-        """The integers of a node: of a value's by name and meaning."""
-        meanings = columns_of(node.op)
-        if len(meanings) != len(node.literals):
-            yield from map(str, node.literals)
-            return
-        for (name, kind), number in zip(meanings, node.literals, strict=True):
-            if name in TYPES:
-                yield str(self.program.interner.types[number])
-            elif name in LISTS:
-                types: tuple[object, ...] = self.program.interner.attributes[number]
-                yield f"({', '.join(map(str, types))})"
-            elif number == MISSING and kind is not None:
-                continue
-            elif kind in (None, int, bool):
-                yield f"{name}={number}"
-            elif issubclass(kind, IntEnum):
-                yield f"{name}={kind(number)}"
-            else:
-                text = str(self.program.interner.attributes[number])
-                yield f"{name}={text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + '...'}"
-
-
-@cache
-def columns_of(op: str) -> tuple[tuple[str, type | None], ...]:
-    """The integer columns of a value's constructor: name and, of an attribute, its kind."""
-    for mnemonic, signature in signatures().items():
-        if signature.name == op:
-            cls = OPS.get(f"cuda_tile.{mnemonic}")
-            kinds = {attr.name: attr.kind for attr in cls.info.attributes} if cls is not None else {}
-            return tuple((name, kinds.get(name)) for name in signature.integers)
-    return ()

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from egraph.term import LOGICAL
 from ir.core import Op
 from ir.types import TensorType
+from lowering.egraph_text import Columns
 from tilesat.kernel import Kernel
 from tilesat.output import write_file
-from viz import BitLayout, draw_egraph, draw_extraction, draw_layout, draw_program, is_bit_layout, layout_text
+from viz import (
+    BitLayout,
+    PicturedNode,
+    draw_egraph,
+    draw_extraction,
+    draw_layout,
+    draw_program,
+    is_bit_layout,
+    layout_text,
+)
 
 
 def draw(kernel: Kernel, folder: Path) -> list[Path]:
@@ -17,12 +28,17 @@ def draw(kernel: Kernel, folder: Path) -> list[Path]:
     `egraph` is what extraction saw, with its choice; `values` the saturated tile algebra above it.
     """
     selection = kernel.compiled.selection
-    pictures = [draw_extraction(selection.graph, selection.answer)]
     frozen, program = selection.saturated.frozen, selection.saturated.program
+    words = Columns(program.interner, selection.oracle)
+    columns = {number: tuple(words.of(node)) for number, node in selection.enodes.items()}
+    pictures = [draw_extraction(selection.graph, selection.answer, columns=columns)]
     effects = [frozen.class_of(k) for item in program.skeleton.walk() for k in getattr(item, "operands", ())]
-    pictures.append(
-        draw_egraph([node for node in frozen.nodes if frozen.sort[node.cls] == "V"], effects, name="values")
-    )
+    values = [
+        PicturedNode(node.op, node.cls, node.children, tuple(words.of(node)))
+        for node in frozen.nodes
+        if frozen.sort[node.cls] == LOGICAL
+    ]
+    pictures.append(draw_egraph(values, effects, name="values"))
     programs = levels(kernel)
     pictures += [draw_program(op, level) for level, op in programs.items()]
     written: list[Path] = []

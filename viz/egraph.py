@@ -34,25 +34,35 @@ class ENode(Protocol):
         ...
 
     @property
-    def literals(self) -> Sequence[int]:
-        """Integer columns: attributes, interned ids."""
+    def literals(self) -> Sequence[object]:
+        """What it says beside its operands: integer columns, or words for them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionNode:
-    """A node of an extraction graph as it is drawn."""
+class PicturedNode:
+    """A node as it is drawn."""
 
     op: str
     cls: int
     children: tuple[int, ...]
-    literals: tuple[int, ...] = ()
+    literals: tuple[str, ...] = ()
 
 
-def draw_extraction(graph: Graph, answer: Answer, name: str = "egraph", max_nodes: int = MAX_NODES) -> Picture:
-    """Draw the e-graph that extraction saw, from its roots, with the answer's nodes marked and every cost."""
+def draw_extraction(
+    graph: Graph,
+    answer: Answer,
+    name: str = "egraph",
+    max_nodes: int = MAX_NODES,
+    columns: Mapping[int, tuple[str, ...]] | None = None,
+) -> Picture:
+    """Draw the e-graph that extraction saw, from its roots, with the answer's nodes marked and every cost.
+
+    columns: node index to what it says beside its operands.
+    """
+    columns = columns or {}
     nodes = [
-        ExtractionNode(op, cls, tuple(graph.children(index)))
+        PicturedNode(op, cls, tuple(graph.children(index)), columns.get(index, ()))
         for index, (op, cls) in enumerate(zip(graph.node_op, graph.node_class.tolist(), strict=True))
     ]
     labels = dict(enumerate(graph.class_name or ()))

@@ -149,7 +149,7 @@ class Pricer:
         leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
     )  # fmt: skip
     def free(self, node: Term, site: Site) -> Price | None:
-        """Registers under other names, and what is there."""
+        """Nothing: registers under other names, and what is there already."""
         return Price(FREE)
 
     @prices(PlacedForm)

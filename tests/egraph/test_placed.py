@@ -22,6 +22,7 @@ from ir.core import TileError
 from ir.dialects import cuda_tile as ct
 from lowering.decode import values
 from lowering.selection import pricing
+from tests.lowering.placed_page import OUTPUT, page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OPERATIONS = {cls.constructor: cls for cls in placed_classes()}
@@ -67,6 +68,10 @@ def test_every_operation_says_what_it_means(name: str) -> None:
         meaning = next(each.__doc__ for each in cls.__mro__ if each.__doc__)
         assert "ClassVar" not in meaning
         assert meaning.rstrip().endswith((".", "`"))
+
+
+def test_the_page_is_made_from_the_table() -> None:
+    assert OUTPUT.read_text() == page(), "run python -m tests.lowering.placed_page"
 
 
 def test_forms_of_operations_know_them() -> None:

@@ -57,3 +57,18 @@ def test_types_names_and_attributes_are_words() -> None:
     assert re.search(r"load_ptr_tko\(c\d+, c\d+, c\d+, c\d+; order=weak, \(tile<i32>, token\)\)", text)
     assert re.search(r"p\d+: c\d+ in L0\n", text)
     assert "rule" not in heading
+
+
+def test_columns_of_placed_operations_are_words() -> None:
+    """By the names of their declarations: types, layouts, atoms and mechanisms for numbers."""
+    path = next(path for path in EXAMPLES if path.stem == "gemm")
+    text = tilesat.compile(path, "sm_90a").stages["egraph"]
+    assert re.search(
+        r"p\.copy\(p\d+, p\d+, c\d+; tile<128x64xf16>, view_type=.*, shared=L\d+, bytes=16, .*, mechanism=tma\)",
+        text,
+    )
+    assert re.search(r"p\.shared_read\(p\d+; tile<\S+>, atom=ldmatrix, layout=L\d+\)", text)
+    assert re.search(
+        r"p\.wgmma\(p\d+, p\d+, p\d+; choice=wgmma\.\S+ on 1x1 warpgroups, fast=0, tile<\S+>, sign=1\)", text
+    )
+    assert re.search(r"cvt\(p\d+; tile<\S+>, source_layout=L\d+, layout=L\d+\)", text)
