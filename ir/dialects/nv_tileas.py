@@ -31,12 +31,11 @@ from ir.dialects.nv_tileas_async import (
     ROLES,
     SCALAR_BYTES,
     AgentSwitch,
-    ConsumerRelease,
-    ConsumerWait,
+    BarrierArrive,
+    BarrierArriveCopies,
+    BarrierExpectTx,
+    BarrierWait,
     CreateChannel,
-    CreatePipeline,
-    ProducerAcquire,
-    ProducerCommit,
     Receive,
     Send,
     StoreWait,
@@ -67,9 +66,31 @@ from ir.dialects.nv_tileas_memory import (
     TiledStore,
     WriteBuffer,
 )
+from ir.dialects.nv_tileas_pipeline import (
+    GROUPS,
+    MBARRIERS,
+    REGIONS,
+    ConsumeOne,
+    ConsumerRead,
+    ConsumerRelease,
+    ConsumerWait,
+    CreateIterator,
+    CreateNone,
+    CreatePipeline,
+    IncIter,
+    PipelineYield,
+    ProduceOne,
+    ProducerAcquire,
+    ProducerCommit,
+    ProducerWrite,
+)
+from ir.dialects.nv_tileas_tokens import verify_pipelines
 from ir.dialects.nv_tileas_types import (
+    CONSUMER_TOKEN,
+    PRODUCER_TOKEN,
     BufferType,
     ChannelType,
+    IteratorType,
     PipelineType,
     is_held,
     is_i32,
@@ -90,7 +111,7 @@ class Func(Op):
     promises more than their type says (number of the parameter, least and greatest value), `asked_ctas` the CTAs an SM
     that a hint asks for (0: none does), `cluster` the CTAs of a cluster along x, y, z. Scheduling takes `placed` away
     and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the tensor maps, which
-    follow the parameters.
+    follow the parameters. `pipelined`: its stages have no numbers yet, iterators say which (nv_tileas_pipeline).
     """
 
     sym_name = Attr(str)
@@ -101,6 +122,7 @@ class Func(Op):
     asked_ctas = Attr(int, 0, least=0)
     cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     placed = flag()
+    pipelined = flag()
     shared_bytes = Attr(int, 0, least=0)
     tensormaps = Attr[Any](tuple, ())
     body = RegionField()
@@ -114,6 +136,11 @@ class Func(Op):
         verify_ranges(self, self.ranges, len(block.args))
         verify_cluster(self, self.cluster)
         verify_ends(self, Return)
+
+    def verify_inside(self) -> None:
+        """Tokens and iterators, where there are any."""
+        if self.pipelined:
+            verify_pipelines(self)
 
 
 @op("nv_tileas.return")
@@ -384,6 +411,11 @@ class Scan(Op):
 
 __all__ = [
     "BARRIER_BYTES",
+    "CONSUMER_TOKEN",
+    "GROUPS",
+    "MBARRIERS",
+    "PRODUCER_TOKEN",
+    "REGIONS",
     "ROLES",
     "SCALAR_BYTES",
     "AddPtr",
@@ -395,22 +427,35 @@ __all__ = [
     "AsyncTiledCopy",
     "AsyncWait",
     "Atomic",
+    "BarrierArrive",
+    "BarrierArriveCopies",
+    "BarrierExpectTx",
+    "BarrierWait",
     "BufferType",
     "BufferView",
     "ChannelType",
+    "ConsumeOne",
+    "ConsumerRead",
     "ConsumerRelease",
     "ConsumerWait",
     "CreateChannel",
+    "CreateIterator",
+    "CreateNone",
     "CreatePipeline",
     "Gather",
     "GatherCopy",
     "Hold",
+    "IncIter",
     "IndexSpaceShape",
+    "IteratorType",
     "MakeMemref",
     "Partition",
     "PipelineType",
+    "PipelineYield",
+    "ProduceOne",
     "ProducerAcquire",
     "ProducerCommit",
+    "ProducerWrite",
     "Receive",
     "Scatter",
     "Send",

@@ -1,4 +1,4 @@
-"""nv_tileas between agents: rings of stages and their barriers, tensor copies, the switch, channels for scalars.
+"""nv_tileas between agents: barriers of a ring's stages, tensor copies, the switch, channels for scalars.
 
 Part of the dialect of `nv_tileas`, which hands these names on. Source of names: the seeds' async.pipeline operations,
 MaterializeSchedule and OptimizeExecutionUnitMapping.
@@ -22,47 +22,52 @@ from ir.core import (
     flag,
     op,
 )
-from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is_integer, is_pipeline, is_tile
+from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is_integer, is_pipeline, is_stage, is_tile
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar
 
 
-@op("nv_tileas.async.pipeline.create_pipeline")
-class CreatePipeline(Op):
-    """A full and an empty mbarrier for each stage, 8 bytes each, from byte `offset` of shared memory on.
-
-    `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor copies, one of each
-    thread that copies by cp.async. `consumers` arrivals, of warps or of threads (`each`), empty it.
-    """
-
-    offset = Attr(int, least=0)
-    producers = Attr(int, 1, least=1)
-    consumers = Attr(int, least=1)
-    each = Attr(str, "warp", among=("warp", "thread"))
-    result = Result(is_pipeline)
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.pipeline.producer_acquire")
-class ProducerAcquire(Op):
-    """Wait until a stage is empty in the round of parity `phase`; one thread announces `bytes` of tensor copies."""
+@op("nv_tileas.async.mbarrier_wait")
+class BarrierWait(Op):
+    """Wait until a stage is full, or `empty`, in the round of parity `phase`."""
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
     phase = Operand(is_i32)
-    bytes = Attr(int, least=0)
+    empty = flag()
 
     effect = WRITE
 
 
-@op("nv_tileas.async.pipeline.producer_commit")
-class ProducerCommit(Op):
+@op("nv_tileas.async.mbarrier_expect_tx")
+class BarrierExpectTx(Op):
+    """One thread arrives at a stage's full barrier and announces `bytes` of tensor copies."""
+
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+    bytes = Attr(int, least=1)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.mbarrier_arrive_copies")
+class BarrierArriveCopies(Op):
     """Each thread arrives at a stage's full barrier when all its asynchronous copies up to here have landed."""
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.mbarrier_arrive")
+class BarrierArrive(Op):
+    """This warp (or thread) has read a stage: it arrives at the empty barrier; `enable` false: it does not."""
+
+    pipeline = Operand(is_pipeline)
+    stage = Operand(is_i32)
+    enable = OptionalOperand(is_i1)
 
     effect = WRITE
 
@@ -76,7 +81,7 @@ class TiledTmaLoad(Op):
     """
 
     buffer = Operand(is_buffer)
-    stage = Operand(is_i32)
+    stage = Operand(is_stage)
     pipeline = Operand(is_pipeline)
     index = Variadic(is_integer)
     tensormap = Attr(int, least=0)
@@ -113,28 +118,6 @@ class TiledTmaStore(Op):
 @op("nv_tileas.async.store_wait")
 class StoreWait(Op):
     """Wait until this thread's tensor stores have reached global memory; behind a barrier all threads see them."""
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.pipeline.consumer_wait")
-class ConsumerWait(Op):
-    """Wait until a stage is full in the round of parity `phase`."""
-
-    pipeline = Operand(is_pipeline)
-    stage = Operand(is_i32)
-    phase = Operand(is_i32)
-
-    effect = WRITE
-
-
-@op("nv_tileas.async.pipeline.consumer_release")
-class ConsumerRelease(Op):
-    """This warp (or thread) has read a stage; `enable` false: it has not."""
-
-    pipeline = Operand(is_pipeline)
-    stage = Operand(is_i32)
-    enable = OptionalOperand(is_i1)
 
     effect = WRITE
 
@@ -190,7 +173,7 @@ class Send(Op):
 
     channel = Operand(is_channel)
     value = Operand()
-    phase = Operand(is_i32)
+    phase = Operand(is_stage)
 
     effect = WRITE
 
@@ -200,7 +183,7 @@ class Receive(Op):
     """Wait until the channel is full in the round of parity `phase`, take the scalar and leave the channel empty."""
 
     channel = Operand(is_channel)
-    phase = Operand(is_i32)
+    phase = Operand(is_stage)
     result = Result()
 
     effect = WRITE

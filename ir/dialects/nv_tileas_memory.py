@@ -24,11 +24,11 @@ from ir.dialects.nv_tileas_types import (
     is_buffer,
     is_held,
     is_i1,
-    is_i32,
     is_integer,
     is_mask,
     is_pointer,
     is_pointers,
+    is_stage,
     is_tile,
     is_view,
 )
@@ -234,7 +234,7 @@ class AsyncGatherCopy(Op):
     """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async; zeros when `enable` is false."""
 
     buffer = Operand(is_buffer)
-    stage = OptionalOperand(is_i32)
+    stage = OptionalOperand(is_stage)
     enable = OptionalOperand(is_i1)
     ptr = Operand(is_pointers)
     mask = OptionalOperand(is_mask)
@@ -256,10 +256,10 @@ class Hold(Op):
 
 @op("nv_tileas.write_buffer")
 class WriteBuffer(Op):
-    """Write a tile of registers to stage `stage` (i32) of a ring by `atom`; visible after a barrier."""
+    """Write a tile of registers to stage `stage` of a ring by `atom`; visible after a barrier."""
 
     buffer = Operand(is_buffer)
-    stage = Operand(is_i32)
+    stage = Operand(is_stage)
     source = Operand(is_tile)
     atom = Attr(str, among=("stmatrix", "st.shared"))
 
@@ -277,10 +277,10 @@ class AllocTensor(Op):
 
 @op("nv_tileas.buffer_view")
 class BufferView(Op):
-    """The tile in stage `stage` (i32) of a ring."""
+    """The tile in stage `stage` of a ring."""
 
     buffer = Operand(is_buffer)
-    stage = OptionalOperand(is_i32)
+    stage = OptionalOperand(is_stage)
     result = Result(is_tile)
 
 
@@ -293,7 +293,7 @@ class AsyncTiledCopy(Op):
     """
 
     buffer = Operand(is_buffer)
-    stage = OptionalOperand(is_i32)
+    stage = OptionalOperand(is_stage)
     enable = OptionalOperand(is_i1)
     view = Operand(is_view)
     index = Variadic(is_integer)

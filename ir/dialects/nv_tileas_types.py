@@ -68,6 +68,54 @@ class PipelineType(Type):
         return PipelineType(int(body))
 
 
+@spelled("!nv_tileas.pipeline_iter")
+@dataclass(frozen=True, slots=True)
+class IteratorType(Type):
+    """A place in the rounds of a ring of `stages`, or of a channel, which has one: the stage and the round's parity."""
+
+    stages: int
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.pipeline_iter<{self.stages}>"
+
+    @staticmethod
+    def read(body: str, *_: Any) -> IteratorType:
+        """From the number of stages."""
+        return IteratorType(int(body))
+
+
+@spelled("!nv_tileas.producer_token")
+@dataclass(frozen=True, slots=True)
+class ProducerTokenType(Type):
+    """The right to fill a stage, until it is committed."""
+
+    def __str__(self) -> str:
+        return "!nv_tileas.producer_token"
+
+    @staticmethod
+    def read(*_: Any) -> ProducerTokenType:
+        """Without a body."""
+        return PRODUCER_TOKEN
+
+
+@spelled("!nv_tileas.consumer_token")
+@dataclass(frozen=True, slots=True)
+class ConsumerTokenType(Type):
+    """The right to read a stage, until it is released."""
+
+    def __str__(self) -> str:
+        return "!nv_tileas.consumer_token"
+
+    @staticmethod
+    def read(*_: Any) -> ConsumerTokenType:
+        """Without a body."""
+        return CONSUMER_TOKEN
+
+
+PRODUCER_TOKEN = ProducerTokenType()
+CONSUMER_TOKEN = ConsumerTokenType()
+
+
 @spelled("!nv_tileas.channel")
 @dataclass(frozen=True, slots=True)
 class ChannelType(Type):
@@ -100,6 +148,11 @@ is_view = Constraint("a view of tiles", lambda t: isinstance(t, PartitionViewTyp
 is_buffer = Constraint("a ring of buffers", lambda t: isinstance(t, BufferType))
 is_pipeline = Constraint("a pipeline", lambda t: isinstance(t, PipelineType))
 is_channel = Constraint("a channel", lambda t: isinstance(t, ChannelType))
+is_ring = Constraint("a pipeline or a channel", lambda t: isinstance(t, PipelineType | ChannelType))
+is_iterator = Constraint("an iterator of a pipeline", lambda t: isinstance(t, IteratorType))
+is_stage = Constraint("an i32 or an iterator of a pipeline", lambda t: t == I32 or isinstance(t, IteratorType))
+is_producer_token = Constraint("a producer's token", lambda t: t == PRODUCER_TOKEN)
+is_consumer_token = Constraint("a consumer's token", lambda t: t == CONSUMER_TOKEN)
 
 
 def _element(type: Type, kinds: tuple[type[Type], ...]) -> bool:

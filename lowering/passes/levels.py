@@ -17,14 +17,27 @@ BEFORE_SCHEDULING = (
     "nv_tileas.tiled_copy", "nv_tileas.gather_copy", "nv_tileas.hold", "nv_tileas.staged_store",
 )  # fmt: skip
 """What scheduling gives a time and a place in memory, and so leaves none of."""
-SCHEDULED = (
-    "alloc_tensor", "buffer_view", "write_buffer", "async.agent_switch", "async.commit", "async.create_channel",
-    "async.dot_wait", "async.fence", "async.gather_copy", "async.pipeline.consumer_release",
-    "async.pipeline.consumer_wait", "async.pipeline.create_pipeline", "async.pipeline.producer_acquire",
-    "async.pipeline.producer_commit", "async.receive", "async.send", "async.tiled_copy", "async.tiled_tma_load",
-    "async.tiled_tma_store", "async.wait",
+PIPELINED = tuple(
+    f"nv_tileas.async.pipeline.{name}"
+    for name in (
+        "consume_one", "consumer_read", "consumer_release", "consumer_wait", "create_iterator", "create_none",
+        "inc_iter", "produce_one", "producer_acquire", "producer_commit", "producer_write", "yield",
+    )
 )  # fmt: skip
-"""What it makes of them, without the dialect."""
+"""What scheduling makes of them, and lowering of pipelines takes away."""
+BARRIERS = tuple(
+    f"nv_tileas.async.mbarrier_{name}" for name in ("arrive", "arrive_copies", "expect_tx", "wait")
+)  # fmt: skip
+"""What lowering of pipelines makes."""
+SCHEDULED = tuple(
+    f"nv_tileas.{name}"
+    for name in (
+        "alloc_tensor", "buffer_view", "write_buffer", "async.agent_switch", "async.commit", "async.create_channel",
+        "async.dot_wait", "async.fence", "async.gather_copy", "async.pipeline.create_pipeline", "async.receive",
+        "async.send", "async.tiled_copy", "async.tiled_tma_load", "async.tiled_tma_store", "async.wait",
+    )
+)  # fmt: skip
+"""What scheduling makes and stays."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Level:
         left = next(op for op in program.walk() if not self.legal(type(op)))
         hint = f"{self.name} holds operations of {', '.join(sorted(self.dialects))}"
         if left.name in self.illegal:
-            hint = "a kernel that is not scheduled yet says placed = true, and only that"
+            hint = "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"
         where = f"after {after}" if after else f"in {self.name}"
         raise VerifyError(f"'{left.name}' is not legal {where}", left.location, hint)
 
@@ -101,9 +114,11 @@ LEVELS: dict[str, Level] = {
         Level("chosen", "one node for each class that the cheapest program needs", f"{PRINTERS}:chosen"),
         Level("placed", "nv_tileas before scheduling: tiles in layouts, copies without a time or a buffer",
               f"{PRINTERS}:operations", True, TILES,
-              frozenset(f"nv_tileas.{name}" for name in SCHEDULED), POINTERS),
+              frozenset((*SCHEDULED, *PIPELINED, *BARRIERS)), POINTERS),
+        Level("pipelined", "nv_tileas with pipelines: regions that fill or read a stage, iterators that say which",
+              f"{PRINTERS}:operations", True, TILES, frozenset((*BEFORE_SCHEDULING, *BARRIERS)), POINTERS),
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
-              TILES, frozenset(BEFORE_SCHEDULING), POINTERS),
+              TILES, frozenset((*BEFORE_SCHEDULING, *PIPELINED)), POINTERS),
         Level("nvgpu", "the code of one thread, instructions among it", f"{PRINTERS}:operations", True,
               frozenset({"nvgpu", "nvvm", "gpu", "arith", "math", "scf", "vector", "llvm"})),
         Level("nvvm", "a control-flow graph, one operation an instruction or nearly", f"{PRINTERS}:operations", True,
@@ -122,6 +137,8 @@ def level_of(program: Op) -> str:
         return "cuda_tile"
     if program.attributes.get("placed", False):
         return "placed"
+    if program.attributes.get("pipelined", False):
+        return "pipelined"
     if program.name not in LEVEL_OF:
         kernels = ", ".join(f"'{name}' ({level})" for name, level in LEVEL_OF.items())
         raise VerifyError(f"'{program.name}' is not a kernel of a level", program.location, f"kernels are {kernels}")

@@ -13,13 +13,14 @@ from egraph.saturate import saturate as saturate_program
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
+from ir.dialects.nv_tileas_tokens import verify_pipelines
 from lowering.decode import decode as decode_choice
 from lowering.launch import parameters
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.syntax import with_options
 from lowering.placement import LayoutOracle, seed
-from lowering.schedule import MemoryExceededError, map_agents, materialize
+from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
 from lowering.selection import Selection, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
@@ -150,13 +151,30 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
 
 
 def materialize_schedule(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
-    """Give copies a time, a buffer and an agent: rings of stages, barriers, warps that only copy, scratch memory."""
+    """Give copies a time, a buffer and an agent: pipelines whose stages have no numbers yet, regions that fill and read
+    them, warps that only copy, scratch memory.
+    """
     made = materialize(func, context.target)
     made.attributes.pop("placed", None)
+    verify_pipelines(made)
     context.count(
         buffers=lambda: sum(isinstance(op, nv_tileas.AllocTensor) for op in made.walk()),
         pipelines=lambda: sum(isinstance(op, nv_tileas.CreatePipeline) for op in made.walk()),
         shared_bytes=made.shared_bytes,
+    )
+    return made
+
+
+WAITS = (nv_tileas.BarrierWait, nv_tileas.AsyncWait)
+ARRIVALS = (nv_tileas.BarrierArrive, nv_tileas.BarrierArriveCopies, nv_tileas.BarrierExpectTx)
+
+
+def lower_regions(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
+    """Turn iterators into stage and parity, and the regions of producers and consumers into waits, copies, arrivals."""
+    made = lower_pipelines(func, context.target)
+    context.count(
+        waits=lambda: sum(isinstance(op, WAITS) for op in made.walk()),
+        arrivals=lambda: sum(isinstance(op, ARRIVALS) for op in made.walk()),
     )
     return made
 

@@ -58,10 +58,13 @@ PASSES: dict[str, Pass] = {
               Statistic("bound", "no program of the e-graph costs less"))),
         Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
             _OPERATIONS, Statistic("conversions", "conversions of layouts among them"))),
-        Pass("tileas-materialize-schedule", "placed", "nv_tileas", f"{SOURCE}:materialize_schedule", statistics=(
+        Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule", statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
             Statistic("shared_bytes", "bytes of shared memory"))),
+        Pass("tileas-lower-pipelines", "pipelined", "nv_tileas", f"{SOURCE}:lower_regions", statistics=(
+            Statistic("waits", "waits for a stage or a group of copies"),
+            Statistic("arrivals", "arrivals at barriers of stages"))),
         Pass("optimize-execution-unit-mapping", "nv_tileas", "nv_tileas", f"{SOURCE}:map_execution_units", statistics=(
             Statistic("agents", "agents that run side by side"),
             Statistic("warps", "warps of the block, idle ones too, where there are agents")), verified=True),
@@ -87,7 +90,8 @@ ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
-    "encode,saturate,extract,decode,tileas-materialize-schedule,optimize-execution-unit-mapping"
+    "encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,"
+    "optimize-execution-unit-mapping"
     "),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"

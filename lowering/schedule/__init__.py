@@ -1,6 +1,7 @@
 """When things happen: copies into rings of shared-memory stages, waits, barriers, and where buffers lie."""
 
+from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipelining import MemoryExceededError, materialize, schedule
 from lowering.schedule.units import map_agents
 
-__all__ = ["MemoryExceededError", "map_agents", "materialize", "schedule"]
+__all__ = ["MemoryExceededError", "lower_pipelines", "map_agents", "materialize", "schedule"]

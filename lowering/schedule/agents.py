@@ -2,9 +2,9 @@
 
     producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
-Each ring has a full and an empty mbarrier a stage; the parity of a stage's round flips when the ring wraps. Stage and
-parity go round the loops outside of the ring's own. What else the producer needs is told in boundary.py, its program in
-producer.py, the warps of each agent in units.py.
+Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
+outside of the ring's own. What else the producer needs is told in boundary.py, its program in producer.py, the warps of
+each agent in units.py, what becomes of pipelines and iterators in lower.py.
 Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
 """
 
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
-from ir.types import I1, I32
+from ir.types import I32
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.schedule.boundary import Boundary, Plan, Way
 from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
-from lowering.schedule.producer import Job, Producer, advance
+from lowering.schedule.pipes import consume
+from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
 from lowering.schedule.units import demand, side_by_side
@@ -33,24 +34,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Run:
-    """A consumer's loop over a ring: the operand that begins its stage, and its products that are waited for behind it
-    (`done`), where they run on from one iteration to the next.
+    """A consumer's loop over a ring: the operand that begins its iterator, and what releases behind it the stage that
+    its last iteration has left in use, where products run on from one iteration to the next.
     """
 
     loop: scf.For
     slot: int
-    done: nv_tileas.DotWait | None
+    release: nv_tileas.ConsumerRelease | None
 
     @property
     def site(self) -> Site:
-        """It takes and leaves stage and parity."""
-        return Site([self.slot, self.slot + 1], self.loop.results[self.slot - 3 : self.slot - 1])
+        """It takes and leaves the iterator."""
+        return Site([self.slot], [self.loop.results[self.slot - 3]])
 
 
 @dataclass
 class AgentRing:
-    """A ring that a producer fills, for one loop or for several of one depth, which follow one another: stage and
-    parity go on from one to the next, so the producer fills stages for the next loop before this one has ended.
+    """A ring that a producer fills, for one loop or for several of one depth, which follow one another: iterators go
+    on from one to the next, so the producer fills stages for the next loop before this one has ended.
     """
 
     memory: Ring
@@ -58,20 +59,11 @@ class AgentRing:
     runs: list[Run] = field(default_factory=list[Run])
 
     def release_last(self) -> None:
-        """Release what a loop's last iteration has left in use: where the ring goes on, its last stage is free then."""
+        """Where the ring goes on behind a loop, someone waits for the stage that its last iteration has left in use."""
         for run in self.runs:
-            done, loop, block = run.done, run.loop, Block()
-            goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(loop))
-            if done is not None and done.parent is not None and goes_on:
-                b = Builder(block, loop.location)
-                predicate = "ult" if loop.unsigned else "slt"
-                ran = b.value(arith.CmpI, loop.lower, loop.upper, types=[I1], predicate=predicate)
-                last = loop.results[run.slot - 1]  # the stage before, which the loop carries behind stage and parity
-                b.add(nv_tileas.ConsumerRelease, self.pipeline.result, last, ran, types=(), segments=(1, 1, 1))
-                place = done.parent.ops.index(done) + 1
-                done.parent.ops[place:place] = block.ops
-                for op in block.ops:
-                    op.parent = done.parent
+            goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
+            if run.release is not None and not goes_on:
+                run.release.attributes["last"] = True
 
 
 @dataclass
@@ -116,10 +108,14 @@ class Agents:
         producer.block(self.ops, Builder(block, self.common.location))
         for ring in self.rings.values():
             ring.release_last()
-            thread({run.loop: run.site for run in ring.runs}, [self.zero, self.zero])
-            thread(producer.sites(ring.pipeline.result), [self.zero, self.zero])
+            pipeline = ring.pipeline.result
+            thread({run.loop: run.site for run in ring.runs}, [self.first(pipeline, consumer)])
+            thread(producer.sites(pipeline), [self.first(pipeline, block)])
         for each in (*self.sends, *producer.receives):
-            alternate(each, each.operands.index(self.zero), self.one)
+            slot = len(each.operands) - 1
+            agent = consumer if isinstance(each, nv_tileas.Send) else block
+            each.operands[slot] = self.first(each.channel, agent)
+            alternate(each, slot, following)
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
@@ -129,6 +125,15 @@ class Agents:
             num_warps=units.num_warps, warp_id=units.warp_id, agent_strides=units.agent_strides,
             roles=("consume", "copy" if by_threads else "produce"),
         )  # fmt: skip
+
+    def first(self, ring: Value, agent: Block) -> Value:
+        """An agent's first iterator of a ring or a channel."""
+        kind = ring.type
+        stages = kind.stages if isinstance(kind, nv_tileas.PipelineType) else 1
+        made = nv_tileas.CreateIterator((ring,), [nv_tileas.IteratorType(stages)], location=self.common.location)
+        made.parent = agent
+        agent.ops.insert(0, made)
+        return made.result
 
     def place(self, rewriter: Rewriter, receivers: int) -> None:
         """Barriers and channels lie behind all else: scratch over drained rings must not reach those still in use."""
@@ -179,10 +184,19 @@ class Agents:
         """What states begin with."""
         return self.common.value(arith.Constant, types=[I32], value=0)
 
+    def other(self, stage: Value) -> Op:
+        """The other one of two stages."""
+        return arith.XOrI((stage, self.one), (I32,))
+
     @cached_property
     def one(self) -> Value:
-        """What a parity is flipped by."""
+        """What the stage of two buffers is flipped by."""
         return self.common.value(arith.Constant, types=[I32], value=1)
+
+
+def following(iterator: Value) -> Op:
+    """The iterator behind one."""
+    return nv_tileas.IncIter((iterator,))
 
 
 class Consumer:
@@ -201,43 +215,38 @@ class Consumer:
         stored = self.stored(b) if plan.after_store else None
         self.agents.jobs.append(Job(plan, buffers, pipeline, stored))
         flying = in_flight(op.body.block, plan.copies)
+        operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), self.agents.zero]
         if flying is not None:
             flying[0].attributes["pending"] = 1
-        zero = self.agents.zero
-        operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), zero, zero, zero]
-        made = scheduler.rebuild(op, operands, self.body(buffers, pipeline, operands[0], flying is not None), b)
-        run = Run(made, len(operands) - 3, None)
+            operands.append(b.value(nv_tileas.CreateNone, pipeline, types=[nv_tileas.CONSUMER_TOKEN]))
+        made = scheduler.rebuild(op, operands, self.body(buffers, ring.pipeline, flying is not None), b)
+        run = Run(made, 3 + len(op.init), None)
         ring.runs.append(run)
         if flying is not None:
-            run.done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
-            scheduler.rewriter.values[op.results[flying[1]]] = run.done.result
+            done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
+            run.release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
+            scheduler.rewriter.values[op.results[flying[1]]] = done.result
 
-    def body(self, buffers: list[Value], pipeline: Value, lower: Value, flying: bool) -> Block:
-        """One iteration, which carries the stage, its parity and the stage before beside the source's values."""
+    def body(self, buffers: list[Value], pipeline: nv_tileas.CreatePipeline, flying: bool) -> Block:
+        """One iteration, which carries the iterator and, where products run on, the token of the one before."""
         scheduler, plan, body = self.scheduler, self.plan, self.plan.loop.body.block
-        values = scheduler.rewriter.values
-        inner = Block([a.type for a in body.args] + [I32, I32, I32])
-        stage, phase, previous = inner.args[-3:]
-        values.update(zip(body.args, inner.args, strict=False))
+        held = [nv_tileas.CONSUMER_TOKEN] if flying else []
+        inner = Block([*(a.type for a in body.args), nv_tileas.IteratorType(plan.stages), *held])
+        iterator = inner.args[len(body.args)]
+        scheduler.rewriter.values.update(zip(body.args, inner.args, strict=False))
         b = Builder(inner, plan.loop.location)
         first = body.ops.index(plan.copies[0])
         if any(isinstance(each, Copy) and each not in plan.copies for each in body.ops):
             b.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
         scheduler.inner(body.ops[:first], b)
-        b.add(nv_tileas.ConsumerWait, pipeline, stage, phase, types=())
-        if read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in plan.fills):
-            b.add(nv_tileas.AsyncFence, types=())  # cp.async writes by the generic proxy, wgmma reads by the other
-        for copy, buffer in zip(plan.copies, buffers, strict=True):
-            view = b.add(nv_tileas.BufferView, buffer, stage, types=[copy.result.type], segments=(1, 1))
-            values[copy.result] = view.result
-        scheduler.inner([each for each in body.ops[first:-1] if each not in plan.copies], b)
-        if flying:  # this iteration's products may still read its stage, the last iteration's have ended
-            later = b.value(arith.CmpI, inner.args[0], lower, types=[I1], predicate="ne")
-            b.add(nv_tileas.ConsumerRelease, pipeline, previous, later, types=(), segments=(1, 1, 1))
-        else:
-            b.add(nv_tileas.ConsumerRelease, pipeline, stage, types=(), segments=(1, 1, 0))
-        ends = scheduler.values(body.terminator.operands)
-        b.add(scf.Yield, *ends, *advance(b, stage, phase, plan.stages), stage, types=())
+        fence = read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in plan.fills)
+        rest = [each for each in body.ops[first:-1] if each not in plan.copies]
+        read = scheduler.reading(plan.copies, buffers, iterator, rest, fence, plan.loop)
+        previous = inner.args[-1] if flying else None
+        left = consume(b, pipeline.result, iterator, read, scheduler.values(body.terminator.operands), previous)
+        carried = left[len(body.terminator.operands) :]
+        ends = left[: len(body.terminator.operands)]
+        b.add(scf.Yield, *ends, b.value(nv_tileas.IncIter, iterator), *carried, types=())
         return inner
 
     def stored(self, b: Builder) -> Value:

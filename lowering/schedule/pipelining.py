@@ -1,31 +1,31 @@
-"""Copies to shared memory become a software pipeline: a ring of stages filled some iterations ahead by cp.async.
+"""Copies to shared memory become software pipelines: rings of stages that are filled some iterations ahead.
 
-    before the loop   stages 0 .. S-2 are filled, one group of copies a stage
-    each iteration    wait until its stage has arrived; barrier; fill the stage that the previous iteration has read,
-                      for S-1 iterations ahead; compute
-One barrier an iteration is enough: it comes after the wait (all threads' copies are visible) and before the fill (all
-threads are done with the stage that is overwritten). Copies outside loops, and those whose tile cannot be told ahead,
-are waited for at once. Source: the seeds' modulo scheduling and buffer assignment, for one agent; CUTLASS's sm_80
-mainloop has the same shape.
+Where a producer can be parted from the kernel (agents.py) it fills the ring; else those who compute do, by cp.async:
+each iteration has a region that fills a stage `ahead` iterations early and one that reads the stage of its own. Copies
+outside loops, and those whose tile cannot be told ahead, are waited for at once. Stages have no numbers yet: lower.py
+gives them some, and makes waits and barriers of the regions. Source: the seeds' modulo scheduling and buffer
+assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
-from ir.dialects import arith, nv_tileas, scf
-from ir.types import I1, I32, PartitionViewType
+from ir.dialects import nv_tileas, scf
+from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
+from lowering.schedule.lower import lower_pipelines
+from lowering.schedule.pipes import consume, produce
+from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, slice_of, tile_of
 from lowering.schedule.states import alternate
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
-from lowering.targets import Feature, Target
+from lowering.targets import Target
 
 MIN_STAGES = 2
 
@@ -63,8 +63,8 @@ class Rewriter:
 
 
 def schedule(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
-    """`materialize` and `map_agents`."""
-    return map_agents(materialize(func, target), target)
+    """`materialize`, `lower_pipelines` and `map_agents`."""
+    return map_agents(lower_pipelines(materialize(func, target), target), target)
 
 
 def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
@@ -78,7 +78,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
     for written, view in rewriter.held:
-        alternate(written, 1, agents.one)
+        alternate(written, 1, agents.other)
         view.operands[1] = written.stage
     kept, free = arrange(rewriter.once, rewriter.rings)
     rewriter.free = scratch.place(consumer, target, free, kept)
@@ -98,6 +98,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     func.attributes |= {
         "shared_bytes": shared,
         "tensormaps": tuple(agents.tensormaps),
+        "pipelined": True,
     }
     return func
 
@@ -158,7 +159,7 @@ class Scheduler:
         """A copy to a buffer of its own, where it stands."""
         made = self.allocate(op, 1, tile_of(op)[1].size_bytes, 0, b)
         self.rewriter.once.append(made)
-        self.copy(op, made.result, None, None, self.values(op.operands), b)
+        self.copy(op, made.result, None, self.values(op.operands), b)
         return made.result
 
     def arrive(self, coming: list[tuple[Copy, Value]], b: Builder) -> None:
@@ -191,13 +192,24 @@ class Scheduler:
         rewriter.held.append((written, view))
         rewriter.values[op.result] = view.result
 
-    def publish(self, b: Builder, fills: bool = False) -> None:
-        """Make what threads have copied to shared memory visible to all, and to what reads it asynchronously. `fills`:
-        what has been read before may be filled again behind it.
-        """
-        if self.rewriter.target.has(Feature.WGMMA):
-            b.add(nv_tileas.AsyncFence, types=())
-        b.add(nv_tileas.Barrier, types=(), publishes=not fills)
+    def publish(self, b: Builder) -> None:
+        """Make what threads have written to shared memory visible to all, and to what reads it asynchronously."""
+        publish(b, self.rewriter.target)
+
+    def reading(
+        self, copies: Sequence[Copy], buffers: Sequence[Value], iterator: Value, rest: list[Op], fence: bool,
+        loop: scf.For,
+    ) -> Block:  # fmt: skip
+        """A block with the tiles in the stage of an iterator, and the `rest` of a loop's body behind them."""
+        read = Block()
+        b = Builder(read, loop.location)
+        if fence:
+            b.add(nv_tileas.AsyncFence, types=())  # cp.async writes by the generic proxy, wgmma reads by the other
+        for copy, buffer in zip(copies, buffers, strict=True):
+            view = b.add(nv_tileas.BufferView, buffer, iterator, types=[copy.result.type], segments=(1, 1))
+            self.rewriter.values[copy.result] = view.result
+        self.inner(rest, b)
+        return read
 
     def values(self, operands: list[Value]) -> list[Value]:
         """New values of old operands."""
@@ -209,13 +221,10 @@ class Scheduler:
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
         return b.add(nv_tileas.AllocTensor, types=[buffer], offset=offset, stage_bytes=stage_bytes)
 
-    def copy(
-        self, op: Copy, buffer: Value, stage: Value | None, enable: Value | None,
-        operands: list[Value], b: Builder,
-    ) -> None:  # fmt: skip
+    def copy(self, op: Copy, buffer: Value, stage: Value | None, operands: list[Value], b: Builder) -> None:
         """Fill one stage."""
-        extra = [v for v in (stage, enable) if v is not None]
-        places = (1, int(stage is not None), int(enable is not None), 1)
+        extra = [] if stage is None else [stage]
+        places = (1, len(extra), 0, 1)
         b.location = op.location
         if isinstance(op, nv_tileas.GatherCopy):
             b.add(nv_tileas.AsyncGatherCopy, buffer, *extra, *operands, types=(), width=op.width,
@@ -313,7 +322,7 @@ class Scheduler:
         """A loop with a new body, which may carry more. The source stays as it is: a producer is a slice of it."""
         b.location = op.location
         made = b.add(
-            scf.For, *operands, types=[v.type for v in operands[3:]], segments=(1, 1, 1, len(operands) - 3),
+            scf.For, *operands, types=[a.type for a in body.args[1:]], segments=(1, 1, 1, len(operands) - 3),
             regions=[Region([body])], **op.attributes,
         )  # fmt: skip
         self.rewriter.values.update(zip(op.results, made.results, strict=False))
@@ -327,7 +336,7 @@ def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:
 
 
 class _Pipeline:
-    """One loop with a ring of `stages` for the copies `ahead`."""
+    """One loop with a ring of `stages` for the copies `ahead`, which those who read them start."""
 
     def __init__(self, scheduler: Scheduler, op: scf.For, ahead: list[Copy], stages: int):
         self.scheduler = scheduler
@@ -335,65 +344,44 @@ class _Pipeline:
         self.op = op
         self.ahead = ahead
         self.stages = stages
-        self.kind: Any = op.lower.type
         self.nested = scheduler.depth > 0
 
     def build(self, b: Builder) -> None:
-        """The prologue, the loop and the drain."""
+        """The ring and the loop."""
         b.location = self.op.location
         ring, over = self.scheduler.own_ring(self.stages)
         self.buffers = self.scheduler.buffers(self.ahead, ring, b)
+        kind = nv_tileas.PipelineType(self.stages)
+        pipeline = b.value(nv_tileas.CreatePipeline, types=[kind], by=nv_tileas.GROUPS)
         if self.nested or over or self.scheduler.scratch_used:
             b.add(nv_tileas.Barrier, types=())  # readers of the last run of this loop, of a ring, of scratch, are done
         self.scheduler.scratch_used = False
-        lower, upper, step = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
-        predicate = "ult" if self.op.unsigned else "slt"
-        at = lower
-        for stage in range(self.stages - 1):
-            number = b.value(arith.Constant, types=[I32], value=stage)
-            enable = b.value(arith.CmpI, at, upper, types=[I1], predicate=predicate)
-            self.fill(at, number, enable, b)
-            at = b.value(arith.AddI, at, step)
-        self.loop(b, lower, upper, step, predicate)
-        b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
+        begin = b.value(nv_tileas.CreateIterator, pipeline, types=[nv_tileas.IteratorType(self.stages)])
+        bounds = self.scheduler.values([self.op.lower, self.op.upper, self.op.step])
+        self.loop(b, bounds, pipeline, begin)
 
-    def fill(self, counter: Value, stage: Value, enable: Value, b: Builder) -> None:
-        """Copy the tiles of the iteration at `counter` into `stage`, as one group."""
+    def fill(self, counter: Value, iterator: Value, b: Builder) -> None:
+        """Copy the tiles of the iteration at `counter`."""
         body = self.op.body.block
         for copy, buffer in zip(self.ahead, self.buffers, strict=True):
             values = {body.args[0]: counter}
             for op in slice_of(copy.operands, body) or []:
                 self.rewriter.clone(op, b, values)
             operands = [values.get(v, self.rewriter.values.get(v, v)) for v in copy.operands]
-            self.scheduler.copy(copy, buffer, stage, enable, operands, b)
-        b.add(nv_tileas.AsyncCommit, types=())
+            self.scheduler.copy(copy, buffer, iterator, operands, b)
 
-    def loop(self, b: Builder, lower: Value, upper: Value, step: Value, predicate: str) -> None:
-        """The loop itself: carries the stage to read and the stage to fill beside its own values."""
+    def loop(self, b: Builder, bounds: list[Value], pipeline: Value, begin: Value) -> None:
+        """The loop itself: carries the iterator beside its own values; its tiles are copied some iterations ahead."""
         op, body = self.op, self.op.body.block
-        inner = Block([a.type for a in body.args] + [I32, I32])
-        read, fill = inner.args[-2:]
-        values = self.rewriter.values
-        values.update(zip(body.args, inner.args, strict=False))
+        inner = Block([*(a.type for a in body.args), begin.type])
+        counter, iterator = inner.args[0], inner.args[-1]
+        self.rewriter.values.update(zip(body.args, inner.args, strict=False))
         inside = Builder(inner, op.location)
-        inside.add(nv_tileas.AsyncWait, types=(), pending=self.stages - 2)
-        self.scheduler.publish(inside, fills=True)
-        distance = inside.value(arith.Constant, types=[self.kind], value=self.stages - 1)
-        jump = inside.value(arith.MulI, step, distance)
-        ahead = inside.value(arith.AddI, inner.args[0], jump)
-        enable = inside.value(arith.CmpI, ahead, upper, types=[I1], predicate=predicate)
-        self.fill(ahead, fill, enable, inside)
-        for copy, buffer in zip(self.ahead, self.buffers, strict=True):
-            view = inside.add(nv_tileas.BufferView, buffer, read, types=[copy.result.type], segments=(1, 1))
-            values[copy.result] = view.result
+        produce(
+            inside, pipeline, iterator, lambda w: self.fill(counter, iterator, w), copies=True, ahead=self.stages - 1
+        )
         rest = [each for each in body.ops[:-1] if each not in self.ahead]
-        self.scheduler.inner(rest, inside)
-        one, zero, count = (inside.value(arith.Constant, types=[I32], value=n) for n in (1, 0, self.stages))
-        following = inside.value(arith.AddI, read, one)
-        wrapped = inside.value(arith.CmpI, following, count, types=[I1], predicate="eq")
-        following = inside.value(arith.Select, wrapped, zero, following)
-        ends = self.scheduler.values(body.terminator.operands)
-        inside.add(scf.Yield, *ends, following, read, types=())
-        first = b.value(arith.Constant, types=[I32], value=0)
-        last = b.value(arith.Constant, types=[I32], value=self.stages - 1)
-        self.scheduler.rebuild(op, [lower, upper, step, *self.scheduler.values(op.init), first, last], inner, b)
+        read = self.scheduler.reading(self.ahead, self.buffers, iterator, rest, False, op)
+        ends = consume(inside, pipeline, iterator, read, self.scheduler.values(body.terminator.operands))
+        inside.add(scf.Yield, *ends, inside.value(nv_tileas.IncIter, iterator), types=())
+        self.scheduler.rebuild(op, [*bounds, *self.scheduler.values(op.init), begin], inner, b)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ir.core import Block, Builder, Op, Region, Value
-from ir.dialects import arith, nv_tileas, scf
-from ir.types import I1, I32
+from ir.dialects import nv_tileas, scf
+from ir.types import I32
 from lowering.schedule.boundary import Boundary, Plan, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
+from lowering.schedule.pipes import produce
 from lowering.schedule.rings import tile_of
 from lowering.schedule.states import Site
 
@@ -46,16 +47,14 @@ class Producer:
         self.channels = channels
         self.zero = zero
         self.map_number = map_number
-        self.turns: dict[Op, tuple[Value, Value]] = {}  # loop of a job -> stage and parity of an iteration
-        self.loops: list[tuple[scf.For, int, Job]] = []  # loops of jobs and where their stage is among the operands
+        self.turns: dict[Op, Value] = {}  # loop of a job -> iterator of an iteration
+        self.loops: list[tuple[scf.For, int, Job]] = []  # loops of jobs and where their iterator is among the operands
         self.receives: list[nv_tileas.Receive] = []
 
     def sites(self, pipeline: Value) -> dict[Op, Site]:
-        """The loops that fill one ring: each takes and leaves its stage and parity."""
+        """The loops that fill one ring: each takes and leaves its iterator."""
         return {
-            loop: Site([slot, slot + 1], loop.results[slot - 3 : slot - 1])
-            for loop, slot, job in self.loops
-            if job.pipeline is pipeline
+            loop: Site([slot], [loop.results[slot - 3]]) for loop, slot, job in self.loops if job.pipeline is pipeline
         }
 
     def known(self, values: list[Value]) -> list[Value]:
@@ -90,26 +89,27 @@ class Producer:
             self.values[result] = taken.result
 
     def loop(self, op: scf.For, b: Builder) -> None:
-        """A loop with the carried values that are needed, and with the stage and parity of its job."""
+        """A loop with the carried values that are needed, and with the iterator of its job."""
         body, job = op.body.block, self.jobs.get(op)
         if job and job.stored:
             self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
         kept = [i for i, argument in enumerate(body.args[1:]) if argument in self.boundary.needed]
-        inits = [*self.known([op.init[i] for i in kept]), *([self.zero, self.zero] if job else [])]
-        inner = Block([op.lower.type, *(v.type for v in inits)])
+        inits = [*self.known([op.init[i] for i in kept]), *([self.zero] if job else [])]
+        turn = [nv_tileas.IteratorType(job.plan.stages)] if job else []
+        types = [*(v.type for v in inits[: len(kept)]), *turn]
+        inner = Block([op.lower.type, *types])
         self.values.update(zip([body.args[0], *(body.args[1 + i] for i in kept)], inner.args, strict=False))
         inside = Builder(inner, op.location)
         if job:
-            stage, phase = inner.args[-2:]
-            self.turns[op] = (stage, phase)
+            self.turns[op] = inner.args[-1]
         self.block(body.ops[:-1], inside)
         ends = self.known([body.terminator.operands[i] for i in kept])
         if job:
-            ends += advance(inside, *self.turns[op], job.plan.stages)
+            ends.append(inside.value(nv_tileas.IncIter, self.turns[op]))
         inside.add(scf.Yield, *ends, types=())
         b.location = op.location
         made = b.add(
-            scf.For, *self.known([op.lower, op.upper, op.step]), *inits, types=[v.type for v in inits],
+            scf.For, *self.known([op.lower, op.upper, op.step]), *inits, types=types,
             segments=(1, 1, 1, len(inits)), regions=[Region([inner])], **op.attributes,
         )  # fmt: skip
         self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
@@ -148,15 +148,14 @@ class Producer:
 
     def fill(self, job: Job, b: Builder) -> None:
         """Fill the stage of an iteration."""
-        plan, (stage, phase) = job.plan, self.turns[job.plan.loop]
-        one = b.value(arith.Constant, types=[I32], value=1)
-        before = b.value(arith.XOrI, phase, one)
-        announcement = announced(plan.copies, plan.fills)
-        b.add(nv_tileas.ProducerAcquire, job.pipeline, stage, before, types=(), bytes=announcement)
-        for copy, buffer, fill in zip(plan.copies, job.buffers, plan.fills, strict=True):
-            self.tile(copy, buffer, fill, job.pipeline, stage, b)
-        if any(isinstance(fill, Threaded) for fill in plan.fills):
-            b.add(nv_tileas.ProducerCommit, job.pipeline, stage, types=())
+        plan, iterator = job.plan, self.turns[job.plan.loop]
+
+        def write(inside: Builder) -> None:
+            for copy, buffer, fill in zip(plan.copies, job.buffers, plan.fills, strict=True):
+                self.tile(copy, buffer, fill, job.pipeline, iterator, inside)
+
+        by_threads = any(isinstance(fill, Threaded) for fill in plan.fills)
+        produce(b, job.pipeline, iterator, write, announced(plan.copies, plan.fills), by_threads)
 
     def tile(
         self, copy: nv_tileas.TiledCopy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder
@@ -176,12 +175,3 @@ class Producer:
                 nv_tileas.AsyncTiledCopy, buffer, stage, *operands, types=(), segments=(1, 1, 0, 1, len(operands) - 1),
                 bytes=copy.bytes, threads=fill.layout, asynchronous=True, ragged=copy.ragged,
             )  # fmt: skip
-
-
-def advance(b: Builder, stage: Value, phase: Value, stages: int) -> tuple[Value, Value]:
-    """The next stage of a ring, and the parity of its round."""
-    one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
-    following = b.value(arith.AddI, stage, one)
-    wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
-    flip = b.value(arith.ExtUI, wrapped, types=[I32])
-    return b.value(arith.Select, wrapped, zero, following), b.value(arith.XOrI, phase, flip)

@@ -36,7 +36,7 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
     Buffers that are filled once and read later on end at `kept`, the rings behind them at `free`.
     """
     ops = [each for op in block.ops for each in nested(op)]
-    last = max((i for i, (op, _) in enumerate(ops) if isinstance(op, nv_tileas.ConsumerWait)), default=-1)
+    last = max((i for i, (op, _) in enumerate(ops) if waits_for_agent(op)), default=-1)
     total, second = free, False
     for i, (op, looped) in enumerate(ops):
         need = scratch_of(op, target)
@@ -48,6 +48,12 @@ def place(block: Block, target: Target, free: int, kept: int) -> int:
             op.attributes["scratch"] = offset
             total = max(total, offset + need)
     return max([total, *(beside(op, total, target) for op, looped in ops if isinstance(op, nv_tileas.Dot) and looped)])
+
+
+def waits_for_agent(op: Op) -> bool:
+    """Does it wait for a ring that another agent fills, for this loop or ahead of it?"""
+    made = op.pipeline.op if isinstance(op, nv_tileas.ConsumerWait) else None
+    return isinstance(made, nv_tileas.CreatePipeline) and made.by == nv_tileas.MBARRIERS
 
 
 def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
@@ -76,10 +82,10 @@ def words(kind: Type) -> int:
 def nested(op: Op, looped: bool = False) -> Iterator[tuple[Op, bool]]:
     """An op and those in its regions, each with whether it stands in a loop."""
     yield op, looped
-    if isinstance(op, scf.For | scf.While | scf.If):
+    if isinstance(op, (scf.For, scf.While, scf.If, *nv_tileas.REGIONS)):
         for region in op.regions:
             for each in region.block.ops:
-                yield from nested(each, looped or not isinstance(op, scf.If))
+                yield from nested(each, looped or isinstance(op, scf.For | scf.While))
 
 
 def scratch_of(op: Op, target: Target) -> int:

@@ -1,21 +1,25 @@
-"""Scalars that go with an agent from one run of an op to the next: stage and parity of a ring, parity of a channel."""
+"""What goes with an agent from one run of an op to the next: iterators of rings and channels, stages of buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.core import Block, Op, Value
-from ir.dialects import arith, scf
-from ir.types import I32
+from ir.dialects import nv_tileas, scf
 
 LOOPS = (scf.For, scf.While)
 
 
 def enclosing(op: Op) -> Iterator[scf.For | scf.While | scf.If]:
     """The loops and branches around an op, innermost first."""
+    return (each for each in around(op) if isinstance(each, scf.For | scf.While | scf.If))
+
+
+def around(op: Op) -> Iterator[Op]:
+    """The ops of an agent around an op, innermost first: loops, branches, regions of producers and consumers."""
     above = op.parent.parent_op if op.parent else None
-    while isinstance(above, scf.For | scf.While | scf.If):
+    while isinstance(above, (scf.For, scf.While, scf.If, *nv_tileas.REGIONS)):
         yield above
         above = above.parent.parent_op if above.parent else None
 
@@ -39,7 +43,7 @@ def thread(sites: Mapping[Op, Site], begin: Sequence[Value]) -> None:
 class _Threading:
     def __init__(self, sites: Mapping[Op, Site]):
         self.sites = sites
-        self.around = {each for op in sites for each in enclosing(op)}
+        self.around = {each for op in sites for each in around(op)}
 
     def block(self, block: Block, state: list[Value], wanted: bool) -> list[Value]:
         """The state behind a block; `wanted`: something takes it there."""
@@ -55,7 +59,7 @@ class _Threading:
         return state
 
     def through(self, op: Op, state: list[Value], wanted: bool) -> list[Value]:
-        """The state behind a loop, which carries it, or behind a branch."""
+        """The state behind a loop, which carries it, behind a branch, or behind a region that yields it."""
         loop = isinstance(op, LOOPS)
         inner = [_argument(op, value) for value in state] if loop else state
         for region in op.regions:
@@ -67,22 +71,23 @@ class _Threading:
 
 def _outermost(op: Op) -> Block:
     """The block that holds all code around an op."""
-    block = (list(enclosing(op)) or [op])[-1].parent
+    block = (list(around(op)) or [op])[-1].parent
     if block is None:
         raise TypeError(f"{op} stands in no block")
     return block
 
 
-def alternate(op: Op, slot: int, one: Value) -> None:
-    """The parity that `op` takes as operand `slot` flips from one run to the next."""
+def alternate(op: Op, slot: int, following: Callable[[Value], Op]) -> None:
+    """What `op` takes as operand `slot` goes on from one run to the next: `following` makes the op that gives it."""
     block = op.parent
     if block is None or not any(isinstance(each, LOOPS) for each in enclosing(op)):
         return
-    flipped = arith.XOrI((op.operands[slot], one), (I32,), location=op.location)
-    block.ops.insert(block.ops.index(op) + 1, flipped)
-    flipped.parent = block
-    thread({op: Site([slot], [flipped.result0])}, [op.operands[slot]])
-    flipped.operands[0] = op.operands[slot]
+    step = following(op.operands[slot])
+    step.location = op.location
+    block.ops.insert(block.ops.index(op) + 1, step)
+    step.parent = block
+    thread({op: Site([slot], [step.result0])}, [op.operands[slot]])
+    step.operands[0] = op.operands[slot]
 
 
 def _argument(loop: Op, value: Value) -> Value:

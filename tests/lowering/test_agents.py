@@ -219,7 +219,7 @@ def clone(ops: list[Op], b: Builder, values: dict[Value, Value], copy: int) -> N
             clone(region.block.ops, Builder(inner), values, copy)
             regions.append(Region([inner]))
         attributes = dict(op.attributes)
-        if isinstance(op, nv_tileas.ProducerAcquire):
+        if isinstance(op, nv_tileas.BarrierExpectTx):
             attributes["bytes"] //= 2
         made = b.add(
             type(op), *[values.get(v, v) for v in op.operands], types=[r.type for r in op.results],

@@ -12,19 +12,20 @@ from lowering.passes.table import ROAD
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat import compile, lower
 
-LEVELS = ("placed", "nv_tileas", "nvgpu", "nvvm")
+LEVELS = ("placed", "pipelined", "nv_tileas", "nvgpu", "nvvm")
 
 
 def texts(example: str, target: str) -> dict[str, str]:
     """The kernel at each level that is lowered."""
     path = EXAMPLES / f"{example}.mlir"
     (placed,) = run(until(parse(ROAD), "decode"), load(path).entries[0], [target])
-    return {"placed": placed.text(), **compile(path, target).stages}
+    (pipelined,) = run(until(parse(ROAD), "tileas-materialize-schedule"), load(path).entries[0], [target])
+    return {"placed": placed.text(), "pipelined": pipelined.text(), **compile(path, target).stages}
 
 
 VECADD = texts("vecadd_ptr", "sm_90a")
 GEMM = texts("gemm", "sm_90a")
-ENDED = {"placed": "nv_tileas.return", "nv_tileas": "nv_tileas.return", "nvgpu": "gpu.return", "nvvm": "llvm.return"}
+ENDED = dict.fromkeys(LEVELS, "nv_tileas.return") | {"nvgpu": "gpu.return", "nvvm": "llvm.return"}
 
 
 def with_line(level: str, name: str, text: str) -> str:
@@ -79,12 +80,15 @@ def test_what_is_out_of_place(level: str, name: str, message: str, hint: str) ->
     ("level", "before", "after", "name"),
     [
         ("placed", "placed = true, ", "", "nv_tileas.tiled_copy"),
+        ("pipelined", "pipelined = true, ", "", "nv_tileas.async.pipeline.create_iterator"),
         ("nv_tileas", "<{", "<{placed = true, ", "nv_tileas.async.pipeline.create_pipeline"),
     ],
 )
 def test_a_kernel_says_whether_it_is_scheduled(level: str, before: str, after: str, name: str) -> None:
-    other = {"placed": "nv_tileas", "nv_tileas": "placed"}[level]
+    other = "placed" if level == "nv_tileas" else "nv_tileas"
     with pytest.raises(TileError) as caught:
         lower(GEMM[level].replace(before, after, 1))
     assert caught.value.message == f"'{name}' is not legal in {other}"
-    assert caught.value.hint == "a kernel that is not scheduled yet says placed = true, and only that"
+    assert caught.value.hint == (
+        "a kernel that is not scheduled yet says placed = true, one with pipelines says pipelined = true"
+    )

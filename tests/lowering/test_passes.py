@@ -98,12 +98,13 @@ def test_an_option_that_means_nothing_is_refused() -> None:
     [
         ("encode,rematerialize", "cuda_tile", 8, "'rematerialize' takes nvvm, here the program is encoded",
          "passes that lead from encoded to nvvm: saturate,extract,decode,tileas-materialize-schedule,"
-         "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm"),
+         "tileas-lower-pipelines,convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm"),
         ("convert-nvgpu-to-nvvm,convert-nvgpu-to-nvvm", "nvgpu", 23,
          "'convert-nvgpu-to-nvvm' takes nvgpu, here the program is nvvm", "no passes lead from nvvm back to nvgpu"),
         ("cheapest-of-slices(encode)", "cuda_tile", 1,
          "the passes inside 'cheapest-of-slices' end at encoded, not at nv_tileas",
-         "passes that lead from encoded to nv_tileas: saturate,extract,decode,tileas-materialize-schedule"),
+         "passes that lead from encoded to nv_tileas: saturate,extract,decode,tileas-materialize-schedule,"
+         "tileas-lower-pipelines"),
     ],
 )  # fmt: skip
 def test_a_pass_at_the_wrong_level(text: str, level: str, column: int, message: str, hint: str) -> None:
@@ -120,8 +121,9 @@ def test_parts_of_the_road() -> None:
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]
     assert show(until(parse(ROAD), "tileas-materialize-schedule")).endswith(",decode,tileas-materialize-schedule")
     last = show(until(parse(ROAD), "optimize-execution-unit-mapping"))
-    assert last.endswith("tileas-materialize-schedule,optimize-execution-unit-mapping)")
-    assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,optimize-execution-unit-mapping,")
+    assert last.endswith("tileas-lower-pipelines,optimize-execution-unit-mapping)")
+    assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,tileas-lower-pipelines,")
+    assert show(since(parse(ROAD), "pipelined")).startswith("tileas-lower-pipelines,optimize-execution-unit-mapping,")
     assert show(since(parse(ROAD), "nvvm")) == "select-instructions,grant-registers,coalesce-registers,print-ptx"
     assert since(parse(ROAD), "cuda_tile") == parse(ROAD)
     with pytest.raises(VerifyError, match="the pipeline has no pass 'decode'"):

@@ -1,6 +1,6 @@
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,coalesce-registers | filecheck %s
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,coalesce-registers,print-ptx \
 // | filecheck %s --check-prefix MOVES
 

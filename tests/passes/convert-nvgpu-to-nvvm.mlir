@@ -1,4 +1,4 @@
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm | filecheck %s
 
 // The loop becomes a block with arguments, entered where it has a trip. The number of the thread modulo the threads of

@@ -1,4 +1,4 @@
-// RUN: tilesat opt %s --target sm_80 --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --target sm_80 --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,convert-nvvm-to-llvm | filecheck %s
 
 // A module that mlir-opt takes: integers and addresses are LLVM's operations, a load under a predicate is inline PTX.

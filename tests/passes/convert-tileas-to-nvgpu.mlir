@@ -1,4 +1,4 @@
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu | filecheck %s
 
 // All 128 threads compute the sum, the first of them stores it.

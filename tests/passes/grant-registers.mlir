@@ -1,6 +1,6 @@
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,grant-registers,print-ptx | filecheck %s
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,optimize-execution-unit-mapping,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,optimize-execution-unit-mapping,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions,print-ptx | filecheck %s --check-prefix ALL
 
 // Sums of 64 x 64 take few registers: several CTAs an SM, each with its share. Without the pass one CTA has them all.

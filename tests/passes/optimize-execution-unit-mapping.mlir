@@ -1,8 +1,8 @@
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // optimize-execution-unit-mapping | filecheck %s
-// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // optimize-execution-unit-mapping --print-diff 2>&1 | filecheck %s --check-prefix DIFF
-// RUN: not tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: not tilesat opt %s --target sm_90a --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu 2>&1 | filecheck %s --check-prefix BARE
 
 // The producer's one warp begins a warpgroup of its own, of which three warps are idle.

@@ -1,6 +1,6 @@
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize | filecheck %s
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize --pass-statistics 2>&1 | filecheck %s --check-prefix COUNT
 
 // The loop carries 128 sums. Behind it the place of the thread's tile is computed again from the number of the thread.

@@ -1,4 +1,4 @@
-// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,\
+// RUN: tilesat opt %s --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,select-instructions | filecheck %s
 
 // Constants are immediates, the predicate of the store is its guard; values that a block hands over are on its edges.

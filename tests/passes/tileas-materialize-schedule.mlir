@@ -1,22 +1,34 @@
 // RUN: tilesat opt %s --passes tileas-materialize-schedule | filecheck %s
 // RUN: tilesat opt %s --passes tileas-materialize-schedule --pass-statistics 2>&1 | filecheck %s --check-prefix COUNT
 
-// A ring of six stages: four warps compute, one thread of the others copies. Products stay in flight over the end of an
-// iteration, so the consumers release the stage before.
+// A ring of six stages: four warps compute, one thread of the others copies. Stages have no numbers yet. Products stay in
+// flight over the end of an iteration, so the consumers release the stage of the one before.
 
 // CHECK-NOT: placed
+// CHECK: pipelined = true
 // CHECK: [[RING:%.*]] = "nv_tileas.async.pipeline.create_pipeline"() <{consumers = 4 : i64
 // CHECK: [[B:%.*]] = "nv_tileas.alloc_tensor"() <{offset = 0 : i64, stage_bytes = 32768 : i64}>
 // CHECK: [[A:%.*]] = "nv_tileas.alloc_tensor"() <{offset = 16384 : i64, stage_bytes = 32768 : i64}>
 // CHECK: "nv_tileas.async.agent_switch"() <{{.*}}num_warps = array<i64: 4, 1>, roles = ["consume", "produce"]
-// CHECK: "nv_tileas.async.pipeline.consumer_wait"([[RING]], [[STAGE:%.*]], [[PARITY:%.*]]) :
-// CHECK: [[TILE:%.*]] = "nv_tileas.buffer_view"([[B]], [[STAGE]])
+// CHECK: [[FIRST:%.*]] = "nv_tileas.async.pipeline.create_iterator"([[RING]]) : {{.*}} -> !nv_tileas.pipeline_iter<6>
+// CHECK: [[NONE:%.*]] = "nv_tileas.async.pipeline.create_none"([[RING]])
+// CHECK: "scf.for"({{.*}}, [[FIRST]], [[NONE]]) ({
+// CHECK: {{\^bb.*, }}[[AT:%.*]]: !nv_tileas.pipeline_iter<6>, [[BEFORE:%.*]]: !nv_tileas.consumer_token):
+// CHECK: "nv_tileas.async.pipeline.consume_one"([[RING]], [[AT]]) ({
+// CHECK: [[FULL:%.*]] = "nv_tileas.async.pipeline.consumer_wait"([[RING]], [[AT]])
+// CHECK: "nv_tileas.async.pipeline.consumer_read"([[FULL]]) ({
+// CHECK: [[TILE:%.*]] = "nv_tileas.buffer_view"([[B]], [[AT]])
 // CHECK: "nv_tileas.dot"({{%.*}}, [[TILE]], {{.*}}pending = 1
-// CHECK: "nv_tileas.async.pipeline.consumer_release"([[RING]], [[BEFORE:%.*]], {{%.*}}) :
+// CHECK: "nv_tileas.async.pipeline.consumer_release"([[BEFORE]])
+// CHECK: "nv_tileas.async.pipeline.inc_iter"([[AT]])
 // CHECK: "nv_tileas.async.dot_wait"({{.*}}pending = 0
-// CHECK: "nv_tileas.async.pipeline.producer_acquire"([[RING]], [[S:%.*]], {{%.*}}) <{bytes = 32768
+// CHECK: "nv_tileas.async.pipeline.consumer_release"({{%.*}}) <{last = true}>
+// CHECK: "nv_tileas.async.pipeline.produce_one"([[RING]], [[S:%.*]]) ({
+// CHECK-NEXT: [[EMPTY:%.*]] = "nv_tileas.async.pipeline.producer_acquire"([[RING]], [[S]]) <{bytes = 32768
+// CHECK-NEXT: [[DONE:%.*]] = "nv_tileas.async.pipeline.producer_write"([[EMPTY]]) ({
 // CHECK-NEXT: "nv_tileas.async.tiled_tma_load"([[B]], [[S]], [[RING]]
 // CHECK-NEXT: "nv_tileas.async.tiled_tma_load"([[A]], [[S]], [[RING]]
+// CHECK: "nv_tileas.async.pipeline.producer_commit"([[DONE]])
 // CHECK-NOT: "nv_tileas.tiled_copy"
 // COUNT-DAG: 2 buffers and rings in shared memory
 // COUNT-DAG: 1 rings that agents fill

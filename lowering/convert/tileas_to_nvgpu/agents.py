@@ -85,17 +85,22 @@ def branch(x: Expander, condition: Value, fill: Callable[[], None]) -> None:
     x.emitter.builder.add(scf.If, condition, types=(), regions=sides)
 
 
-def producer_acquire(x: Expander, op: nv_tileas.ProducerAcquire) -> None:
-    """Wait for the empty barrier, then arrive at the full one with the bytes to come."""
-    emitter, barriers = x.emitter, x.barriers(op.pipeline)
-    stage = x.scalar(op.stage)
-    emitter.effect(nvvm.MBarrierTryWaitParity, barriers.at(emitter, stage, True), x.scalar(op.phase))
-    if op.bytes:
-        operands = [barriers.at(emitter, stage, False), *([] if x.elected is None else [x.elected])]
-        emitter.effect(nvvm.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes)
+def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
+    """Wait for the full or the empty barrier."""
+    emitter = x.emitter
+    barrier = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), op.empty)
+    emitter.effect(nvvm.MBarrierTryWaitParity, barrier, x.scalar(op.phase))
 
 
-def producer_commit(x: Expander, op: nv_tileas.ProducerCommit) -> None:
+def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
+    """Arrive at the full barrier with the bytes to come."""
+    emitter = x.emitter
+    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
+    operands = [full, *([] if x.elected is None else [x.elected])]
+    emitter.effect(nvvm.MBarrierArriveExpectTx, *operands, segments=(1, len(operands) - 1), txcount=op.bytes)
+
+
+def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
     """cp.async.mbarrier.arrive.noinc on the full barrier."""
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
@@ -129,14 +134,7 @@ def boxes(
         yield place, [emitter.add_constant(c, o) for c, o in zip(corner, offsets, strict=True)]
 
 
-def consumer_wait(x: Expander, op: nv_tileas.ConsumerWait) -> None:
-    """Wait for the full barrier."""
-    emitter = x.emitter
-    full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
-    emitter.effect(nvvm.MBarrierTryWaitParity, full, x.scalar(op.phase))
-
-
-def consumer_release(x: Expander, op: nv_tileas.ConsumerRelease) -> None:
+def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide."""
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     emitter.settle(shared_only=True)
@@ -219,11 +217,11 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
 
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.CreatePipeline: create_pipeline,
-    nv_tileas.ProducerAcquire: producer_acquire,
-    nv_tileas.ProducerCommit: producer_commit,
+    nv_tileas.BarrierWait: wait,
+    nv_tileas.BarrierExpectTx: expect_tx,
+    nv_tileas.BarrierArriveCopies: arrive_copies,
+    nv_tileas.BarrierArrive: arrive,
     nv_tileas.TiledTmaLoad: tma_load,
-    nv_tileas.ConsumerWait: consumer_wait,
-    nv_tileas.ConsumerRelease: consumer_release,
     nv_tileas.AsyncFence: fence,
     nv_tileas.DotWait: dot_wait,
 }

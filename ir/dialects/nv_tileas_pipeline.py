@@ -1,0 +1,194 @@
+"""nv_tileas before stages have numbers: pipelines, iterators, the regions of producers and consumers.
+
+    produce_one     the tiles of one iteration: acquire a stage, write it, commit it
+    consume_one     what reads them: wait for the stage, read it, release it
+    iterators       say which stage, and go on by one with inc_iter; loops carry them
+Acquiring and waiting give tokens, which are used once each: a stage is written between its acquire and its commit, read
+between its wait and its release (`ir.dialects.nv_tileas_tokens` checks). Part of the dialect of `nv_tileas`, which
+hands these names on; `tileas-lower-pipelines` makes stages, parities, waits and arrivals of them.
+Source of names: the seeds' async.pipeline operations. Deviation: no agent stands in create_pipeline, agents are regions
+of agent_switch; a release may be that of an earlier iteration's token.
+"""
+
+from __future__ import annotations
+
+from ir.core import CONTROL, WRITE, Attr, Op, Operand, RegionField, Result, Variadic, VariadicResult, flag, op
+from ir.dialects.nv_tileas_types import (
+    IteratorType,
+    PipelineType,
+    is_consumer_token,
+    is_iterator,
+    is_pipeline,
+    is_producer_token,
+    is_ring,
+)
+
+MBARRIERS, GROUPS = "mbarriers", "groups"
+
+
+@op("nv_tileas.async.pipeline.create_pipeline")
+class CreatePipeline(Op):
+    """A ring of stages. By mbarriers: a full and an empty one for each stage, 8 bytes each, from byte `offset` of
+    shared memory on; `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor
+    copies, one of each thread that copies by cp.async; `consumers` arrivals, of warps or threads (`each`), empty it.
+
+    By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
+    the CTA is between two iterations.
+    """
+
+    by = Attr(str, MBARRIERS, among=(MBARRIERS, GROUPS))
+    offset = Attr(int, 0, least=0)
+    producers = Attr(int, 1, least=1)
+    consumers = Attr(int, 1, least=1)
+    each = Attr(str, "warp", among=("warp", "thread"))
+    result = Result(is_pipeline)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.create_iterator")
+class CreateIterator(Op):
+    """The first stage of a ring's first round, for one agent; or the first round of a channel."""
+
+    ring = Operand(is_ring)
+    result = Result(is_iterator)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """As many stages as the ring has."""
+        made = self.ring.op
+        known = made is not None and made.name.rpartition(".")[2] in ("create_pipeline", "create_channel")
+        self.expect(known, "must be of a ring that create_pipeline or create_channel makes")
+        kind = self.ring.type
+        stages = kind.stages if isinstance(kind, PipelineType) else 1
+        self.expect(self.result.type == IteratorType(stages), "must give {}", IteratorType(stages))
+
+
+@op("nv_tileas.async.pipeline.inc_iter")
+class IncIter(Op):
+    """The stage behind this one."""
+
+    iterator = Operand(is_iterator)
+    result = Result(like="iterator")
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.create_none")
+class CreateNone(Op):
+    """A consumer's token of no stage: where a loop releases the stage of the iteration before, the first has none."""
+
+    pipeline = Operand(is_pipeline)
+    result = Result(is_consumer_token)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.produce_one")
+class ProduceOne(Op):
+    """Fill a stage with the tiles of one iteration, `ahead` iterations before the one in which it stands."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    ahead = Attr(int, 0, least=0)
+    body = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.async.pipeline.producer_acquire")
+class ProducerAcquire(Op):
+    """Wait until the stage is empty; one thread announces the `bytes` of tensor copies to come."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    bytes = Attr(int, 0, least=0)
+    token = Result(is_producer_token)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.producer_write")
+class ProducerWrite(Op):
+    """The copies into the stage."""
+
+    acquired = Operand(is_producer_token)
+    token = Result(is_producer_token)
+    body = RegionField()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.async.pipeline.producer_commit")
+class ProducerCommit(Op):
+    """The stage is full when all has landed: what bytes were announced of, and the `copies` of threads."""
+
+    written = Operand(is_producer_token)
+    copies = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consume_one")
+class ConsumeOne(Op):
+    """Read a stage; the results are what its region yields."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    body = RegionField()
+    out = VariadicResult()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.async.pipeline.consumer_wait")
+class ConsumerWait(Op):
+    """Wait until the stage is full."""
+
+    pipeline = Operand(is_pipeline)
+    iterator = Operand(is_iterator)
+    token = Result(is_consumer_token)
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.consumer_read")
+class ConsumerRead(Op):
+    """What reads the stage; the results are the token, then what its region yields."""
+
+    waited = Operand(is_consumer_token)
+    body = RegionField()
+    out = VariadicResult()
+
+    effect = CONTROL
+
+
+@op("nv_tileas.async.pipeline.consumer_release")
+class ConsumerRelease(Op):
+    """The stage of a token has been read, and may be filled again; nothing for the token of no stage. `last`: the ring
+    is not filled again, so nobody waits for it.
+    """
+
+    read = Operand(is_consumer_token)
+    last = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pipeline.yield")
+class PipelineYield(Op):
+    """Ends the region of a producer or a consumer with its results."""
+
+    values = Variadic()
+
+    effect = CONTROL
+
+    def verify(self) -> None:
+        """At the end of such a region."""
+        block = self.parent
+        ends = block is not None and block.ops[-1] is self and isinstance(block.parent_op, REGIONS)
+        self.expect(ends, "must end the region of a producer or a consumer")
+
+
+REGIONS = (ProduceOne, ProducerWrite, ConsumeOne, ConsumerRead)

@@ -1,0 +1,383 @@
+"""Pipelines become what a thread does: iterators are stage and parity, regions are waits, copies and arrivals.
+
+    by mbarriers   a producer waits until the stage is empty and announces its bytes, a consumer waits until it is full
+                   and arrives when it has read it; the parity flips when the ring wraps
+    by groups      before the loop the first stages are filled, a group of copies each; an iteration waits for its own
+                   group and a barrier, fills the stage that the one before has read, then reads its own
+One barrier an iteration is enough for the latter: it comes after the wait (all threads' copies are visible) and before
+the fill (all threads are done with the stage that is overwritten). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from ir.core import Block, Builder, Op, Value
+from ir.dialects import arith, nv_tileas, scf
+from ir.types import I1, I32
+from lowering.schedule.publish import publish
+from lowering.targets import Target
+
+Ring = nv_tileas.CreatePipeline | nv_tileas.CreateChannel
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an iterator became: stage and parity of a ring's round; stage and the one before it of a ring by groups;
+    parity of a channel's round. Without values: a ring by groups that no loop has begun.
+    """
+
+    ring: Ring
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A stage that is being read; it is one only where `valid`, made when asked for, holds; None: always."""
+
+    pipeline: Value
+    stage: Value
+    valid: Callable[[Builder], Value] | None = None
+
+
+def lower_pipelines(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
+    """Lower a kernel in place; its regions have been verified."""
+    lowering = _Lowering(func, target)
+    lowering.block(func.body.block)
+    lowering.finish()
+    func.attributes.pop("pipelined", None)
+    return func
+
+
+class _Lowering:
+    """The walk; `values` are renamed results of regions, `places` and `held` what iterators and tokens became."""
+
+    def __init__(self, func: nv_tileas.Func, target: Target):
+        self.func = func
+        self.target = target
+        self.values: dict[Value, Value] = {}
+        self.places: dict[Value, Place] = {}
+        self.held: dict[Value, Held] = {}
+        self.loops: list[scf.For] = []
+        self.common: list[Op] = []
+
+    @cached_property
+    def zero(self) -> Value:
+        """What states begin with."""
+        made = arith.Constant((), (I32,), {"value": 0}, location=self.func.location)
+        made.parent = self.func.body.block
+        self.common.append(made)
+        return made.result
+
+    def finish(self) -> None:
+        """What all agents have in common comes first."""
+        self.func.body.block.ops[:0] = self.common
+
+    def block(self, block: Block) -> None:
+        """Every op of a block, which is built anew."""
+        ops, block.ops = block.ops, []
+        self.ops(ops, Builder(block))
+
+    def ops(self, ops: Sequence[Op], b: Builder) -> None:
+        """Ops in order."""
+        for op in ops:
+            b.location = op.location
+            handler = _HANDLERS.get(type(op))
+            if handler is None:
+                self.keep(op, b)
+            else:
+                handler(self, op, b)
+
+    def known(self, value: Value) -> Value:
+        """What a value is now; of an iterator its stage, or the parity of a channel."""
+        place = self.places.get(value)
+        return self.values.get(value, value) if place is None else place.values[0]
+
+    def spread(self, values: Sequence[Value]) -> list[Value]:
+        """What loops and regions hand on of values: all of an iterator, the stage of a token."""
+        found: list[Value] = []
+        for value in values:
+            if value in self.places:
+                found += self.places[value].values
+            else:
+                found.append(self.held[value].stage if value in self.held else self.values.get(value, value))
+        return found
+
+    def keep(self, op: Op, b: Builder) -> None:
+        """An op that stays, on new operands."""
+        op.operands = [self.known(v) for v in op.operands]
+        op.parent = b.block
+        b.block.ops.append(op)
+
+    def switch(self, op: nv_tileas.AgentSwitch, b: Builder) -> None:
+        """Every agent."""
+        for region in op.regions:
+            self.block(region.block)
+        self.keep(op, b)
+
+    # --- rings and iterators
+
+    def pipeline(self, op: nv_tileas.CreatePipeline, b: Builder) -> None:
+        """Rings by groups have no barriers of their own."""
+        if op.by == nv_tileas.MBARRIERS:
+            self.keep(op, b)
+
+    def iterator(self, op: nv_tileas.CreateIterator, b: Builder) -> None:
+        """The first stage in the first round."""
+        ring = cast(Ring, op.ring.op)
+        if isinstance(ring, nv_tileas.CreateChannel):
+            values = (self.zero,)
+        else:
+            values = () if ring.by == nv_tileas.GROUPS else (self.zero, self.zero)
+        self.places[op.result] = Place(ring, values)
+
+    def increment(self, op: nv_tileas.IncIter, b: Builder) -> None:
+        """The next stage of a ring, and the parity of its round."""
+        place = self.places[op.iterator]
+        if isinstance(place.ring, nv_tileas.CreateChannel):
+            one = b.value(arith.Constant, types=[I32], value=1)
+            self.places[op.result] = Place(place.ring, (b.value(arith.XOrI, place.values[0], one),))
+            return
+        stage, other = place.values
+        stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
+        one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
+        following = b.value(arith.AddI, stage, one)
+        wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
+        if place.ring.by == nv_tileas.GROUPS:
+            values = (b.value(arith.Select, wrapped, zero, following), stage)
+        else:
+            flip = b.value(arith.ExtUI, wrapped, types=[I32])
+            values = (b.value(arith.Select, wrapped, zero, following), b.value(arith.XOrI, other, flip))
+        self.places[op.result] = Place(place.ring, values)
+
+    # --- what carries them
+
+    def loop(self, op: scf.For, b: Builder) -> None:
+        """A loop that may carry iterators and tokens."""
+        lower, upper, step = (self.known(v) for v in op.operands[:3])
+        op.operands[:3] = [lower, upper, step]
+        ahead = [self.begin(op, v, b) for v in op.init if v in self.places]
+        predicate = "ult" if op.unsigned else "slt"
+        inits, init = op.init, self.spread(op.init)
+        counter = op.body.block.args[0]
+
+        def later(b: Builder) -> Value:
+            return b.value(arith.CmpI, counter, lower, types=[I1], predicate="ne")
+
+        def ran(b: Builder) -> Value:
+            return b.value(arith.CmpI, lower, upper, types=[I1], predicate=predicate)
+
+        block, results = op.body.block, op.results
+        block.args = [counter, *self.handed(block.args[1:], inits, block, 1, later)]
+        op.operands, op.segments = [lower, upper, step, *init], (1, 1, 1, len(init))
+        self.loops.append(op)
+        self.block(block)
+        self.loops.pop()
+        op.results = self.handed(results, inits, op, 0, ran)
+        op.parent = b.block
+        b.block.ops.append(op)
+        if any(ahead):
+            b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
+
+    def handed(
+        self, values: Sequence[Value], inits: Sequence[Value], owner: Op | Block, first: int,
+        valid: Callable[[Builder], Value],
+    ) -> list[Value]:  # fmt: skip
+        """The arguments or results in place of `values`, which a loop makes of `inits`. A token that begins as that of
+        no stage is one where `valid`.
+        """
+        found: list[Value] = []
+
+        def scalar() -> Value:
+            found.append(Value(I32, owner, first + len(found)))
+            return found[-1]
+
+        for value, init in zip(values, inits, strict=True):
+            if init in self.places:
+                place = self.places[init]
+                self.places[value] = Place(place.ring, tuple(scalar() for _ in place.values))
+            elif init in self.held:
+                held = self.held[init]
+                self.held[value] = Held(held.pipeline, scalar(), held.valid and valid)
+            else:
+                value.index = first + len(found)
+                found.append(value)
+        return found
+
+    def endless(self, op: scf.While, b: Builder) -> None:
+        """A loop without a count."""
+        inits, init = op.init, self.spread(op.init)
+        block, results = op.body.block, op.results
+        block.args = self.handed(block.args, inits, block, 0, _nowhere)
+        op.operands, op.segments = init, (len(init),)
+        self.block(block)
+        op.results = self.handed(results, inits, op, 0, _nowhere)
+        op.parent = b.block
+        b.block.ops.append(op)
+
+    def branch(self, op: scf.If, b: Builder) -> None:
+        """Both sides, which may leave iterators."""
+        left = op.then.block.terminator.operands
+        op.operands = [self.known(op.condition)]
+        for region in op.regions:
+            self.block(region.block)
+        op.results = self.handed(op.results, left, op, 0, _nowhere)
+        op.parent = b.block
+        b.block.ops.append(op)
+
+    def end(self, op: scf.Yield | scf.Condition, b: Builder) -> None:
+        """The end of a region of these."""
+        fixed = op.operands[: len(op.operands) - op.segments[-1]]
+        values = self.spread(op.values)
+        op.operands = [*(self.known(v) for v in fixed), *values]
+        op.segments = (*op.segments[:-1], len(values))
+        op.parent = b.block
+        b.block.ops.append(op)
+
+    # --- producers and consumers
+
+    def produce(self, op: nv_tileas.ProduceOne, b: Builder) -> None:
+        """By mbarriers what stands in it; by groups the tiles of a later iteration, behind the barrier of this one."""
+        if not op.ahead:
+            self.inline(op, b)
+            return
+        loop, place = self.loops[-1], self.places[op.iterator]
+        counter = loop.body.block.args[0]
+        b.add(nv_tileas.AsyncWait, types=(), pending=op.ahead - 1)
+        publish(b, self.target, fills=True)
+        distance = b.value(arith.Constant, types=[counter.type], value=op.ahead)
+        jump = b.value(arith.MulI, loop.step, distance)
+        at = b.value(arith.AddI, counter, jump)
+        self.fill(op, loop, at, place.values[1], b)
+
+    def begin(self, loop: scf.For, iterator: Value, b: Builder) -> bool:
+        """Fill the first stages of a ring by groups before its loop; False for other rings."""
+        if self.places[iterator].values:
+            return False
+        produce = next(each for each in loop.body.block.ops if isinstance(each, nv_tileas.ProduceOne) and each.ahead)
+        at = loop.lower
+        for stage in range(produce.ahead):
+            number = b.value(arith.Constant, types=[I32], value=stage)
+            self.fill(produce, loop, at, number, b)
+            at = b.value(arith.AddI, at, loop.step)
+        last = b.value(arith.Constant, types=[I32], value=produce.ahead)
+        self.places[iterator] = Place(self.places[iterator].ring, (self.zero, last))
+        return True
+
+    def fill(self, op: nv_tileas.ProduceOne, loop: scf.For, at: Value, stage: Value, b: Builder) -> None:
+        """Copy the tiles of the iteration at `at` into a stage, as one group, if there is such an iteration."""
+        enable = b.value(arith.CmpI, at, loop.upper, types=[I1], predicate="ult" if loop.unsigned else "slt")
+        values: dict[Value, Value] = {loop.body.block.args[0]: at, op.iterator: stage}
+        write = next(each for each in op.body.block.ops if isinstance(each, nv_tileas.ProducerWrite))
+        for each in write.body.block.ops[:-1]:
+            self.clone(each, values, enable, b)
+        b.add(nv_tileas.AsyncCommit, types=())
+
+    def clone(self, op: Op, values: dict[Value, Value], enable: Value, b: Builder) -> None:
+        """An op of a producer's region once more; copies only where `enable`."""
+        operands = [values[v] if v in values else self.known(v) for v in op.operands]
+        segments = op.segments
+        if isinstance(op, nv_tileas.AsyncTiledCopy | nv_tileas.AsyncGatherCopy):
+            operands.insert(2, enable)
+            segments = (*segments[:2], 1, *segments[3:])
+        b.location = op.location
+        made = b.add(
+            type(op), *operands, types=[r.type for r in op.results], segments=segments, regions=op.regions,
+            **op.attributes,
+        )  # fmt: skip
+        for region in op.regions:
+            region.parent = made
+        values.update(zip(op.results, made.results, strict=True))
+
+    def inline(self, op: nv_tileas.ProduceOne | nv_tileas.ProducerWrite, b: Builder) -> None:
+        """What stands in a producer's region."""
+        self.ops(op.body.block.ops[:-1], b)
+
+    def acquire(self, op: nv_tileas.ProducerAcquire, b: Builder) -> None:
+        """Wait until the stage is empty, which is said of the round before; announce what comes."""
+        stage, phase = self.places[op.iterator].values
+        one = b.value(arith.Constant, types=[I32], value=1)
+        before = b.value(arith.XOrI, phase, one)
+        b.add(nv_tileas.BarrierWait, op.pipeline, stage, before, types=(), empty=True)
+        if op.bytes:
+            b.add(nv_tileas.BarrierExpectTx, op.pipeline, stage, types=(), bytes=op.bytes)
+        self.held[op.token] = Held(op.pipeline, stage)
+
+    def write(self, op: nv_tileas.ProducerWrite, b: Builder) -> None:
+        """The copies."""
+        self.inline(op, b)
+        self.held[op.token] = self.held[op.acquired]
+
+    def commit(self, op: nv_tileas.ProducerCommit, b: Builder) -> None:
+        """Bytes that were announced arrive by themselves."""
+        if op.copies:
+            held = self.held[op.written]
+            b.add(nv_tileas.BarrierArriveCopies, held.pipeline, held.stage, types=())
+
+    def consume(self, op: nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, b: Builder) -> None:
+        """What stands in a consumer's region; its results are what that yields."""
+        block, results = op.body.block, op.results
+        if isinstance(op, nv_tileas.ConsumerRead):
+            self.held[op.results[0]] = self.held[op.waited]
+            results = results[1:]
+        self.ops(block.ops[:-1], b)
+        for result, value in zip(results, block.terminator.operands, strict=True):
+            if value in self.places:
+                self.places[result] = self.places[value]
+            elif value in self.held:
+                self.held[result] = self.held[value]
+            else:
+                self.values[result] = self.values.get(value, value)
+
+    def wait(self, op: nv_tileas.ConsumerWait, b: Builder) -> None:
+        """Wait for the full barrier; a stage that is filled by groups has been waited for where the next one is."""
+        place = self.places[op.iterator]
+        self.held[op.token] = Held(op.pipeline, place.values[0])
+        if not self.by_groups(op.pipeline):
+            b.add(nv_tileas.BarrierWait, op.pipeline, *place.values, types=())
+
+    def none(self, op: nv_tileas.CreateNone, b: Builder) -> None:
+        """Nothing is held."""
+        self.held[op.result] = Held(op.pipeline, self.zero, _nowhere)
+
+    def release(self, op: nv_tileas.ConsumerRelease, b: Builder) -> None:
+        """Arrive at the empty barrier; by groups the next barrier does."""
+        held = self.held[op.read]
+        if op.last or held.valid is _nowhere or self.by_groups(held.pipeline):
+            return
+        enable = [] if held.valid is None else [held.valid(b)]
+        b.add(nv_tileas.BarrierArrive, held.pipeline, held.stage, *enable, types=(), segments=(1, 1, len(enable)))
+
+    @staticmethod
+    def by_groups(pipeline: Value) -> bool:
+        """Is a ring filled by those who read it?"""
+        return isinstance(pipeline.op, nv_tileas.CreatePipeline) and pipeline.op.by == nv_tileas.GROUPS
+
+
+def _nowhere(b: Builder) -> Value:
+    raise TypeError("the token of no stage is valid nowhere")
+
+
+_HANDLERS: dict[type[Op], Callable[[Any, Any, Builder], None]] = {
+    nv_tileas.AgentSwitch: _Lowering.switch,
+    nv_tileas.CreatePipeline: _Lowering.pipeline,
+    nv_tileas.CreateIterator: _Lowering.iterator,
+    nv_tileas.IncIter: _Lowering.increment,
+    nv_tileas.CreateNone: _Lowering.none,
+    nv_tileas.ProduceOne: _Lowering.produce,
+    nv_tileas.ProducerAcquire: _Lowering.acquire,
+    nv_tileas.ProducerWrite: _Lowering.write,
+    nv_tileas.ProducerCommit: _Lowering.commit,
+    nv_tileas.ConsumeOne: _Lowering.consume,
+    nv_tileas.ConsumerWait: _Lowering.wait,
+    nv_tileas.ConsumerRead: _Lowering.consume,
+    nv_tileas.ConsumerRelease: _Lowering.release,
+    scf.For: _Lowering.loop,
+    scf.While: _Lowering.endless,
+    scf.If: _Lowering.branch,
+    scf.Yield: _Lowering.end,
+    scf.Condition: _Lowering.end,
+}

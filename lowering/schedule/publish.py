@@ -1,0 +1,16 @@
+"""What makes writes to shared memory visible."""
+
+from __future__ import annotations
+
+from ir.core import Builder
+from ir.dialects import nv_tileas
+from lowering.targets import Feature, Target
+
+
+def publish(b: Builder, target: Target, fills: bool = False) -> None:
+    """A barrier behind writes to shared memory, with the fence that asynchronous readers need. `fills`: what has been
+    read before may be filled again behind it.
+    """
+    if target.has(Feature.WGMMA):
+        b.add(nv_tileas.AsyncFence, types=())
+    b.add(nv_tileas.Barrier, types=(), publishes=not fills)
