@@ -47,6 +47,10 @@ class Form(Term):
         """The mnemonic of the operation."""
         return cls.signature.mnemonic
 
+    def operand(self, group: Field) -> int:
+        """The class of a group of operands."""
+        return self.children[self.signature.operands.index(group.name)]
+
     def number(self, attribute: Field) -> int:
         """The integer of an attribute, as `egraph.terms.integer_of` or the interner gave it."""
         return self.literals[self.signature.integers.index(attribute.name)]

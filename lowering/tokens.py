@@ -115,7 +115,8 @@ class Order:
                 yield from ((-1, child) for child in node.children)
             case leaves.Projection():
                 for load in self.frozen.by_class.get(node.source, ()):
-                    yield self._values.get(load.cls, -1), load.children[-1]
+                    if isinstance(load, Form):
+                        yield self._values.get(load.cls, -1), load.operand(ct.LoadPtr.token)
             case leaves.Effect():
                 item = self.items[node.item]
                 if isinstance(item, Store):

@@ -138,3 +138,14 @@ def test_rows_out_of_range_are_not_read() -> None:
     except SimulatorError:
         return
     assert abs(found - simulate(kernel, program)[3]).max() > 1
+
+
+@pytest.mark.parametrize("divisor", [2, 4])
+def test_a_gathered_ring_has_no_producer_of_tensor_copies(divisor: int) -> None:
+    """Runs of two elements were read as mechanism 2, so a producer took its share of the registers."""
+    kernel = tilesat.compile(grouped("rows", divisor=divisor).source(), "sm_120a", forbid=["tma"])
+    assert re.search(rf"cp\.async\.ca\.shared\.global \[[^]]*\], \[[^]]*\], {2 * divisor}", kernel.ptx)
+    selection = kernel.compiled.selection
+    assert selection.graph.class_name is not None
+    chosen = [selection.graph.class_name[cls] for cls in selection.answer.chosen]
+    assert [name for name in chosen if "producer" in name] == []
