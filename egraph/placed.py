@@ -89,7 +89,7 @@ class LoadView(Load):
     type = TypeId()
     view_type = TypeId()
     layout = LayoutId()
-    bytes = Number("of an access, at most 16: as many as are aligned and all inside or all outside of the array")
+    bytes = Number("of an access, at most 32: as many as are aligned and all inside or all outside of the array")
 
 
 @term("p.shared_read", source="PTX ISA, ldmatrix and ld")

@@ -34,6 +34,7 @@ from ir.dialects.nv_tileas_types import (
 )
 
 ACCESSES = (1, 2, 4, 8, 16)
+GLOBAL_ACCESSES = (*ACCESSES, 32)
 """Bytes of one access of a thread. Source: PTX ISA, ld, st: vectors of up to 128 bits."""
 SCOPES = ("", "cta", "cluster", "gpu", "sys")
 """Of memory accesses that synchronise; empty: weak. Source: PTX ISA, memory consistency model, scope."""
@@ -92,7 +93,7 @@ class TiledLoad(Op):
 
     view = Operand(is_view)
     index = Variadic(is_integer)
-    bytes = Attr(int, among=ACCESSES)
+    bytes = Attr(int, among=GLOBAL_ACCESSES)
     ordered = flag()
     result = Result(is_held)
 
@@ -106,7 +107,7 @@ class TiledStore(Op):
     value = Operand(is_held)
     view = Operand(is_view)
     index = Variadic(is_integer)
-    bytes = Attr(int, among=ACCESSES)
+    bytes = Attr(int, among=GLOBAL_ACCESSES)
 
     effect = WRITE
 

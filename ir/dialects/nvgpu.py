@@ -36,7 +36,7 @@ from ir.dialects.nvvm.matrix import (
 )  # fmt: skip
 from ir.dialects.nvvm.memory import CACHE_OPERATORS, ORDERS, SCOPES
 from ir.instruction import DOUBLE_WORD, GLOBAL, POINTER, PREDICATE, SHARED, WORD
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I32, I64, TF32, Constraint, Type, VectorType
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, GLOBAL_PTR, I8, I32, I64, TF32, Constraint, Type, VectorType
 
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
 MMA_TYPES: dict[Type, str] = {
@@ -221,9 +221,11 @@ class Atomic(Op):
         self.expect(len(set(kinds)) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
 
 
-def _verify_access(access: Op, type: Type) -> None:
+def _verify_access(access: Load | Store, type: Type) -> None:
     size = byte_size(type)
-    access.expect(size in (1, 2, 4, 8, 16), "accesses take 1, 2, 4, 8 or 16 bytes, {} takes {}", type, size)
+    most = (32,) if access.ptr.type == GLOBAL_PTR else ()
+    sizes = "1, 2, 4, 8 or 16 bytes, or 32 of global memory"
+    access.expect(size in (1, 2, 4, 8, 16, *most), "accesses take {}, {} takes {}", sizes, type, size)
 
 
 # Warpgroup matrix products

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Set
 from dataclasses import dataclass
 
 from lowering.targets.target import WARP, Feature, Target
@@ -56,12 +57,12 @@ class CopyAtom:
         return busy
 
 
-def _plain(operation: str, space: Space, size: int) -> CopyAtom:
+def _plain(operation: str, space: Space, size: int, features: frozenset[Feature] = frozenset()) -> CopyAtom:
     """ld or st of `size` bytes: scalar up to 4, vectors of b32 above."""
     suffix = f"b{8 * size}" if size <= 4 else f"v{size // 4}.b32"
     name = f"{operation}.{space.value}.{suffix}"
     source, target = (space, Space.REG) if operation == "ld" else (Space.REG, space)
-    return CopyAtom(name, name, source, target, size, frozenset(), "PTX ISA, ld and st")
+    return CopyAtom(name, name, source, target, size, features, "PTX ISA, ld and st")
 
 
 def _matrix(operation: str, num: int, trans: bool) -> CopyAtom:
@@ -100,6 +101,7 @@ def _cp_async(size: int) -> CopyAtom:
 PLAIN_SIZES = (1, 2, 4, 8, 16)
 LOADS_GLOBAL = {size: _plain("ld", Space.GLOBAL, size) for size in PLAIN_SIZES}
 STORES_GLOBAL = {size: _plain("st", Space.GLOBAL, size) for size in PLAIN_SIZES}
+WIDE_LOAD, WIDE_STORE = (_plain(each, Space.GLOBAL, 32, frozenset({Feature.WIDE_GLOBAL})) for each in ("ld", "st"))
 LOADS_SHARED = {size: _plain("ld", Space.SHARED, size) for size in PLAIN_SIZES}
 STORES_SHARED = {size: _plain("st", Space.SHARED, size) for size in PLAIN_SIZES}
 LDMATRIX = {(num, trans): _matrix("ldmatrix", num, trans) for num in (1, 2, 4) for trans in (False, True)}
@@ -113,6 +115,8 @@ SHUFFLES = {
 COPY_ATOMS: tuple[CopyAtom, ...] = (
     *LOADS_GLOBAL.values(),
     *STORES_GLOBAL.values(),
+    WIDE_LOAD,
+    WIDE_STORE,
     *LOADS_SHARED.values(),
     *STORES_SHARED.values(),
     *LDMATRIX.values(),
@@ -120,3 +124,11 @@ COPY_ATOMS: tuple[CopyAtom, ...] = (
     *CP_ASYNC.values(),
     *SHUFFLES.values(),
 )
+
+
+def widest(target: Target, forbid: Set[str], wide: CopyAtom) -> int:
+    """Bytes of the widest global access of a thread: those of `wide` where the target has it and nobody forbids it.
+    Half the instructions, and half the addresses and bounds around them, move the same sectors.
+    """
+    allowed = wide.legal(target) and not any(wide.name.startswith(prefix) for prefix in forbid)
+    return wide.bytes if allowed else LOADS_GLOBAL[16].bytes

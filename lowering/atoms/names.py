@@ -7,6 +7,7 @@ from functools import cache
 
 from ir.core import TileError
 from ir.dialects.nv_tileas import Dot, Func
+from lowering.atoms.copy import WIDE_LOAD, WIDE_STORE
 from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
@@ -14,15 +15,16 @@ from lowering.atoms.pairs import F32X2
 from lowering.atoms.wgmma import every_wgmma
 
 MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
-"""Ways that data moves; `tma` alone is tensor copies in both directions."""
+"""Ways that data moves; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
 ARITHMETIC = (F32X2, MINMAX3, REDUX)
 """Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""
+
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name)
 
 
 def every_name() -> Iterator[str]:
     """The names of all atoms."""
-    yield from MOVES
-    yield from ARITHMETIC
+    yield from OTHERS
     yield from (atom.name for atom in (*MMA_ATOMS, *every_wgmma()))
 
 
@@ -47,8 +49,6 @@ def check_forbidden(prefixes: Iterable[str]) -> None:
             from difflib import get_close_matches  # for errors only
 
             close = get_close_matches(prefix, ["mma.sync", "wgmma", *known])
-            families = (
-                f"names start with mma.sync, wgmma, fma, mad or are one of {', '.join(sorted((*MOVES, *ARITHMETIC)))}"
-            )
+            families = f"names start with mma.sync, wgmma, fma, mad or are one of {', '.join(sorted(OTHERS))}"
             hint = f"did you mean {' or '.join(close)}?" if close else families
             raise TileError(f"forbid: no atom has a name that starts with {prefix!r}", hint=hint)

@@ -19,7 +19,8 @@ from lowering.layouts.layout import LANE_BITS, Free, Layout, LayoutError, vector
 from lowering.layouts.shapes import Shape, dim_bits
 from lowering.layouts.shared import SharedLayout
 
-MAX_BYTES = 16  # widest shared or global access of a thread; source: PTX ISA, ld and st (.v4.b32)
+MAX_BYTES = 16  # widest shared access of a thread, and global one of most targets; PTX ISA, ld and st (.v4.b32)
+WIDE_BYTES = 32  # widest global access of any target; PTX ISA 8.8, ld and st (.v8.b32)
 Direction = Literal["load", "store"]
 
 

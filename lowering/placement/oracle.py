@@ -21,7 +21,7 @@ from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
-from lowering.layouts.access import MAX_BYTES, access_plan, global_access, ldmatrix
+from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import SWIZZLES, boxes, memory_order, swizzle_row
 from lowering.layouts.elements import element_bytes
@@ -74,7 +74,13 @@ def contiguous_dim(kind: PartitionViewType) -> int | None:
 
 def power_of_two_divisor(value: int) -> int:
     """The largest power of two that divides `value`, at most the widest access."""
-    return min(value & -value, MAX_BYTES) if value else MAX_BYTES
+    return min(value & -value, WIDE_BYTES) if value else WIDE_BYTES
+
+
+def wide_promised(program: Program) -> bool:
+    """Does anybody promise a pointer to be aligned to the widest access?"""
+    promises = (op.predicate for op in program.source.values() if isinstance(op, ct.Assume))
+    return any(isinstance(each, ct.DivBy) and each.divisor % WIDE_BYTES == 0 for each in promises)
 
 
 def worth_staging(kind: TileType) -> bool:
@@ -110,6 +116,8 @@ class LayoutOracle:
         self.features = features
         self.interner: Interner = program.interner
         self.warps = tuple(warps)
+        wide = Feature.WIDE_GLOBAL in features and wide_promised(program)
+        self.widths = (WIDE_BYTES, MAX_BYTES) if wide else (MAX_BYTES,)  # of global accesses
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]
         folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
@@ -214,7 +222,7 @@ class LayoutOracle:
         size = element_bytes(kind.element)
         if kind.size == 1:
             return [0]
-        widths = (MAX_BYTES, size)
+        widths = (*self.widths, size)
         return list(dict.fromkeys(
             self.layout_id(coalesced(kind.shape, contiguous, size, warps, width))
             for warps in self.warps for width in widths
@@ -389,7 +397,7 @@ class LayoutOracle:
             yield "view_form", (row[0], size, size, -1, size)
             return
         contiguous = unit[-1]
-        rows = MAX_BYTES
+        rows = WIDE_BYTES
         for d, stride in enumerate(kind.strides):
             if d != contiguous and stride is not None:
                 rows = min(rows, power_of_two_divisor(stride * size))
@@ -405,18 +413,20 @@ class LayoutOracle:
             view: PartitionViewType = self.interner.types[vty]
             size = element_bytes(view.view.element)
             contiguous = contiguous_dim(view)
-            width = 1
-            if contiguous is not None and view.tile:
-                width = global_access(self.layout(id), view.tile, contiguous, MAX_BYTES // size).vector
-            yield "run_bytes", (ty, vty, id, width * size)
+            for most in self.widths:
+                width = 1
+                if contiguous is not None and view.tile:
+                    width = global_access(self.layout(id), view.tile, contiguous, most // size).vector
+                yield "run_bytes", (ty, vty, id, width * size)
 
     def _gather_run(self, row: Row) -> Iterator[tuple[str, Row]]:
         ty, id = row
         kind = self.tile(ty)
         if kind.shape:
             size = element_bytes(kind.element)
-            plan = global_access(self.layout(id), kind.shape, len(kind.shape) - 1, max(1, MAX_BYTES // size))
-            yield "gather_run", (ty, id, plan.vector)
+            for most in self.widths:
+                plan = global_access(self.layout(id), kind.shape, len(kind.shape) - 1, max(1, most // size))
+                yield "gather_run", (ty, id, plan.vector)
 
     def _shared(self, row: Row) -> Iterator[tuple[str, Row]]:
         """Shared layouts from which a fragment is read well: rows of 128 bytes, swizzled, contiguous as in memory. A

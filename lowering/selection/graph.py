@@ -21,9 +21,10 @@ from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, In
 from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import BF16, PartitionViewType, TileType, TokenType
+from lowering.atoms.copy import WIDE_STORE, widest
 from lowering.atoms.tma import GRAIN
 from lowering.cost import Cost
-from lowering.layouts.access import GlobalPlan, global_access
+from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
 from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
@@ -410,12 +411,13 @@ class Selector:
         choice = StoreChoice(item.item, layout, plan.vector * size)
         return Alternative(self.all_at(self.place(item, op)), cost, choice=choice)
 
-    def access(self, item: Store, op: ct.StoreView, layout: int) -> tuple[GlobalPlan, int]:
+    def access(self, item: Store, op: ct.StoreView, layout: int, staged: bool = False) -> tuple[GlobalPlan, int]:
         """The accesses of a store from registers, and the bytes of an element."""
         view = cast(PartitionViewType, op.view.type)
         size = element_bytes(view.view.element)
         contiguous = contiguous_dim(view)
-        width = self.analysis("view_bytes", item.operands[1], size) // size if contiguous is not None else 1
+        most = MAX_BYTES if staged else widest(self.target, self.forbid, WIDE_STORE)
+        width = min(self.analysis("view_bytes", item.operands[1], size), most) // size if contiguous is not None else 1
         return global_access(self.oracle.layout(layout), view.tile, contiguous or 0, max(1, width)), size
 
     def place(self, item: Store, op: ct.StoreView) -> list[int]:
@@ -438,7 +440,7 @@ class Selector:
                 layout = self.owner[held][1]
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
                 if price is not None and held in self.buildable:
-                    plan, size = self.access(item, op, layout)
+                    plan, size = self.access(item, op, layout, True)
                     children = [self.cls(held), *self.all_at(self.place(item, op))]
                     children += self.peak(self.scratch_rows(value, loop), price.scratch)
                     choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom)
@@ -452,12 +454,10 @@ class Selector:
         children = [self.at(k, layout) for k in numbers]
         if None in children:
             return None
-        runs = [self.analysis("pointer_run", numbers[0], 1)]
-        if op.mask is not None:
-            runs.append(self.analysis("mask_run", numbers[1], 1))
+        runs = [self.analysis("pointer_run", numbers[0], 1), *(self.analysis("mask_run", k, 1) for k in numbers[1:])]
         size = element_bytes(kind.element)
         dim = max(0, len(kind.shape) - 1)
-        width = max(1, min(*runs, 16 // size) if len(runs) > 1 else min(runs[0], 16 // size))
+        width = max(1, min(*runs, widest(self.target, self.forbid, WIDE_STORE) // size))
         plan = global_access(self.oracle.layout(layout), kind.shape, dim, width)
         machine = self.pricer.machines[self.warps_of(layout)]
         cost = machine.global_access(plan.thread, dim, len(plan.accesses), size)

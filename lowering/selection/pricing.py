@@ -18,6 +18,7 @@ from ir.core import OPS, Region, Type
 from ir.dialects.cuda_tile import DenseElements, FToF, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
+from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.atoms.folds import thread_atom, thread_share
 from lowering.atoms.lanes import REDUX, lanes_atom
 from lowering.atoms.mma import MmaAtom
@@ -334,6 +335,8 @@ class Pricer:
         """Straight from global memory."""
         view: PartitionViewType = self.interner.types[node.view_type]
         size = element_bytes(view.view.element)
+        if node.bytes > widest(self.target, self.forbid, WIDE_LOAD):
+            return None
         contiguous = contiguous_dim(view) or 0
         plan = global_access(self.oracle.layout(node.layout), view.tile, contiguous, max(1, node.bytes // size))
         cost = self.machines[site.warps].global_access(plan.thread, contiguous, len(plan.accesses), size)
@@ -346,6 +349,8 @@ class Pricer:
         dim = max(0, len(kind.shape) - 1)
         plan = global_access(self.oracle.layout(node.layout), kind.shape, dim, node.width)
         size = element_bytes(kind.element)
+        if node.width * size > widest(self.target, self.forbid, WIDE_LOAD):
+            return None
         cost = self.machines[site.warps].global_access(plan.thread, dim, len(plan.accesses), size)
         return Price(cost + self.exposed(site.looped))
 

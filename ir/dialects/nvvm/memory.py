@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, VariadicResult
-from ir.instruction import POINTER, PREDICATE, REGISTER, SM_80, Form, Instruction, instruction, memory_bits, state_space
+from ir.instruction import (
+    POINTER,
+    PREDICATE,
+    REGISTER,
+    SM_80,
+    Form,
+    Instruction,
+    Needs,
+    instruction,
+    memory_bits,
+    state_space,
+)
 from ir.types import F16, F32, F64, GLOBAL_PTR, I1, I8, I16, I32, I64, SHARED_PTR, Type, VectorType
 
 CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
 ORDERS = ("", "relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("", "cta", "cluster", "gpu", "sys")
+WIDE = Needs(100, (8, 8))
 ATOMIC_KINDS = ("add", "and", "or", "xor", "max", "min", "exch", "cas", "inc", "dec")
 
 
@@ -29,10 +41,30 @@ class Access(Instruction):
         count = f".v{len(moved)}" if len(moved) > 1 else ""
         return f"{mnemonic}{order}.{space}{cache}{count}.b{memory_bits(moved[0].type)}"
 
+    def moves(self) -> list[Value]:
+        """The registers that are read or written."""
+        return self.results or self.operands[1 + self.segments[1] :]
+
+    def wide(self) -> bool:
+        """More than 16 bytes?"""
+        moved = self.moves()
+        return len(moved) * memory_bits(moved[0].type) > 128
+
+    def needs(self) -> Needs:
+        """32 bytes at once came with sm_100."""
+        return WIDE if self.wide() else self.floor
+
+    def verify(self) -> None:
+        """32 bytes are of global memory."""
+        if self.wide():
+            self.expect(state_space(self.operands[0]) == "global", "more than 16 bytes are of global memory only")
+
 
 @instruction("nvvm.ld", "@{pred} {load} {out:group}, [{ptr}];", SM_80, source="PTX ISA 8.8, ld", seed="nvgpu.load")
 class Ld(Access):
-    """Registers from memory, 1 to 16 bytes (ours); where `pred` is false they keep `passthrough`."""
+    """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); where `pred` is false they keep
+    `passthrough`.
+    """
 
     ptr = Operand(POINTER)
     pred = OptionalOperand(PREDICATE)
@@ -56,6 +88,9 @@ class Ld(Access):
             for kinds in ((I8,), (I32,), (I64,), (F32,) * 4, (I64, I64), (VectorType((2,), F16),) * 2):
                 yield Form(((pointer,), (), ()), kinds, {})
                 yield Form(((pointer,), (I1,), kinds), kinds, {})
+        for kinds in ((F32,) * 8, (I64,) * 4):
+            yield Form(((GLOBAL_PTR,), (), ()), kinds, {"cache": "nc"})
+            yield Form(((GLOBAL_PTR,), (I1,), kinds), kinds, {})
         for cache in CACHE_OPERATORS[1:7]:
             yield Form(((GLOBAL_PTR,), (), ()), (I32,), {"cache": cache})
         for scope in ("cta", "gpu", "sys"):
@@ -67,7 +102,7 @@ class Ld(Access):
     "nvvm.st", "@{pred} {store} [{ptr}], {values:stored};", SM_80, source="PTX ISA 8.8, st", seed="nvgpu.store"
 )
 class St(Access):
-    """Registers to memory, 1 to 16 bytes (ours), only where `pred` holds."""
+    """Registers to memory, 1 to 16 bytes, or 32 to global memory (ours), only where `pred` holds."""
 
     ptr = Operand(POINTER)
     pred = OptionalOperand(PREDICATE)
@@ -86,6 +121,9 @@ class St(Access):
             for kinds in ((I8,), (I32,), (I64,), (F32,) * 4, (I64, I64), (VectorType((2,), F16),) * 2):
                 yield Form(((pointer,), (), kinds), (), {})
                 yield Form(((pointer,), (I1,), kinds), (), {})
+        for kinds in ((F32,) * 8, (I64,) * 4):
+            yield Form(((GLOBAL_PTR,), (), kinds), (), {})
+            yield Form(((GLOBAL_PTR,), (I1,), kinds), (), {})
         for cache in ("cg", "cs", "wb", "wt"):
             yield Form(((GLOBAL_PTR,), (), (I32,)), (), {"cache": cache})
         for scope in ("cta", "gpu", "sys"):
