@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowering.targets.target import KIB, Feature, Latency, Limit, Rate
+from lowering.targets.target import KIB, Latency, Limit, Rate
 
 CAPABILITY = "CUDA C++ Programming Guide, technical specifications per compute capability"
 ARITHMETIC = "CUDA C++ Best Practices Guide 13, section 12.1.1, throughput of native arithmetic instructions"
@@ -30,20 +30,3 @@ LATENCY = Latency(
     barrier=Rate(30, "estimate: order of a bar.sync over 4 to 8 warps; not measured here"),
     shuffle=Rate(23, f"estimate: as a shared-memory load, whose pipe it uses; {MICROBENCH}"),
 )
-
-SM_80_FEATURES = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.REDUX})
-SM_89_FEATURES = SM_80_FEATURES | {Feature.MMA_FP8, Feature.CVT_FP8}
-SM_90_FEATURES = SM_89_FEATURES | {
-    Feature.CVT_TF32,
-    Feature.STMATRIX,
-    Feature.MBARRIER,
-    Feature.TMA,
-    Feature.CLUSTER,
-    Feature.ATOMIC_BF16,  # PTX ISA, atom: .bf16 and .bf16x2 need sm_90
-}
-BLACKWELL_FEATURES = SM_90_FEATURES | {Feature.F32X2, Feature.WIDE_GLOBAL, Feature.MINMAX3}
-"""What plain names have, whose PTX every later tier runs; the acceptance table of ptx.md section 2."""
-
-SM_90A_FEATURES = SM_90_FEATURES | {Feature.SETMAXNREG, Feature.WGMMA}
-BLACKWELL_A_FEATURES = BLACKWELL_FEATURES | {Feature.SETMAXNREG, Feature.CVT_FP4}
-"""With the architecture-specific instructions (suffix a), whose PTX runs on that tier alone."""

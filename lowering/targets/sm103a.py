@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowering.targets import guide
-from lowering.targets.target import EXTREMUM_WHOLE, KIB, NO_TMEM, PAIR_WHOLE, Feature, Limit, Rate, Target, Throughput
+from lowering.targets.target import EXTREMUM_WHOLE, KIB, NO_TMEM, PAIR_WHOLE, Limit, Rate, Target, Throughput
 
 TENSOR = "Blackwell architecture brief, B200: 2.25 PFLOP/s dense f16 on 148 SMs at 1.85 GHz; taken over for B300"
 
@@ -18,7 +18,6 @@ SM_103A = Target(
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(64, guide.CAPABILITY),
     ctas_per_sm=Limit(32, guide.CAPABILITY),
-    features=guide.BLACKWELL_A_FEATURES | {Feature.TCGEN05, Feature.TCGEN05_LD_RED, Feature.REDUX_F32},
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,
@@ -47,4 +46,4 @@ SM_103A = Target(
     latency=guide.LATENCY,
     tmem_columns=Limit(512, "PTX ISA, tensor memory: 128 lanes x 512 columns x 32 bits"),
 )
-SM_103 = replace(SM_103A, name="sm_103", features=guide.BLACKWELL_FEATURES, tmem_columns=NO_TMEM)
+SM_103 = replace(SM_103A, name="sm_103", tmem_columns=NO_TMEM)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from lowering.targets import guide
 from lowering.targets.sm100a import SM_100A
-from lowering.targets.target import NO_TMEM, PAIR_SPLIT, Feature, Limit
+from lowering.targets.target import NO_TMEM, PAIR_SPLIT, Limit
 
 PTX_VERSION = (9, 0)  # the first that knows the name; PTX ISA, release notes
 
@@ -19,7 +19,6 @@ SM_110A = replace(
     ptx_version=PTX_VERSION,
     warps_per_sm=Limit(48, guide.CAPABILITY),
     ctas_per_sm=Limit(24, guide.CAPABILITY),
-    features=guide.BLACKWELL_A_FEATURES | {Feature.TCGEN05, Feature.TCGEN05_LD_RED},
     throughput=replace(SM_100A.throughput, pair_slots=PAIR_SPLIT),
 )
-SM_110 = replace(SM_110A, name="sm_110", features=guide.BLACKWELL_FEATURES, tmem_columns=NO_TMEM)
+SM_110 = replace(SM_110A, name="sm_110", tmem_columns=NO_TMEM)

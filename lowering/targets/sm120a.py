@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowering.targets import guide
-from lowering.targets.target import KIB, Feature, Limit, Rate, Target, Throughput
+from lowering.targets.target import KIB, Limit, Rate, Target, Throughput
 
 TENSOR = (
     "RTX Blackwell PRO white paper: 512 f16 FMA an SM and cycle, fp8 twice it; GeForce halves it with f32 accumulation"
@@ -21,7 +21,6 @@ SM_120A = Target(
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
     ctas_per_sm=Limit(24, guide.CAPABILITY),
-    features=guide.BLACKWELL_A_FEATURES | {Feature.MMA_BLOCK_SCALE},
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,
@@ -47,4 +46,4 @@ SM_120A = Target(
     ),
     latency=guide.LATENCY,
 )
-SM_120 = replace(SM_120A, name="sm_120", features=guide.BLACKWELL_FEATURES)
+SM_120 = replace(SM_120A, name="sm_120")

@@ -16,7 +16,6 @@ SM_86 = Target(
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
     ctas_per_sm=Limit(16, guide.CAPABILITY),
-    features=guide.SM_80_FEATURES,
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,

@@ -18,7 +18,6 @@ SM_89 = Target(
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(48, guide.CAPABILITY),
     ctas_per_sm=Limit(24, guide.CAPABILITY),
-    features=guide.SM_89_FEATURES,
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,

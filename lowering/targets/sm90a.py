@@ -18,7 +18,6 @@ SM_90A = Target(
     threads_per_cta=guide.THREADS_PER_CTA,
     warps_per_sm=Limit(64, guide.CAPABILITY),
     ctas_per_sm=Limit(32, guide.CAPABILITY),
-    features=guide.SM_90A_FEATURES,
     throughput=Throughput(
         issue=guide.ISSUE,
         smem_bytes=guide.SMEM_BYTES,
@@ -48,7 +47,6 @@ SYNC = "arXiv 2402.13499, H100: mma.sync reaches 0.62 of wgmma's rate"
 SM_90 = replace(
     SM_90A,
     name="sm_90",
-    features=guide.SM_90_FEATURES,
     throughput=replace(
         SM_90A.throughput,
         tensor={kind: Rate(0.62 * rate, f"{rate.source}; {SYNC}") for kind, rate in SM_90A.throughput.tensor.items()},

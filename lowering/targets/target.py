@@ -1,11 +1,13 @@
-"""What a target offers: limits, features and throughput, each number with its source. One file a tier beside this one;
-nothing else in the compiler may ask for an architecture by name."""
+"""What a target offers: limits and throughput, each number with its source; features, which follow from the floors of
+instructions (`lowering.targets.features`). One file a tier beside this one; nothing else in the compiler may ask for an
+architecture by name."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from lowering.targets.features import Feature, features_of
 
 KIB = 1024
 RESERVED = KIB
@@ -41,33 +43,6 @@ class Rate(float):
 
 
 NO_TMEM = Limit(0, "PTX ISA: tensor memory belongs to tcgen05 targets")
-
-
-class Feature(enum.Enum):
-    """An instruction family. Acceptance per target was tried with ptxas 13.5 (ptx.md section 2)."""
-
-    CP_ASYNC = "cp.async"
-    LDMATRIX = "ldmatrix"
-    STMATRIX = "stmatrix"
-    MMA_SYNC = "mma.sync f16, bf16, tf32"
-    MMA_FP8 = "mma.sync e4m3, e5m2"
-    MMA_BLOCK_SCALE = "mma.sync kind::mxf8f6f4 and mxf4"
-    CVT_FP8 = "cvt to and from fp8"
-    CVT_FP4 = "cvt to and from fp4"
-    CVT_TF32 = "cvt.rn and cvt.rz to tf32"
-    MBARRIER = "mbarrier with try_wait and expect_tx"
-    TMA = "cp.async.bulk.tensor"
-    CLUSTER = "thread block clusters"
-    SETMAXNREG = "setmaxnreg"
-    WGMMA = "wgmma.mma_async"
-    TCGEN05 = "tcgen05"
-    TCGEN05_LD_RED = "tcgen05.ld.red"
-    ATOMIC_BF16 = "atom.add.noftz.bf16"
-    REDUX = "redux.sync on integers"
-    REDUX_F32 = "redux.sync on f32"
-    F32X2 = "packed f32x2 arithmetic"
-    WIDE_GLOBAL = "256-bit global ld and st"
-    MINMAX3 = "three-input min and max"
 
 
 REDUX = Rate(16, "CUDA C++ Best Practices Guide 13, section 12.1.1: warp-wide reductions, compute capability 8.x, 9.0")
@@ -137,10 +112,10 @@ class Target:
     threads_per_cta: Limit
     warps_per_sm: Limit
     ctas_per_sm: Limit
-    features: frozenset[Feature]
     throughput: Throughput
     latency: Latency
     tmem_columns: Limit = NO_TMEM
+    features: frozenset[Feature] = field(init=False, repr=False)
     asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
     asked_warps: int = 0  # warps of a CTA that it wants to compute
 
@@ -152,6 +127,9 @@ class Target:
             self, asked_ctas=ctas, smem_bytes=Limit(shared, self.smem_bytes.source),
             registers_per_sm=Limit(int(self.registers_per_sm) // ctas, self.registers_per_sm.source),
         )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", features_of(self.name))
 
     def has(self, feature: Feature) -> bool:
         """Does the target accept this instruction family?"""

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 import tilesat
 from ir.core import TileError
 from lowering.targets import ALL_TARGETS, Feature, Limit, Rate, TargetError, target
+from lowering.targets.features import FLOORS
 from runtime.ptxas import PtxasError, assemble
 
 PLAIN = ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
@@ -62,6 +64,18 @@ def test_features_follow_the_acceptance_table():
     assert having[Feature.TCGEN05_LD_RED] == {"sm_103a", "sm_110a"}
     assert having[Feature.MMA_BLOCK_SCALE] == {"sm_120a", "sm_121a"}
     assert having[Feature.F32X2] == having[Feature.WIDE_GLOBAL] == hopper - {"sm_90", "sm_90a"}
+
+
+def test_every_feature_has_the_floor_of_an_instruction_or_a_source() -> None:
+    """And no target that has a feature prints a version of PTX that lacks it."""
+    assert FLOORS.keys() == set(Feature)
+    for found in ALL_TARGETS.values():
+        assert all(found.ptx_version >= FLOORS[feature].ptx for feature in found.features), found.name
+
+
+def test_features_follow_the_name() -> None:
+    made = replace(target("sm_90a"), name="sm_90")
+    assert made.features == target("sm_90").features < target("sm_90a").features
 
 
 HEAD = """.version {}.{}

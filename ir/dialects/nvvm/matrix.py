@@ -21,6 +21,7 @@ from ir.instruction import (
 from ir.types import F16, F32, F64, I1, I32, I64, SHARED_PTR, Type, VectorType
 
 BYTE_INTEGERS, BYTE_FLOATS, HALF_BYTES = ("s8", "u8"), ("e4m3", "e5m2"), ("s4", "u4")
+BYTE_FLOAT_PRODUCTS = Needs(89, (8, 4))
 MMA_SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "f16": ((16, 8, 16), (16, 8, 8)),
     "bf16": ((16, 8, 16), (16, 8, 8)),
@@ -97,7 +98,8 @@ class MmaSync(Instruction):
             return SM_80 if self.m == 8 else Needs(90, (7, 8))
         if self.multiplicandAPtxType not in BYTE_FLOATS:
             return SM_80
-        return Needs(89, (8, 7) if self.accumulatorPtxType == "f16" or self.k == 16 else (8, 4))
+        narrow = self.accumulatorPtxType == "f16" or self.k == 16
+        return Needs(BYTE_FLOAT_PRODUCTS.sm, (8, 7)) if narrow else BYTE_FLOAT_PRODUCTS
 
     def verify(self) -> None:
         """A shape that exists and registers that hold its elements."""

@@ -17,12 +17,13 @@ from ir.instruction import (
     memory_bits,
     state_space,
 )
-from ir.types import F16, F32, F64, GLOBAL_PTR, I1, I8, I16, I32, I64, SHARED_PTR, Type, VectorType
+from ir.types import BF16, F16, F32, F64, GLOBAL_PTR, I1, I8, I16, I32, I64, SHARED_PTR, Type, VectorType
 
 CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
 ORDERS = ("", "relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("", "cta", "cluster", "gpu", "sys")
 WIDE = Needs(100, (8, 8))
+ATOMIC_BF16 = Needs(90, (7, 8))
 ATOMIC_KINDS = ("add", "and", "or", "xor", "max", "min", "exch", "cas", "inc", "dec")
 
 
@@ -157,6 +158,10 @@ class Atom(Instruction):
         """The state space of the pointer."""
         return state_space(self.operands[0])
 
+    def needs(self) -> Needs:
+        """Sums of bf16 came with sm_90."""
+        return ATOMIC_BF16 if "bf16" in self.type else self.floor
+
     def kept(self) -> list[Value | int]:
         """Zero, of cas what it compares with."""
         if not self.segments[1]:
@@ -172,9 +177,10 @@ class Atom(Instruction):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Every operation and type that sm_80 has."""
+        """Every operation and type."""
         kinds = {
-            "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2"), "and": ("b32", "b64"),
+            "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
+            "and": ("b32", "b64"),
             "or": ("b32", "b64"), "xor": ("b32", "b64"), "max": ("s32", "u32", "s64", "u64"),
             "min": ("s32", "u32", "s64", "u64"), "exch": ("b32", "b64"), "cas": ("b16", "b32", "b64"),
         }  # fmt: skip
@@ -189,5 +195,8 @@ class Atom(Instruction):
 
 def atomic_register(name: str) -> Type:
     """What holds a value that an atomic operation names so: integers, but pairs of halves as such."""
-    known = {"f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "b16": I16}
+    known: dict[str, Type] = {
+        "f32": F32, "f64": F64, "noftz.f16": F16, "noftz.f16x2": VectorType((2,), F16), "noftz.bf16": BF16,
+        "noftz.bf16x2": VectorType((2,), BF16), "b16": I16,
+    }  # fmt: skip
     return known.get(name) or (I64 if name.endswith("64") else I32)
