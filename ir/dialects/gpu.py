@@ -90,8 +90,11 @@ class GpuFunc(Op):
         verify_ends(self, Return)
 
     def verify_inside(self) -> None:
-        """The target has all instructions."""
+        """The target has all instructions; products of warpgroups are in order."""
+        from ir.dialects.wgmma_order import verify_wgmma  # the instructions are declared on this dialect's types
+
         verify_floors(self, self.target)
+        verify_wgmma(self)
 
 
 def verify_cluster(func: Op, cluster: tuple[Any, ...]) -> None:

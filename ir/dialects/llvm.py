@@ -51,8 +51,11 @@ class Func(Op):
             self.expect(bool(ends) and ends[-1] and not any(ends[:-1]), "each block must end in its only branch")
 
     def verify_inside(self) -> None:
-        """The target has all instructions."""
+        """The target has all instructions; products of warpgroups are in order."""
+        from ir.dialects.wgmma_order import verify_wgmma  # the check is of both levels, above their operations
+
         verify_floors(self, self.target)
+        verify_wgmma(self)
 
 
 @op("llvm.br", upstream=True)

@@ -11,7 +11,7 @@ from ir.core import OPS, Block, Region, Type, Value, verify
 from ir.dialects import llvm, nvvm
 from ir.forms import built
 from ir.instruction import Form, Instruction
-from ir.types import GLOBAL_PTR, I1, I32, SHARED_PTR, TENSOR_MAP, LLVMPointerType
+from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, TENSOR_MAP, LLVMPointerType
 from lowering.ptx import emit
 from tests.lowering.nvgpu_harness import PTXAS
 
@@ -41,9 +41,17 @@ class Listing:
     def add(self, cls: type[Instruction], form: Form) -> None:
         """One form: its operands are loaded, its results stored."""
         op = built(cls, form, [self.value(kind) for group in form.operands for kind in group])
-        self.append(op)
-        for result in op.results:
+        made = self.product(op) if isinstance(op, nvvm.WgmmaMmaAsync) else self.append(op).results
+        for result in made:
             self.store(result)
+
+    def product(self, op: nvvm.WgmmaMmaAsync) -> list[Value]:
+        """A warpgroup's product between its fence and its wait, which all its registers pass through."""
+        for each in (nvvm.WgmmaFence(), op, nvvm.WgmmaCommitGroup()):
+            self.append(each)
+        held = [*op.results, *(v for v in op.a if v.type != I64)]
+        wait = nvvm.WgmmaWaitGroup(held, [v.type for v in held], {"group": 0})
+        return self.append(wait).results[: len(op.results)]
 
     def append(self, op):
         op.parent = self.entry

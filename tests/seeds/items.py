@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ir.core import Block
 from ir.dialects import nvgpu, nvvm
 from ir.types import GLOBAL_PTR, I32, SHARED_PTR, TENSOR_MAP
-from tests.seeds.tries import Try, hinted, instruction, level, named_pass, operand, ptx, refused
+from tests.seeds.tries import Try, hinted, instruction, level, named_pass, operand, ptx, refused, without
 
 SHARED, GLOBAL, WORD, MAP = Block([SHARED_PTR, GLOBAL_PTR, I32, TENSOR_MAP]).args
 
@@ -283,7 +283,13 @@ FLOORS = (
         refused(nvvm.TensorLoad, [SHARED, MAP, SHARED], "1 to 5", (1, 1, 0, 1, 0)),
         left="the type of a map carries no shape, element or swizzle, so boxes are checked where they are made",
     ),
-    item(F, "WGMMA ordering", left="found by the simulator's hazard mode, not by the verifier"),
+    item(
+        F,
+        "WGMMA ordering",
+        without("gemm.mlir", "sm_90a", "nvgpu", "wgmma.fence", "needs nvvm.wgmma.fence"),
+        without("gemm.mlir", "sm_90a", "nvgpu", "wgmma.commit", "its group is not closed"),
+        without("gemm.mlir", "sm_90a", "nvvm", "wgmma.fence", "needs nvvm.wgmma.fence"),
+    ),
     item(F, "sparse selector bounds", operand("mma.sp.sync", "selector")),
     item(
         F,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tilesat
-from ir.core import VerifyError, verify
+from ir.core import TileError, VerifyError, verify
 from ir.forms import placed
 from ir.instruction import Form, Instruction
 from lowering.passes.table import PASSES
@@ -114,6 +114,19 @@ def level(example: str, target: str, stage: str, *words: str) -> Try:
         for word in words:
             assert word in text, f"no {word} in {stage} of {example} for {target}"
         return f"{stage} of {example}, {target}: `{'`, `'.join(words)}`"
+
+    return attempt
+
+
+def without(example: str, target: str, stage: str, line: str, message: str) -> Try:
+    """A level of an example without the first line that holds these words is refused, in these words."""
+
+    def attempt() -> str:
+        lines = _compiled(example, target).stages[stage].splitlines()
+        place = next(number for number, each in enumerate(lines) if line in each)
+        with pytest.raises(TileError, match=message) as caught:
+            tilesat.lower("\n".join(lines[:place] + lines[place + 1 :]))
+        return f"{stage} of {example} without `{line}`: {caught.value.message}"
 
     return attempt
 

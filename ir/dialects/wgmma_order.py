@@ -1,0 +1,337 @@
+"""The order of a warpgroup's products: fence, products, commit, wait; a dataflow check of nvgpu and nvvm.
+
+    fence       before the first product, and between any other access to a register of a product (an accumulator, a
+                fragment of A) and the product
+    commit      a group that is not closed is never waited for
+    wait        before a register of a product in flight is read
+    overwrite   before a stage of shared memory that a product in flight reads is written or released (nvgpu only,
+                where addresses still say which stage they are of)
+A register is what values share that are updated in place, pass through a wait or are carried by a loop or a branch.
+What may be so on one path is taken to be so. Sources: PTX ISA 8.8, wgmma.fence, wgmma.commit_group, wgmma.wait_group;
+ptxas says nothing of a missing fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ir.core import Block, Op, Value
+from ir.dialects import arith, llvm, nvgpu, nvvm, scf
+from ir.types import I64, SHARED_PTR
+
+PRODUCTS = (nvgpu.WarpgroupMma, nvvm.WgmmaMmaAsync)
+WAITS = (nvgpu.WarpgroupWait, nvvm.WgmmaWaitGroup)
+PASSING = (scf.For, scf.While, scf.If, scf.Yield, scf.Condition, llvm.Br, llvm.CondBr)
+CONSTANTS = (arith.Constant, llvm.Constant)
+OPEN = -1
+"""The age of a product whose group is not closed; of the newest group it is 0."""
+K = TypeVar("K")
+Key = tuple[Value, int]
+"""A stage of shared memory: its number, and the bytes from one to the next."""
+
+
+def verify_wgmma(kernel: Op) -> None:
+    """Raises VerifyError, at the operation that comes too early."""
+    if any(isinstance(op, PRODUCTS) for op in kernel.walk()):
+        order = _Order(kernel)
+        blocks = kernel.regions[0].blocks
+        if len(blocks) == 1:
+            order.block(blocks[0], State())
+        else:
+            order.graph(blocks)
+
+
+@dataclass
+class State:
+    """What may be so at a point: registers that were accessed since the last fence, and by what; the age and the
+    product of registers and of stages that are in flight.
+    """
+
+    fenced: bool = False
+    touched: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    flying: dict[Value, tuple[int, Op]] = field(default_factory=dict[Value, tuple[int, Op]])
+    stages: dict[Key, tuple[int, Op]] = field(default_factory=dict[Key, tuple[int, Op]])
+
+    def copy(self) -> State:
+        """One that changes by itself."""
+        return State(self.fenced, dict(self.touched), dict(self.flying), dict(self.stages))
+
+    def joined(self, other: State) -> State:
+        """What may be so on either path."""
+        return State(
+            self.fenced and other.fenced, {**other.touched, **self.touched}, _younger(self.flying, other.flying),
+            _younger(self.stages, other.stages),
+        )  # fmt: skip
+
+    def same(self, other: State) -> bool:
+        """Is as much in flight and untouched?"""
+        ages = [{k: age for k, (age, _) in each.items()} for each in (self.flying, other.flying)]
+        stages = [{k: age for k, (age, _) in each.items()} for each in (self.stages, other.stages)]
+        return (
+            self.fenced == other.fenced and self.touched.keys() == other.touched.keys() and ages[0] == ages[1]
+            and stages[0] == stages[1]
+        )  # fmt: skip
+
+    def aged(self, by: int) -> None:
+        """A group is closed."""
+        self.flying = {k: (age + by, op) for k, (age, op) in self.flying.items()}
+        self.stages = {k: (age + by, op) for k, (age, op) in self.stages.items()}
+
+
+def _younger(one: dict[K, tuple[int, Op]], other: dict[K, tuple[int, Op]]) -> dict[K, tuple[int, Op]]:
+    """The lesser age of each."""
+    made = dict(one)
+    for key, flight in other.items():
+        if key not in made or flight[0] < made[key][0]:
+            made[key] = flight
+    return made
+
+
+class _Order:
+    """The walk; `register` maps a value to the one that stands for its register."""
+
+    def __init__(self, kernel: Op):
+        self.parent: dict[Value, Value] = {}
+        self.unite(kernel)
+        self.registers = {self.find(v) for op in kernel.walk() if isinstance(op, PRODUCTS) for v in registers_of(op)}
+        self.seen: dict[Block, list[tuple[Op, list[Value]]]] = {}
+
+    # --- registers
+
+    def find(self, value: Value) -> Value:
+        """The value that stands for a register."""
+        parent = self.parent
+        while value in parent:
+            value = parent[value]
+        return value
+
+    def join(self, one: Value, other: Value) -> None:
+        """Two values share a register, unless one is a constant."""
+        if not (isinstance(one.owner, CONSTANTS) or isinstance(other.owner, CONSTANTS)):
+            one, other = self.find(one), self.find(other)
+            if one is not other:
+                self.parent[one] = other
+
+    def unite(self, kernel: Op) -> None:
+        """All values that share a register."""
+        for op in kernel.walk():
+            if isinstance(op, (*PRODUCTS, *WAITS)):
+                held = op.operands if isinstance(op, WAITS) else accumulators(op)
+                pairs = zip(held, op.results, strict=False)
+            else:
+                pairs = handed(op)
+            for one, other in pairs:
+                self.join(one, other)
+
+    def known(self, values: Iterable[Value]) -> list[Value]:
+        """The registers of products among values."""
+        return [each for each in map(self.find, values) if each in self.registers]
+
+    # --- paths
+
+    def block(self, block: Block, state: State) -> State:
+        """Run what matters of a block."""
+        found = self.seen.get(block)
+        if found is None:
+            found = self.seen[block] = list(self.events(block))
+        for op, registers in found:
+            if isinstance(op, scf.For | scf.While):
+                state = self.loop(op, state)
+            elif isinstance(op, scf.If):
+                state = self.branch(op, state)
+            else:
+                self.op(op, registers, state)
+        return state
+
+    def branch(self, op: scf.If, state: State) -> State:
+        """Both sides."""
+        sides: list[State] = []
+        for region in op.regions:
+            end, left = self.block(region.block, state.copy()), region.block.terminator.operands
+            self.enter(op, zip(left, op.results, strict=True), end)
+            sides.append(renamed(end, zip(left, op.results, strict=True)))
+        return sides[0].joined(sides[1])
+
+    def enter(self, op: Op, pairs: Iterable[tuple[Value, Value]], state: State) -> None:
+        """A constant that is handed on is written to a register of its own then."""
+        for value, target in pairs:
+            if isinstance(value.owner, CONSTANTS) and (register := self.find(target)) in self.registers:
+                state.touched[register] = op
+
+    def events(self, block: Block) -> Iterator[tuple[Op, list[Value]]]:
+        """The ops that matter, with the registers of products that they access."""
+        for op in block.ops:
+            registers = self.known((*op.operands, *op.results))
+            if registers or op.regions or isinstance(op, ORDERING):
+                yield op, registers
+
+    def loop(self, op: scf.For | scf.While, state: State) -> State:
+        """A loop: its body runs until nothing new may be in flight."""
+        block, counted = op.body.block, isinstance(op, scf.For)
+        arguments = block.args[1:] if counted else block.args
+        left = block.terminator.operands[-len(arguments) :] if arguments else []
+        head = renamed(state, zip(op.init, arguments, strict=True))
+        self.enter(op, zip(op.init, arguments, strict=True), head)
+        while True:
+            end = self.block(block, head.copy())
+            self.enter(op, zip(left, arguments, strict=True), end)
+            following = head.joined(renamed(end, zip(left, arguments, strict=True), inside=block))
+            if following.same(head):
+                break
+            head = following
+        if counted:
+            return renamed(head, zip(arguments, op.results, strict=True), inside=block)
+        return renamed(end, zip(left, op.results, strict=True), inside=block)
+
+    def graph(self, blocks: Sequence[Block]) -> None:
+        """Blocks of a control-flow graph, until nothing new may be in flight at any entry."""
+        entry = {blocks[0]: State()}
+        waiting = [blocks[0]]
+        while waiting:
+            block = waiting.pop()
+            end = self.block(block, entry[block].copy())
+            successors: tuple[Block, ...] = block.terminator.attributes.get("successors", ())
+            for each in successors:
+                before = entry.get(each)
+                after = end if before is None else before.joined(end)
+                if before is None or not after.same(before):
+                    entry[each] = after
+                    waiting.append(each)
+
+    # --- one operation
+
+    def op(self, op: Op, registers: list[Value], state: State) -> None:
+        """What an op does to a state, which changes."""
+        if isinstance(op, PRODUCTS):
+            self.product(op, registers, state)
+        elif isinstance(op, nvvm.WgmmaFence):
+            state.fenced = True
+            state.touched.clear()
+        elif isinstance(op, nvvm.WgmmaCommitGroup):
+            state.aged(1)
+        elif isinstance(op, WAITS):
+            self.wait(op, registers, state)
+        elif isinstance(op, PASSING):
+            if isinstance(op, llvm.Br | llvm.CondBr):
+                self.enter(op, handed(op), state)
+        else:
+            for each in registers:
+                if each in state.flying:
+                    age, product = state.flying[each]
+                    op.fail("accesses a register of the product at {}, which is {}", product.location, in_flight(age))
+                state.touched[each] = op
+            self.overwrite(op, state)
+
+    def product(self, op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync, registers: list[Value], state: State) -> None:
+        """It needs a fence, and its registers and stages are in flight from here on."""
+        op.expect(state.fenced, "needs nvvm.wgmma.fence.aligned before the first product")
+        for each in registers:
+            if each in state.touched:
+                before = state.touched[each]
+                place = f"'{before.name}' at {before.location}"
+                op.fail("needs nvvm.wgmma.fence.aligned behind {}, which accesses a register of it", place)
+            state.flying[each] = OPEN, op
+        for value in op.operands:
+            if isinstance(value.owner, nvgpu.MatrixDescriptor):
+                stage = stage_of(value.owner.pointer)
+                if stage is not None:
+                    state.stages[stage] = OPEN, op
+
+    def wait(self, op: nvgpu.WarpgroupWait | nvvm.WgmmaWaitGroup, registers: list[Value], state: State) -> None:
+        """Older groups are done. Their registers must come through the wait, or others may have taken them before."""
+        pending = op.pending if isinstance(op, nvgpu.WarpgroupWait) else op.group
+        for each, (age, product) in state.flying.items():
+            if age >= pending and age != OPEN:
+                op.expect(
+                    each in registers, "ends the product at {}: all its registers must pass through", product.location
+                )
+        state.flying = {k: v for k, v in state.flying.items() if v[0] < pending}
+        state.stages = {k: v for k, v in state.stages.items() if v[0] < pending}
+
+    def overwrite(self, op: Op, state: State) -> None:
+        """Stages that are read may not be written or released."""
+        if not state.stages:
+            return
+        written = target_of(op)
+        if written is not None and (found := stage_of(written)) in state.stages:
+            age, product = state.stages[found]
+            op.fail("writes the stage that the product at {} reads, which is {}", product.location, in_flight(age))
+        if isinstance(op, nvvm.MBarrierArrive) and (barrier := stage_of(op.addr)) is not None:
+            for (stage, _), (age, product) in state.stages.items():
+                if stage is barrier[0]:
+                    op.fail("releases the stage that the product at {} reads, which is {}", product.location,
+                            in_flight(age))  # fmt: skip
+
+
+WRITING = (nvgpu.Store, nvgpu.StMatrix, nvgpu.DeviceAsyncCopy)
+ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, llvm.Br, llvm.CondBr, *WAITS, *WRITING)
+
+
+def in_flight(age: int) -> str:
+    """Why a product is not done."""
+    what = "its group is not closed: nvvm.wgmma.commit.group" if age == OPEN else "wait for its group first"
+    return f"in flight; {what}"
+
+
+def accumulators(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
+    """Those that it updates; none where it starts from zero."""
+    return op.accumulators if isinstance(op, nvgpu.WarpgroupMma) else op.c
+
+
+def registers_of(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
+    """What a product reads and writes in registers."""
+    held = [op.a] if isinstance(op, nvgpu.WarpgroupMma) else op.a
+    values = [*accumulators(op), *(v for v in held if v.type != I64), *op.results]
+    return [v for v in values if not isinstance(v.owner, CONSTANTS)]
+
+
+def handed(op: Op) -> Iterator[tuple[Value, Value]]:
+    """Values that an op of control flow hands on, each with what it becomes."""
+    if isinstance(op, scf.For | scf.While):
+        arguments = op.body.block.args[1:] if isinstance(op, scf.For) else op.body.block.args
+        left = op.body.block.terminator.operands[-len(arguments) :] if arguments else []
+        for values in (op.init, left, op.results):
+            yield from zip(values, arguments, strict=True)
+    elif isinstance(op, scf.If):
+        for region in op.regions:
+            yield from zip(region.block.terminator.operands, op.results, strict=True)
+    elif isinstance(op, llvm.Br):
+        yield from zip(op.args, op.successors[0].args, strict=True)
+    elif isinstance(op, llvm.CondBr):
+        for values, block in zip((op.true_args, op.false_args), op.successors, strict=True):
+            yield from zip(values, block.args, strict=True)
+
+
+def renamed(state: State, pairs: Iterable[tuple[Value, Value]], inside: Block | None = None) -> State:
+    """A state over an edge: numbers of stages have new names, and lose those that are made in a loop's body."""
+    if not state.stages:
+        return state
+    named = list(pairs)
+    made: dict[Key, tuple[int, Op]] = {}
+    for (stage, size), flight in state.stages.items():
+        block = stage.owner if isinstance(stage.owner, Block) else stage.owner.parent
+        names = [new for old, new in named if old is stage]
+        if inside is None or block is not inside:
+            names.append(stage)
+        for name in names:
+            if (name, size) not in made or flight[0] < made[name, size][0]:
+                made[name, size] = flight
+    return State(state.fenced, state.touched, state.flying, made)
+
+
+def stage_of(pointer: Value) -> Key | None:
+    """The number that is added first to the base of shared memory, with its factor; None where there is none."""
+    found: Key | None = None
+    while isinstance(pointer.owner, llvm.GetElementPtr):
+        step = pointer.owner
+        if step.index is not None and not isinstance(step.index.owner, CONSTANTS):
+            found = step.index, step.element_bytes
+        pointer = step.base
+    return found
+
+
+def target_of(op: Op) -> Value | None:
+    """Where an op writes shared memory."""
+    return next((v for v in op.operands if v.type == SHARED_PTR), None) if isinstance(op, WRITING) else None
