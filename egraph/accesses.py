@@ -31,6 +31,21 @@ from ir.types import (
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
 
+class TileUpdate(ct.AtomicRMW):
+    """An update by pointers whose old values nobody wants, of a tile at an index of a view: `whole` said it first."""
+
+    whole: ct.AtomicRedView
+
+
+def place_of(op: Op) -> list[Value]:
+    """The view and the index of the tile that an update by pointers updates; nothing of other operations, and of views
+    that are no partition.
+    """
+    if not isinstance(op, TileUpdate) or not isinstance(op.whole.view.type, PartitionViewType):
+        return []
+    return [op.whole.view, *op.whole.index]
+
+
 def steps_of(view: TileViewType) -> tuple[int, ...]:
     """Elements from one tile to the next along each dimension; 1 where an index counts elements."""
     if isinstance(view, StridedViewType):
@@ -78,9 +93,10 @@ def access(op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder) -> lis
     else:
         types = [op.value.type, op.result_token.type]
         made = b.add(
-            ct.AtomicRMW, pointers, op.value, mask, *token, types=types, segments=(1, 1, 1, len(token)), mode=op.mode,
+            TileUpdate, pointers, op.value, mask, *token, types=types, segments=(1, 1, 1, len(token)), mode=op.mode,
             **more,
         )  # fmt: skip
+        made.whole = op
         return made.results[1:]
     return made.results
 

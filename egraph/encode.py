@@ -411,7 +411,8 @@ class _Encoder:
         self.items += 1
         operands = tuple([self.numbers[v] for v in op.operands])
         results = [self.leaf(leaf_of(r.type), r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
-        return skeleton.Store(op, item, operands, tuple(results))
+        at = [self.numbers[v] for v in accesses.place_of(op)]
+        return skeleton.Store(op, item, operands, tuple(results), tuple(at))
 
     def loop(self, op: ct.For) -> skeleton.For:
         loop = self.new_scope(op)

@@ -29,13 +29,15 @@ class Region:
 @dataclass
 class Store:
     """An operation with a memory effect: `operands` are value numbers in the op's own flat order, `results` those of
-    its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names.
+    its results (the tokens), `item` its id, unique in the program, which `(effect item index type)` names. `at`: of an
+    update by pointers, the view and the index of the tile that it updates, where these say it too.
     """
 
     op: Op
     item: int
     operands: tuple[int, ...]
     results: tuple[int, ...]
+    at: tuple[int, ...] = ()
 
     @property
     def placed(self) -> tuple[int, ...]:

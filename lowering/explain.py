@@ -20,7 +20,7 @@ from egraph.term import Node, Term
 from extract import Answer, Budget, ExtractionError, extract
 from ir.core import Block, Location, Op, Value
 from ir.dialects import llvm
-from ir.dialects.cuda_tile import Entry, StoreView
+from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreView
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
@@ -193,9 +193,12 @@ class _Explanation:
     def store(self, choice: StoreChoice, op: Op) -> str:
         if choice.atom:
             buffer = self.layout(choice.shared)
-            return f"TMA store of {buffer}, written by {choice.atom} from {self.layout(choice.layout)}"
-        unit = "bytes" if isinstance(op, StoreView) else "elements"
-        return f"from {self.layout(choice.layout)}, st.global of {choice.width} {unit}"
+            kind = "reduction" if choice.reduces else "store"
+            return f"TMA {kind} of {buffer}, written by {choice.atom} from {self.layout(choice.layout)}"
+        unit, name = "bytes" if isinstance(op, StoreView) else "elements", "st.global"
+        if isinstance(op, LoadPtr | AtomicRMW | AtomicCAS):
+            name = "ld.global" if isinstance(op, LoadPtr) else "atom"
+        return f"from {self.layout(choice.layout)}, {name} of {choice.width} {unit}"
 
     def runner_up(self, cls: int, node: int) -> str:
         """What extraction picks for a value when a node is forbidden, and the cost of that program."""

@@ -23,6 +23,7 @@ from ir.core import (
     op,
 )
 from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is_integer, is_pipeline, is_stage, is_tile
+from ir.dialects.nvvm.copies import REDUCTIONS
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar
@@ -96,9 +97,9 @@ class TiledTmaLoad(Op):
 class TiledTmaStore(Op):
     """Registers to a tile in scratch shared memory, layout `shared`, by `atom`; one thread starts its boxes.
 
-    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` as in staged_store. The accelerator clips
-    what lies outside the array. What comes next may use registers and other memory at once; scratch is used again when
-    it has been read.
+    `tensormap`, `dims`, `tile` and `boxes` as in tiled_tma_load, `ordered` and `reduction` as in staged_store. The
+    accelerator clips what lies outside the array. What comes next may use registers and other memory at once; scratch
+    is used again when it has been read.
     """
 
     value = Operand(is_tile)
@@ -111,6 +112,7 @@ class TiledTmaStore(Op):
     tile = Attr[Any](tuple)
     boxes = Attr[Any](tuple)
     ordered = flag()
+    reduction = Attr(str, "", among=("", *REDUCTIONS))
 
     effect = WRITE
 

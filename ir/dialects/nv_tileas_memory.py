@@ -32,6 +32,7 @@ from ir.dialects.nv_tileas_types import (
     is_tile,
     is_view,
 )
+from ir.dialects.nvvm.copies import REDUCTIONS
 
 ACCESSES = (1, 2, 4, 8, 16)
 GLOBAL_ACCESSES = (*ACCESSES, 32)
@@ -118,7 +119,7 @@ class StagedStore(Op):
 
     `atom` (stmatrix or st.shared) writes the buffer, the tensor memory accelerator stores it. Where no tensor map can
     be encoded on the host it is an ordinary store, `bytes` an access. `ordered`: it comes after an access to global
-    memory.
+    memory. `reduction`: an update of what is in memory, relaxed at the scope of the device, which has no other way.
     """
 
     value = Operand(is_held)
@@ -128,6 +129,7 @@ class StagedStore(Op):
     atom = Attr(str, among=("stmatrix", "st.shared"))
     bytes = Attr(int, among=ACCESSES)
     ordered = flag()
+    reduction = Attr(str, "", among=("", *REDUCTIONS))
 
     effect = WRITE
 

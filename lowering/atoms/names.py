@@ -12,9 +12,10 @@ from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
+from lowering.atoms.tma import TMA_REDUCE
 from lowering.atoms.wgmma import every_wgmma
 
-MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store")
+MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", TMA_REDUCE)
 """Ways that data moves; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
 ARITHMETIC = (F32X2, MINMAX3, REDUX)
 """Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""

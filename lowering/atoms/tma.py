@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ir.core import Op
+from ir.dialects.cuda_tile import AtomicMode, AtomicRMW
+from ir.types import BF16, F16, F32, I32, TileType, Type
 from lowering.atoms.copy import Space
 from lowering.targets.target import Feature, Target
 
@@ -60,3 +64,20 @@ def _atom(rank: int, load: bool) -> TmaAtom:
 TMA_LOADS = {rank: _atom(rank, True) for rank in range(1, MAX_RANK + 1)}
 TMA_STORES = {rank: _atom(rank, False) for rank in range(1, MAX_RANK + 1)}
 TMA_ATOMS = (*TMA_LOADS.values(), *TMA_STORES.values())
+
+
+TMA_REDUCE = "tma.reduce"
+REDUCED: Mapping[tuple[AtomicMode, Type], str] = {
+    (AtomicMode.ADDF, F16): "add", (AtomicMode.ADDF, BF16): "add", (AtomicMode.ADDF, F32): "add",
+    (AtomicMode.ADD, I32): "add", (AtomicMode.MIN, I32): "min", (AtomicMode.MAX, I32): "max",
+    (AtomicMode.AND, I32): "and", (AtomicMode.OR, I32): "or", (AtomicMode.XOR, I32): "xor",
+}  # fmt: skip
+"""Updates that the accelerator makes where a tensor copy ends, by mode and the element of the map: each relaxed at the
+scope of the device. A map of i32 is of signed numbers. Source: PTX ISA 8.8, cp.reduce.async.bulk.tensor.
+"""
+
+
+def reduction(op: Op) -> str:
+    """The tensor copy's operation that updates as an atomic update does; empty where there is none."""
+    kind = op.results[0].type if isinstance(op, AtomicRMW) else None
+    return REDUCED.get((op.mode, kind.element), "") if isinstance(op, AtomicRMW) and isinstance(kind, TileType) else ""

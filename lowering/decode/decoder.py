@@ -22,13 +22,14 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from ir.types import IntType, TensorType, TileType, TokenType
 from lowering import launch
+from lowering.atoms.tma import reduction
 from lowering.decode import accesses
 from lowering.decode.needs import Needs
 from lowering.decode.types import uniform_type
 from lowering.decode.values import LOWERINGS
 from lowering.layouts.layout import Layout
 from lowering.placement.printing import copies
-from lowering.selection import BRANCH, Selection, StoreChoice
+from lowering.selection import BRANCH, Selection, StoreChoice, staged
 from lowering.tokens import STORE, Accesses, Order
 
 
@@ -128,7 +129,9 @@ class Decoder:
         """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
         self.before(item)
-        if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
+        if choice.atom:
+            self.store_staged(item, choice)
+        elif isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
             accesses.access(self, item, choice)
         elif isinstance(op, ct.Assert):
             condition = self.value_at(item.operands[0], choice.layout)
@@ -154,18 +157,24 @@ class Decoder:
         self.opened(self.order.store_id(item), len(self.scopes) - 1)
 
     def store_view(self, item: Store, op: ct.StoreView, choice: StoreChoice) -> None:
-        """From registers, or through shared memory."""
-        table = self.frozen.nat if choice.atom else self.frozen.at
-        value = self.placed(table[self.frozen.class_of(item.operands[0]), choice.layout])
+        """From registers."""
+        value = self.value_at(item.operands[0], choice.layout)
         rest = [self.uniform(k) for k in item.operands[1 : -1 if op.token is not None else None]]
         self.builder.location = op.location
-        if choice.atom:
-            self.builder.add(
-                nv_tileas.StagedStore, value, *rest, types=(), shared=self.selection.oracle.shared(choice.shared),
-                atom=choice.atom, bytes=choice.width, ordered=bool(self.order.of_store(item)),
-            )  # fmt: skip
-        else:
-            self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
+        self.builder.add(nv_tileas.TiledStore, value, *rest, types=(), bytes=choice.width)
+
+    def store_staged(self, item: Store, choice: StoreChoice) -> None:
+        """Through shared memory: a store, or an update of a tile."""
+        value, place = staged(item)
+        held = self.placed(self.frozen.nat[self.frozen.class_of(value), choice.layout])
+        rest = [self.uniform(k) for k in place]
+        more: dict[str, Any] = {"reduction": kind} if (kind := reduction(item.op)) else {}
+        self.builder.location = item.op.location
+        self.builder.add(
+            nv_tileas.StagedStore, held, *rest, types=(), shared=self.selection.oracle.shared(choice.shared),
+            atom=choice.atom, bytes=choice.width, ordered=bool(self.order.of_store(item)),
+            **more,
+        )  # fmt: skip
 
     def used(self, item: int, index: int) -> bool:
         """Does the chosen program use this result of a skeleton item?"""

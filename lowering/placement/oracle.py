@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import cast
 
 from egraph.encode import Program
 from egraph.interner import Interner, Table
 from egraph.saturate import Query
-from egraph.skeleton import For, If, Store
-from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
@@ -38,9 +35,6 @@ from lowering.layouts.shapes import (
 )
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
 from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
-from lowering.placement import printing
-from lowering.placement.ahead import ahead
-from lowering.placement.held import held, runs
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -523,78 +517,3 @@ class LayoutOracle:
         full = global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
         if full and boxes(kind.shape, contiguous, shared) is not None:
             yield "boxed_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
-
-
-def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
-    """Facts that placement starts from: what is uniform, what stores and loops use, in which layouts stores coalesce.
-
-    Raises UnsupportedError, located, for effects that have no lowering yet.
-    """
-    rows: dict[str, list[Row]] = {"r.want": [], "r.offer": [], "r.tied": [], "uniform_type": []}
-    rows["r.ahead"] = [(number,) for number in ahead(program)]
-    rows["r.held"] = [(number,) for number in held(program)]
-    rows["r.runs"] = [(number,) for number in runs(program)]
-    for id, kind in oracle.interner.types.items():
-        if not isinstance(kind, TileType) or kind.size == 1:
-            rows["uniform_type"].append((id,))
-    for item in program.skeleton.walk():
-        if isinstance(item, Store):
-            _seed_store(item, oracle, rows)
-        elif isinstance(item, For):
-            rows["r.want"] += [(k, 0) for k in (item.lower, item.upper, item.step, item.again)]
-        elif isinstance(item, If):
-            yields = zip((*item.then_yields, *item.otherwise_yields), item.types * 2, strict=True)
-            uniform = [k for k, kind in yields if not (isinstance(kind, TileType) and kind.size > 1)]
-            rows["r.want"] += [(k, 0) for k in (item.condition, *uniform)]
-    return rows
-
-
-def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
-    op = item.op
-    if isinstance(op, ct.Assert):
-        kind = cast(TileType, op.condition.type)
-        rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]
-        return
-    if isinstance(op, ct.Print):
-        rows["r.want"] += printing.wanted(item, oracle)
-        return
-    if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
-        _seed_access(item, oracle, rows)
-        return
-    if not isinstance(op, ct.StoreView | ct.StorePtr):
-        raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location)
-    if isinstance(op, ct.StoreView):
-        value, *uniform = item.operands
-        view, tile = op.view.type, op.tile.type
-        if not isinstance(view, PartitionViewType) or not isinstance(tile, TileType):
-            op.fail("needs a tile and a partition view")
-        contiguous = contiguous_dim(view)
-        anchors = oracle.anchors(tile, len(view.tile) - 1 if contiguous is None else contiguous)
-        rows["r.want"] += [(k, 0) for k in uniform if not is_token(op, item, k)]
-        if Feature.TMA in oracle.features:
-            rows.setdefault("r.stored", []).append((value, uniform[0]))
-    else:
-        pointers, value = item.operands[:2]
-        tile = cast(TileType, op.value.type)
-        anchors = oracle.anchors(tile, len(tile.shape) - 1)
-        rows["r.tied"].append((value, pointers))
-        if op.mask is not None:
-            rows["r.tied"].append((value, item.operands[2]))
-    rows["r.want"] += [(value, layout) for layout in anchors]
-
-
-def _seed_access(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
-    """An access in order that gives a tile: operands and result in one layout."""
-    result = item.op.results[0].type
-    if not isinstance(result, TileType):
-        item.op.fail("needs a tile")
-    pointers, *others = item.placed
-    rows["r.tied"] += [(pointers, k) for k in others]
-    for layout in oracle.anchors(result, len(result.shape) - 1):
-        rows["r.want"].append((pointers, layout))
-        rows["r.offer"].append((item.results[0], layout))
-
-
-def is_token(op: ct.StoreView, item: Store, number: int) -> bool:
-    """Is this operand number the store's token?"""
-    return op.token is not None and number == item.operands[-1]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ir.core import Builder, Value
+from ir.core import Builder, UnsupportedError, Value
 from ir.dialects import nv_tileas
 from ir.types import PartitionViewType
+from lowering.atoms.tma import TMA_REDUCE
 from lowering.layouts.boxes import Boxes, boxes
 from lowering.layouts.shared import SharedLayout
 from lowering.placement.oracle import contiguous_dim
@@ -19,6 +20,10 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     """A staged store on new operands; the buffer is scratch."""
     value, view, *index = operands
     found = plan(op, agents)
+    if found is None and op.reduction:
+        raise UnsupportedError(
+            "an update of a tile of an array that the host cannot describe", op.location, f"--forbid {TMA_REDUCE}"
+        )
     if found is None:
         b.add(nv_tileas.TiledStore, value, view, *index, types=(), segments=(1, 1, len(index)), bytes=op.bytes)
         return
@@ -27,7 +32,7 @@ def store(op: nv_tileas.StagedStore, operands: Sequence[Value], agents: Agents, 
     b.add(
         nv_tileas.TiledTmaStore, value, *index, types=(), segments=(1, len(index)), shared=op.shared, atom=op.atom,
         tensormap=agents.map_number(record), dims=way.dims, boxes=way.places, tile=tuple(tile[d] for d in way.dims),
-        ordered=op.ordered,
+        ordered=op.ordered, reduction=op.reduction,
     )  # fmt: skip
 
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from egraph.frozen import Frozen
 from egraph.placed import Product
 from egraph.saturate import Saturated
+from egraph.skeleton import Store
 from egraph.term import Node
 from extract import Answer, Graph
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.types import TokenType
+from lowering.atoms.tma import TMA_REDUCE
 from lowering.cost import FREE, Cost
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
@@ -51,11 +54,20 @@ class StoreChoice:
     width: int
     shared: int = 0
     atom: str = ""
+    reduces: bool = False
 
     @property
     def way(self) -> str:
         """The instructions that make it, by the names under which they can be forbidden."""
-        return f"{self.atom}, tma.store" if self.atom else "st.global"
+        return f"{self.atom}, {TMA_REDUCE if self.reduces else 'tma.store'}" if self.atom else "st.global"
+
+
+def staged(item: Store) -> tuple[int, list[int]]:
+    """What is stored or updated through shared memory: the numbers of the tile, and of its view and index."""
+    if item.at:
+        return item.operands[1], list(item.at)
+    pairs = zip(item.operands[1:], item.op.operands[1:], strict=True)
+    return item.operands[0], [k for k, value in pairs if not isinstance(value.type, TokenType)]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from egraph.term import Node
 from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
 from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import BF16, PartitionViewType, TileType, TokenType
+from ir.types import PartitionViewType, TileType, TokenType
 from lowering.atoms.copy import WIDE_STORE, widest
-from lowering.atoms.tma import GRAIN
+from lowering.atoms.tma import GRAIN, TMA_REDUCE
 from lowering.cost import Cost
 from lowering.layouts.access import MAX_BYTES, GlobalPlan, global_access
 from lowering.layouts.elements import element_bytes
@@ -30,9 +30,9 @@ from lowering.layouts.layout import Layout
 from lowering.loops import Loops, buildable, paths
 from lowering.placement import LayoutOracle
 from lowering.placement.oracle import contiguous_dim
-from lowering.selection import printing
+from lowering.selection import ordered, printing
 from lowering.selection.again import Kept
-from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places
+from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
 from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer
@@ -41,7 +41,6 @@ from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
-PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
 
 
 def select(
@@ -375,21 +374,19 @@ class Selector:
         if isinstance(op, ct.Print):
             return printing.ways(item, self.oracle, self.at, trips)
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):
-            return self.in_order(item, trips)
+            return [*ordered.ways(self, item, trips), *(self.store_staged(item, trips) if item.at else ())]
         found: list[Alternative] = []
         number = item.operands[0] if isinstance(op, ct.StoreView) else item.operands[1]
         value = self.frozen.class_of(number)
         for wanted, layout in [] if self.pricer.forbidden("st.global") else list(self.frozen.at):
             if wanted == value:
-                way = (
-                    self.store_view(item, op, layout) if isinstance(op, ct.StoreView) else self.store_ptr(item, layout)
-                )
+                way = self.store_view(item, layout) if isinstance(op, ct.StoreView) else self.store_ptr(item, layout)
                 stored = self.at(number, layout)
                 if way is not None and stored is not None:
                     way.children.insert(0, stored)
                     way.trips = trips
                     found.append(way)
-        return [*found, *self.store_staged(item, trips)]
+        return [*found, *(self.store_staged(item, trips) if isinstance(op, ct.StoreView) else ())]
 
     def assertion(self, item: Store) -> list[Alternative]:
         """In any layout that its condition is wanted in: an instruction an element, and a branch."""
@@ -403,36 +400,35 @@ class Selector:
                 found.append(Alternative([placed], cost, trips, StoreChoice(item.item, layout, 1)))
         return found
 
-    def store_view(self, item: Store, op: ct.StoreView, layout: int) -> Alternative:
+    def store_view(self, item: Store, layout: int) -> Alternative:
         """From registers to global memory."""
-        plan, size = self.access(item, op, layout)
+        place = staged(item)[1]
+        plan, size = self.access(place[0], layout, widest(self.target, self.forbid, WIDE_STORE))
         machine = self.pricer.machines[self.warps_of(layout)]
         cost = machine.global_access(plan.thread, plan.contiguous_dim, len(plan.accesses), size)
         choice = StoreChoice(item.item, layout, plan.vector * size)
-        return Alternative(self.all_at(self.place(item, op)), cost, choice=choice)
+        return Alternative(self.all_at(place), cost, choice=choice)
 
-    def access(self, item: Store, op: ct.StoreView, layout: int, staged: bool = False) -> tuple[GlobalPlan, int]:
-        """The accesses of a store from registers, and the bytes of an element."""
-        view = cast(PartitionViewType, op.view.type)
+    def access(self, array: int, layout: int, most: int) -> tuple[GlobalPlan, int]:
+        """The accesses of a store from registers to a view, of at most so many bytes, and the bytes of an element."""
+        view = self.view(array)
         size = element_bytes(view.view.element)
         contiguous = contiguous_dim(view)
-        most = MAX_BYTES if staged else widest(self.target, self.forbid, WIDE_STORE)
-        width = min(self.analysis("view_bytes", item.operands[1], size), most) // size if contiguous is not None else 1
+        width = min(self.analysis("view_bytes", array, size), most) // size if contiguous is not None else 1
         return global_access(self.oracle.layout(layout), view.tile, contiguous or 0, max(1, width)), size
 
-    def place(self, item: Store, op: ct.StoreView) -> list[int]:
-        """The numbers of a store's view and index."""
-        return list(item.operands[1:] if op.token is None else item.operands[1:-1])
+    def view(self, array: int) -> PartitionViewType:
+        """The type of a view by its number."""
+        return cast(PartitionViewType, self.pricer.value_type(self.frozen.class_of(array)))
 
     def store_staged(self, item: Store, trips: float) -> Iterator[Alternative]:
         """By way of shared memory: one for each layout and instruction that writes the accelerator's buffer."""
-        op, (number, array, *_) = item.op, item.operands
-        aligned = self.analysis("aligned_bytes", array, 0) >= GRAIN and self.pricer.host.computes(
-            self.frozen.class_of(array)
-        )
-        if not isinstance(op, ct.StoreView) or not aligned or not allows_tma(op, self.target):
+        op, (number, place) = item.op, staged(item)
+        array, way = place[0], TMA_REDUCE if item.at else "tma.store"
+        known = self.pricer.host.computes(self.frozen.class_of(array)) and allows_tma(op, self.target)
+        if not known or self.pricer.forbidden(way) or self.analysis("aligned_bytes", array, 0) < GRAIN:
             return
-        view, value = cast(PartitionViewType, op.view.type), self.frozen.class_of(number)
+        view, value = self.view(array), self.frozen.class_of(number)
         loop = max((each for each in self.paths if self.analysis("deps", item.results[0], 0) >> each & 1), default=-1)
         for shared, out in [(id, cls) for (stored, id), cls in self.frozen.out.items() if stored == value]:
             for node in (each for each in self.frozen.by_class[out] if isinstance(each, WriteShared)):
@@ -440,10 +436,10 @@ class Selector:
                 layout = self.owner[held][1]
                 price = self.pricer.staged_store(view, self.oracle.layout(layout), self.oracle.shared(shared), atom)
                 if price is not None and held in self.buildable:
-                    plan, size = self.access(item, op, layout, True)
-                    children = [self.cls(held), *self.all_at(self.place(item, op))]
+                    plan, size = self.access(array, layout, MAX_BYTES)
+                    children = [self.cls(held), *self.all_at(place)]
                     children += self.peak(self.scratch_rows(value, loop), price.scratch)
-                    choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom)
+                    choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom, bool(item.at))
                     yield Alternative(children, price.cost, trips, choice)
 
     def store_ptr(self, item: Store, layout: int) -> Alternative | None:
@@ -463,42 +459,6 @@ class Selector:
         cost = machine.global_access(plan.thread, dim, len(plan.accesses), size)
         there = [c for c in children if c is not None]
         return Alternative(there, cost, choice=StoreChoice(item.item, layout, plan.vector))
-
-    def in_order(self, item: Store, trips: float) -> list[Alternative]:
-        """A strong load or an atomic update through pointers: operands and result in one layout."""
-        pointers = self.frozen.class_of(item.operands[0])
-        kind = cast(TileType, item.op.results[0].type)
-        if isinstance(item.op, ct.AtomicRMW) and kind.element == BF16 and not self.target.has(Feature.ATOMIC_BF16):
-            raise UnsupportedError(
-                f"'{item.op.name}': {self.target.name} has no atomic sum of bf16", item.op.location,
-                "sum in f32, or compile for sm_90a or later",
-            )  # fmt: skip
-        size, dim = element_bytes(kind.element), max(0, len(kind.shape) - 1)
-        found: list[Alternative] = []
-        for layout in [layout for wanted, layout in self.frozen.at if wanted == pointers]:
-            children = [self.at(k, layout) for k in item.placed]
-            if None not in children:
-                width = self.access_width(item, size)
-                plan = global_access(self.oracle.layout(layout), kind.shape, dim, width)
-                machine = self.pricer.machines[self.warps_of(layout)]
-                cost = machine.global_access(plan.thread, dim, len(plan.accesses), size) + self.pricer.exposed(True)
-                there = [c for c in children if c is not None]
-                found.append(Alternative(
-                    there, cost, trips, StoreChoice(item.item, layout, plan.vector),
-                    ("carried", BRANCH + item.item, 0),
-                ))  # fmt: skip
-        return found
-
-    def access_width(self, item: Store, size: int) -> int:
-        """Elements that one access takes: vectors in loads, pairs in sums of 16-bit floats."""
-        op = item.op
-        runs = [self.analysis("pointer_run", item.operands[0], 1)]
-        if isinstance(op, ct.AtomicCAS) or (isinstance(op, ct.AtomicRMW) and size != PAIRED):
-            return 1
-        mask = cast("ct.LoadPtr | ct.AtomicRMW", op).mask
-        if mask is not None:
-            runs.append(self.analysis("mask_run", item.operands[1 + isinstance(op, ct.AtomicRMW)], 1))
-        return max(1, min(*runs, (16 if isinstance(op, ct.LoadPtr) else 4) // size))
 
     def analysis(self, name: str, number: int, default: int) -> int:
         """A fact about a source value."""

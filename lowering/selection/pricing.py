@@ -473,7 +473,7 @@ class Pricer:
         """
         contiguous = contiguous_dim(view)
         plan = None if contiguous is None else boxes(view.tile, contiguous, shared)
-        legal = self.target.has(Feature.TMA) and not self.forbidden("tma.store") and not self.forbidden(atom)
+        legal = self.target.has(Feature.TMA) and not self.forbidden(atom)
         if not legal or plan is None or shared.size_bytes > self.target.smem_bytes:
             return None
         written = self.written(layout, shared, atom)

@@ -41,7 +41,10 @@ def start(x: Expander, op: nv_tileas.TiledTmaStore, scratch: Value) -> None:
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         box = emitter.pointer(scratch, None, 1, place)
         operands = [x.tensor_map(op.tensormap), box, *coordinates]
-        emitter.effect(nvvm.TensorStore, *operands, segments=(1, 1, len(coordinates), 0))
+        if op.reduction:
+            emitter.effect(nvvm.TensorReduce, *operands, segments=(1, 1, len(coordinates), 0, 0), kind=op.reduction)
+        else:
+            emitter.effect(nvvm.TensorStore, *operands, segments=(1, 1, len(coordinates), 0))
     emitter.effect(nvvm.BulkCommitGroup)
 
 

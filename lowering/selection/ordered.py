@@ -1,0 +1,59 @@
+"""Ways to make accesses through pointers that stay in order: strong loads and atomic updates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from egraph.accesses import TileUpdate
+from egraph.skeleton import Store
+from ir.core import UnsupportedError
+from ir.dialects import cuda_tile as ct
+from ir.types import BF16, TileType
+from lowering.layouts.access import global_access
+from lowering.layouts.elements import element_bytes
+from lowering.selection.choices import BRANCH, Alternative, StoreChoice
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.selection.graph import Selector
+
+PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
+
+
+def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
+    """A strong load or an atomic update through pointers: operands and result in one layout."""
+    pointers = s.frozen.class_of(item.operands[0])
+    kind = cast(TileType, item.op.results[0].type)
+    if isinstance(item.op, ct.AtomicRMW) and kind.element == BF16 and not s.target.has(Feature.ATOMIC_BF16):
+        raise UnsupportedError(
+            f"'{item.op.name}': {s.target.name} has no atomic sum of bf16", item.op.location,
+            "sum in f32, or compile for sm_90a or later",
+        )  # fmt: skip
+    size, dim = element_bytes(kind.element), max(0, len(kind.shape) - 1)
+    found: list[Alternative] = []
+    for layout in [layout for wanted, layout in s.frozen.at if wanted == pointers]:
+        children = [s.at(k, layout) for k in item.placed]
+        if None not in children:
+            width = access_width(s, item, size)
+            plan = global_access(s.oracle.layout(layout), kind.shape, dim, width)
+            machine = s.pricer.machines[s.warps_of(layout)]
+            waits = s.pricer.exposed(not isinstance(item.op, TileUpdate))  # nobody waits for old values
+            cost = machine.global_access(plan.thread, dim, len(plan.accesses), size) + waits
+            there = [c for c in children if c is not None]
+            found.append(Alternative(
+                there, cost, trips, StoreChoice(item.item, layout, plan.vector),
+                ("carried", BRANCH + item.item, 0),
+            ))  # fmt: skip
+    return found
+
+
+def access_width(s: Selector, item: Store, size: int) -> int:
+    """Elements that one access takes: vectors in loads, pairs in sums of 16-bit floats."""
+    op = item.op
+    runs = [s.analysis("pointer_run", item.operands[0], 1)]
+    if isinstance(op, ct.AtomicCAS) or (isinstance(op, ct.AtomicRMW) and size != PAIRED):
+        return 1
+    mask = cast("ct.LoadPtr | ct.AtomicRMW", op).mask
+    if mask is not None:
+        runs.append(s.analysis("mask_run", item.operands[1 + isinstance(op, ct.AtomicRMW)], 1))
+    return max(1, min(*runs, (16 if isinstance(op, ct.LoadPtr) else 4) // size))
