@@ -8,6 +8,7 @@ PTX is a text with holes, a line an instruction:
     {x:stored}      a group as {x:group}, one alone may be any constant; {x:bits} takes constants as bit patterns
     {x:sink}        results in braces from two on, `_` for what nobody reads; {x:sink16} only for those of 16 bits
     {x.2}           one operand of a group
+    {x?.ftz}        a suffix where the flag x is set; {x=col?.trans} where the attribute has that value
     {x|y}           an optional operand, else the property y
     @{x}            the guard of the line: nothing where the operand is absent; so is a comma before an absent operand
     {label}         a label of the operation's own; names in `temporaries` are registers of its own

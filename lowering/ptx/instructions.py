@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ir.core import Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
+from ir.core import Attr, Operand, OperandGroup, OptionalOperand, Result, Value, VariadicResult
 from ir.dialects import llvm
 from ir.instruction import Instruction, register_bits
 from lowering.ptx.machine import Copy, bit_pattern, immediate, move_type
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from lowering.ptx.select import Selector
 
 HOLE = re.compile(
-    r"\[\{(?P<address>\w+)\}\]|(?<!\{)\{(?P<name>\w+)(?:\.(?P<index>\d+))?(?::(?P<how>\w+))?(?:\|(?P<other>\w+))?\}"
+    r"\[\{(?P<address>\w+)\}\]|(?<!\{)\{(?P<name>\w+)"
+    r"(?:\.(?P<index>\d+)|(?:=(?P<value>\w+))?\?(?P<suffix>[.\w]+)|(?::(?P<how>\w+))?(?:\|(?P<other>\w+))?)\}"
 )
 GUARD = re.compile(r"@(!?)\{(\w+)\} ")
 
@@ -138,7 +139,9 @@ def _line(cls: type[Instruction], text: str, defined: set[str]) -> Line:
         before, at = _literal(text[at : hole.start()]), hole.end()
         name = hole["address"] or hole["name"]
         how = "address" if hole["address"] else hole["how"] or "use"
-        if isinstance(getattr(cls, name, None), OptionalOperand) and not hole["other"]:
+        if hole["suffix"]:
+            pieces += [before, _suffix(cls, name, hole["value"], hole["suffix"])]
+        elif isinstance(getattr(cls, name, None), OptionalOperand) and not hole["other"]:
             pieces += [before.removesuffix(", "), _optional(name, how, before)]
         else:
             pieces += [before, _one(name, int(hole["index"]))] if hole["index"] else [
@@ -184,6 +187,16 @@ def _hole(cls: type[Instruction], name: str, how: str, other: str | None, define
     if declared is None:
         raise ValueError(f"{cls.info.name}: its PTX names '{name}', which is not a field or property of it")
     return lambda filled: str(getattr(filled.op, name)).replace("%", "%%")
+
+
+def _suffix(cls: type[Instruction], name: str, value: str | None, suffix: str) -> Piece:
+    """A suffix where an attribute is set, or has a value."""
+    declared = getattr(cls, name, None)
+    if not isinstance(declared, Attr) or (value is not None and value not in declared.among):
+        raise ValueError(f"{cls.info.name}: its PTX asks for '{name}{f'={value}' if value else ''}', which is never so")
+    if value is None:
+        return lambda filled: suffix if getattr(filled.op, name) else ""
+    return lambda filled: suffix if getattr(filled.op, name) == value else ""
 
 
 def _one(name: str, index: int) -> Piece:

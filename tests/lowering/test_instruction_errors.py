@@ -11,6 +11,7 @@ from ir.dialects import nvvm
 from ir.forms import built
 from ir.instruction import Form
 from ir.types import F16, F32, F64, GLOBAL_PTR, I32, I64, SHARED_PTR, VectorType
+from lowering.ptx.instructions import lines_of
 from tests.lowering.instruction_kernels import Listing
 
 
@@ -89,3 +90,22 @@ def test_a_malformed_instruction_is_refused_before_its_floor_is_asked_for() -> N
     made.add(nvvm.MmaSync, Form(form.operands, form.results, {**form.attributes, "shape": ()}))
     with pytest.raises(VerifyError, match=r"no mma.sync \(\) of f64"):
         made.ptx()
+
+
+@pytest.mark.parametrize(("cls", "text", "message"), [
+    (nvvm.Ex2, "ex2{flush} {result}, {operand};", "its PTX names 'flush', which is not a field or property of it"),
+    (nvvm.Ex2, "ex2{flush?.ftz} {result}, {operand};", "its PTX asks for 'flush', which is never so"),
+    (nvvm.LdMatrix, "ldmatrix{layout=column?.trans} {out:vector}, [{ptr}];", "asks for 'layout=column', which is"),
+    (nvvm.StMatrix, "stmatrix [{ptr}], {sources:pair};", "a group of operands is written as vector, list, group"),
+])  # fmt: skip
+def test_a_text_with_a_wrong_hole_is_refused(cls, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        lines_of(cls, text)
+
+
+def test_suffixes_follow_flags_and_values() -> None:
+    listing = Listing("sm_80")
+    for cls, wanted in ((nvvm.Ex2, {"ftz": True}), (nvvm.Ex2, {}), (nvvm.LdMatrix, {"num": 1, "layout": "col"})):
+        listing.add(cls, next(form for form in cls.forms() if form.attributes == wanted))
+    found = [line.split()[0] for line in listing.ptx().splitlines() if "ex2" in line or "ldmatrix" in line]
+    assert found == ["ex2.approx.ftz.f32", "ex2.approx.f32", "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16"]

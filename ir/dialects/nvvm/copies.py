@@ -159,7 +159,7 @@ class BulkCommitGroup(Instruction):
 
 
 @instruction(
-    "nvvm.cp.async.bulk.wait_group", "cp.async.bulk.wait_group{until} {group};", SM_90,
+    "nvvm.cp.async.bulk.wait_group", "cp.async.bulk.wait_group{read?.read} {group};", SM_90,
     source="PTX ISA 8.8, cp.async.bulk.wait_group", upstream=True,
 )  # fmt: skip
 class BulkWaitGroup(Instruction):
@@ -168,11 +168,6 @@ class BulkWaitGroup(Instruction):
     group = Attr(int, form=width(32), least=0)
     read = flag(form=unit("read"))
     effect = CONTROL
-
-    @property
-    def until(self) -> str:
-        """The suffix of `read`."""
-        return ".read" if self.read else ""
 
 
 @instruction(

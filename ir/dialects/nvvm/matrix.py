@@ -47,29 +47,10 @@ MMA_ACCUMULATORS = {
 WARP = 32
 
 
-@instruction(
-    "nvvm.mma.sync",
-    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};", SM_80,
-    source="PTX ISA 8.8, mma.sync", seed="nvgpu.mma.sync",
-)  # fmt: skip
-class MmaSync(Instruction):
-    """D = A B + C by a warp: registers of A, B and C in, registers of D out; `shape` (m, n, k), PTX's types."""
+class Shaped(Instruction):
+    """Shape shared by products that come in several: (m, n, k)."""
 
-    a = Variadic(REGISTER)
-    b = Variadic(REGISTER)
-    c = Variadic(REGISTER)
     shape: Attr[tuple[int, ...]] = Attr(tuple)
-    multiplicandAPtxType = Attr(str, among=tuple(MMA_SHAPES))
-    multiplicandBPtxType = Attr(str, among=tuple(MMA_SHAPES))
-    accumulatorPtxType = Attr(str, among=("f16", "f32", "f64", "s32"))
-    b1Op = Attr(str, "", among=("", "and", "xor"))
-    out = VariadicResult()
-    effect = WRITE
-
-    @property
-    def combined(self) -> str:
-        """How bits are multiplied: then they are counted."""
-        return f".{self.b1Op}.popc" if self.b1Op else ""
 
     @property
     def m(self) -> int:
@@ -83,8 +64,32 @@ class MmaSync(Instruction):
 
     @property
     def k(self) -> int:
-        """Columns of A."""
+        """Columns of A, with those that a sparse one does not hold."""
         return self.shape[2]
+
+
+@instruction(
+    "nvvm.mma.sync",
+    "mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}{combined} {out:vector}, {a:vector}, {b:vector}, {c:vector};", SM_80,
+    source="PTX ISA 8.8, mma.sync", seed="nvgpu.mma.sync",
+)  # fmt: skip
+class MmaSync(Shaped):
+    """D = A B + C by a warp: registers of A, B and C in, registers of D out; `shape` (m, n, k), PTX's types."""
+
+    a = Variadic(REGISTER)
+    b = Variadic(REGISTER)
+    c = Variadic(REGISTER)
+    multiplicandAPtxType = Attr(str, among=tuple(MMA_SHAPES))
+    multiplicandBPtxType = Attr(str, among=tuple(MMA_SHAPES))
+    accumulatorPtxType = Attr(str, among=("f16", "f32", "f64", "s32"))
+    b1Op = Attr(str, "", among=("", "and", "xor"))
+    out = VariadicResult()
+    effect = WRITE
+
+    @property
+    def combined(self) -> str:
+        """How bits are multiplied: then they are counted."""
+        return f".{self.b1Op}.popc" if self.b1Op else ""
 
     @property
     def types(self) -> str:
@@ -145,7 +150,7 @@ def _registers(kind: str, elements: int) -> tuple[Type, ...]:
 
 
 @instruction(
-    "nvvm.ldmatrix", "ldmatrix.sync.aligned.m8n8.x{num}{trans}.shared.b16 {out:vector}, [{ptr}];", SM_80,
+    "nvvm.ldmatrix", "ldmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 {out:vector}, [{ptr}];", SM_80,
     source="PTX ISA 8.8, ldmatrix", seed="nvgpu.ldmatrix",
 )  # fmt: skip
 class LdMatrix(Instruction):
@@ -159,11 +164,6 @@ class LdMatrix(Instruction):
     layout = Attr(str, "row", among=("row", "col"))
     out = VariadicResult()
     effect = READ
-
-    @property
-    def trans(self) -> str:
-        """The suffix of a transposed layout."""
-        return ".trans" if self.layout == "col" else ""
 
     def verify(self) -> None:
         """A register of each matrix."""
@@ -180,7 +180,7 @@ class LdMatrix(Instruction):
 
 
 @instruction(
-    "nvvm.stmatrix", "stmatrix.sync.aligned.m8n8.x{num}{trans}.shared.b16 [{ptr}], {sources:vector};",
+    "nvvm.stmatrix", "stmatrix.sync.aligned.m8n8.x{num}{layout=col?.trans}.shared.b16 [{ptr}], {sources:vector};",
     Needs(90, (7, 8)), source="PTX ISA 8.8, stmatrix", seed="nvgpu.stmatrix",
 )  # fmt: skip
 class StMatrix(Instruction):
@@ -195,11 +195,6 @@ class StMatrix(Instruction):
     def num(self) -> int:
         """Matrices."""
         return len(self.sources)
-
-    @property
-    def trans(self) -> str:
-        """The suffix of a transposed layout."""
-        return ".trans" if self.layout == "col" else ""
 
     def verify(self) -> None:
         """One, two or four matrices."""
@@ -286,7 +281,7 @@ class WgmmaWaitGroup(Instruction):
     "{scaleD:register|scale}{modifiers};", WGMMA, tied=("out", "c"), settle=WGMMA_FENCE,
     source="PTX ISA 8.8, wgmma.mma_async", seed="nvgpu.warpgroup.mma",
 )  # fmt: skip
-class WgmmaMmaAsync(Instruction):
+class WgmmaMmaAsync(Shaped):
     """D = A B + D by a warpgroup: `a` is a descriptor or four registers, `c` the accumulators tied to the results.
 
     Without `c` the product starts from zero. `scaleD` false does so too; absent it is true. -1 as `scaleA`, `scaleB`
@@ -298,7 +293,6 @@ class WgmmaMmaAsync(Instruction):
     b = Operand(DOUBLE_WORD)
     scaleD = OptionalOperand(PREDICATE)
     c = Variadic(REGISTER_32)
-    shape: Attr[tuple[int, ...]] = Attr(tuple)
     typeA = Attr(str, among=tuple(WGMMA_K))
     typeB = Attr(str, among=tuple(WGMMA_K))
     typeD = Attr(str, "f32", among=("f32", "f16", "s32"))
@@ -308,21 +302,6 @@ class WgmmaMmaAsync(Instruction):
     layoutB = Attr(str, "col", among=("row", "col"))
     out = VariadicResult()
     effect = WRITE
-
-    @property
-    def m(self) -> int:
-        """Rows of A."""
-        return self.shape[0]
-
-    @property
-    def n(self) -> int:
-        """Columns of B."""
-        return self.shape[1]
-
-    @property
-    def k(self) -> int:
-        """Columns of A."""
-        return self.shape[2]
 
     @property
     def types(self) -> str:

@@ -212,11 +212,6 @@ class FloatUnary(Instruction):
     result = same_type_as("operand")
 
     @property
-    def flush(self) -> str:
-        """The suffix of `ftz`."""
-        return ".ftz" if self.ftz else ""
-
-    @property
     def type(self) -> str:
         """PTX's name of the operand's type."""
         return ptx_type(self.operands[0].type)
@@ -229,7 +224,7 @@ class FloatUnary(Instruction):
 
 
 def _text(mnemonic: str) -> str:
-    return f"{mnemonic}.approx{{flush}}.{{type}} {{result}}, {{operand}};"
+    return f"{mnemonic}.approx{{ftz?.ftz}}.{{type}} {{result}}, {{operand}};"
 
 
 @instruction("nvvm.ex2", _text("ex2"), SM_80, source="PTX ISA 8.8, ex2")
@@ -268,7 +263,7 @@ class Rsqrt(FloatUnary):
     """1 / sqrt x, approximately."""
 
 
-@instruction("nvvm.rcp", "rcp.{rounding}{flush}.{type} {result}, {operand};", SM_80, source="PTX ISA 8.8, rcp")
+@instruction("nvvm.rcp", "rcp.{rounding}{ftz?.ftz}.{type} {result}, {operand};", SM_80, source="PTX ISA 8.8, rcp")
 class Rcp(FloatUnary):
     """1 / x, approximately or as IEEE's division rounds it."""
 

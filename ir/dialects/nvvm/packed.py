@@ -24,18 +24,13 @@ class Pairs(Instruction):
     rounding = Attr(str, "rn", among=ROUNDINGS)
     ftz = flag()
 
-    @property
-    def flush(self) -> str:
-        """The suffix of `ftz`."""
-        return ".ftz" if self.ftz else ""
-
     def verify(self) -> None:
         """All operands have one type."""
         self.expect(len({value.type for value in self.operands}) == 1, "operands differ")
 
 
 @instruction(
-    "nvvm.add.packed.f32x2", "add.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    "nvvm.add.packed.f32x2", "add.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
     source="PTX ISA 8.8, add", seed="nvgpu.add.packed.f32x2",
 )  # fmt: skip
 class AddF32x2(Pairs):
@@ -45,7 +40,7 @@ class AddF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.sub.packed.f32x2", "sub.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    "nvvm.sub.packed.f32x2", "sub.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
     source="PTX ISA 8.8, sub",
 )  # fmt: skip
 class SubF32x2(Pairs):
@@ -55,7 +50,7 @@ class SubF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.mul.packed.f32x2", "mul.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register};", SM_100,
+    "nvvm.mul.packed.f32x2", "mul.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register};", SM_100,
     source="PTX ISA 8.8, mul", seed="nvgpu.mul.packed.f32x2",
 )  # fmt: skip
 class MulF32x2(Pairs):
@@ -65,8 +60,8 @@ class MulF32x2(Pairs):
 
 
 @instruction(
-    "nvvm.fma.packed.f32x2", "fma.{rounding}{flush}.f32x2 {result}, {x:register}, {y:register}, {z:register};", SM_100,
-    source="PTX ISA 8.8, fma", seed="nvgpu.fma.packed.f32x2",
+    "nvvm.fma.packed.f32x2", "fma.{rounding}{ftz?.ftz}.f32x2 {result}, {x:register}, {y:register}, {z:register};",
+    SM_100, source="PTX ISA 8.8, fma", seed="nvgpu.fma.packed.f32x2",
 )  # fmt: skip
 class FmaF32x2(Pairs):
     """Two products, each plus a number, rounded once."""
@@ -85,21 +80,16 @@ class OfThree(Instruction):
     nan = flag()
     result = same_type_as("x")
 
-    @property
-    def modifiers(self) -> str:
-        """Suffixes of the flags."""
-        return (".ftz" if self.ftz else "") + (".NaN" if self.nan else "")
-
 
 @instruction(
-    "nvvm.max3", "max{modifiers}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max",
+    "nvvm.max3", "max{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, max",
 )  # fmt: skip
 class Max3(OfThree):
     """The greatest of three; `nan`: NaN where one of them is."""
 
 
 @instruction(
-    "nvvm.min3", "min{modifiers}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min",
+    "nvvm.min3", "min{ftz?.ftz}{nan?.NaN}.f32 {result}, {x}, {y}, {z};", Needs(100, (8, 8)), source="PTX ISA 8.8, min",
 )  # fmt: skip
 class Min3(OfThree):
     """The least of three; `nan`: NaN where one of them is."""
@@ -110,7 +100,7 @@ SIX = ("e2m3", "e3m2")
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f6x2", "cvt.rn.satfinite{relu_}.{kind}x2.f32 {result}, {high}, {low};", F4,
+    "nvvm.convert.f32x2.to.f6x2", "cvt.rn.satfinite{relu?.relu}.{kind}x2.f32 {result}, {high}, {low};", F4,
     source="PTX ISA 8.8, cvt", seed="nvgpu.cvt_fptrunc",
 )  # fmt: skip
 class ConvertF32x2ToF6x2(Instruction):
@@ -121,11 +111,6 @@ class ConvertF32x2ToF6x2(Instruction):
     kind = Attr(str, among=SIX)
     relu = flag()
     result = Result(HALF_WORD)
-
-    @property
-    def relu_(self) -> str:
-        """The suffix of `relu`."""
-        return ".relu" if self.relu else ""
 
 
 @instruction(
@@ -147,7 +132,7 @@ class ConvertF6x2ToF16x2(Instruction):
 
 
 @instruction(
-    "nvvm.convert.f32x2.to.f8x2.ue8m0", "cvt.{rounding}{finite_}.ue8m0x2.f32 {result}, {high}, {low};", F4,
+    "nvvm.convert.f32x2.to.f8x2.ue8m0", "cvt.{rounding}{finite?.satfinite}.ue8m0x2.f32 {result}, {high}, {low};", F4,
     source="PTX ISA 8.8, cvt: rounded to zero or up", seed="nvgpu.cvt_fptrunc",
 )  # fmt: skip
 class ConvertF32x2ToScales(Instruction):
@@ -158,11 +143,6 @@ class ConvertF32x2ToScales(Instruction):
     rounding = Attr(str, among=("rz", "rp"))
     finite = flag()
     result = Result(HALF_WORD)
-
-    @property
-    def finite_(self) -> str:
-        """The suffix of `finite`."""
-        return ".satfinite" if self.finite else ""
 
 
 @instruction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir.core import READ, WRITE, Attr, Operand, Variadic, VariadicResult, same_type_as
-from ir.dialects.nvvm.matrix import WARP, WIDTHS
+from ir.dialects.nvvm.matrix import WARP, WIDTHS, Shaped
 from ir.instruction import REGISTER, REGISTER_32, SHARED, WORD, Form, Instruction, Needs, instruction, register_bits
 from ir.types import F32, I32, SHARED_PTR, Type
 
@@ -24,24 +24,18 @@ SELECTORS = {(16, 32): 2, (16, 16): 4, (32, 16): 2, (32, 8): 4, (8, 64): 1, (8, 
     "{out:vector}, {a:vector}, {b:vector}, {c:vector}, {metadata:register}, {selector};", Needs(80, (8, 5)),
     source="PTX ISA 8.8, mma.sp", seed="nvgpu.mma.sp.sync",
 )  # fmt: skip
-class MmaSparse(Instruction):
+class MmaSparse(Shaped):
     """D = A B + C by a warp, where A keeps two of each four elements (of tf32 one of two) and `metadata` says which."""
 
     a = Variadic(REGISTER)
     b = Variadic(REGISTER)
     c = Variadic(REGISTER)
     metadata = Operand(WORD)
-    shape: Attr[tuple[int, ...]] = Attr(tuple)
     kind = Attr(str, among=tuple(SPARSE_SHAPES))
     accumulator = Attr(str, among=("f32", "s32"))
     selector = Attr(int, 0, least=0, most=3)
     out = VariadicResult()
     effect = WRITE
-
-    @property
-    def k(self) -> int:
-        """Columns of A, with those that are not held."""
-        return self.shape[2]
 
     @property
     def types(self) -> str:

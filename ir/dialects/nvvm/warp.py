@@ -122,7 +122,7 @@ FLOAT_REDUX = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a"}))
 
 
 @instruction(
-    "nvvm.redux.sync.float", "redux.sync.{kind}{abs_}{nan_}.f32 {result}, {value:register}, -1;", FLOAT_REDUX,
+    "nvvm.redux.sync.float", "redux.sync.{kind}{abs?.abs}{nan?.NaN}.f32 {result}, {value:register}, -1;", FLOAT_REDUX,
     source="PTX ISA 8.8, redux.sync",
 )  # fmt: skip
 class FloatRedux(Instruction):
@@ -134,16 +134,6 @@ class FloatRedux(Instruction):
     nan = flag()
     result = Result(SINGLE)
     effect = WRITE  # convergent
-
-    @property
-    def abs_(self) -> str:
-        """The suffix of `abs`."""
-        return ".abs" if self.abs else ""
-
-    @property
-    def nan_(self) -> str:
-        """The suffix of `nan`."""
-        return ".NaN" if self.nan else ""
 
 
 @instruction(
