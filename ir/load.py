@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeGuard
 
 from ir.core import Location, ParseError, TileError
 from ir.dialects.cuda_tile import Module
@@ -29,11 +30,16 @@ def load_modules(source: bytes | str | Path, name: str = "<bytes>") -> list[Modu
     """
     if isinstance(source, bytes):
         return _decode(source, name)
-    if isinstance(source, str) and ("{" in source or "\n" in source or not source.strip()):
+    if is_text(source):
         from ir.text import parse_modules
 
         return parse_modules(source)
-    return _read_file(Path(source))
+    return _decode(content(Path(source)), str(source))
+
+
+def is_text(source: str | Path) -> TypeGuard[str]:
+    """Is a source a program, and no file's name?"""
+    return isinstance(source, str) and ("{" in source or "\n" in source or not source.strip())
 
 
 def load_all(data: bytes, name: str) -> list[Module]:
@@ -49,14 +55,14 @@ def load_all(data: bytes, name: str) -> list[Module]:
     return parse_all(_text(data, name), name)
 
 
-def _read_file(path: Path) -> list[Module]:
+def content(path: Path) -> bytes:
+    """The bytes of a file. Raises TileError where it cannot be read."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         name = str(path) if len(str(path)) <= LONGEST_NAME else f"{str(path)[:LONGEST_NAME]}..."
         raise TileError(f"cannot read the file: {reason}", Location(name), "give a file of Tile IR") from error
-    return _decode(data, str(path))
 
 
 def _decode(data: bytes, name: str) -> list[Module]:

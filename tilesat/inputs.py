@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ir import load
+
 STANDARD_INPUT = Path("-")
-
-
-def source(path: Path) -> tuple[Path | bytes, str]:
-    """What to load of a path: itself, or the bytes of standard input; and its name for messages. Raises OSError."""
-    return content(path) if path == STANDARD_INPUT else (path, str(path))
 
 
 def content(path: Path) -> tuple[bytes, str]:
@@ -18,3 +15,8 @@ def content(path: Path) -> tuple[bytes, str]:
     if path == STANDARD_INPUT:
         return sys.stdin.buffer.read(), "<stdin>"
     return path.read_bytes(), str(path)
+
+
+def source(path: Path) -> tuple[bytes, str]:
+    """The same. Raises TileError."""
+    return content(path) if path == STANDARD_INPUT else (load.content(path), str(path))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ir.core import TileError, VerifyError, verify
 from ir.dialects.cuda_tile import Entry, Module
 from ir.levels import LOGICAL, level_of, level_text
-from ir.load import load_all, load_modules
+from ir.load import content, is_text, load_all, load_modules
 
 if TYPE_CHECKING:
     from ir.dialects.nv_tileaa import Func
@@ -25,6 +25,9 @@ def read(source: Source, seconds: dict[str, float], name: str = "<bytes>") -> li
 
     Messages call a source of bytes `name`.
     """
+    with timed(seconds, "read"):
+        if not isinstance(source, bytes) and not is_text(source):  # a file, or a pipe: read once
+            source, name = content(Path(source)), str(source)
     logical = _logical(source, name)
     if logical is not None:
         return [_raised(*logical, seconds)]
@@ -42,24 +45,16 @@ def programs(data: bytes, name: str) -> list[Module]:
     return load_all(data, name) if logical is None else [_raised(*logical, {})]
 
 
-def _logical(source: Source, name: str) -> tuple[str, str] | None:
+def _logical(source: str | bytes | Path, name: str) -> tuple[str, str] | None:
     """The text of a kernel of nv_tileaa, and what messages call it; None for another source."""
-    if isinstance(source, str) and ("{" in source or "\n" in source):
-        return (source, "<text>") if level_of(source) == LOGICAL else None
     if not isinstance(source, bytes):
-        try:
-            path = Path(source)
-            if not path.is_file():  # a pipe is read once
-                return None
-            source, name = path.read_bytes(), str(path)
-        except (OSError, ValueError):
-            return None  # `load_modules` says what is wrong with the file
+        return (source, "<text>") if isinstance(source, str) and level_of(source) == LOGICAL else None
     text = level_text(source)
     return (text, name) if text is not None and level_of(text) == LOGICAL else None
 
 
-def logical_kernel(source: Source, name: str, seconds: dict[str, float]) -> Func | None:
-    """The verified kernel of nv_tileaa that a source holds; None for another source. Raises TileError."""
+def logical_kernel(source: bytes, name: str, seconds: dict[str, float]) -> Func | None:
+    """The verified kernel of nv_tileaa that a file's content is; None for another one. Raises TileError."""
     logical = _logical(source, name)
     return None if logical is None else _kernel(*logical, seconds)
 

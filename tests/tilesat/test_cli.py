@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -353,3 +354,25 @@ def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         main([*VECADD_RUN, "--max-instructions", "0"])
     assert "'0' is not a whole number above 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compile", "opt"])
+def test_a_file_is_read_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its level is found out from what was read."""
+    reads: list[Path] = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (reads.append(path), read_bytes(path))[1])
+    more = ["--passes", "encode"] if command == "opt" else []
+    assert main([command, VECADD, *more, "-o", str(tmp_path / "out")]) == 0
+    assert reads == [Path(VECADD)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_named_pipe_is_compiled(tmp_path: Path) -> None:
+    pipe, text = tmp_path / "pipe", Path(VECADD).read_text()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    assert main(["compile", str(pipe), "-o", str(tmp_path / "k.ptx")]) == 0
+    writer.join()
+    assert ".entry vecadd" in (tmp_path / "k.ptx").read_text()

@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _source(arguments: argparse.Namespace) -> tuple[Path | bytes, str]:
-    """The file itself, standard input, or the bytecode of the cuTile kernel that it names; and its name."""
+def _source(arguments: argparse.Namespace) -> tuple[bytes, str]:
+    """What the file or standard input holds, or the bytecode of the cuTile kernel that it names; and its name."""
     from tilesat import cutile, inputs
 
     if cutile.names_kernel(arguments.file):

@@ -26,15 +26,12 @@ EGRAPH_OPTIONS = {
 """Options that speak of the source or of the e-graph, by their name among the arguments."""
 
 
-def kernel_of(source: Path | bytes, name: str, wanted: str | None, seconds: dict[str, float]) -> Op | None:
-    """The verified kernel of a level below the e-graph that the source holds; None for Tile IR, for nv_tileaa and for
-    what cannot be read.
+def kernel_of(source: bytes, name: str, wanted: str | None, seconds: dict[str, float]) -> Op | None:
+    """The verified kernel of a level below the e-graph that a file's content is; None for Tile IR and for nv_tileaa.
 
     Raises TileError for a bad kernel, and where the source is not of the level that is `wanted` (None: any).
     """
-    if isinstance(source, Path) and not source.is_file():
-        return None
-    text = level_text(source.read_bytes() if isinstance(source, Path) else source)
+    text = level_text(source)
     found = "cuda_tile" if text is None else level_of(text)
     if wanted not in (None, found):
         raise TileError(f"the file holds {found}, not {wanted}", Location(name, 1, 1), f"give --from {found}, or none")
