@@ -15,7 +15,8 @@ class Wait:
 
     arrive: called once for lanes that come here, before anything else; ready: which lanes of a mask may go on;
     resume: called for lanes that go on, with False when they gave up; gives_up: whether the instruction may return
-    without what it waits for; describe: what a lane waits for; cells: the mbarrier cells that lanes wait for.
+    without what it waits for; describe: what a lane waits for; cells: the mbarrier cells that lanes wait for;
+    refuses: which lanes of a mask go on without it at once, whether or not they would have to wait.
     """
 
     pc: int
@@ -27,11 +28,12 @@ class Wait:
     arrive: Callable[[Array], None] | None = None
     gives_up: bool = False
     cells: Callable[[Array], Array] | None = None
+    refuses: Callable[[Array], Array] | None = None
 
     def converged(self, lanes: Lanes) -> int | None:
         """Go on together where nobody needs to wait."""
         mask = lanes.machine.live_mask()
-        if self.condition is None:
+        if self.condition is None and self.refuses is None:
             if self.arrive is not None:
                 self.arrive(mask)
             going = self.ready(mask)
@@ -53,7 +55,14 @@ class Wait:
                 return
         if self.arrive is not None:
             self.arrive(here)
-        self._split(lanes, here, self.ready(here))
+        ready = self.ready(here)
+        if self.refuses is not None:
+            refused = self.refuses(here)
+            if refused.any():
+                self.resume(refused, False)
+                lanes.add(self.next, refused)
+                here = here & ~refused
+        self._split(lanes, here, ready)
 
     def _split(self, lanes: Lanes, here: Array, ready: Array) -> None:
         going = here & ready
@@ -63,6 +72,44 @@ class Wait:
         staying = here & ~ready
         if staying.any():
             lanes.park(self, staying)
+
+
+class FirstAnswers:
+    """Whom a wait that may give up tells first that it did, so that one without a retry loop is seen.
+
+    The first answer of each wait is false; the lane that asks again for the same waits. A lane that asks for something
+    else is refused as well, unless nothing happened in between: it may look at several objects in turn.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._asked = np.zeros(lanes, np.bool_)
+        self._cell = np.zeros(lanes, np.int64)
+        self._phase = np.zeros(lanes, np.int64)
+        self._progress = np.zeros(lanes, np.int64)
+
+    def start(self) -> None:
+        """A batch begins: nobody has asked."""
+        self._asked.fill(False)
+
+    def end(self) -> None:
+        """A batch ends."""
+
+    def refuse(self, lanes: Array, cells: Array, phases: Array, progress: int) -> Array:
+        """The lanes of a mask that hear false now.
+
+        cells, phases: what each of these lanes asks for; progress: counts what happens to all objects.
+        """
+        again = self._asked[lanes]
+        again &= ((self._cell[lanes] == cells) & (self._phase[lanes] == phases)) | (self._progress[lanes] == progress)
+        refused = lanes.copy()
+        refused[lanes] = ~again
+        self._asked |= refused
+        self._cell[lanes], self._phase[lanes], self._progress[lanes] = cells, phases, progress
+        return refused
+
+    def answered(self, lanes: Array) -> None:
+        """Lanes saw what they waited for; their next question is a new one."""
+        self._asked[lanes] = False
 
 
 class Waiters:

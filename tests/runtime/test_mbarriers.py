@@ -54,7 +54,7 @@ def test_a_fresh_barrier_passes_parity_one_only() -> None:
         + """mbarrier.try_wait.parity.shared.b64 %p0, [%bars], 1; selp.u32 %r0, 1, 0, %p0;
       mbarrier.test_wait.parity.shared.b64 %p1, [%bars], 0; selp.u32 %r1, 2, 0, %p1; or.b32 %r0, %r0, %r1;"""
     )
-    np.testing.assert_array_equal(values(body), 1)
+    np.testing.assert_array_equal(values(body, hazards=False), 1)
 
 
 def test_a_failed_look_is_no_deadlock_while_there_is_other_work() -> None:
@@ -79,7 +79,42 @@ def test_transactions_hold_the_phase() -> None:
       @%leader mbarrier.complete_tx.shared::cta.b64 [%bars], 64; bar.sync 0;
       mbarrier.test_wait.parity.shared.b64 %p0, [%bars], 0; selp.u32 %r1, 4, 0, %p0; or.b32 %r0, %r0, %r1;"""
     )
-    np.testing.assert_array_equal(values(body), 4)
+    np.testing.assert_array_equal(values(body, hazards=False), 4)
+
+
+@pytest.mark.parametrize("instruction", ["try_wait.parity", "test_wait.parity"])
+def test_the_first_answer_of_each_wait_is_false(instruction: str) -> None:
+    """With hazards, and of a complete phase too; the second waits, so one that hangs is a deadlock as before."""
+    look = f"mbarrier.{instruction}.shared.b64 %p0, [%bars], {{}}; selp.u32 %r1, {{}}, 0, %p0; or.b32 %r0, %r0, %r1;"
+    body = INIT.format(count=1) + "mov.u32 %r0, 0;" + look.format(1, 1) + look.format(1, 2)
+    loop = f"mov.u32 %r2, 0; L: mbarrier.{instruction}.shared.b64 %p0, [%bars], {{parity}}; add.u32 %r2, %r2, 1;"
+    loop += "@!%p0 bra L; mad.lo.u32 %r0, %r2, 4, %r0;"
+    np.testing.assert_array_equal(values(body + loop.format(parity=1)), 8)
+    np.testing.assert_array_equal(values(body + loop.format(parity=1), hazards=False), 7)
+    with pytest.raises(DeadlockError, match="64 threads wait for phase parity 0 of the mbarrier at shared address"):
+        values(body + loop.format(parity=0))
+
+
+def test_looking_at_two_mbarriers_in_turn_ends() -> None:
+    """One instruction asks for one object and then the other: no first answer for ever."""
+    body = (
+        INIT.format(count=1)
+        + """mov.u32 %r1, 1; mov.u32 %r0, 0;
+      @%leader mbarrier.init.shared::cta.b64 [%bars+8], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
+      L: xor.b32 %r1, %r1, 1; mad.lo.u32 %r2, %r1, 8, %bars;
+      mbarrier.test_wait.parity.shared.b64 %p0, [%r2], 1; add.u32 %r0, %r0, 1; @!%p0 bra L;"""
+    )
+    np.testing.assert_array_equal(values(body), 2)
+
+
+@pytest.mark.parametrize("which", ["FULL", "EMPTY"])
+def test_a_wait_without_its_loop_is_seen(which: str) -> None:
+    body = PIPELINE.format(consumers=128, release="", bytes=512)
+    once = body.replace(f"@!%p1 bra {which};", "")
+    assert once != body
+    assert run_pipeline(once, hazards=False) < 1e-5  # nothing to see without the tracking
+    with pytest.raises(HazardError):
+        run_pipeline(once, hazards=True)
 
 
 def test_transactions_may_complete_before_they_are_expected() -> None:

@@ -96,6 +96,13 @@ CHANGES = [
     Change(CONSUMER, "no mbarrier.init", r"@%p\d+ mbarrier\.init[^;]*;", "", 1),
     Change(CONSUMER, "results exchanged", r"(mma\.sync\S* \{ )(%r\d+), (%r\d+)", r"\1\3, \2", 3),
     Change(CONSUMER, "no barrier of the store", r"bar\.sync \t0, 128;", "", -2),
+    # Waits that do not ask again, without two that nothing needs: the first of sm_100 is for a sum free from the
+    # start; the last of sm_120 for what the consumers release before that for which its producer waited just before.
+    *(
+        Change(kernel, f"wait {number} without its loop", r"@!complete bra\.uni waitLoop;", "", number)
+        for kernel, numbers in ((HOPPER, (0,)), (BLACKWELL, (1, 2, 3, 4)), (CONSUMER, (0, 1, 2)))
+        for number in numbers
+    ),
     # shuffles, scans, atomics
     Change("softmax.sm_90", "a lane mask twice", r"(shfl\.sync\.bfly\.b32 \t%r\d+, %r\d+, )8,", r"\g<1>16,"),
     Change("softmax.sm_90", "a lane mask of the sum", r"(shfl\.sync\.bfly\.b32 \t%r\d+, %r\d+, )1,", r"\g<1>2,", -1),

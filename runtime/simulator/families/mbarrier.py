@@ -1,7 +1,8 @@
 """mbarrier: init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count.
 
 A wait whose phase is not complete blocks its lanes; they go on when it completes, or with a false predicate when no
-lane of the machine can go on otherwise, which is legal for both waits. Source: PTX ISA, "mbarrier".
+lane of the machine can go on otherwise, which is legal for both waits. With hazards the first answer of each wait is
+false, so that a wait without its retry loop orders nothing. Source: PTX ISA, "mbarrier".
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from runtime.simulator.program import Register, Sink
 from runtime.simulator.shared_access import CLUSTER, OWN, Positions, lane_numbers, pick, positions
 from runtime.simulator.transfers import Transfer
 from runtime.simulator.types import TYPES, Array
-from runtime.simulator.waiting import Wait
+from runtime.simulator.waiting import FirstAnswers, Wait
 
 _CELL = 8
 _SCOPES = ("cta", "cluster")
@@ -291,6 +292,9 @@ def _wait(has_limit: bool) -> Callable[[Decode], None]:
 
 def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parity: bool, acquires: bool) -> Wait:
     machine, tracker, transfers = d.machine, d.binding.hazards, d.binding.transfers
+    first = FirstAnswers(machine.lanes)
+    if tracker is not None:
+        transfers.parts.append(first)
 
     def wanted(lanes: Array) -> Array:
         """The phase bits that lanes wait for."""
@@ -320,7 +324,11 @@ def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parit
     def resume(lanes: Array, is_complete: bool) -> None:
         target[lanes] = is_complete
         if is_complete and tracker is not None:
+            first.answered(lanes)
             tracker.waited(np.flatnonzero(lanes), objects.cells(lanes), acquires)
+
+    def refuses(lanes: Array) -> Array:
+        return first.refuse(lanes, objects.cells(lanes), wanted(lanes), objects.mbarriers.progress)
 
     def describe(lane: int) -> str:
         one = np.zeros(machine.lanes, np.bool_)
@@ -330,7 +338,7 @@ def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parit
 
     return Wait(
         d.pc, d.pc + 1, condition_of(d, d.instruction.guard), ready, resume, describe, arrive, True,
-        lambda lanes: objects.cells(lanes),
+        lambda lanes: objects.cells(lanes), None if tracker is None else refuses,
     )  # fmt: skip
 
 
