@@ -24,12 +24,8 @@ from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreVie
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
-from lowering.atoms.folds import thread_atom
-from lowering.atoms.lanes import lanes_atom
 from lowering.atoms.pairs import pairs_atom
-from lowering.decode.combiners import combiner
 from lowering.layouts.layout import Layout
-from lowering.layouts.shapes import reduce_dim
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
@@ -263,11 +259,9 @@ class _Explanation:
         if not isinstance(node, placed.PlacedReduce):
             return ""
         kind = self.frozen.analysis["type"][self.selection.owner[node.list][0]]
-        target, forbid = self.selection.target, self.selection.forbid
-        region = combiner(self.program.bodies[node.body].region)
-        plan = reduce_dim(self.oracle.tile(kind).shape, node.dim, self.oracle.layout(node.source_layout))
-        lanes = lanes_atom(target, forbid, region, plan.lane_bits) if plan.lane_bits else ""
-        atoms = [each for each in (thread_atom(target, forbid, region, plan.groups), lanes) if each]
+        folding = self.selection.folds.of(node, self.oracle.tile(kind).shape)
+        lanes = folding.lanes if folding.plan.lane_bits else ""
+        atoms = [each for each in (folding.thread, lanes) if each]
         return f" by {', '.join(atoms)}" if atoms else ""
 
     def paired(self, node: Node) -> str:

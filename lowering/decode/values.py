@@ -16,14 +16,12 @@ from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
-from lowering.atoms.folds import thread_atom
-from lowering.atoms.lanes import SHUFFLES, lanes_atom
+from lowering.atoms.lanes import SHUFFLES
 from lowering.atoms.pairs import pairs_atom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
 from lowering.layouts.layout import Layout
-from lowering.layouts.shapes import reduce_dim
 
 if TYPE_CHECKING:
     from lowering.decode.decoder import Decoder
@@ -380,34 +378,27 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
 @lowers(placed.PlacedReduce)
 def reduce(d: Decoder, b: Builder, node: placed.PlacedReduce, made: Made) -> Value:
     """One dimension folded."""
-    return folded(d, b, node, [made[node.list]], [d.type_of(node.cls)])[0]
+    return folded(d, b, node, [made[node.list]], [cast(TileType, d.interner.type(node.type))])[0]
 
 
 @lowers(placed.PlacedFold)
 def fold(d: Decoder, b: Builder, node: placed.PlacedFold, made: Made) -> list[Value]:
     """One dimension of several tiles folded together."""
     operands: list[Value] = made[node.list]
-    kinds: tuple[TileType, ...] = d.interner.attributes[node.types]
-    reduced = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, d.layout(node.source_layout)).layout
-    types = [TensorType(k.shape, k.element, reduced) if k.shape else uniform_type(k) for k in kinds]
-    return folded(d, b, node, operands, types)
+    return folded(d, b, node, operands, d.interner.attributes[node.types])
 
 
 def folded(
-    d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value], kinds: Sequence[Type]
-) -> list[Value]:
+    d: Decoder, b: Builder, node: placed.PlacedReduce | placed.PlacedFold, operands: list[Value],
+    kinds: Sequence[TileType],
+) -> list[Value]:  # fmt: skip
     """A reduction; its registers and lanes by the atoms that were priced."""
-    plan = reduce_dim(cast(TensorType, operands[0].type).shape, node.dim, d.layout(node.source_layout))
-    region = combiner(d.program.bodies[node.body].region)
-    more: dict[str, Any] = {}
-    if len(operands) == 1:
-        target, forbid = d.selection.target, d.selection.forbid
-        lanes = lanes_atom(target, forbid, region, plan.lane_bits)
-        thread = thread_atom(target, forbid, region, plan.groups)
-        more = {} if lanes == SHUFFLES else {"atom": lanes}
-        more |= {"thread_atom": thread} if thread else {}
-    units = d.interner.attributes[node.identities]
-    return combined(b, nv_tileas.Reduce, operands, kinds, region, dim=node.dim, identities=units, **more)
+    folding = d.selection.folds.of(node, cast(TensorType, operands[0].type).shape, len(operands))
+    types = [TensorType(k.shape, k.element, folding.plan.layout) if k.shape else uniform_type(k) for k in kinds]
+    more: dict[str, Any] = {} if folding.lanes == SHUFFLES else {"atom": folding.lanes}
+    more |= {"thread_atom": folding.thread} if folding.thread else {}
+    region, units = combiner(d.program.bodies[node.body].region), d.interner.attributes[node.identities]
+    return combined(b, nv_tileas.Reduce, operands, types, region, dim=node.dim, identities=units, **more)
 
 
 @lowers(placed.PlacedScan)

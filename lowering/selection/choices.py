@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from egraph.frozen import Frozen
 from egraph.placed import Product
@@ -20,6 +21,9 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle
 from lowering.targets import Target
+
+if TYPE_CHECKING:
+    from lowering.selection.folding import Folds
 
 BRANCH = 1 << 32  # beyond every loop id
 Place = tuple[int, int]  # (value class, layout)
@@ -115,6 +119,7 @@ class Selection:
     owner: dict[int, Place]
     stores: dict[int, StoreChoice]
     carried: dict[tuple[int, int], int]
+    folds: Folds
     costs: dict[int, float] = field(default_factory=dict[int, float])  # placed class -> cost of its chosen node
     enodes: dict[int, Node] = field(default_factory=dict[int, Node])  # node of `graph` -> e-node
     choices: dict[int, StoreChoice | CarryChoice] = field(default_factory=dict[int, StoreChoice | CarryChoice])

@@ -129,7 +129,8 @@ class Selector:
         shape = {cls: self.names[cls] for cls in (*of_warps, *self.cta_classes.values(), *self.stage_classes.values())}
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
-            enodes=self.enodes, choices=self.choices, forbid=self.forbid, branch=self.groups.get(("warps",)),
+            self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
+            branch=self.groups.get(("warps",)),
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)

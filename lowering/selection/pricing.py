@@ -14,18 +14,17 @@ from egraph.frozen import Frozen
 from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.term import ByClass, Node, Term
-from ir.core import OPS, Region, Type
+from ir.core import OPS, Type
 from ir.dialects.cuda_tile import DenseElements, FToF, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
-from lowering.atoms.folds import thread_atom, thread_share
-from lowering.atoms.lanes import REDUX, lanes_atom
+from lowering.atoms.folds import thread_share
+from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
-from lowering.decode.combiners import combiner
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -33,12 +32,12 @@ from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
-from lowering.layouts.shapes import reduce_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.ahead import ahead, promised
 from lowering.placement.oracle import contiguous_dim
 from lowering.selection.choices import Place
+from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
 from lowering.targets import Feature, Target
@@ -127,7 +126,7 @@ class Pricer:
         loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
-        self._combiners: dict[int, Region] = {}
+        self.folds = Folds(self.bodies, oracle, target, forbid)
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         early = set(ahead(saturated.program)) - promised(saturated.program, self.frozen)
         self.ahead = {self.frozen.class_of(number) for number in early}
@@ -223,26 +222,16 @@ class Pricer:
         """Instructions of a combiner."""
         return float(len(self.bodies[node.body].region.block.ops) - 1)
 
-    def combiner(self, node: leaves.Combining) -> Region:
-        """The combiner of a reduction in the scalar ops of the next level."""
-        region = self._combiners.get(node.body)
-        if region is None:
-            region = self._combiners[node.body] = combiner(self.bodies[node.body].region)
-        return region
-
     @prices(placed.PlacedReduce, placed.PlacedFold)
     def reduce(self, node: placed.PlacedReduce | placed.PlacedFold, site: Site) -> Price | None:
         """Registers, then lanes by shuffles or redux, then warps through scratch."""
         kinds, each = self.operands(node), self.combining(node)
         layout = self.oracle.layout(node.source_layout)
-        plan = reduce_dim(kinds[0].shape, node.dim, layout)
-        machine = self.machines[site.warps]
-        registers, results = float(layout.n_regs), len(plan.groups)
-        redux = 0
-        if len(kinds) == 1:
-            region = self.combiner(node)
-            registers *= thread_share(self.target, thread_atom(self.target, self.forbid, region, plan.groups))
-            redux = results if lanes_atom(self.target, self.forbid, region, plan.lane_bits) == REDUX else 0
+        folding = self.folds.of(node, kinds[0].shape, len(kinds))
+        plan, machine = folding.plan, self.machines[site.warps]
+        results = len(plan.groups)
+        registers = layout.n_regs * thread_share(self.target, folding.thread)
+        redux = results if folding.lanes == REDUX else 0
         steps = 0 if redux else len(plan.lane_bits) * results
         alu = machine.instructions("fma_f32", each * (registers + steps))
         alu += machine.instructions("shuffle", len(kinds) * steps) + machine.instructions("redux", redux)

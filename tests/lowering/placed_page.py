@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from egraph import placed
-from egraph.forms import PlacedForm, placed_classes
 from egraph.term import Column, Operand, Placed, Value
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs/placed-operations.md"
@@ -19,6 +18,8 @@ memory. Each is declared once: its constructor in egglog, its columns by name, `
 that; its price and its lowering are found by its class ([how to add one](how-to-add-a-placed-operation.md)).
 
 Operands are placed values, `v:` a logical one. The rules that make them are in `egraph/rules/{place,isel,store}.egg`.
+Elementwise and uniform operations of Tile IR, and leaves (egraph/leaves.py) that every thread holds, have theirs by
+their declarations.
 
 | Operation | Meaning | Operands | Columns | Source |
 |---|---|---|---|---|
@@ -45,15 +46,7 @@ def row(cls: type[Placed]) -> str:
 
 def page() -> str:
     """The whole page."""
-    own = [cls for cls in placed_classes() if cls in placed.operations()]
-    others = [cls for cls in placed_classes() if cls not in own]
-    forms = ", ".join(f"`{cls.constructor}`" for cls in others if issubclass(cls, PlacedForm))
-    leaves = ", ".join(f"`{cls.constructor}`" for cls in others if not issubclass(cls, PlacedForm))
-    table = "".join(row(cls) for cls in own)
-    return (
-        f"{HEAD}{table}\nElementwise and uniform operations of Tile IR have theirs by "
-        f"their declarations: {forms}.\n\nLeaves that every thread holds (egraph/leaves.py): {leaves}.\n"
-    )
+    return HEAD + "".join(map(row, placed.operations()))
 
 
 def main() -> int:
