@@ -35,7 +35,8 @@ from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer
+from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer, registers
+from lowering.selection.spans import Points
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
@@ -80,7 +81,9 @@ class Selector:
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
-        self.rows = Rows(self.paths, self.rings, target, oracle.warps, CTAS if shared else CTAS[:1])
+        self.points = Points(saturated)
+        straight = self.straight()
+        self.rows = Rows(self.paths, self.rings, target, oracle.warps, CTAS if shared else CTAS[:1], straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
         self.dense: dict[int, int] = {}
         self.reached: list[int] = []
@@ -108,7 +111,8 @@ class Selector:
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
         for placed in self.reached:  # grows while it is walked
             self.add_class(placed)
-        roots += [self.spills(row, path) for row, path in enumerate(self.rows.paths, self.rows.first)]
+        for row, path in enumerate(self.rows.paths, self.rows.first):
+            roots += [self.spills(row, path), self.held_at_points(row, path)]
         for name, peak in self.peaks.items():
             peak.add_nodes(self.builder, len(self.rows.names), name)
         try:
@@ -275,9 +279,9 @@ class Selector:
         return found
 
     def spills(self, row: int, path: tuple[int, ...]) -> int:
-        """The class of the registers that a loop spills: each is stored and read once an iteration."""
-        found = self.new_class(f"registers that loop {path[-1]} spills")
-        trips = self.trips.of(path[-1])
+        """The class of the registers that are spilled: each is stored and read once an iteration."""
+        found = self.new_class(f"spills of {self.rows.names[row]}")
+        trips = self.trips.of(path[-1]) if path else 1.0
         for warps, spilled in product(self.oracle.warps, SPILLS):
             cost = self.pricer.machines[warps].spill(spilled)
             node = self.builder.add(
@@ -286,6 +290,21 @@ class Selector:
             )  # fmt: skip
             self.spilled[node] = (self.rows.names[row], spilled)
         return found
+
+    def held_at_points(self, row: int, path: tuple[int, ...]) -> int:
+        """The class of the tiles that are held together between products, reductions and effects."""
+        found = self.new_class(f"tiles in {self.rows.names[row]}")
+        for warps in self.oracle.warps:
+            held = self.peak((row,), self.points.most(path, warps))
+            self.builder.add("tiles", found, [*self.warps(warps), *held])
+        return found
+
+    def straight(self) -> list[tuple[int, ...]]:
+        """The loops around code that stands beside loops and may have no room for its tiles."""
+        least = min(self.oracle.warps)
+        paths = self.points.crowded(least, registers(self.target, least, 0) // 2)
+        around = {(), *(path[:-1] for path in self.paths.values())}
+        return [path for path in paths if path in around]
 
     def same_ring(self, loop: int) -> int:
         """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
@@ -482,7 +501,7 @@ class Selector:
                 for warps, tied in self.made_for(node, layout, below):
                     price = self.pricer.price(node, Site(layout, warps, loop))
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
-                    self.add_node(node, placed, children, price, loop, self.trips.product(deps))
+                    self.add_node(node, placed, children, price, Site(layout, warps, loop), self.trips.product(deps))
 
     def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
         """Numbers of warps that a node can be made for, and whether that must be said: layouts imply it."""
@@ -496,9 +515,10 @@ class Selector:
         return [(warps, True) for warps in counts] or [(min(self.oracle.warps), False)]
 
     def add_node(
-        self, node: Node, placed: int, children: list[int], price: Price | None, loop: int, trips: float
+        self, node: Node, placed: int, children: list[int], price: Price | None, site: Site, trips: float
     ) -> None:
         """One node, or one for each number of stages of the ring that it fills."""
+        loop, value = site.loop, self.owner.get(placed, (-1, -1))[0]
         group, alternative = -1, 0
         if isinstance(node, PlacedCarry | PlacedLoopResult | PlacedBranch):
             item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
@@ -507,8 +527,9 @@ class Selector:
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
-            for row in self.rows.of_loop(loop):
-                children += self.peak((row,), price.registers)
+            beside = self.points.beside(value, site.warps) if node.op in PRODUCTS else 0
+            for row in self.rows.of_loop(loop) if loop >= 0 else self.rows.row(()):
+                children += self.peak((row,), price.registers and price.registers + beside)
             for operand in price.held:
                 children += self.kept.needed(loop, operand)
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA

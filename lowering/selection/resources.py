@@ -61,13 +61,14 @@ class Rows:
 
     def __init__(
         self, loops: Mapping[int, tuple[int, ...]], rings: Sequence[Sequence[int]], target: Target,
-        warps: Sequence[int], ctas: Sequence[int],
+        warps: Sequence[int], ctas: Sequence[int], straight: Sequence[tuple[int, ...]] = (),
     ):  # fmt: skip
         """`loops`: each with those around it. `rings`: the loops that may have rings, those together that share one.
-        `ctas`: how many an SM are offered, where no hint asks for some.
+        `ctas`: how many an SM are offered, where no hint asks for some. `straight`: loops around code beside loops
+        whose tiles may not fit.
         """
         around = {each for path in loops.values() for each in path[:-1]}
-        self.paths = [path for loop, path in loops.items() if loop not in around]
+        self.paths = [*(path for loop, path in loops.items() if loop not in around), *straight]
         self._taken = list(product(*rings)) if prod(map(len, rings)) <= MOST_ROWS else [tuple(chain(*rings))]
         self.shared = tuple(range(len(self._taken)))
         self.after = (len(self._taken),)
@@ -75,7 +76,7 @@ class Rows:
         with_loops = [f"{SHARED} with loops {', '.join(map(str, each))}" for each in self._taken]
         self.names = (
             *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
-            *(f"{REGISTERS} in loop {path[-1]}" for path in self.paths),
+            *(f"{REGISTERS} {where(path, path in straight)}" for path in self.paths),
         )  # fmt: skip
         agents = has_producer(target, True)
         fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
@@ -100,8 +101,12 @@ class Rows:
         """
         return self.use({row: float(SPILLS[-1] - spilled)})
 
+    def row(self, path: tuple[int, ...]) -> tuple[int, ...]:
+        """The register row of what stands inside of these loops and no others, where there is one."""
+        return (self.first + self.paths.index(path),) if path in self.paths else ()
+
     def of_loop(self, loop: int) -> list[int]:
-        """Register rows of the innermost loops in `loop`, or the one that it is."""
+        """Register rows of the innermost loops in `loop`, or the one that it is, and those beside loops in it."""
         return [row for row, path in enumerate(self.paths, self.first) if loop in path]
 
     def of_ring(self, loop: int) -> list[int]:
@@ -135,6 +140,12 @@ class Rows:
         """What each of them lacks beside that where the producer copies by cp.async too."""
         lacking = self._producing[warps, ctas] - self._copying[warps, ctas]
         return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
+
+
+def where(path: tuple[int, ...], straight: bool) -> str:
+    """The name of the innermost of these loops, or of what stands beside the loops in it (`straight`)."""
+    inside = f"in loop {path[-1]}" if path else "outside of loops"
+    return f"{inside} beside others" if path and straight else inside
 
 
 def has_producer(target: Target, boxed: bool) -> bool:

@@ -1,0 +1,136 @@
+"""Which tiles are held at the same time, judged on the source program: those that are computed before and used after a
+point of a region.
+
+Points lie between the operations that take or make a tile as a whole (products, reductions, stores, loops), in the
+order in which code is made: an effect after what it needs. All others are made piece by piece where they are first needed, so
+what only one of the former needs is never held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from egraph.saturate import Saturated
+from egraph.skeleton import For
+from ir.core import Block, Effect, Op, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import FloatType, TileType
+from lowering.supported import registers_of
+from lowering.targets.target import WARP
+
+PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)
+WHOLE = (*PRODUCTS, ct.Reduce, ct.Scan)
+REGIONS = (ct.For, ct.Loop, ct.If)
+MADE_ANYWHERE = (ct.Constant, ct.Broadcast)
+
+
+class Points:
+    """The points of a program, asked how many registers the tiles take that are held there, without replicas."""
+
+    def __init__(self, saturated: Saturated):
+        program, frozen = saturated.program, saturated.frozen
+        loop = {item.op: item.loop for item in program.skeleton.walk() if isinstance(item, For)}
+        self._held: dict[tuple[int, ...], list[frozenset[Value]]] = {}
+        self._beside: dict[int, list[frozenset[Value]]] = {}
+        for op, loops, around, after in points(program.entry.body.block):
+            if len(after) > 1:  # one tile alone was held before
+                self._held.setdefault(tuple(loop[each] for each in loops), []).append(after)
+            number = program.numbers.get(op.results[0]) if isinstance(op, PRODUCTS) else None
+            if number is not None:
+                self._beside.setdefault(frozen.class_of(number), []).append(around)
+
+    def most(self, path: tuple[int, ...], warps: int) -> int:
+        """Registers of a thread at the point inside of these loops where tiles take most."""
+        return max((total(values, warps) for values in self._held.get(path, ())), default=0)
+
+    def crowded(self, warps: int, budget: int) -> list[tuple[int, ...]]:
+        """The loops around code, () around none, where tiles take more than `budget` registers of a thread."""
+        return [path for path in self._held if self.most(path, warps) > budget]
+
+    def beside(self, value: int, warps: int) -> int:
+        """Registers of a thread for the tiles that are held while a product is computed."""
+        return max((total(values, warps) for values in self._beside.get(value, ())), default=0)
+
+
+def total(values: frozenset[Value], warps: int) -> int:
+    """Registers of a thread that hold all of them."""
+    return sum(registers_of(value, WARP * warps) for value in values)
+
+
+def points(
+    block: Block, loops: tuple[Op, ...] = (), through: frozenset[Value] = frozenset()
+) -> Iterator[tuple[Op, tuple[Op, ...], frozenset[Value], frozenset[Value]]]:
+    """Every operation of a block and the blocks in it that ends at a point, with the loops around it, the tiles that are
+    held while it runs, and those after it. `through`: those that are held all through the block.
+    """
+    order = _Order(block)
+    before = through
+    for point, op in enumerate(order.points):
+        after = through | order.held(point)
+        yield op, loops, before & after, after
+        if isinstance(op, REGIONS):
+            inside = loops if isinstance(op, ct.If) else (*loops, op)
+            for each in (block for region in op.regions for block in region.blocks):
+                yield from points(each, inside, before & after)
+        before = after
+
+
+@dataclass
+class _Order:
+    """The points of one block and, for every value of it, the first and the last one that needs it."""
+
+    block: Block
+    points: list[Op] = field(default_factory=list[Op])
+    first: dict[Value, int] = field(default_factory=dict[Value, int])
+    last: dict[Value, int] = field(default_factory=dict[Value, int])
+
+    def __post_init__(self) -> None:
+        made: set[Op] = set()
+        for op in self.block.ops:
+            if op.effect in (Effect.WRITE, Effect.CONTROL):
+                self.make(op, made)
+        position = {op: point for point, op in enumerate(self.points)}
+        for op in reversed(self.block.ops):
+            point = position.get(op)
+            if point is None:
+                point = min((self.first[value] for value in op.results if value in self.first), default=None)
+            else:
+                self.first.update(dict.fromkeys(op.results, point))
+            for value in self.used(op) if point is not None else ():
+                self.last[value] = max(self.last.get(value, point), point)
+                if value.op not in position:
+                    self.first[value] = min(self.first.get(value, point), point)
+
+    def make(self, effect: Op, made: set[Op]) -> None:
+        """What an effect needs, then the effect: those that are points."""
+        stack = [(effect, False)]
+        while stack:
+            op, ready = stack.pop()
+            if ready:
+                if op is effect or isinstance(op, WHOLE):
+                    self.points.append(op)
+            elif op not in made:
+                made.add(op)
+                stack.append((op, True))
+                stack.extend((value.op, False) for value in reversed(self.used(op)) if value.op is not None)
+
+    def used(self, op: Op) -> list[Value]:
+        """Values of this block that an operation and those in it use."""
+        inside = op.walk() if isinstance(op, REGIONS) else (op,)
+        return [value for each in inside for value in each.operands if value.op and value.op.parent is self.block]
+
+    def held(self, point: int) -> frozenset[Value]:
+        """Tiles that are there after a point and needed by a later one. What a loop carries on takes its place there."""
+        carried = self.points[-1].operands if self.points and isinstance(self.points[-1], ct.Continue) else ()
+        return frozenset(
+            value for value, first in self.first.items()
+            if first <= point < self.last.get(value, -1) and holds(value) and value not in carried
+        )  # fmt: skip
+
+
+def holds(value: Value) -> bool:
+    """Does this take registers that matter? Indices and masks are sums and comparisons of rows and columns."""
+    kind = value.type
+    tile = isinstance(kind, TileType) and kind.size > 1 and isinstance(kind.element, FloatType)
+    return tile and not isinstance(value.op, MADE_ANYWHERE)
