@@ -34,9 +34,9 @@ from lowering.selection import ordered, printing
 from lowering.selection.again import Kept
 from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selection, StoreChoice, places, staged
 from lowering.selection.hints import allows_tma
+from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Peak, Rows, has_producer, registers
-from lowering.selection.spans import Points
+from lowering.selection.resources import ADDRESSES, CTAS, SHARED, Rows, has_producer
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
@@ -81,9 +81,9 @@ class Selector:
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
-        self.points = Points(saturated)
-        straight = self.straight()
-        self.rows = Rows(self.paths, self.rings, target, oracle.warps, CTAS if shared else CTAS[:1], straight)
+        self.pressure = Pressure(self)
+        offered, straight = CTAS if shared else CTAS[:1], self.pressure.straight()
+        self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
         self.dense: dict[int, int] = {}
         self.reached: list[int] = []
@@ -97,8 +97,6 @@ class Selector:
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
         self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
-        self.peaks: dict[str, Peak] = {}
-        self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
         self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
@@ -111,10 +109,8 @@ class Selector:
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
         for placed in self.reached:  # grows while it is walked
             self.add_class(placed)
-        for row, path in enumerate(self.rows.paths, self.rows.first):
-            roots += [self.spills(row, path), self.held_at_points(row, path)]
-        for name, peak in self.peaks.items():
-            peak.add_nodes(self.builder, len(self.rows.names), name)
+        roots += self.pressure.roots()
+        self.pressure.finish()
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
             warps = self.groups.get(("warps",))
@@ -142,8 +138,8 @@ class Selector:
                 found.stores[choice.item] = choice
             elif isinstance(choice, CarryChoice):
                 found.carried[choice.loop, choice.index] = choice.layout
-            elif node in self.spilled:
-                name, registers = self.spilled[node]
+            elif node in self.pressure.spilled:
+                name, registers = self.pressure.spilled[node]
                 found.spilled[name] = registers
             elif cls in of_dense:
                 placed = of_dense[cls]
@@ -278,49 +274,10 @@ class Selector:
                 )  # fmt: skip
         return found
 
-    def spills(self, row: int, path: tuple[int, ...]) -> int:
-        """The class of the registers that are spilled: each is stored and read once an iteration."""
-        found = self.new_class(f"spills of {self.rows.names[row]}")
-        trips = self.trips.of(path[-1]) if path else 1.0
-        for warps, spilled in product(self.oracle.warps, SPILLS):
-            cost = self.pricer.machines[warps].spill(spilled)
-            node = self.builder.add(
-                f"{spilled} spilled", found, self.warps(warps), trips * cost.scalar(),
-                resource=self.rows.kept(row, spilled),
-            )  # fmt: skip
-            self.spilled[node] = (self.rows.names[row], spilled)
-        return found
-
-    def held_at_points(self, row: int, path: tuple[int, ...]) -> int:
-        """The class of the tiles that are held together between products, reductions and effects."""
-        found = self.new_class(f"tiles in {self.rows.names[row]}")
-        for warps in self.oracle.warps:
-            held = self.peak((row,), self.points.most(path, warps))
-            self.builder.add("tiles", found, [*self.warps(warps), *held])
-        return found
-
-    def straight(self) -> list[tuple[int, ...]]:
-        """The loops around code that stands beside loops and may have no room for its tiles."""
-        least = min(self.oracle.warps)
-        paths = self.points.crowded(least, registers(self.target, least, 0) // 2)
-        around = {(), *(path[:-1] for path in self.paths.values())}
-        return [path for path in paths if path in around]
-
     def same_ring(self, loop: int) -> int:
         """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
         agents = self.target.has(Feature.MBARRIER) and self.target.has(Feature.TMA)
         return next((together[0] for together in self.rings if loop in together), loop) if agents else loop
-
-    def peak(self, rows: tuple[int, ...], amount: int) -> list[int]:
-        """What a node takes as a child that needs `amount` of some rows for itself while it runs."""
-        if not amount:
-            return []
-        row = self.rows.names[rows[0]]
-        peak = self.peaks.setdefault(row, Peak(rows))
-        found = peak.levels.get(amount)
-        if found is None:
-            found = peak.levels[amount] = self.new_class(f"{amount} of {row}")
-        return [found]
 
     # --- effects
 
@@ -458,7 +415,7 @@ class Selector:
                 if price is not None and held in self.buildable:
                     plan, size = self.access(array, layout, MAX_BYTES)
                     children = [self.cls(held), *self.all_at(place)]
-                    children += self.peak(self.scratch_rows(value, loop), price.scratch)
+                    children += self.pressure.peak(self.scratch_rows(value, loop), price.scratch)
                     choice = StoreChoice(item.item, layout, plan.vector * size, shared, atom, bool(item.at))
                     yield Alternative(children, price.cost, trips, choice)
 
@@ -526,10 +483,8 @@ class Selector:
         use: dict[int, float] = {}
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
-            children = [*children, *self.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
-            beside = self.points.beside(value, site.warps) if node.op in PRODUCTS else 0
-            for row in self.rows.of_loop(loop) if loop >= 0 else self.rows.row(()):
-                children += self.peak((row,), price.registers and price.registers + beside)
+            children = [*children, *self.pressure.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
+            children += self.pressure.running(node, value, site, price)
             for operand in price.held:
                 children += self.kept.needed(loop, operand)
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA

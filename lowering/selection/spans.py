@@ -2,8 +2,8 @@
 point of a region.
 
 Points lie between the operations that take or make a tile as a whole (products, reductions, stores, loops), in the
-order in which code is made: an effect after what it needs. All others are made piece by piece where they are first needed, so
-what only one of the former needs is never held.
+order in which code is made: an effect after what it needs. All others are made piece by piece where they are first
+needed, so what only one of the former needs is never held.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Points:
         self._held: dict[tuple[int, ...], list[frozenset[Value]]] = {}
         self._beside: dict[int, list[frozenset[Value]]] = {}
         for op, loops, around, after in points(program.entry.body.block):
-            if len(after) > 1:  # one tile alone was held before
+            if len(after) > 1 and loop.keys() >= set(loops):  # one tile alone is where its product made it
                 self._held.setdefault(tuple(loop[each] for each in loops), []).append(after)
             number = program.numbers.get(op.results[0]) if isinstance(op, PRODUCTS) else None
             if number is not None:
@@ -61,8 +61,8 @@ def total(values: frozenset[Value], warps: int) -> int:
 def points(
     block: Block, loops: tuple[Op, ...] = (), through: frozenset[Value] = frozenset()
 ) -> Iterator[tuple[Op, tuple[Op, ...], frozenset[Value], frozenset[Value]]]:
-    """Every operation of a block and the blocks in it that ends at a point, with the loops around it, the tiles that are
-    held while it runs, and those after it. `through`: those that are held all through the block.
+    """Every operation of a block and the blocks in it that a point follows, with the loops around it, the tiles that
+    are held while it runs, and those after it. `through`: those that are held all through the block.
     """
     order = _Order(block)
     before = through
@@ -94,10 +94,13 @@ class _Order:
         for op in reversed(self.block.ops):
             point = position.get(op)
             if point is None:
-                point = min((self.first[value] for value in op.results if value in self.first), default=None)
+                needed = [self.first[value] for value in op.results if value in self.first]
+                if not needed:
+                    continue
+                point = min(needed)
             else:
                 self.first.update(dict.fromkeys(op.results, point))
-            for value in self.used(op) if point is not None else ():
+            for value in self.used(op):
                 self.last[value] = max(self.last.get(value, point), point)
                 if value.op not in position:
                     self.first[value] = min(self.first.get(value, point), point)
@@ -121,7 +124,7 @@ class _Order:
         return [value for each in inside for value in each.operands if value.op and value.op.parent is self.block]
 
     def held(self, point: int) -> frozenset[Value]:
-        """Tiles that are there after a point and needed by a later one. What a loop carries on takes its place there."""
+        """Tiles that are there at a point and needed after it. What a loop carries on takes its place there."""
         carried = self.points[-1].operands if self.points and isinstance(self.points[-1], ct.Continue) else ()
         return frozenset(
             value for value, first in self.first.items()

@@ -1,0 +1,84 @@
+"""Registers as the extraction problem sees them: what tiles take at one time, and what is spilled beyond a thread's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from egraph.frozen import Node
+from lowering.selection.choices import PRODUCTS
+from lowering.selection.pricing import Price, Site
+from lowering.selection.resources import SPILLS, Peak, registers
+from lowering.selection.spans import Points
+
+if TYPE_CHECKING:
+    from lowering.selection.graph import Selector
+
+
+class Pressure:
+    """Classes that say what is needed at one time, and those that pay for registers that there are not."""
+
+    def __init__(self, selector: Selector):
+        self.selector = selector
+        self.points = Points(selector.saturated)
+        self.peaks: dict[str, Peak] = {}
+        self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
+
+    def straight(self) -> list[tuple[int, ...]]:
+        """The loops around code that stands beside loops, () around what is in none, where tiles may not fit: they take
+        half of a thread's registers, and replicas and what products take come on top.
+        """
+        s = self.selector
+        least = min(s.oracle.warps)
+        paths = self.points.crowded(least, registers(s.target, least, 0) // 2)
+        around = {(), *(path[:-1] for path in s.paths.values())}
+        return [path for path in paths if path in around]
+
+    def roots(self) -> Iterator[int]:
+        """The classes that every program has: of each row of registers what is spilled, and the tiles at its points."""
+        s = self.selector
+        for row, path in enumerate(s.rows.paths, s.rows.first):
+            yield self.spills(row, path)
+            held = {warps: self.points.most(path, warps) for warps in s.oracle.warps}
+            if any(held.values()):
+                found = s.new_class(f"tiles in {s.rows.names[row]}")
+                for warps, amount in held.items():
+                    s.builder.add("tiles", found, [*s.warps(warps), *self.peak((row,), amount)])
+                yield found
+
+    def spills(self, row: int, path: tuple[int, ...]) -> int:
+        """The class of the registers that are spilled: each is stored and read once an iteration."""
+        s = self.selector
+        found = s.new_class(f"spills of {s.rows.names[row]}")
+        trips = s.trips.of(path[-1]) if path else 1.0
+        for warps, spilled in product(s.oracle.warps, SPILLS):
+            cost = trips * s.pricer.machines[warps].spill(spilled).scalar()
+            resource = s.rows.kept(row, spilled)
+            node = s.builder.add(f"{spilled} spilled", found, s.warps(warps), cost, resource=resource)
+            self.spilled[node] = (s.rows.names[row], spilled)
+        return found
+
+    def running(self, node: Node, value: int, site: Site, price: Price) -> list[int]:
+        """What a node takes as children for the registers that it needs while it runs, beside tiles held by then."""
+        amount, rows = price.registers, self.selector.rows
+        if amount and node.op in PRODUCTS:
+            amount += self.points.beside(value, site.warps)
+        needed = rows.of_loop(site.loop) if site.looped else rows.row(())
+        return [cls for row in needed for cls in self.peak((row,), amount)]
+
+    def peak(self, rows: tuple[int, ...], amount: int) -> list[int]:
+        """What a node takes as a child that needs `amount` of some rows for itself while it runs."""
+        if not amount:
+            return []
+        row = self.selector.rows.names[rows[0]]
+        peak = self.peaks.setdefault(row, Peak(rows))
+        found = peak.levels.get(amount)
+        if found is None:
+            found = peak.levels[amount] = self.selector.new_class(f"{amount} of {row}")
+        return [found]
+
+    def finish(self) -> None:
+        """Add the nodes of all peaks."""
+        for name, peak in self.peaks.items():
+            peak.add_nodes(self.selector.builder, len(self.selector.rows.names), name)

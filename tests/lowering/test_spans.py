@@ -1,0 +1,124 @@
+"""Tiles that are held at the same time, in loops and beside them: what registers they take decides the warps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir.dialects import cuda_tile as ct
+from ir.text import parse
+from lowering.selection.spans import points, total
+from tests.programs.program import Program, check, random
+from tests.programs.writer import Writer
+
+ROWS, COLUMNS, DEPTH = 128, 128, 64
+
+
+def gated() -> Program:
+    """Three tiles and the sums of a fourth, made of a product and two gates that all of them use."""
+    shape = [ROWS, COLUMNS]
+
+    def source() -> str:
+        w = Writer("gated", a="ptr<f16>", b="ptr<f16>", g="ptr<f16>", u="ptr<f16>", o="ptr<f16>", s="ptr<f32>", n="i32")
+        w.promise(a=16, b=16, g=16, u=16, o=16, s=16, n=16)
+        a, b = (
+            w.view(w.a, [ROWS, w.n], [w.n, 1], [ROWS, DEPTH]),
+            w.view(w.b, [w.n, COLUMNS], [COLUMNS, 1], [DEPTH, COLUMNS]),
+        )
+        with w.loop(0, w.tiles(a)[1], carried=[w.const(0.0, "f32", *shape)]) as loop:
+            loop.values = [w.dot(w.load(a, 0, loop.counter), w.load(b, loop.counter, 0), loop.values[0])]
+        product = loop.values[0]
+        gate, up = (w.load(w.view(p, shape, [COLUMNS, 1], shape), 0, 0).to("f32") for p in (w.g, w.u))
+        opened = ((gate * 0.5).tanh(rounding=ct.Rounding.APPROX) + 1.0) * 0.5
+        passed = gate * opened
+        hidden = passed * up
+        out = w.view(w.o, [3 * ROWS, COLUMNS], [COLUMNS, 1], shape)
+        first = w.store((product * up * (opened * (-opened + 1.0))).to("f16"), out, 0, 0, allow_tma=False)
+        w.store((product * passed).to("f16"), out, 1, 0, token=first, allow_tma=False)
+        w.store(hidden.to("f16"), out, 2, 0, allow_tma=False)
+        w.store((product * hidden).reduce(1), w.view(w.s, [ROWS], [1], [ROWS]), 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        shapes = ((ROWS, 2 * DEPTH), (2 * DEPTH, COLUMNS), (ROWS, COLUMNS), (ROWS, COLUMNS), (3 * ROWS, COLUMNS))
+        return [*(random(s, "f16", seed) for seed, s in enumerate(shapes, 1)), random((ROWS,), "f32", 6), 2 * DEPTH]
+
+    def expected(*arrays: Any) -> dict[int, Any]:
+        a, b, g, u = (x.astype(np.float64) for x in arrays[:4])
+        product, opened = a @ b, 1 / (1 + np.exp(-g))
+        hidden = g * opened * u
+        made = [product * u * opened * (1 - opened), product * g * opened, hidden]
+        return {4: np.concatenate(made), 5: (product * hidden).sum(1)}
+
+    return Program("gated", source, arguments, (1,), expected, 2e-2)
+
+
+def backward(size: int = 64, steps: int = 3) -> Program:
+    """Gradients of keys and values by tf32 products: the weights are held while those of the output are computed."""
+    whole = [size, size]
+
+    def source() -> str:
+        w = Writer("backward", q="ptr<f16>", k="ptr<f16>", v="ptr<f16>", g="ptr<f16>", o="ptr<f32>", n="i32")
+        w.promise(q=16, k=16, v=16, g=16, o=16, n=1)
+        keys, values = (w.load(w.view(p, whole, [size, 1], whole), 0, 0) for p in (w.k, w.v))
+        queries, grads = (w.view(p, [w.n, size], [size, 1], whole) for p in (w.q, w.g))
+        zero = w.const(0.0, "f32", *whole)
+        with w.loop(0, w.tiles(queries)[0], carried=[zero, zero]) as loop:
+            query, grad = (w.load(view, loop.counter, 0).to("f32") for view in (queries, grads))
+            score = w.dot(query.to("tf32"), keys.T.to("f32").to("tf32"))
+            weight = (score * 0.0625).exp()
+            dv = w.dot(weight.T.to("tf32"), grad.to("tf32"), loop.values[1])
+            back = w.dot(grad.to("tf32"), values.T.to("f32").to("tf32"))
+            dk = w.dot((weight * (back - 1.0)).T.to("tf32"), query.to("tf32"), loop.values[0])
+            loop.values = [dk, dv]
+        out = w.view(w.o, [2 * size, size], [size, 1], whole)
+        w.store(loop.values[0], out, 0, 0)
+        w.store(loop.values[1], out, 1, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        shapes = ((size * steps, size), (size, size), (size, size), (size * steps, size))
+        return [
+            *(random(s, "f16", seed) for seed, s in enumerate(shapes, 1)),
+            random((2 * size, size), "f32", 5),
+            size * steps,
+        ]
+
+    def expected(*arrays: Any) -> dict[int, Any]:
+        q, k, v, g = (x.astype(np.float64) for x in arrays[:4])
+        weight = np.exp(q @ k.T / 16)
+        return {4: np.concatenate([(weight * (g @ v.T - 1)).T @ q, weight.T @ g])}
+
+    return Program(
+        "backward", source, arguments, (1,), expected, 0.1
+    )  # tf32 has 10 bits, the sums are of some hundreds
+
+
+def held(program: Program, warps: int = 4) -> list[tuple[str, int, int]]:
+    """What ends at each point, loops around it, registers of the tiles that are held there."""
+    entry = parse(program.source()).entries[0]
+    found = points(entry.body.block)
+    return [(type(op).__name__, len(loops), total(after, warps)) for op, loops, _, after in found]
+
+
+def test_tiles_that_later_operations_need_are_held() -> None:
+    """After the first store the product, both gates and the opened one: what the others store is made of them later."""
+    tile, row = ROWS * COLUMNS // 128, 1
+    assert held(gated()) == [
+        ("For", 0, tile), ("MmaF", 1, 0), ("Continue", 1, 0),
+        ("StoreView", 0, 4 * tile), ("StoreView", 0, 3 * tile), ("StoreView", 0, 2 * tile),
+        ("Reduce", 0, row), ("StoreView", 0, 0), ("Return", 0, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
+def test_an_epilogue_takes_warps_for_its_tiles(target: str) -> None:
+    """Only loops had registers: four warps spilled 1,368 bytes behind theirs."""
+    check(gated(), target)
+
+
+def test_products_run_beside_tiles() -> None:
+    """Of those only operands and sums were counted: 268 bytes were spilled."""
+    check(backward(), "sm_120a")
