@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from egraph.frozen import Node
-from lowering.selection.choices import PRODUCTS
+from egraph.placed import Product
+from egraph.term import Node
 from lowering.selection.pricing import Price, Site
 from lowering.selection.resources import SPILLS, Peak, registers
 from lowering.selection.spans import Points
@@ -62,7 +62,7 @@ class Pressure:
     def running(self, node: Node, value: int, site: Site, price: Price) -> list[int]:
         """What a node takes as children for the registers that it needs while it runs, beside tiles held by then."""
         amount, rows = price.registers, self.selector.rows
-        if amount and node.op in PRODUCTS:
+        if amount and isinstance(node, Product):
             amount += self.points.beside(value, site.warps)
         needed = rows.of_loop(site.loop) if site.looped else rows.row(())
         return [cls for row in needed for cls in self.peak((row,), amount)]
