@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from egraph.placed import Product
 from egraph.term import Node
 from lowering.layouts.layout import Layout
-from lowering.selection.choices import Selection
-from lowering.selection.pricing import FROM_GLOBAL, WHOLE, Held, Site
+from lowering.selection.choices import Held, Selection
+from lowering.selection.pricing import FROM_GLOBAL, WHOLE, Site
 
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector

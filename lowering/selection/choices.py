@@ -46,6 +46,17 @@ def places(frozen: Frozen) -> dict[int, Place]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A placed class made before a loop that needs it there: registers of the whole, and of the pieces that are in use
+    at one time where it comes in pieces.
+    """
+
+    placed: int
+    registers: int
+    pieces: int
+
+
 @dataclass(frozen=True)
 class StoreChoice:
     """How a store is made: from a value in `layout`, `width` bytes (views) or elements (pointers) an access.

@@ -480,7 +480,7 @@ class Selector:
         if isinstance(node, PlacedCarry | PlacedLoopResult | PlacedBranch):
             item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
             group, alternative = self.group("carried", item, node.index), node.layout
-        use: dict[int, float] = {}
+        use = self.pressure.unpacked(node, placed, loop)
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.pressure.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
@@ -491,7 +491,7 @@ class Selector:
             if ring and has_producer(self.target, boxed):
                 children.append(self.producer(boxed))
             if price.buffer and not ring:
-                use = dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
+                use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):
             made = self.builder.add(
                 node.op, self.dense[placed], [*children, self.stage(loop, stages)] if ring else children,

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from egraph.placed import Product
+from egraph.placed import LoadPointer, LoadView, Product
 from egraph.term import Node
-from lowering.selection.pricing import Price, Site
+from lowering.layouts.elements import element_bytes
+from lowering.selection.pricing import READS, WHOLE, Price, Site
 from lowering.selection.resources import SPILLS, Peak, registers
 from lowering.selection.spans import Points
 
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector
+
+REGISTER = 4  # bytes
 
 
 class Pressure:
@@ -23,6 +26,7 @@ class Pressure:
         self.selector = selector
         self.points = Points(selector.saturated)
         self.peaks: dict[str, Peak] = {}
+        self.pieces: dict[int, int] = {}  # operand of products, and what it is made of -> registers in use at one time
         self.spilled: dict[int, tuple[str, int]] = {}  # node -> row of registers, registers beyond the limit
 
     def straight(self) -> list[tuple[int, ...]]:
@@ -64,8 +68,26 @@ class Pressure:
         amount, rows = price.registers, self.selector.rows
         if amount and isinstance(node, Product):
             amount += self.points.beside(value, site.warps)
+            for operand in (node.a, node.b):
+                pieces = self.selector.pricer.pieces(node, site.layout, operand)
+                self.pieces[operand] = max(self.pieces.get(operand, 0), pieces)
         needed = rows.of_loop(site.loop) if site.looped else rows.row(())
         return [cls for row in needed for cls in self.peak((row,), amount)]
+
+    def unpacked(self, node: Node, placed: int, loop: int) -> dict[int, float]:
+        """What a load in a loop takes of rows of registers beyond a product's pieces of its operand: each element comes
+        into a register of its own where an access has less bytes than that.
+        """
+        pieces, s = self.pieces.get(placed, 0), self.selector
+        if pieces and not isinstance(node, (*WHOLE, *READS)):
+            for child in node.children:  # those of a class that was reached from a product follow it
+                self.pieces[child] = max(self.pieces.get(child, 0), pieces)
+        if not pieces or not isinstance(node, LoadView | LoadPointer):
+            return {}
+        width = (
+            node.bytes if isinstance(node, LoadView) else node.width * element_bytes(s.oracle.tile(node.type).element)
+        )
+        return dict.fromkeys(s.rows.of_loop(loop), float(pieces * (max(1, REGISTER // width) - 1)))
 
     def peak(self, rows: tuple[int, ...], amount: int) -> list[int]:
         """What a node takes as a child that needs `amount` of some rows for itself while it runs."""

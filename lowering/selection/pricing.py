@@ -36,7 +36,7 @@ from lowering.layouts.shared import SharedLayout
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.ahead import ahead, promised
 from lowering.placement.oracle import contiguous_dim
-from lowering.selection.choices import Place
+from lowering.selection.choices import Held, Place
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
@@ -50,17 +50,6 @@ _FAST = {int(Rounding.APPROX): "approx", int(Rounding.FULL): "full"}
 FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
 READS = (*FROM_GLOBAL, placed.SharedRead, placed.Constant, placed.PlacedSplat, placed.Iota)
 WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # made as a whole tile
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A placed class made before a loop that needs it there: registers of the whole, and of the pieces that are in use
-    at one time where it comes in pieces.
-    """
-
-    placed: int
-    registers: int
-    pieces: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,13 +513,9 @@ class Pricer:
         product, which must be complete before it starts.
         """
         first, second, accumulator = (self.owner[c] for c in (node.a, node.b, node.c))
-        a, b, c = (self.oracle.layouts[id].bits for id in (first[1], second[1], site.layout))
-        steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.choice).atom.shape[2])
         fragments, held = 0, list[Held]()
         for child, (value, layout) in ((node.a, first), (node.b, second)):
-            registers = self.registers(value, layout)
-            whole = isinstance(node, placed.WarpgroupProduct)
-            pieces = registers if whole else min(registers, -(-FRAGMENTS * registers // steps))
+            registers, pieces = self.registers(value, layout), self.pieces(node, site.layout, child)
             if registers and site.loop >= 0 and not self.frozen.analysis.get("deps", {}).get(value, 0) >> site.loop & 1:
                 held.append(Held(child, registers, pieces))
             else:
@@ -539,6 +524,14 @@ class Pricer:
             isinstance(each, leaves.Carry) for each in self.frozen.by_class.get(accumulator[0], ())
         )
         return fragments + (0 if carried else self.registers(accumulator[0], site.layout)), tuple(held)
+
+    def pieces(self, node: placed.Product, layout: int, operand: int) -> int:
+        """Registers of an operand that a product (its result in `layout`) uses at one time, if it comes in pieces."""
+        a, b, c = (self.oracle.layouts[id].bits for id in (self.owner[node.a][1], self.owner[node.b][1], layout))
+        steps = max(1, (1 << (a + b - c) // 2) // self.oracle.choice(node.choice).atom.shape[2])
+        registers = self.registers(*self.owner[operand])
+        whole = isinstance(node, placed.WarpgroupProduct)
+        return registers if whole else min(registers, -(-FRAGMENTS * registers // steps))
 
     def streams(self, placed: int) -> bool:
         """May this operand be made piece by piece, from memory? Not what products, reductions and loops leave."""
