@@ -122,3 +122,32 @@ def test_an_epilogue_takes_warps_for_its_tiles(target: str) -> None:
 def test_products_run_beside_tiles() -> None:
     """Of those only operands and sums were counted: 268 bytes were spilled."""
     check(backward(), "sm_120a")
+
+
+def narrow(width: int = 512, step: int = 128, columns: int = 32, steps: int = 2) -> Program:
+    """D = V^T P, a step of V as large as no shared memory of sm_120a: its columns are read two bytes at a time."""
+
+    def source() -> str:
+        w = Writer("narrow", v="ptr<f16>", p="ptr<f16>", o="ptr<f32>", n="i32")
+        w.promise(v=16, p=16, o=16, n=1)
+        values = w.view(w.v, [w.n, width], [width, 1], [step, width])
+        powers = w.view(w.p, [w.n, columns], [columns, 1], [step, columns])
+        with w.loop(0, w.tiles(values)[0], carried=[w.const(0.0, "f32", width, columns)]) as loop:
+            left, right = w.load(values, loop.counter, 0).T, w.load(powers, loop.counter, 0)
+            loop.values = [w.dot(left, right, loop.values[0])]
+        w.store(loop.values[0], w.view(w.o, [width, columns], [columns, 1], [width, columns]), 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        n = step * steps
+        return [random((n, width), "f16", 1), random((n, columns), "f16", 2), random((width, columns), "f32", 3), n]
+
+    def expected(v: Any, p: Any, *rest: Any) -> dict[int, Any]:
+        return {2: v.astype(np.float64).T @ p.astype(np.float64)}
+
+    return Program("narrow", source, arguments, (1,), expected, 2e-3)
+
+
+def test_narrow_loads_take_a_register_an_element() -> None:
+    """They were counted as packed already: 44 bytes were spilled."""
+    check(narrow(), "sm_120a")
