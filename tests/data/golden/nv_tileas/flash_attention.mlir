@@ -26,7 +26,7 @@
   %19 = "nv_tileas.reshape"(%18) : (tensor<1x128x64xf16, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>) -> tensor<128x64xf16, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>
   %20 = "nv_tileas.constant"() <{value = dense<0xFF800000> : tensor<128x64xf32>}> : () -> tensor<128x64xf32, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>
   %21 = "nv_tileas.iota"() : () -> tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>
-  %22 = "arith.constant"() <{value = 6 : i32}> : () -> i32
+  %22 = "arith.constant"() <{value = 64 : i32}> : () -> i32
   %23 = "nv_tileas.reshape"(%arg6) : (i32) -> tensor<1xi32, #nv_tileas.linear<reg = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], size = 1>>
   %24 = "nv_tileas.broadcast"(%23) : (tensor<1xi32, #nv_tileas.linear<reg = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], size = 1>>) -> tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>
   %25 = "arith.constant"() <{value = 1.44269502 : f32}> : () -> f32
@@ -87,7 +87,7 @@
     %69 = "nv_tileas.reshape"(%68) : (tensor<1x64x64xf16, #nv_tileas.linear<reg = [1, 8, 512, 1024, 2048, 16, 32], lane = [2, 4, 64, 128, 256], warp = [0, 0], size = 4096>>) -> tensor<64x64xf16, #nv_tileas.linear<reg = [1, 8, 512, 1024, 2048, 16, 32], lane = [2, 4, 64, 128, 256], warp = [0, 0], size = 4096>>
     %70 = "nv_tileas.permute"(%69) <{permutation = array<i64: 1, 0>}> : (tensor<64x64xf16, #nv_tileas.linear<reg = [1, 8, 512, 1024, 2048, 16, 32], lane = [2, 4, 64, 128, 256], warp = [0, 0], size = 4096>>) -> tensor<64x64xf16, #nv_tileas.linear<reg = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [0, 0], size = 4096>>
     %71 = "nv_tileas.dot"(%19, %70, %9) <{atom = "mma.sync.m16n8k16.f16.f16", grid = array<i64: 4, 1>}> : (tensor<128x64xf16, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>, tensor<64x64xf16, #nv_tileas.linear<reg = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [0, 0], size = 4096>>, tensor<128x64xf32, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>) -> tensor<128x64xf32, #nv_tileas.linear<reg = [1, 512, 8, 16, 32, 1024], lane = [2, 4, 64, 128, 256], warp = [2048, 4096], size = 8192>>
-    %72 = "arith.shli"(%arg12, %22) : (i32, i32) -> i32
+    %72 = "arith.muli"(%arg12, %22) : (i32, i32) -> i32
     %73 = "nv_tileas.reshape"(%72) : (i32) -> tensor<1xi32, #nv_tileas.linear<reg = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], size = 1>>
     %74 = "nv_tileas.broadcast"(%73) : (tensor<1xi32, #nv_tileas.linear<reg = [], lane = [0, 0, 0, 0, 0], warp = [0, 0], size = 1>>) -> tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>
     %75 = "arith.addi"(%74, %21) : (tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>, tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>) -> tensor<64xi32, #nv_tileas.linear<reg = [1, 8, 16, 32], lane = [2, 4, 0, 0, 0], warp = [0, 0], size = 64>>
