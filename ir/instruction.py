@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from ir.core import Op, Type, Value, op
+from ir.descriptors import BARRIER_TYPE, MatrixDescriptorType, TensorMapDescriptor
 from ir.types import (
     BF16,
     F8E4M3FN,
@@ -152,7 +153,14 @@ DOUBLE_WORD = Constraint("i64", lambda t: t == I64, (I64,))
 SHARED = Constraint("a pointer to shared memory", lambda t: t == SHARED_PTR, (SHARED_PTR,))
 GLOBAL = Constraint("a pointer to global memory", lambda t: t == LLVMPointerType(1), (LLVMPointerType(1),))
 POINTER = Constraint("a pointer", lambda t: isinstance(t, LLVMPointerType), (LLVMPointerType(1), SHARED_PTR))
-MAP = Constraint("a tensor map", lambda t: t == TENSOR_MAP or t == LLVMPointerType(0), (TENSOR_MAP,))
+MAP = Constraint(
+    "a tensor map",
+    lambda t: t == TENSOR_MAP or t == LLVMPointerType(0) or isinstance(t, TensorMapDescriptor), (TENSOR_MAP,),
+)  # fmt: skip
+BARRIER = Constraint(
+    "an mbarrier or a pointer to shared memory", lambda t: t in (SHARED_PTR, BARRIER_TYPE), (SHARED_PTR,)
+)
+DESCRIPTOR = Constraint("a matrix descriptor", lambda t: t == I64 or isinstance(t, MatrixDescriptorType), (I64,))
 GLOBAL_OR_MAP = Constraint("a tensor map or a pointer to global memory", lambda t: MAP(t) or GLOBAL(t), (TENSOR_MAP,))
 HALF_WORD = Constraint("i16", lambda t: t == I16, (I16,))
 REGISTER = Constraint(

@@ -21,6 +21,7 @@ from ir.core import (
     same_type_as,
     spelled,
 )
+from ir.descriptors import TensorMapDescriptor
 from ir.dialects.scf import verify_ends
 from ir.instruction import verify_floors
 from ir.printf import conversions
@@ -91,9 +92,11 @@ class GpuFunc(Op):
 
     def verify_inside(self) -> None:
         """The target has all instructions; products of warpgroups are in order."""
-        from ir.dialects.wgmma_order import verify_wgmma  # the instructions are declared on this dialect's types
+        from ir.dialects.tensor_map_use import verify_tensor_maps  # the instructions need this dialect
+        from ir.dialects.wgmma_order import verify_wgmma
 
         verify_floors(self, self.target)
+        verify_tensor_maps(self.body.block, self.params)
         verify_wgmma(self)
 
 
@@ -115,11 +118,22 @@ def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type])
     """A record for each parameter, saying what it is. Raises VerifyError."""
     func.expect(len(records) in (0, len(types)), "has {} parameters, params {} records", len(types), len(records))
     for position, (record, kind) in enumerate(zip(records, types, strict=False)):
-        wanted = "tensormap" if kind == TENSOR_MAP else "pointer" if isinstance(kind, LLVMPointerType) else "scalar"
+        mapped = kind == TENSOR_MAP or isinstance(kind, TensorMapDescriptor)
+        wanted = "tensormap" if mapped else "pointer" if isinstance(kind, LLVMPointerType) else "scalar"
         said = cast("dict[str, Any]", record) if isinstance(record, dict) else {}
         func.expect(said.get("kind") == wanted, 'params: record {} must have kind = "{}"', position, wanted)
         whole = wanted == "tensormap" or (type(said.get("arg")) is int and said.get("dtype") in SCALARS)
         func.expect(whole, "params: record {} needs arg, a number, and dtype, an element type", position)
+        if isinstance(kind, TensorMapDescriptor):
+            verify_map(func, said)
+
+
+def verify_map(func: Op, record: Any) -> None:
+    """A record of a tensor map says what its type says. Raises VerifyError."""
+    try:
+        TensorMapDescriptor.of(record)
+    except ValueError as error:
+        func.fail("the record of a tensor map {}", error)
 
 
 @op("gpu.return")

@@ -25,7 +25,7 @@ from ir.core import (
     op,
 )
 from ir.dialects.cuda_tile.attributes import DenseElements
-from ir.dialects.gpu import verify_cluster, verify_parameters, verify_ranges, verify_text
+from ir.dialects.gpu import verify_cluster, verify_map, verify_parameters, verify_ranges, verify_text
 from ir.dialects.nv_tileas_async import (
     BARRIER_BYTES,
     ROLES,
@@ -138,7 +138,12 @@ class Func(Op):
         verify_ends(self, Return)
 
     def verify_inside(self) -> None:
-        """Tokens and iterators, where there are any."""
+        """Tokens and iterators, where there are any; tensor maps that exist."""
+        for record in self.tensormaps:
+            verify_map(self, record)
+        for each in self.walk():
+            if isinstance(each, TiledTmaLoad | TiledTmaStore):
+                each.expect(each.tensormap < len(self.tensormaps), "there is no tensor map {}", each.tensormap)
         if self.pipelined:
             verify_pipelines(self)
 

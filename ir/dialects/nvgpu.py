@@ -18,12 +18,14 @@ from ir.core import (
     Operand,
     OptionalOperand,
     Result,
+    Value,
     Variadic,
     VariadicResult,
     flag,
     op,
     same_type_as,
 )
+from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects.nvvm.matrix import (
     BYTE_INTEGERS,
     MAX_PENDING,
@@ -35,8 +37,24 @@ from ir.dialects.nvvm.matrix import (
     verify_wgmma_shape,
 )  # fmt: skip
 from ir.dialects.nvvm.memory import CACHE_OPERATORS, ORDERS, SCOPES
-from ir.instruction import DOUBLE_WORD, GLOBAL, POINTER, PREDICATE, SHARED, WORD
-from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, GLOBAL_PTR, I8, I32, I64, TF32, Constraint, Type, VectorType
+from ir.instruction import DESCRIPTOR, GLOBAL, POINTER, PREDICATE, SHARED, WORD
+from ir.types import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    GLOBAL_PTR,
+    I8,
+    I32,
+    TF32,
+    Constraint,
+    FloatType,
+    IntType,
+    Type,
+    VectorType,
+)
 
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
 MMA_TYPES: dict[Type, str] = {
@@ -261,6 +279,10 @@ class WarpgroupWait(Op):
         self.expect([r.type for r in self.results] == types, "results must have the types of the operands")
 
 
+ELEMENTS: dict[str, IntType | FloatType] = {
+    "f16": F16, "bf16": BF16, "tf32": TF32, "e4m3": F8E4M3FN, "e5m2": F8E5M2, "s8": I8, "u8": I8,
+}  # fmt: skip
+"""Elements of the tiles that descriptors of each type are of; integers have no sign."""
 ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in ACCUMULATORS)
 
 
@@ -268,7 +290,8 @@ ACCUMULATOR_GROUP = Constraint("vector<2x2> of f32, f16 or i32", lambda t: t in 
 class WarpgroupMma(Op):
     """D (64 x n) = A (64 x k) * B (k x n) + D by four warps, asynchronously; `shape` is (64, n, k).
 
-    `a` and `b` are matrix descriptors (i64); `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
+    `a` and `b` are matrix descriptors, of tiles of the shape's m x k and n x k (turned over where `trans_a`, `trans_b`
+    say so), or i64 that say nothing of theirs; `a` may instead be the fragment of mma.sync (vector<4x2xf16>, 4x1xf32 of
     tf32 or 4x4 of bytes), warp w holding rows 16 w to 16 w + 15. `accumulators`: n/8 groups vector<2x2xf32>, updated in
     place: operand i and result i share their registers. `scale_d` false: D = A * B, the accumulators are not read.
     `negated`: D = D - A * B, not of bytes. `trans_a`, `trans_b`: the operand is MN-major in shared memory (f16 and bf16
@@ -277,7 +300,7 @@ class WarpgroupMma(Op):
     """
 
     a = Operand()
-    b = Operand(DOUBLE_WORD)
+    b = Operand(DESCRIPTOR)
     scale_d = OptionalOperand(PREDICATE)
     accumulators = Variadic(ACCUMULATOR_GROUP)
     shape: Attr[tuple[int, ...]] = Attr(tuple)
@@ -305,11 +328,20 @@ class WarpgroupMma(Op):
         self.expect(ACCUMULATORS[kind] in WGMMA_D[self.type_a], "no wgmma of {} into {}", self.type_a, kind)
         halves = WIDTHS[self.type_a] == 16
         self.expect(halves or not (self.trans_a or self.trans_b), "{} operands must be K-major", self.type_a)
-        if self.a.type == I64:
+        self.describes("a", self.a, (m, k), self.type_a, self.trans_a)
+        self.describes("b", self.b, (n, k), self.type_b, self.trans_b)
+        if DESCRIPTOR(self.a.type):
             return
         self.expect(not self.trans_a, "a register operand has no trans_a")
         held = byte_size(self.a.type) if isinstance(self.a.type, VectorType) else 0
-        self.expect(held == 16, "a must be an i64 descriptor or a fragment of 4 registers, is {}", self.a.type)
+        self.expect(held == 16, "a must be a descriptor or a fragment of 4 registers, is {}", self.a.type)
+
+    def describes(self, name: str, operand: Value, shape: tuple[int, int], element: str, transposed: bool) -> None:
+        """A typed descriptor is of the tile that the product reads."""
+        kind = operand.type
+        if isinstance(kind, MatrixDescriptorType):
+            wanted = Tile(shape[::-1] if transposed else shape, ELEMENTS[element])
+            self.expect(kind.tile == wanted, "{} must describe {}, describes {}", name, wanted, kind.tile)
 
 
 @op("nvgpu.matrix_descriptor")
@@ -325,7 +357,7 @@ class MatrixDescriptor(Op):
     lbo = Attr(int, 16)
     sbo = Attr(int)
     swizzle = Attr(str, among=tuple(SWIZZLES))
-    result = Result(DOUBLE_WORD)
+    result = Result(DESCRIPTOR)
 
     def verify(self) -> None:
         """Fields in range."""

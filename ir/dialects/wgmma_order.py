@@ -19,7 +19,8 @@ from typing import TypeVar
 
 from ir.core import Block, Op, Value
 from ir.dialects import arith, llvm, nvgpu, nvvm, scf
-from ir.types import I64, SHARED_PTR
+from ir.instruction import DESCRIPTOR
+from ir.types import SHARED_PTR
 
 PRODUCTS = (nvgpu.WarpgroupMma, nvvm.WgmmaMmaAsync)
 WAITS = (nvgpu.WarpgroupWait, nvvm.WgmmaWaitGroup)
@@ -283,7 +284,7 @@ def accumulators(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
 def registers_of(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
     """What a product reads and writes in registers."""
     held = [op.a] if isinstance(op, nvgpu.WarpgroupMma) else op.a
-    values = [*accumulators(op), *(v for v in held if v.type != I64), *op.results]
+    values = [*accumulators(op), *(v for v in held if not DESCRIPTOR(v.type)), *op.results]
     return [v for v in values if not isinstance(v.owner, CONSTANTS)]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ir.core import Block
 from ir.dialects import nvgpu, nvvm
 from ir.types import GLOBAL_PTR, I32, SHARED_PTR, TENSOR_MAP
-from tests.seeds.tries import Try, hinted, instruction, level, named_pass, operand, ptx, refused, without
+from tests.seeds.tries import Try, altered, hinted, instruction, level, named_pass, operand, ptx, refused, without
 
 SHARED, GLOBAL, WORD, MAP = Block([SHARED_PTR, GLOBAL_PTR, I32, TENSOR_MAP]).args
 
@@ -215,8 +215,11 @@ OPERANDS = (
     item(
         P,
         "create.descriptor l2Promotion, oobFill, interleave",
-        left="the manifest's maps promote 128 bytes, fill zeros"
-        " and do not interleave; no operation of Tile IR asks for others but padding with NaN, which goes by pointers",
+        level(GEMM, "sm_90a", "nvgpu", "l2promo = l2promo_128b, oob = zero, interleave = none"),
+        altered(GEMM, "sm_90a", "nvgpu", "oob = zero", "oob = nan", "the launcher makes"),
+        altered(GEMM, "sm_90a", "nvgpu", "interleave = none", "interleave = interleave_16b", "at least 3 dimensions"),
+        instead="fields of the map's type, as upstream's, and of the manifest; ours promote 128 bytes, fill zeros"
+        " and do not interleave: no operation of Tile IR asks for others but padding with NaN, which goes by pointers",
     ),
     item(
         P,
@@ -281,7 +284,10 @@ FLOORS = (
         F,
         "TMA verifier: ranks, memory",
         refused(nvvm.TensorLoad, [SHARED, MAP, SHARED], "1 to 5", (1, 1, 0, 1, 0)),
-        left="the type of a map carries no shape, element or swizzle, so boxes are checked where they are made",
+        altered(GEMM, "sm_90a", "nvgpu", "memref<128x64xf16, 3>", "memref<2x64x64xf16, 3>", "2 coordinates"),
+        altered(GEMM, "sm_90a", "nvgpu", "memref<128x64xf16, 3>", "memref<512x64xf16, 3>", "1 to 256 elements"),
+        altered(GEMM, "sm_90a", "nvgpu", "swizzle = swizzle_128b", "swizzle = swizzle_32b", "rows of at most 32 bytes"),
+        altered(GEMM, "sm_90a", "nvgpu", "txcount = 32768", "txcount = 4096", "announces 4096 bytes"),
     ),
     item(
         F,
@@ -303,7 +309,10 @@ FLOORS = (
     item(
         F,
         "typed descriptors and barriers",
-        left="matrix descriptors are i64 and barriers addresses, as upstream's nvvm",
+        level(GEMM, "sm_90a", "nvgpu", "!nvgpu.warpgroup.descriptor<tensor = memref<128x16xf16, 3>>"),
+        level(GEMM, "sm_90a", "nvgpu", "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>"),
+        altered(GEMM, "sm_90a", "nvgpu", "memref<128x16xf16, 3>", "memref<128x8xf16, 3>", "b must describe"),
+        left="mbarriers are addresses",
     ),
 )
 T = "nv_tileas: borders, functions, phases"
@@ -316,7 +325,13 @@ PASSES = (
     ),
     item(T, "no nv_tileaa or nv_tileas operation is left", named_pass("convert-tileas-to-nvgpu")),
     item(T, "position and name of convert-nvgpu-to-nvvm", named_pass("convert-nvgpu-to-nvvm")),
-    item(T, "cute and cute_nvgpu levels", left="nv_tileas goes straight to nvgpu: layouts are types of nv_tileas"),
+    item(
+        T,
+        "cute and cute_nvgpu levels",
+        level(GEMM, "sm_90a", "nv_tileas", "#nv_tileas.linear<", "#nv_tileas.shared<", 'atom = "wgmma.m64n128k16'),
+        instead="layouts are in the types of nv_tileas, atoms are attributes of its operations, both chosen before it;"
+        " a level of cute between it and nvgpu would hold nothing that is still to be decided",
+    ),
     item(T, "dot to tcgen05 (sm_100a)", left="the Blackwell issue; sm_100a takes mma.sync"),
     item(
         T,
@@ -351,7 +366,10 @@ PASSES = (
     ),
     item(T, "tensor memory", left="the Blackwell issue"),
     item(
-        T, "gpu.module, llvm types of signatures", left="`--emit llvm` writes them for upstream; levels print a kernel"
+        T,
+        "gpu.module, llvm types of signatures",
+        level(GEMM, "sm_90a", "llvm", "gpu.module", "llvm.func", "!llvm.ptr<1>"),
+        instead="`--emit llvm` writes them for upstream; a level is one kernel, in a text without a module",
     ),
 )
 ITEMS = (*ROSTER, *OPERANDS, *FLOORS, *PASSES)

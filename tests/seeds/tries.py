@@ -131,6 +131,19 @@ def without(example: str, target: str, stage: str, line: str, message: str) -> T
     return attempt
 
 
+def altered(example: str, target: str, stage: str, old: str, new: str, message: str) -> Try:
+    """A level of an example with other words in place of these is refused, in these words."""
+
+    def attempt() -> str:
+        text = _compiled(example, target).stages[stage]
+        assert old in text, f"no {old} in {stage} of {example}"
+        with pytest.raises(TileError, match=message) as caught:
+            tilesat.lower(text.replace(old, new))
+        return f"{stage} of {example} with `{new}`: {caught.value.message}"
+
+    return attempt
+
+
 def named_pass(name: str) -> Try:
     """A pass of this name is registered."""
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
+from ir.descriptors import TensorMapDescriptor
 from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
 from ir.instruction import Instruction
+from ir.types import TENSOR_MAP
 from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, pairs, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
@@ -102,7 +104,7 @@ class Conversion:
 def convert(func: gpu.GpuFunc) -> llvm.Func:
     """The kernel at the nvvm level. Raises UnsupportedError with the op's location where an op has no pattern."""
     source = func.body.block
-    entry = Block([a.type for a in source.args])
+    entry = Block([TENSOR_MAP if isinstance(a.type, TensorMapDescriptor) else a.type for a in source.args])
     for made, given in zip(entry.args, source.args, strict=True):
         made.name = given.name
     conversion = Conversion(entry, func.target, func.block)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
+from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
-from ir.types import I32, I64
+from ir.types import I32
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
@@ -159,8 +160,8 @@ def product(
     groups_m, groups_n = op.grid
     tile = wgmma_tile(atom, m, n, k, groups_m * groups_n, groups_n)
     mb, nb, _ = tile.blocks
-    left = None if isinstance(a, Registers) else Operand(emitter, a, (m, k), 1, atom.shape[0], 0, groups_m, mb)
-    right = Operand(emitter, b, (k, n), 0, atom.shape[1], groups_m.bit_length() - 1, groups_n, nb)
+    left = None if isinstance(a, Registers) else Operand(emitter, atom, a, (m, k), 1, 0, groups_m, mb)
+    right = Operand(emitter, atom, b, (k, n), 0, groups_m.bit_length() - 1, groups_n, nb)
     groups = [c.group(i, GROUP) for i in range(0, c.count, 4)]
     form = (4, 32 // atom.dtypes[0].width)
     steps = tile.steps()
@@ -188,21 +189,24 @@ class Operand:
     """A shared operand: descriptors of its blocks for the warpgroup of this thread."""
 
     def __init__(
-        self, emitter: Emitter, tile: SharedTile, shape: Shape, k_dim: int, rows: int, shift: int, groups: int,
+        self, emitter: Emitter, atom: WgmmaAtom, tile: SharedTile, shape: Shape, k_dim: int, shift: int, groups: int,
         blocks: int,
     ):  # fmt: skip
-        """`rows` of an instruction; warpgroup bits from `shift` on choose among `groups` runs of `blocks` blocks."""
+        """Warpgroup bits from `shift` on choose among `groups` runs of `blocks` blocks."""
         self.emitter = emitter
+        rows, k = atom.shape[1 - k_dim], atom.shape[2]
         self.plan: MatrixOperand = matrix_operand(tile.layout, shape, k_dim, rows)
         bits = groups.bit_length() - 1
         own = [0] * (7 + shift) + [self.plan.displacement(rows * blocks << i, 0) for i in range(bits)]
         self.base = emitter.pointer(tile.pointer, emitter.linear(own)) if bits else tile.pointer
+        block = (rows, k) if self.plan.k_major else (k, rows)
+        self.type = MatrixDescriptorType(Tile(block, nvgpu.ELEMENTS[atom.types[1 - k_dim]]))
 
     def descriptor(self, mn: int, k: int) -> Value:
         """The descriptor of the block whose first element is (mn, k) of the warpgroup's part."""
         pointer = self.emitter.pointer(self.base, None, 1, self.plan.displacement(mn, k))
         return self.emitter.emit(
-            nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
+            nvgpu.MatrixDescriptor, pointer, types=[self.type], lbo=self.plan.lbo, sbo=self.plan.sbo,
             swizzle=self.plan.swizzle_name,
         )  # fmt: skip
 

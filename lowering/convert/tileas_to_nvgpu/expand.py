@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from ir.core import Block, Op, Region, Type, Value
+from ir.descriptors import TensorMapDescriptor
 from ir.dialects import arith, gpu, nv_tileas, nvvm, scf
-from ir.types import F32, GLOBAL_PTR, I32, TENSOR_MAP, PartitionViewType, TensorType, VectorType
+from ir.types import F32, GLOBAL_PTR, I32, PartitionViewType, TensorType, VectorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
 from lowering.convert.tileas_to_nvgpu import (
@@ -61,7 +62,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     block = Block([register_type(a.type) for a in source.args])
     emitter = Emitter(block, func.warps)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
-    expander = Expander(emitter, environment, target, func.sym_name)
+    expander = Expander(emitter, environment, target, func)
     agents.prefetch(expander, len(func.tensormaps))
     expander.ops(source)
     block.args += expander.maps
@@ -83,9 +84,9 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
 class Expander:
     """The walk over a scheduled kernel; `values` holds what each nv_tileas value became."""
 
-    def __init__(self, emitter: Emitter, values: Environment, target: Target, kernel: str):
+    def __init__(self, emitter: Emitter, values: Environment, target: Target, func: nv_tileas.Func):
         self.emitter = emitter
-        self.kernel = kernel
+        self.kernel, self.records = func.sym_name, func.tensormaps
         self.values = values
         self.target = target
         self.mbarriers: list[tuple[int, int]] = []  # byte offset in shared memory and arrivals of each
@@ -99,8 +100,8 @@ class Expander:
     def tensor_map(self, number: int) -> Value:
         """The parameter of a tensor map."""
         while len(self.maps) <= number:
-            entry = self.emitter.block
-            self.maps.append(Value(TENSOR_MAP, entry, len(entry.args) + len(self.maps)))
+            at, entry = len(self.maps), self.emitter.block
+            self.maps.append(Value(TensorMapDescriptor.of(self.records[at]), entry, len(entry.args) + at))
         return self.maps[number]
 
     def barriers(self, value: Value) -> agents.Barriers:
