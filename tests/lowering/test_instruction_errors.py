@@ -28,6 +28,9 @@ def changed(cls, wanted=None, operands=None, results=None, **attributes) -> None
 CASES = [
     (nvvm.NamedBarrier, {"numberOfThreads": 48}, "threads must be whole warps, is 48"),
     (nvvm.BulkReduce, {"kind": "min", "type": "f64"}, "no min of f64; there are"),
+    (nvvm.Atom, {"type": "b32"}, "no add of b32; there are"),
+    (nvvm.Atom, {"kind": "max", "type": "f32"}, "no max of f32; there are"),
+    (nvvm.Atom, {"type": "f64"}, "values must have 64 bits, have 32"),
     (nvvm.StAsync, {"operands": {1: (F64,)}}, "value must be i32 or i64, is f64"),
     (nvvm.TensorMapReplace, {"operands": {1: (I32,)}, "field": "global_stride"}, "global_stride takes i64"),
     (nvvm.CpAsyncSharedGlobal, {"size": 4, "modifier": "cg"}, "modifier cg needs 16 bytes, has 4"),

@@ -15,6 +15,7 @@ from ir.instruction import (
     Needs,
     instruction,
     memory_bits,
+    register_bits,
     state_space,
 )
 from ir.types import BF16, F16, F32, F64, GLOBAL_PTR, I1, I8, I16, I32, I64, SHARED_PTR, Type, VectorType
@@ -24,7 +25,12 @@ ORDERS = ("", "relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("", "cta", "cluster", "gpu", "sys")
 WIDE = Needs(100, (8, 8))
 ATOMIC_BF16 = Needs(90, (7, 8))
-ATOMIC_KINDS = ("add", "and", "or", "xor", "max", "min", "exch", "cas", "inc", "dec")
+ATOMIC_TYPES: dict[str, tuple[str, ...]] = {
+    "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
+    **dict.fromkeys(("and", "or", "xor", "exch"), ("b32", "b64")), "cas": ("b16", "b32", "b64"),
+    **dict.fromkeys(("max", "min"), ("s32", "u32", "s64", "u64")), **dict.fromkeys(("inc", "dec"), ("u32",)),
+}  # fmt: skip
+"""Types by operation. Source: PTX ISA 8.8, atom; ptxas accepts each."""
 
 
 class Access(Instruction):
@@ -146,7 +152,7 @@ class Atom(Instruction):
     ptr = Operand(POINTER)
     pred = OptionalOperand(PREDICATE)
     values = Variadic(REGISTER)
-    kind = Attr(str, among=ATOMIC_KINDS)
+    kind = Attr(str, among=tuple(ATOMIC_TYPES))
     type = Attr(str)
     order = Attr(str, among=ORDERS[1:])
     scope = Attr(str, among=SCOPES[1:])
@@ -169,22 +175,21 @@ class Atom(Instruction):
         return [self.operands[2] if self.kind == "cas" else 0]
 
     def verify(self) -> None:
-        """One value, two of cas, at most one result of their type."""
+        """A type that the operation has; one value, two of cas, at most one result of their type, of its size."""
+        known = ATOMIC_TYPES[self.kind]
+        self.expect(self.type in known, "no {} of {}; there are {}", self.kind, self.type, known)
         wanted = 2 if self.kind == "cas" else 1
         self.expect(len(self.values) == wanted, "{} takes {} values, has {}", self.kind, wanted, len(self.values))
         kinds = {value.type for value in (*self.values, *self.results)}
         self.expect(len(kinds) == 1 and len(self.results) <= 1, "the old value and the new must have one type")
+        bits = register_bits(atomic_register(self.type))
+        held = register_bits(self.values[0].type)
+        self.expect(held == bits, "values must have {} bits, have {}", bits, held)
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
         """Every operation and type."""
-        kinds = {
-            "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
-            "and": ("b32", "b64"),
-            "or": ("b32", "b64"), "xor": ("b32", "b64"), "max": ("s32", "u32", "s64", "u64"),
-            "min": ("s32", "u32", "s64", "u64"), "exch": ("b32", "b64"), "cas": ("b16", "b32", "b64"),
-        }  # fmt: skip
-        for kind, types in kinds.items():
+        for kind, types in ATOMIC_TYPES.items():
             for type_ in types:
                 held = atomic_register(type_)
                 values = (held,) * (2 if kind == "cas" else 1)
