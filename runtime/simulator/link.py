@@ -47,6 +47,7 @@ from runtime.simulator.families import (
     wgmma,
 )
 from runtime.simulator.hazards import Tracker
+from runtime.simulator.members import watch_members
 from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
 from runtime.simulator.schedule import Code
 from runtime.simulator.types import TYPES, Array
@@ -126,6 +127,8 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
             continue
         if binding.hazards is not None and step is not None:
             step = _watched(binding.hazards, d, step)
+            if d.members is not None:
+                step = watch_members(d.machine, instruction, step, d.members)
         if d.site is not None:
             sites.append(d.site)
         if step is None:

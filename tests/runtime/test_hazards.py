@@ -119,6 +119,38 @@ def test_shuffles_from_lanes_that_take_no_part() -> None:
         _run(body.format(source=20), threads=32)
 
 
+MEMBERS = {
+    "shfl": "shfl.sync.idx.b32 %r4, %r0, 3, 31, {mask};",
+    "vote": "vote.sync.ballot.b32 %r4, %p0, {mask};",
+    "match any": "match.any.sync.b32 %r4, %r0, {mask};",
+    "match all": "match.all.sync.b32 %r4, %r0, {mask};",
+    "redux": "redux.sync.add.s32 %r4, %r0, {mask};",
+    "elect": "elect.sync _|%p1, {mask};",
+    "bar.warp": "bar.warp.sync {mask};",
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_lanes_outside_their_own_member_mask(name: str) -> None:
+    """By all lanes, under a guard, and by lanes that came alone."""
+    low = "setp.lt.u32 %p0, %r0, 16; "
+    branch = low + "@!%p0 bra out; {} out:"
+    halves = low + "selp.u32 %r5, 0xffff, 0xffff0000, %p0; "
+    _run(branch.format(MEMBERS[name].format(mask="0xffff")), threads=32)
+    _run(low + "@%p0 " + MEMBERS[name].format(mask="0xffff"), threads=32)
+    outside = r"thread \({},0,0\) .* names the members 0x0000{}, of which it is not one; it is lane {}"
+    for body, message in (
+        (low + MEMBERS[name].format(mask="0xffff"), outside.format(16, "ffff", 16)),
+        (low + "@%p0 " + MEMBERS[name].format(mask="0xff00"), outside.format(0, "ff00", 0)),
+        (branch.format(MEMBERS[name].format(mask="0x0fff")), outside.format(12, "0fff", 12)),
+        (halves + MEMBERS[name].format(mask="-1").replace("-1", "%r5") + "setp.eq.u32 %p2, %r0, 3; "
+         "selp.u32 %r5, 0xff, 0xffff, %p2; @%p0 " + MEMBERS[name].format(mask="%r5"),
+         r"names the members 0x0000ffff, one of which names others"),
+    ):  # fmt: skip
+        with pytest.raises(HazardError, match=message):
+            _run(body, threads=32)
+
+
 def test_uninitialised_registers_by_lane() -> None:
     body = "setp.lt.u32 %p0, %r0, 10; @%p0 mov.u32 %r4, 1; selp.u32 %r5, %r4, 2, %p0; add.u32 %r5, %r5, 1;"
     _run(body)
@@ -126,3 +158,35 @@ def test_uninitialised_registers_by_lane() -> None:
         _run(body + "add.u32 %r5, %r4, 1;")
     with pytest.raises(HazardError, match="reads register `%p3`"):
         _run("@%p3 bra out; out:")
+
+
+HANDED_ON = (
+    "shr.u32 %r5, %r0, 5; setp.eq.u32 %p0, %r5, 0; mov.u32 %r1, buffer; and.b32 %r2, %r0, 31; "
+    "mad.lo.u32 %r2, %r2, 4, %r1; @!%p0 bra take; {producer} bra out; take: {consumer} out:"
+)
+
+
+def test_what_a_warp_did_before_bar_arrive_is_ordered_before_who_waits() -> None:
+    """The first warp arrives at one barrier when its stage is full, the second at another when it has read it."""
+    store, load = "st.shared.u32 [%r2], %r0;", "xor.b32 %r3, %r2, 4; ld.shared.u32 %r4, [%r3];"
+    full = f"{store} bar.arrive 1, 64;"
+    taken = f"bar.sync 1, 64; {load}"
+    _run(HANDED_ON.format(producer=full, consumer=taken))
+    again = f"bar.sync 2, 64; {store} bar.arrive 1, 64;"
+    _run(HANDED_ON.format(producer=f"{full} {again}", consumer=f"{taken} bar.arrive 2, 64; {taken}"))
+    with pytest.raises(HazardError, match=r"race: thread \(32,0,0\) .* reads byte 4 .* wrote with no barrier between"):
+        _run(HANDED_ON.format(producer=f"bar.arrive 1, 64; {store}", consumer=taken))
+    with pytest.raises(HazardError, match=r"race: thread .* byte \d+ .* with no barrier between"):
+        _run(HANDED_ON.format(producer=f"{full} {again}", consumer=f"bar.sync 1, 64; bar.arrive 2, 64; {load} {taken}"))
+
+
+def test_bar_arrive_by_one_warp_says_nothing_of_another() -> None:
+    """Of three warps the first arrives; what the second wrote stays unordered for the third."""
+    body = (
+        "shr.u32 %r5, %r0, 5; mov.u32 %r1, buffer; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0; "
+        "setp.eq.u32 %p0, %r5, 0; setp.eq.u32 %p1, %r5, 2; @%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64; "
+        "@%p1 ld.shared.u32 %r4, [%r2-{distance}];"
+    )
+    _run(body.format(distance=256), threads=96)
+    with pytest.raises(HazardError, match=r"reads byte 128 of shared memory, which thread \(32,0,0\) .* wrote"):
+        _run(body.format(distance=128), threads=96)

@@ -1,0 +1,44 @@
+"""Member masks with hazards=True: who takes part in an exchange of a warp must say so, and agree with the others."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from runtime.simulator.errors import HazardError
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Instruction
+from runtime.simulator.types import Array
+
+
+def watch_members(
+    machine: Machine, instruction: Instruction, step: Callable[[Array | None], None], members: Array
+) -> Callable[[Array | None], None]:
+    """A step that first checks that each lane is in its own member mask, and that those it names have the same.
+
+    Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "bar.warp.sync": the behaviour
+    is undefined for a thread that is not in its membermask.
+    """
+    bit = machine.special["lanemask_eq"]
+
+    def error(bad: Array, what: str) -> HazardError:
+        lane = int(np.flatnonzero(bad)[0])
+        message = f"{machine.describe(lane)} names the members {int(members[lane]):#010x}, {what}"
+        return HazardError(message.format(lane=lane % WARP), instruction.line, instruction.text)
+
+    def watched(mask: Array | None) -> None:
+        lanes = machine.active(mask)
+        outside = (members & bit) == 0
+        if lanes is not None:
+            outside &= lanes
+        if outside.any():
+            raise error(outside, "of which it is not one; it is lane {lane}")
+        words = members.reshape(-1, WARP)
+        if bool((words != words[:, :1]).any()):
+            here = (np.ones(machine.lanes, np.bool_) if lanes is None else lanes).reshape(-1, WARP)
+            named = (words[:, :, None] & bit[:WARP]) != 0
+            other = named & here[:, :, None] & here[:, None, :] & (words[:, :, None] != words[:, None, :])
+            if other.any():
+                raise error(np.any(other, axis=2).reshape(-1), "one of which names others")
+        step(mask)
+
+    return watched
