@@ -183,6 +183,9 @@ class Tracker:
             lane, byte = self._first(unwritten, reader, where)
             raise self._error(site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written")
         self._check_writer(site, where, reader, strong, "reads")
+        self._note_read(where, reader, strong)
+
+    def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
         epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
         warp = np.broadcast_to(self.clocks.column(reader), where.shape)
         reader = np.broadcast_to(reader, where.shape)
@@ -214,6 +217,10 @@ class Tracker:
             unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
         self._check_writer(site, where, writer, strong, "writes", unchanged)
         self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks)
+        self._check_readers(site, where, writer, strong, "writes", "read")
+
+    def _check_readers(self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str) -> None:
+        """Writes that are not ordered after the reads of other threads."""
         cta, warp = self._place(writer)
         known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, : self.clocks.warp_columns]
         others = self._reader[where]
@@ -223,8 +230,8 @@ class Tracker:
             position = tuple(int(axis[0]) for axis in np.nonzero(racing))
             lane, byte = int(writer[position[0], 0]), int(where[position[:2]])
             other = int(others[position])
-            reader = "several threads read" if other == _MANY else f"{self._who(other)} read"
-            raise self._race(site, f"{self._who(lane)} writes", byte, reader)
+            reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
+            raise self._race(site, f"{self._who(lane)} {verb}", byte, reader)
 
     def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
         cta, warp = self._place(writer)
@@ -437,13 +444,30 @@ class Tracker:
         known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
         self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at", known)
 
-    def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
-        """Lanes arrive at mbarriers."""
+    def drop_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
+        """mbarrier.inval by lanes; waits and arrivals of others must be ordered before. Raises HazardError."""
         self.use_mbarrier(site, numbers, cells)
+        where, lanes = self._bytes(cells, 8), numbers[:, None]
+        self._check_readers(site, where, lanes, False, "invalidates the mbarrier at", "used")
+        self._writer[where], self._write_epoch[where] = lanes, self.clocks.epoch[self._place(lanes)]
+        self._reader[where] = _NOBODY
+        self.order.drop_object(cells)
+
+    def look(self, site: Site, numbers: Array, cells: Array) -> None:
+        """Lanes come to a wait for mbarriers."""
+        self.use_mbarrier(site, numbers, cells)
+        self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
+
+    def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
+        """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
+        self.use_mbarrier(site, numbers, cells)
+        if releases:
+            self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
         self.order.arrive(numbers, cells, releases, self.mbarriers)
 
     def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
         """Lanes saw phases of mbarriers complete."""
+        self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
         self.order.wait(numbers, cells, acquires, self.mbarriers)
 
     def issue(self, transfer: "Transfer") -> None:

@@ -329,3 +329,37 @@ def test_the_report_counts_who_waited() -> None:
     assert report.barrier_waits[line["FULL:"]] == 7 * 4  # four warps wait for each tile
     assert report.barrier_waits[line["setmaxnreg.inc"]] == 4  # until the producers have given registers back
     assert set(report.barrier_waits) == set(line.values())
+
+
+ENDED = (
+    INIT.format(count=64)
+    + "mbarrier.arrive.shared.b64 _, [%bars];"
+    + wait()
+    + "{barrier} @%leader mbarrier.inval.shared.b64 [%bars]; {after} mov.u32 %r0, 3;"
+)
+
+
+def test_inval_comes_after_every_use_of_the_mbarrier() -> None:
+    """All threads wait; the first ends the object. With what comes later the memory may be used again."""
+    again = "bar.sync 0; setp.eq.u32 %p1, %tid, 40; @%p1 st.shared.b32 [%bars], 1;"
+    np.testing.assert_array_equal(values(ENDED.format(barrier="bar.sync 0;", after=again)), 3)
+    uses = r"race: thread \(0,0,0\) .* invalidates the mbarrier at byte 32768 of shared memory, which .* used with no"
+    for barrier in ("", "bar.warp.sync -1;"):
+        np.testing.assert_array_equal(values(ENDED.format(barrier=barrier, after=""), hazards=False), 3)
+        with pytest.raises(HazardError, match=uses):
+            values(ENDED.format(barrier=barrier, after=""))
+    with pytest.raises(HazardError, match=r"race: thread \(40,0,0\) .* writes byte 32768 .*, which thread \(0,0,0\)"):
+        values(ENDED.format(barrier="bar.sync 0;", after=again.replace("bar.sync 0;", "")))
+
+
+def test_who_waits_for_the_last_arrivals_may_end_the_object() -> None:
+    """The other threads arrive with release and do not look; their arrivals are known to who saw the phase complete."""
+    body = INIT.format(count=64) + "mbarrier.arrive.{}shared.b64 _, [%bars]; @!%leader bra OUT;" + wait()
+    body += "mbarrier.inval.shared.b64 [%bars]; OUT: mov.u32 %r0, 5;"
+    np.testing.assert_array_equal(values(body.format("")), 5)
+    np.testing.assert_array_equal(values(body.format("relaxed.cta.")), 5)
+    unseen = (INIT.format(count=65) + "mbarrier.arrive.shared.b64 _, [%bars]; {} @%leader mbarrier.inval.shared.b64 "
+              "[%bars]; mov.u32 %r0, 5;")  # fmt: skip
+    np.testing.assert_array_equal(values(unseen.format("bar.sync 0;")), 5)
+    with pytest.raises(HazardError, match=r"invalidates the mbarrier at byte 32768 of shared memory, which .* used"):
+        values(unseen.format(""))

@@ -92,12 +92,10 @@ def _inval(d: Decode) -> Step:
             return
         cells = objects.cells(lanes)
         try:
-            if tracker is not None:
-                tracker.use_mbarrier(objects.site, lane_numbers(d, lanes), cells)
             transfers.check_idle(objects.site, cells, "invalidates")
-            objects.mbarriers.invalidate(cells)
             if tracker is not None:
-                tracker.order.drop_object(cells)
+                tracker.drop_mbarrier(objects.site, lane_numbers(d, lanes), cells)
+            objects.mbarriers.invalidate(cells)
         except Fault as fault:
             raise objects.error(fault, lanes) from None
 
@@ -308,7 +306,7 @@ def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parit
 
     def arrive(lanes: Array) -> None:
         if tracker is not None:
-            tracker.use_mbarrier(objects.site, np.flatnonzero(lanes), objects.cells(lanes))
+            tracker.look(objects.site, np.flatnonzero(lanes), objects.cells(lanes))
 
     def ready(lanes: Array) -> Array:
         if not lanes.any():
