@@ -24,6 +24,8 @@ from ir.dialects.cuda_tile import AtomicCAS, AtomicRMW, Entry, LoadPtr, StoreVie
 from ir.dialects.nv_tileas import Func
 from ir.text.names import Names
 from ir.types import TileType
+from lowering.atoms.evictions import NAME as EVICTION
+from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.pairs import pairs_atom
 from lowering.layouts.layout import Layout
 from lowering.schedule.explain import agents
@@ -74,6 +76,7 @@ class _Explanation:
         self.frozen = selection.saturated.frozen
         self.program = selection.saturated.program
         self.oracle = selection.oracle
+        self.streamed = streamed_classes(selection.saturated, selection.forbid)
         self.layouts: set[int] = set()
         self.trials = Budget(TRIALS)
         self.names = _Names(self.program.entry)
@@ -238,13 +241,14 @@ class _Explanation:
             case placed.Convert():
                 return f"{held}: converted from {self.layout(node.source_layout)}"
             case placed.LoadView():
-                return f"{held}: ld.global of {node.bytes} bytes"
+                return f"{held}: ld.global of {node.bytes} bytes{self.evicted(node)}"
             case placed.LoadPointer():
                 return f"{held}: ld.global of {node.width} elements"
             case placed.GatherCopy():
                 return f"{held}: cp.async of {node.width} elements"
             case placed.Copy():
-                return f"{held}: {self.atom(node)} of {node.bytes} bytes"
+                policy = self.evicted(node) if node.mechanism == Mechanism.TMA else ""
+                return f"{held}: {self.atom(node)} of {node.bytes} bytes{policy}"
             case placed.SharedRead():
                 return f"{held}: {self.atom(node)} from {self.layout(self.selection.owner[node.source][1])}"
             case placed.Product():
@@ -253,6 +257,10 @@ class _Explanation:
                 return f"{held}: reduced from {self.layout(node.source_layout)}{self.folded(node)}"
             case _:
                 return f"{held}: {title(node)}{self.paired(node)}"
+
+    def evicted(self, node: placed.Load) -> str:
+        """The policy of the L2 cache for what a load brings."""
+        return f", {EVICTION}" if self.selection.owner[node.cls][0] in self.streamed else ""
 
     def folded(self, node: Node) -> str:
         """By what a reduction folds the registers of a thread, and its lanes."""

@@ -23,6 +23,7 @@ from ir.core import (
     op,
 )
 from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is_integer, is_pipeline, is_stage, is_tile
+from ir.dialects.nvvm.bulk import EVICTIONS
 from ir.dialects.nvvm.copies import REDUCTIONS
 
 BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
@@ -78,7 +79,8 @@ class TiledTmaLoad(Op):
     """One tile into a stage by the tensor memory accelerator; its bytes arrive at the stage's full barrier.
 
     `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
-    along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box.
+    along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box. `evict`: a
+    policy of the L2 cache.
     """
 
     buffer = Operand(is_buffer)
@@ -89,6 +91,7 @@ class TiledTmaLoad(Op):
     dims = Attr[Any](tuple)
     tile = Attr[Any](tuple)
     boxes = Attr[Any](tuple)
+    evict = Attr(str, "", among=EVICTIONS)
 
     effect = WRITE
 

@@ -32,6 +32,7 @@ from ir.dialects.nv_tileas_types import (
     is_tile,
     is_view,
 )
+from ir.dialects.nvvm.bulk import EVICTIONS
 from ir.dialects.nvvm.copies import REDUCTIONS
 
 ACCESSES = (1, 2, 4, 8, 16)
@@ -89,13 +90,15 @@ class TensorShape(Op):
 class TiledLoad(Op):
     """One tile of a partition straight into registers, `bytes` an access.
 
-    `ordered`: a store of this kernel comes before or after it, so no other agent may load it again.
+    `ordered`: a store of this kernel comes before or after it, so no other agent may load it again. `evict`: a policy
+    of the L2 cache.
     """
 
     view = Operand(is_view)
     index = Variadic(is_integer)
     bytes = Attr(int, among=GLOBAL_ACCESSES)
     ordered = flag()
+    evict = Attr(str, "", among=EVICTIONS)
     result = Result(is_held)
 
     effect = READ
@@ -197,7 +200,8 @@ class TiledCopy(Op):
     array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
     `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the
     tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
-    `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops.
+    `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops. `evict`: a policy of the
+    L2 cache for tensor copies.
     """
 
     view = Operand(is_view)
@@ -208,6 +212,7 @@ class TiledCopy(Op):
     ordered = flag()
     after_store = flag()
     tma = flag()
+    evict = Attr(str, "", among=EVICTIONS)
     stages = Attr(int, default=1)
     result = Result(is_tile)
 

@@ -26,6 +26,7 @@ from ir.core import (
     same_type_as,
 )
 from ir.descriptors import MatrixDescriptorType, Tile
+from ir.dialects.nvvm.bulk import EVICTIONS
 from ir.dialects.nvvm.matrix import (
     BYTE_INTEGERS,
     MAX_PENDING,
@@ -166,7 +167,8 @@ class Load(Op):
     """A scalar or vector from global or shared memory, 1 to 16 bytes; address aligned to its size (ours).
 
     Where `pred` is false nothing is read and the result is `passthrough` (zero if absent). `cache` is PTX's operator,
-    `order` (relaxed, acquire; empty: weak) and `scope` (cta, gpu, sys) its qualifiers.
+    `order` (relaxed, acquire; empty: weak) and `scope` (cta, gpu, sys) its qualifiers, `evict` a policy of the L2
+    cache.
     """
 
     ptr = Operand(POINTER)
@@ -175,12 +177,14 @@ class Load(Op):
     cache = Attr(str, "", among=CACHE_OPERATORS)
     order = Attr(str, "", among=ORDERS)
     scope = Attr(str, "", among=SCOPES)
+    evict = Attr(str, "", among=EVICTIONS)
     result = Result()
     effect = READ
 
     def verify(self) -> None:
-        """A legal size."""
+        """A legal size; policies are of global memory."""
         _verify_access(self, self.result.type)
+        self.expect(not self.evict or self.ptr.type == GLOBAL_PTR, "only global memory has a policy of the L2 cache")
 
 
 @op("nvgpu.store")

@@ -8,6 +8,7 @@ from functools import cache
 from ir.core import TileError
 from ir.dialects.nv_tileas import Dot, Func
 from lowering.atoms.copy import WIDE_LOAD, WIDE_STORE
+from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
@@ -20,7 +21,7 @@ MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "t
 ARITHMETIC = (F32X2, MINMAX3, REDUX)
 """Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name)
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION)
 
 
 def every_name() -> Iterator[str]:

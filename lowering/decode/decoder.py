@@ -22,6 +22,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas, scf
 from ir.types import IntType, TensorType, TileType, TokenType
 from lowering import launch
+from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.tma import reduction
 from lowering.decode import accesses
 from lowering.decode.needs import Needs
@@ -66,6 +67,7 @@ class Decoder:
         self.scopes: list[Scope] = []
         self.loops: dict[int, tuple[int, Value | None, dict[int, Value]]] = {}  # loop -> depth, counter, carried values
         self.sides: dict[int, int] = {}  # side of a branch that is being built -> depth
+        self.streamed = streamed_classes(selection.saturated, selection.forbid)
         self.loaded: set[int] = set()  # placed loads that stand somewhere, perhaps in a scope that is closed
         self.results: dict[tuple[int, int], Value] = {}
         self.effects: dict[tuple[int, int], tuple[int, Value]] = {}
@@ -175,6 +177,10 @@ class Decoder:
             atom=choice.atom, bytes=choice.width, ordered=bool(self.order.of_store(item)),
             **more,
         )  # fmt: skip
+
+    def eviction(self, node: Load) -> str:
+        """The policy of the L2 cache for what a load brings; empty: none."""
+        return self.streamed.get(self.selection.owner[node.cls][0], "")
 
     def used(self, item: int, index: int) -> bool:
         """Does the chosen program use this result of a skeleton item?"""

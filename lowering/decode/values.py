@@ -310,7 +310,7 @@ def load_view(d: Decoder, b: Builder, node: placed.LoadView, made: Made) -> Valu
     """A tile straight into registers."""
     return b.value(
         nv_tileas.TiledLoad, made[node.view], *made[node.index], types=[d.type_at(node.type, node.layout)],
-        bytes=node.bytes, ordered=not d.order.alone(node),
+        bytes=node.bytes, ordered=not d.order.alone(node), evict=d.eviction(node),
     )  # fmt: skip
 
 
@@ -322,6 +322,7 @@ def copy(d: Decoder, b: Builder, node: placed.Copy, made: Made) -> Value:
         bytes=node.bytes, ragged=node.inside < node.bytes, asynchronous=node.mechanism != Mechanism.REGISTERS,
         tma=node.mechanism == Mechanism.TMA, ordered=node.cls in d.ordered,
         stages=d.selection.stages.get(node.cls, 1), after_store=bool(d.order.stores_before(node)),
+        evict=d.eviction(node) if node.mechanism == Mechanism.TMA else "",
     )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ class HopperGemm(Kernel):
                     spot = [self.plus(origin, row), self.plus(depth, k)]
                     coordinates = [spot[d] for d in operand.boxes.dims]
                     self.effect(nvvm.TensorLoad, self.place(stage, base + offset), tensor, *coordinates,
-                                self.full(stage), lane, segments=(1, 1, 2, 1, 1))  # fmt: skip
+                                self.full(stage), lane, segments=(1, 1, 2, 1, 0, 1))  # fmt: skip
             return list(self.advance(stage, phase))
 
         self.loop(self.const(0), self.steps, self.const(1), [self.const(0), self.const(1)], body)

@@ -69,7 +69,7 @@ class Listing:
         if kind == I1:
             word, zero = self.value(I32), self.append(llvm.Constant([], [I32], {"value": 0})).results[0]
             return self.append(llvm.ICmp([word, zero], [I1], {"predicate": "ne"})).results[0]
-        loaded = nvvm.Ld([self.memory], [kind], {"order": "relaxed", "scope": "gpu"}, segments=(1, 0, 0))
+        loaded = nvvm.Ld([self.memory], [kind], {"order": "relaxed", "scope": "gpu"}, segments=(1, 0, 0, 0))
         return self.append(loaded).results[0]
 
     def store(self, value: Value) -> None:

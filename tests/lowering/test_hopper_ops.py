@@ -71,7 +71,7 @@ def test_tensor_copies_of_every_rank(rank: int) -> None:
     k.barrier(size, 1)
     start = [k.const(c) for c in (12, 2, 1, 1, 0)[:rank]]
     k.effect(nvvm.MBarrierArriveExpectTx, k.at(size), k.first, txcount=size)
-    k.effect(nvvm.TensorLoad, k.at(0), k.params[0], *start, k.at(size), k.first, segments=(1, 1, rank, 1, 1))
+    k.effect(nvvm.TensorLoad, k.at(0), k.params[0], *start, k.at(size), k.first, segments=(1, 1, rank, 1, 0, 1))
     k.wait(size, 0)
     k.effect(nvvm.FenceProxy, kind="async", space="shared::cta")
 
@@ -235,7 +235,7 @@ class Products(Warpgroup):
                 at = self.at(offset + i * 128 * shape[1 - fast])
                 start = [self.const(64 * i), self.const(0)]
                 self.effect(nvvm.TensorLoad, at, tensor, *start, self.at(self.total), self.first,
-                            segments=(1, 1, 2, 1, 1))  # fmt: skip
+                            segments=(1, 1, 2, 1, 0, 1))  # fmt: skip
         self.wait(self.total, 0)
 
     @staticmethod

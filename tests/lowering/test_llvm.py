@@ -56,7 +56,7 @@ def one(op: Op, func: llvm.Func, block: Block) -> tuple[str, str]:
 def test_a_guarded_load_keeps_what_passes_through_in_a_register_that_no_operand_has() -> None:
     func, block = kernel_of(GLOBAL_PTR, I1, F32)
     pointer, guard, other = block.args
-    load = nvvm.Ld((pointer, guard, other), [F32], {}, segments=(1, 1, 1))
+    load = nvvm.Ld((pointer, guard, other), [F32], {}, segments=(1, 1, 1, 0))
     assert one(load, func, block) == ("mov.b32 $0, $1; @$2 ld.global.b32 $0, [$3];", "=&f,f,b,l,~{memory}")
 
 

@@ -283,7 +283,7 @@ FLOORS = (
     item(
         F,
         "TMA verifier: ranks, memory",
-        refused(nvvm.TensorLoad, [SHARED, MAP, SHARED], "1 to 5", (1, 1, 0, 1, 0)),
+        refused(nvvm.TensorLoad, [SHARED, MAP, SHARED], "1 to 5", (1, 1, 0, 1, 0, 0)),
         altered(GEMM, "sm_90a", "nvgpu", "memref<128x64xf16, 3>", "memref<2x64x64xf16, 3>", "2 coordinates"),
         altered(GEMM, "sm_90a", "nvgpu", "memref<128x64xf16, 3>", "memref<512x64xf16, 3>", "1 to 256 elements"),
         altered(GEMM, "sm_90a", "nvgpu", "swizzle = swizzle_128b", "swizzle = swizzle_32b", "rows of at most 32 bytes"),

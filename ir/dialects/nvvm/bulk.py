@@ -105,6 +105,10 @@ class BulkReduce(Instruction):
                 yield Form(((GLOBAL_PTR,), (SHARED_PTR,), (I32,)), (), {"kind": kind, "type": type_})
 
 
+EVICTIONS = ("", "evict_last", "evict_normal", "evict_first", "evict_unchanged")
+"""When the L2 cache gives a line up, beside others; empty: as it likes. Source: PTX ISA 8.8, createpolicy."""
+
+
 @instruction(
     "nvvm.createpolicy.fractional", "createpolicy.fractional.L2::{primary}.b64 {result}, 1.0;",
     Needs(80, (7, 4)), source="PTX ISA 8.8, createpolicy",
@@ -112,7 +116,7 @@ class BulkReduce(Instruction):
 class CreatePolicy(Instruction):
     """A policy of the L2 cache for the accesses that take it as a hint."""
 
-    primary = Attr(str, among=("evict_last", "evict_normal", "evict_first", "evict_unchanged"))
+    primary = Attr(str, among=EVICTIONS[1:])
     result = Result(DOUBLE_WORD)
 
 

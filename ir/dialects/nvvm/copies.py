@@ -98,8 +98,8 @@ class FourRows(TensorCopy):
 
 @instruction(
     "nvvm.cp.async.bulk.tensor.shared.cluster.global",
-    "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes "
-    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}];", Needs(90, (8, 6)),
+    "@{predicate} cp.async.bulk.tensor.{rank}d.shared::cta.global.tile.mbarrier::complete_tx::bytes{hinted} "
+    "[{dstMem}], [{tmaDescriptor:register}, {coordinates:list}], [{mbar}], {l2CacheHint:register};", Needs(90, (8, 6)),
     source="PTX ISA 8.8, cp.async.bulk.tensor: .shared::cta as destination since 8.6. For .shared::cluster ptxas 13.5 "
     "asks before each copy on sm_120a whether the address is another CTA's, and calls a function where it is (36 "
     "instructions, 8 bytes of stack)", seed="nvgpu.tma.async.load",
@@ -115,13 +115,20 @@ class TensorLoad(TensorCopy):
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
     mbar = Operand(SHARED)
+    l2CacheHint = OptionalOperand(DOUBLE_WORD)
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
 
+    @property
+    def hinted(self) -> str:
+        """The suffix of a cache policy."""
+        return "" if self.l2CacheHint is None else ".L2::cache_hint"
+
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Every rank, with a predicate and without."""
-        return _ranks(lambda places, guard: ((SHARED_PTR,), (TENSOR_MAP,), places, (SHARED_PTR,), guard))
+        """Every rank, with a predicate and without, and a policy."""
+        yield from _ranks(lambda places, guard: ((SHARED_PTR,), (TENSOR_MAP,), places, (SHARED_PTR,), (), guard))
+        yield Form(((SHARED_PTR,), (TENSOR_MAP,), (I32, I32), (SHARED_PTR,), (I64,), ()), (), {})
 
 
 @instruction(

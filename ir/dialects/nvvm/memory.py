@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, VariadicResult
 from ir.instruction import (
+    DOUBLE_WORD,
     POINTER,
     PREDICATE,
     REGISTER,
@@ -24,6 +25,7 @@ CACHE_OPERATORS = ("", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
 ORDERS = ("", "relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("", "cta", "cluster", "gpu", "sys")
 WIDE = Needs(100, (8, 8))
+HINTED = Needs(80, (7, 4))
 ATOMIC_BF16 = Needs(90, (7, 8))
 ATOMIC_TYPES: dict[str, tuple[str, ...]] = {
     "add": ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.f16x2", "noftz.bf16", "noftz.bf16x2"),
@@ -40,13 +42,13 @@ class Access(Instruction):
     order = Attr(str, "", among=ORDERS)
     scope = Attr(str, "", among=SCOPES)
 
-    def opcode(self, mnemonic: str, pointer: Value, moved: list[Value]) -> str:
+    def opcode(self, mnemonic: str, pointer: Value, moved: list[Value], hinted: str = "") -> str:
         """`ld.relaxed.gpu.global.v2.b32`."""
         space = state_space(pointer)
         order = f".{self.order}.{self.scope}" if self.order else ""
         cache = f".{self.cache}" if self.cache and space == "global" else ""
         count = f".v{len(moved)}" if len(moved) > 1 else ""
-        return f"{mnemonic}{order}.{space}{cache}{count}.b{memory_bits(moved[0].type)}"
+        return f"{mnemonic}{order}.{space}{cache}{hinted}{count}.b{memory_bits(moved[0].type)}"
 
     def moves(self) -> list[Value]:
         """The registers that are read or written."""
@@ -67,7 +69,10 @@ class Access(Instruction):
             self.expect(state_space(self.operands[0]) == "global", "more than 16 bytes are of global memory only")
 
 
-@instruction("nvvm.ld", "@{pred} {load} {out:group}, [{ptr}];", SM_80, source="PTX ISA 8.8, ld", seed="nvgpu.load")
+@instruction(
+    "nvvm.ld", "@{pred} {load} {out:group}, [{ptr}], {l2CacheHint:register};", SM_80, source="PTX ISA 8.8, ld",
+    seed="nvgpu.load",
+)  # fmt: skip
 class Ld(Access):
     """Registers from memory, 1 to 16 bytes, or 32 of global memory (ours); where `pred` is false they keep
     `passthrough`.
@@ -76,33 +81,42 @@ class Ld(Access):
     ptr = Operand(POINTER)
     pred = OptionalOperand(PREDICATE)
     passthrough = Variadic()
+    l2CacheHint = OptionalOperand(DOUBLE_WORD)
     out = VariadicResult()
     effect = READ
 
     @property
     def load(self) -> str:
         """The opcode with its qualifiers."""
-        return self.opcode("ld", self.operands[0], self.results)
+        return self.opcode("ld", self.operands[0], self.results, "" if self.l2CacheHint is None else ".L2::cache_hint")
 
     def kept(self) -> list[Value | int]:
         """What passes through."""
-        return [*self.operands[1 + self.segments[1] :]] if self.segments[1] else []
+        first = 1 + self.segments[1]
+        return [*self.operands[first : first + self.segments[2]]] if self.segments[1] else []
+
+    def needs(self) -> Needs:
+        """A policy of the L2 cache came with PTX 7.4."""
+        return super().needs() if self.wide() or self.l2CacheHint is None else HINTED
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
         """Every size from both memories, a predicate, cache operators, orders."""
         for pointer in (GLOBAL_PTR, SHARED_PTR):
             for kinds in ((I8,), (I32,), (I64,), (F32,) * 4, (I64, I64), (VectorType((2,), F16),) * 2):
-                yield Form(((pointer,), (), ()), kinds, {})
-                yield Form(((pointer,), (I1,), kinds), kinds, {})
+                yield Form(((pointer,), (), (), ()), kinds, {})
+                yield Form(((pointer,), (I1,), kinds, ()), kinds, {})
         for kinds in ((F32,) * 8, (I64,) * 4):
-            yield Form(((GLOBAL_PTR,), (), ()), kinds, {"cache": "nc"})
-            yield Form(((GLOBAL_PTR,), (I1,), kinds), kinds, {})
+            yield Form(((GLOBAL_PTR,), (), (), ()), kinds, {"cache": "nc"})
+            yield Form(((GLOBAL_PTR,), (I1,), kinds, ()), kinds, {})
+        for kinds in ((I32,), (F32,) * 4, (F32,) * 8):
+            yield Form(((GLOBAL_PTR,), (), (), (I64,)), kinds, {"cache": "nc"})
+            yield Form(((GLOBAL_PTR,), (I1,), kinds, (I64,)), kinds, {})
         for cache in CACHE_OPERATORS[1:7]:
-            yield Form(((GLOBAL_PTR,), (), ()), (I32,), {"cache": cache})
+            yield Form(((GLOBAL_PTR,), (), (), ()), (I32,), {"cache": cache})
         for scope in ("cta", "gpu", "sys"):
             for order in ("relaxed", "acquire"):
-                yield Form(((GLOBAL_PTR,), (), ()), (I32,), {"order": order, "scope": scope})
+                yield Form(((GLOBAL_PTR,), (), (), ()), (I32,), {"order": order, "scope": scope})
 
 
 @instruction(

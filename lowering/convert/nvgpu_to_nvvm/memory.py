@@ -89,9 +89,10 @@ def load(c: Conversion, op: nvgpu.Load) -> None:
         return
     kept = as_bytes(e, kept, kinds)
     guard = [] if pred is True else [pred]
+    hint = [e.value(nvvm.CreatePolicy, I64, primary=op.evict)] if op.evict else []
     made = e.effect(
-        nvvm.Ld, [c.register(op.ptr), *guard, *kept], kinds, (1, len(guard), len(kept)), cache=cache, order=op.order,
-        scope=op.scope,
+        nvvm.Ld, [c.register(op.ptr), *guard, *kept, *hint], kinds, (1, len(guard), len(kept), len(hint)), cache=cache,
+        order=op.order, scope=op.scope,
     )  # fmt: skip
     c.define(op.results[0], as_bits(e, made.results) if wanted[0] == I1 else made.results)
 

@@ -36,7 +36,7 @@ def window(e: Emitter, start: Value, count: int) -> list[Value]:
     words: list[Value] = []
     for k in range(count + 1):
         place = e.value(llvm.GetElementPtr, GLOBAL_PTR, at, offset=WORD // 8 * k) if k else at
-        words.append(e.effect(nvvm.Ld, [place], [I64], (1, 0, 0)).results[0])
+        words.append(e.effect(nvvm.Ld, [place], [I64], (1, 0, 0, 0)).results[0])
     wide = ints.extend(e, shift, I64, False)
     back = ints.sub(e, e.constant(I64, WORD - 1), wide)
     one = e.constant(I64, 1)

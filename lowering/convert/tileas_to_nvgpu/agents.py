@@ -114,10 +114,11 @@ def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
     target = x.stage(op.buffer, op.stage).pointer
     elected = [] if x.elected is None else [x.elected]
+    hint = [emitter.policy(op.evict)] if op.evict else []
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
         emitter.effect(
             nvvm.TensorLoad, emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap), *coordinates, full,
-            *elected, segments=(1, 1, len(coordinates), 1, len(elected)),
+            *hint, *elected, segments=(1, 1, len(coordinates), 1, len(hint), len(elected)),
         )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class Emitter:
         self.scratch_read = range(0)  # since the last barrier: another use of it needs one first
         self.scratch_stored = False  # tensor stores may still read scratch: then another use waits for them
         self.pending: list[Registers] = []
+        self._policies: dict[str, Value] = {}
         self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
         self.named = 0  # the barrier at which they meet
 
@@ -196,6 +197,12 @@ class Emitter:
         self.scratch_read = EVERYWHERE if left else self.scratch_bytes
 
     # --- numbers
+
+    def policy(self, evict: str) -> Value:
+        """A policy of the L2 cache, made once."""
+        if evict not in self._policies:
+            self._policies[evict] = self.prelude.value(nvvm.CreatePolicy, types=[I64], primary=evict)
+        return self._policies[evict]
 
     def constant(self, value: int | float, type: Type = I32) -> Value:
         """A constant, once a kernel: it stands in the prelude."""

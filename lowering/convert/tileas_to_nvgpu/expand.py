@@ -278,7 +278,7 @@ class Expander:
         """A tile straight into registers, when they are asked for."""
         loaded = views.ViewLoad(
             self.emitter, layout_of(op.result), self._as(op.view, views.View), self.scalars(op.index), op.bytes,
-            cache=views.cache_of(op),
+            cache=views.cache_of(op), evict=op.evict,
         )  # fmt: skip
         self._lazily(op.result, loaded)
 

@@ -285,9 +285,10 @@ class ViewLoad(Vectors):
 
     def __init__(
         self, emitter: Emitter, layout: Layout, view: View, index: Sequence[Value], nbytes: int,
-        enable: Value | None = None, cache: str = "",
+        enable: Value | None = None, cache: str = "", evict: str = "",
     ):  # fmt: skip
         element = view.type.view.element
+        self.evict = {"evict": evict} if evict else {}
         width = max(1, nbytes // element_bytes(element))
         self.plan = global_access(layout, view.type.tile, contiguous_dim(view.type), width)
         super().__init__(emitter, layout, element, self.plan, cache)
@@ -298,7 +299,8 @@ class ViewLoad(Vectors):
         """One vector load, padded out of bounds."""
         where = self.plan.accesses[number]
         pointer, inside = self.window.pointer(where), self.window.inside(where)
-        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, cache=self.cached())
+        how = {**self.evict, "cache": self.cached()}
+        return load(self.emitter, pointer, self.element, self.width, inside, self.padding, **how)
 
 
 def access_type(element: Scalar, width: int) -> Scalar | VectorType:
