@@ -39,6 +39,8 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
     solver.cut(two_cycles(program))
     for cut in session.cuts:
         solver.add_cut(cut)
+    for cover in session.covers:
+        solver.add_cover(cover)
     solver.waiting = session.beat
     whole = keep is None
     while budget.left > 0:

@@ -21,6 +21,7 @@ from extract.infeasible import why_infeasible
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
+from extract.solver import Cover
 
 SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
@@ -67,6 +68,8 @@ class Session:
         self.unit = _unit(graph.cost)
         self.cuts: list[list[int]] = []
         """Sets of nodes of the reduced graph of which every answer holds one."""
+        self.covers: list[Cover] = []
+        """What every answer in the reduced graph keeps to, because of a resource row."""
         self.search: ConstrainedSearch | None = None
         self._renew_search()
         if start is not None:
@@ -170,7 +173,7 @@ class Session:
         except InfeasibleError:
             self.prove("bounds")
             return
-        self.cuts = []
+        self.cuts, self.covers = [], []
         self._renew_search()
 
     def answer(self, method: str) -> Answer:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,14 @@ POLL: Final = 0.1
 """Seconds between looks for Ctrl-C while the solver runs in its thread."""
 
 
+class Cover(NamedTuple):
+    """What every answer keeps to: the weights of its nodes and alternatives of groups sum to `most` at most."""
+
+    nodes: dict[int, float]
+    alternatives: dict[tuple[int, int], float]
+    most: float
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What a run came to."""
@@ -69,8 +77,12 @@ class Relaxed:
     """Of each node; None when the budget ended first."""
     price: dict[int, float]
     """Reduced cost of each node: answers with it cost at least `bound` plus this."""
+    carried: dict[tuple[int, int], float]
+    """Value of each alternative of a group."""
     binding: list[list[int]]
     """The cuts that hold the bound up."""
+    covers: list[Cover]
+    """The covers that do."""
     infeasible: bool
 
 
@@ -90,6 +102,10 @@ class Solver:
         self.n_rows = len(program.lower)
         self.cuts: dict[int, list[int]] = {}
         """Those added by `add_cut`, by row."""
+        self.covers: dict[int, Cover] = {}
+        """Those added by `add_cover`, by row."""
+        self.fixed: dict[int, float] = {}
+        """Columns that were given values."""
         self.looks = 0
         """How often HiGHS has asked whether to go on with a 0-1 program."""
         self.most_looks = math.inf
@@ -99,12 +115,14 @@ class Solver:
         self.highs.cbMipInterrupt += self._look
         self.highs.cbSimplexInterrupt += self._poll
 
-    def add_row(self, lower: float, columns: list[int], upper: float) -> None:
-        """lower <= sum of the columns <= upper."""
+    def add_row(self, lower: float, columns: list[int], upper: float, weights: list[float] | None = None) -> None:
+        """lower <= weighted sum of the columns <= upper; all weights are 1 by default."""
         self.non_zeros += len(columns)
         self.n_rows += 1
         places = np.array(columns, np.int32)
-        self.highs.addRow(lower, upper, len(places), places, np.ones(len(places)))
+        self.highs.addRow(
+            lower, upper, len(places), places, np.ones(len(places)) if weights is None else np.array(weights)
+        )
 
     def add_cut(self, nodes: list[int]) -> None:
         """At least one of these nodes is chosen."""
@@ -112,10 +130,28 @@ class Solver:
         column = self.program.column
         self.add_row(1.0, [column[node] for node in nodes if node in column], INFINITY)
 
+    def add_cover(self, cover: Cover) -> None:
+        """Some nodes and alternatives together weigh so much at most."""
+        self.covers[self.n_rows] = cover
+        column, carried = self.program.column, self.program.alternative_column
+        terms = [(column[node], weight) for node, weight in cover.nodes.items() if node in column]
+        terms += [(carried[tag], weight) for tag, weight in cover.alternatives.items() if tag in carried]
+        self.add_row(-INFINITY, [place for place, _ in terms], cover.most, [weight for _, weight in terms])
+
     def cut(self, cycles: list[list[int]]) -> None:
         """Forbid class cycles."""
         for cycle in cycles:
             self.add_row(-INFINITY, self.program.cycle_row(cycle), len(cycle) - 1.0)
+
+    def fix(self, columns: dict[int, float], ceiling: float) -> None:
+        """Give these columns their values and no others. ceiling: relaxations that cost as much end at once."""
+        places = np.array([*(self.fixed.keys() - columns.keys()), *columns], np.int32)
+        n = len(places) - len(columns)
+        lower = np.array([*[0.0] * n, *columns.values()])
+        upper = np.array([*[1.0] * n, *columns.values()])
+        self.highs.changeColsBounds(len(places), places, lower, upper)
+        self.highs.setOptionValue("objective_bound", ceiling)
+        self.fixed = columns
 
     def run(self, budget: Budget, point: dict[int, float] | None = None) -> Outcome:
         """Solve within a budget, beginning from a point."""
@@ -151,13 +187,17 @@ class Solver:
             raise KeyboardInterrupt
         model = highs.getModelStatus()
         if model != status.kOptimal:
-            return Relaxed(-INFINITY, None, {}, [], model == status.kInfeasible)
+            return Relaxed(-INFINITY, None, {}, {}, [], [], model in (status.kInfeasible, status.kObjectiveBound))
         solution, nodes = highs.getSolution(), self.program.nodes
-        values = dict(zip(nodes, list(solution.col_value), strict=False))  # alternatives come after the nodes
+        columns = list(solution.col_value)
+        values = dict(zip(nodes, columns, strict=False))  # alternatives come after the nodes
+        carried = {tag: columns[place] for tag, place in self.program.alternative_column.items()}
         prices = dict(zip(nodes, list(solution.col_dual), strict=False))
         duals = list(solution.row_dual)
         binding = [cut for row, cut in self.cuts.items() if duals[row] > DUAL]
-        return Relaxed(highs.getInfo().objective_function_value, values, prices, binding, False)
+        covers = [cover for row, cover in self.covers.items() if duals[row] < -DUAL]
+        bound = highs.getInfo().objective_function_value
+        return Relaxed(bound, values, prices, carried, binding, covers, False)
 
     def _run_in_thread(self) -> bool:
         """Run where Ctrl-C reaches this thread while the solver works; whether it came."""
@@ -211,3 +251,42 @@ class Solver:
         if not relaxed:
             model.integrality_ = [self.kinds.HighsVarType.kInteger] * n
         return model
+
+
+class Weights:
+    """A small linear program: weights from 0 to 1 that make most of given values, while no set of them that was
+    refuted weighs more than 1.
+    """
+
+    def __init__(self, count: int) -> None:
+        import highspy
+
+        self.highs: Any = highspy.Highs()
+        for option, value in OPTIONS.items():
+            self.highs.setOptionValue(option, value)
+        self.places = np.arange(count, dtype=np.int32)
+        self.highs.addVars(count, np.zeros(count), np.ones(count))
+        self.value = 0.0
+        """What the last weights made."""
+        self.refuted: set[frozenset[int]] = set()
+
+    def propose(self, values: list[float]) -> None:
+        """Make most of these; what has no value has no weight."""
+        worth = np.array(values)
+        self.highs.changeColsCost(len(worth), self.places, -worth)
+        self.highs.changeColsBounds(len(worth), self.places, np.zeros(len(worth)), np.where(worth > 0.0, 1.0, 0.0))
+
+    def refute(self, places: list[int]) -> bool:
+        """These together weigh 1 at most; False where that is known."""
+        key = frozenset(places)
+        if key in self.refuted:
+            return False
+        self.refuted.add(key)
+        self.highs.addRow(-INFINITY, 1.0, len(places), np.array(sorted(places), np.int32), np.ones(len(places)))
+        return True
+
+    def best(self) -> list[float]:
+        """The best weights yet."""
+        self.highs.run()
+        self.value = -self.highs.getInfo().objective_function_value
+        return [min(1.0, max(0.0, weight)) for weight in self.highs.getSolution().col_value]
