@@ -1,8 +1,9 @@
 """Global memory between the generic proxy and the async proxy.
 
-A generic write that a bulk copy reads needs a fence.proxy.async after it; bytes that a bulk copy writes must not be
-touched until its group is complete. Threads of other CTAs order themselves in ways that are not tracked: their fences
-and waits count for all writes before. Source: PTX ISA, "Proxies", "cp.async.bulk".
+A generic write that a bulk copy reads needs a fence.proxy.async after it, and the thread that starts the copy must know
+of the write by a barrier; bytes that a bulk copy writes must not be touched until its group is complete. Threads of
+other clusters order themselves in ways that are not tracked: their fences and waits count for all writes before.
+Source: PTX ISA, "Proxies", "cp.async.bulk".
 """
 
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ class GlobalOrder:
 
     def start(self) -> None:
         """A batch begins; what earlier CTAs wrote is theirs no more."""
-        for array in (self._unfenced, self._landing, self._leaving, self._readers):
+        for array in (self._unfenced, self._epoch, self._landing, self._leaving, self._readers):
             array.fill(0)
         self._open.clear()
         self._transfers.clear()
@@ -129,12 +130,28 @@ class GlobalOrder:
                     transfer.site.instruction.line,
                     transfer.site.instruction.text,
                 )
+            self._check_known(transfer, where)
             self._transfers.append(transfer)
             self._leaving[where] = len(self._transfers)
             self._readers[where] += 1
         if transfer.landing is not None:
             self._transfers.append(transfer)
             self._landing[transfer.landing()] = len(self._transfers)
+
+    def _check_known(self, transfer: "Transfer", where: Array) -> None:
+        """Raise HazardError where the thread of a copy does not know of a write of its cluster to the source."""
+        slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
+        known = self._clocks.known[lane // slots, lane % slots // WARP, self._clocks.column(writer)]
+        bad = (writer != lane) & (self._epoch[where] > known)
+        bad &= writer // slots // self._clocks.cluster == lane // slots // self._clocks.cluster
+        if bad.any():
+            position = int(np.argmax(bad))
+            raise HazardError(
+                f"race: {self._machine.describe(lane)} copies a byte of global memory that "
+                f"{self._machine.describe(int(writer[position]))} wrote with no barrier between",
+                transfer.site.instruction.line,
+                transfer.site.instruction.text,
+            )
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads global memory."""

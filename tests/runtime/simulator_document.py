@@ -51,13 +51,14 @@ TAIL = """
 
 ## Hazards
 
-With `hazards=True` copies and products arrive as late as the memory model allows, and races, missing waits and fences,
-uninitialised reads, wrong transaction counts and deadlocks stop the run. The first answer of each `mbarrier.test_wait`
-and `try_wait` is false, also of a complete phase, so that one without a retry loop orders nothing; the second blocks.
-`mbarrier.inval` must be ordered after every use of the object by other threads. Lanes that name members of their warp
-must be among them, and agree with those they name.
-Global memory is tracked for the async proxy only: races between threads there are not found. Triton 3.9 uses results of
-`tcgen05.ld` before `tcgen05.wait::ld` in five of its sm_100 kernels; that is reported, since the PTX ISA forbids it.
+With `hazards=True` copies and products arrive as late as the memory model allows, and races, missing waits and
+fences, uninitialised reads, wrong transaction counts and deadlocks stop the run. The first answer of each
+`mbarrier.test_wait` and `try_wait` is false, also of a complete phase, so that one without a retry loop orders
+nothing; the second blocks. `mbarrier.inval` must be ordered after every use of the object by other threads. Lanes
+that name members of their warp must be among them, and agree with those they name. Global memory is tracked for the
+async proxy only: a copy must come after a fence and a barrier that follow the stores of its cluster; races between
+threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in five of its sm_100
+kernels; that is reported, since the PTX ISA forbids it.
 
 ## Not modelled
 

@@ -231,6 +231,11 @@ GLOBAL_COPY = (
         ),
         ({GLOBAL_FENCE: FENCE}, "wrote with no fence.proxy.async"),
         ({GLOBAL_FENCE: "@%leader " + GLOBAL_FENCE}, "wrote with no fence.proxy.async"),
+        (
+            {GLOBAL_FENCE + "bar.sync 0;": GLOBAL_FENCE},
+            r"race: thread \(0,0,0\) .* copies a byte of global memory that thread .* wrote with no barrier between",
+        ),
+        ({GLOBAL_FENCE + "bar.sync 0;": GLOBAL_FENCE + "bar.warp.sync -1;"}, r"that thread \(32,0,0\) .* no barrier"),
     ],
 )
 def test_global_writes_that_a_copy_reads_need_a_fence(changes: dict[str, str], message: str) -> None:
@@ -238,6 +243,38 @@ def test_global_writes_that_a_copy_reads_need_a_fence(changes: dict[str, str], m
     check(body, changes, message)
     run(body.replace(GLOBAL_FENCE, "fence.proxy.async;"))
     run(body.replace(GLOBAL_FENCE + "bar.sync 0;", "bar.sync 0; @%leader " + GLOBAL_FENCE))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({GLOBAL_FENCE: ""}, "wrote with no fence.proxy.async"),
+        (
+            {"TAKEN: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%bars+8], 0; @!%p1 bra TAKEN;": ""},
+            "wrote with no fence.proxy.async|wrote with no barrier between",
+        ),
+        ({"@!%p1 bra TAKEN;": ""}, "wrote with no fence.proxy.async|wrote with no barrier between"),
+        ({"arrive.release.cta.shared::cta.b64 _, [%bars+8]": "arrive.relaxed.cta.shared::cta.b64 _, [%bars+8]"},
+         "wrote with no barrier between"),
+    ],
+)  # fmt: skip
+def test_stores_of_one_agent_that_a_copy_of_another_reads(changes: dict[str, str], message: str) -> None:
+    """The second warp stores and fences, the first waits for it and starts the copy."""
+    body = (
+        "@%leader mbarrier.init.shared::cta.b64 [%bars+8], 32;"
+        + INIT.format(count=1)
+        + "setp.lt.u32 %p0, %tid, 32; @%p0 bra COPY;"
+        + GLOBAL_WRITE
+        + GLOBAL_FENCE
+        + "mbarrier.arrive.release.cta.shared::cta.b64 _, [%bars+8]; bra DONE; COPY:"
+        + "TAKEN: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%bars+8], 0; @!%p1 bra TAKEN;"
+        + EXPECT
+        + GLOBAL_COPY
+        + "DONE:"
+        + wait()
+        + READ
+    )
+    check(body, changes, message)
 
 
 def test_overwriting_global_memory_that_a_copy_may_still_read() -> None:
