@@ -35,6 +35,7 @@ CASES = [
     (nvvm.TensorMapReplace, {"operands": {1: (I32,)}, "field": "global_stride"}, "global_stride takes i64"),
     (nvvm.CpAsyncSharedGlobal, {"size": 4, "modifier": "cg"}, "modifier cg needs 16 bytes, has 4"),
     (nvvm.TensorLoad, {"operands": {2: (I32,) * 6}}, "needs 1 to 5 coordinates, has 6"),
+    (nvvm.AddF32x2, {"operands": {1: (VectorType((2,), F32),)}}, "operands differ"),
     (nvvm.TensorLoadIm2col, {"operands": {2: (I32,) * 2}}, "im2col needs 3 to 5 coordinates, has 2"),
     (nvvm.TensorLoadIm2col, {"operands": {4: ()}}, "needs 1 offsets, has 0"),
     (nvvm.TensorGather4, {"operands": {2: (I32,) * 4}}, "needs a column and four rows, has 4"),

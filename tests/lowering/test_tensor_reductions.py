@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tilesat
 from tests.programs.program import DTYPES, Program, check, random
 from tilesat import TileError
+from tilesat.cli import main
 
 KERNEL = """
 cuda_tile.module @m {{ entry @update(%x0: tile<ptr<{element}>>, %h0: tile<ptr<{element}>>, %m: tile<i32>, %n0: tile<i32>) {{
@@ -122,8 +124,24 @@ def test_updates_of_a_loop_and_what_is_read_behind_them() -> None:
     assert "cp.async.bulk.wait_group 0" in kernel.ptx
 
 
-def test_text_of_an_update_that_no_map_describes_is_refused() -> None:
+def test_text_of_an_unknown_update_is_refused() -> None:
     text = tilesat.compile(program("f32").source(), "sm_90a").stages["nv_tileas"]
     assert 'reduction = "add"' in text
     with pytest.raises(TileError, match="attribute 'reduction' must be one of"):
         tilesat.lower(text.replace('reduction = "add"', 'reduction = "mul"'))
+
+
+def test_an_array_that_the_host_cannot_describe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Placed text whose array has as many rows as the number of its tile block: an update has no way but the map."""
+    source, placed = tmp_path / "source.mlir", tmp_path / "placed.mlir"
+    source.write_text(program("f32").source())
+    steps = "encode,saturate,extract,decode"
+    assert main(["opt", str(source), "--target", "sm_90a", "--passes", steps, "-o", str(placed)]) == 0
+    text = placed.read_text()
+    array = '%6 = "nv_tileas.make_memref"(%arg1, %arg2,'
+    assert array in text
+    placed.write_text(text.replace(array, array.replace("%arg2", "%2")))
+    assert main(["opt", str(placed), "--passes", "tileas-materialize-schedule"]) == 1
+    said = capsys.readouterr().err
+    assert "an update of a tile of an array that the host cannot describe" in said
+    assert "--forbid tma.reduce" in said
