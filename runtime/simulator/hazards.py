@@ -271,9 +271,14 @@ class Tracker:
 
     def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
         """A warpgroup's operation reads bytes until a wait; lane: its first; warps: which of its warps start it."""
-        first = lane // WARP // 4 * 4
+        first = self.warpgroup(lane)
         committed = self.flights.warp_commits()[first : first + 4]
         self.async_reads.begin(site, where, lane, np.where(warps, committed, np.iinfo(np.int64).max))
+
+    def warpgroup(self, lane: int) -> int:
+        """The machine's number of the first warp of a lane's warpgroup; warpgroups begin with their CTA."""
+        slots = self._machine.slots
+        return lane // slots * (slots // WARP) + lane % slots // WARP // 4 * 4
 
     def wgmma_wait(self, mask: Array | None, pending: int) -> None:
         """wgmma.wait_group."""

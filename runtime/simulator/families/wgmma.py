@@ -377,7 +377,7 @@ class Late:
         starting[lanes] = True
         warps: Array = np.any(starting.reshape(-1, WARP), axis=1)
         for number, first in enumerate(chosen.first.tolist()):
-            base = first // WARP // 4 * 4
+            base = self._tracker.warpgroup(first)
             group = warps[base : base + 4]
             readers = [int(WARP * (base + warp)) for warp in np.flatnonzero(group)]
             for operand in (self._operation.a, self._operation.b):
