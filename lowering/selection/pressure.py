@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from egraph.placed import LoadPointer, LoadView, Product
+from egraph.placed import Assume, LoadPointer, LoadView, Own, Permute, Product, Reshape
 from egraph.term import Node
 from lowering.layouts.elements import element_bytes
-from lowering.selection.pricing import READS, WHOLE, Price, Site
+from lowering.selection.pricing import Price, Site
 from lowering.selection.resources import SPILLS, Peak, registers
 from lowering.selection.spans import Points
 
@@ -79,7 +79,7 @@ class Pressure:
         into a register of its own where an access has less bytes than that.
         """
         pieces, s = self.pieces.get(placed, 0), self.selector
-        if pieces and not isinstance(node, (*WHOLE, *READS)):
+        if pieces and isinstance(node, Own | Assume | Permute | Reshape):
             for child in node.children:  # those of a class that was reached from a product follow it
                 self.pieces[child] = max(self.pieces.get(child, 0), pieces)
         if not pieces or not isinstance(node, LoadView | LoadPointer):
