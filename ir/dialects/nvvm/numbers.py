@@ -180,13 +180,19 @@ class ConvertF4x2ToF16x2(Instruction):
         yield Form(((I8,),), (VectorType((2,), F16),), {})
 
 
-@instruction("nvvm.mul.hi", "mul.hi.u{bits} {result}, {lhs}, {rhs};", SM_80, source="PTX ISA 8.8, mul")
+@instruction("nvvm.mul.hi", "mul.hi.{sign}{bits} {result}, {lhs}, {rhs};", SM_80, source="PTX ISA 8.8, mul")
 class MulHigh(Instruction):
-    """The high half of an unsigned product of i32 or i64 (ours; llvm.nvvm.mulhi.ui upstream)."""
+    """The high half of a product of i32 or i64, unsigned or not (ours; llvm.nvvm.mulhi.ui, .i upstream)."""
 
     lhs = Operand(INTEGER)
     rhs = Operand(INTEGER)
+    signed = flag()
     result = same_type_as("lhs")
+
+    @property
+    def sign(self) -> str:
+        """Letter of the type."""
+        return "s" if self.signed else "u"
 
     @property
     def bits(self) -> int:
@@ -199,9 +205,10 @@ class MulHigh(Instruction):
 
     @classmethod
     def forms(cls) -> Iterator[Form]:
-        """Both widths."""
+        """Both widths, both signs."""
         for kind in (I32, I64):
             yield Form(((kind,), (kind,)), (kind,), {})
+            yield Form(((kind,), (kind,)), (kind,), {"signed": True})
 
 
 class FloatUnary(Instruction):

@@ -12,7 +12,7 @@ from typing import Any
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I32, TF32, FloatType, VectorType
-from lowering.convert.nvgpu_to_nvvm import half_bytes
+from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
@@ -62,13 +62,13 @@ def _integer(cls: type[Op], make: Callable[[Emitter, Value, Value], Value], sign
     ELEMENTWISE[cls] = pattern
 
 
-_integer(arith.DivSI, lambda e, x, y: ints.divide(e, llvm.SDiv, x, y), True)
-_integer(arith.DivUI, lambda e, x, y: ints.divide(e, llvm.UDiv, x, y), False)
-_integer(arith.RemSI, lambda e, x, y: ints.divide(e, llvm.SRem, x, y), True)
-_integer(arith.RemUI, lambda e, x, y: ints.divide(e, llvm.URem, x, y), False)
-_integer(arith.FloorDivSI, ints.floor_divide, True)
-_integer(arith.CeilDivSI, lambda e, x, y: ints.ceil_divide(e, x, y, True), True)
-_integer(arith.CeilDivUI, lambda e, x, y: ints.ceil_divide(e, x, y, False), False)
+_integer(arith.DivSI, lambda e, x, y: division.divide(e, llvm.SDiv, x, y), True)
+_integer(arith.DivUI, lambda e, x, y: division.divide(e, llvm.UDiv, x, y), False)
+_integer(arith.RemSI, lambda e, x, y: division.divide(e, llvm.SRem, x, y), True)
+_integer(arith.RemUI, lambda e, x, y: division.divide(e, llvm.URem, x, y), False)
+_integer(arith.FloorDivSI, division.floor_divide, True)
+_integer(arith.CeilDivSI, lambda e, x, y: division.ceil_divide(e, x, y, True), True)
+_integer(arith.CeilDivUI, lambda e, x, y: division.ceil_divide(e, x, y, False), False)
 _integer(arith.ShLI, ints.shl, False)
 _integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True)
 _integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False)
@@ -134,8 +134,9 @@ def compare_integers(e: Emitter, op: arith.CmpI, x: Value, y: Value) -> Value:
 
 @lowers(arith.Select)
 def select(e: Emitter, op: Op, condition: Value, x: Value, y: Value) -> Value:
-    """select."""
-    return ints.select(e, condition, x, y)
+    """select; of a remainder that a select repairs, the remainder of the division rounded down."""
+    rest = division.floor_remainder(e, condition, x, y)
+    return ints.select(e, condition, x, y) if rest is None else rest
 
 
 @lowers(arith.ExtSI)

@@ -50,6 +50,7 @@ class Emitter:
         self.blocks = [entry]
         self.level: dict[Value, int] = {}
         self.known: dict[Value, int | float] = {}
+        self.remainders: dict[Value, tuple[Value, int]] = {}  # signed ones: the dividend, the divisor
         self.constants: dict[tuple[Type, int | float | str], Value] = {}
         self.constant_ops: list[Op] = []
         self.arrays: dict[str, GlobalArray] = {}  # of the module, that functions read

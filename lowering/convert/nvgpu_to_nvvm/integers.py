@@ -221,74 +221,6 @@ def bit_not(e: Emitter, x: Value) -> Value:
     return xor(e, x, e.constant(x.type, -1))
 
 
-def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
-    """SDiv, UDiv, SRem or URem; unsigned powers of two become shifts and masks, other constants are ptxas's work."""
-    a, b = e.integer(x), e.integer(y)
-    remainder, signed = cls in (llvm.SRem, llvm.URem), cls in (llvm.SDiv, llvm.SRem)
-    if b == 1 or x.type == I1:  # a bit is divided by a bit that is set
-        return e.constant(x.type, 0) if remainder else x
-    if a is not None and b:
-        if not signed:
-            a, b = _unsigned(a, width_of(x)), _unsigned(b, width_of(x))
-        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return e.constant(x.type, a - quotient * b if remainder else quotient)
-    low, high = e.facts.range(x)
-    if b is not None and b > 0 and low >= 0:
-        if high < b:
-            return x if remainder else e.constant(x.type, 0)
-        cls, signed = (llvm.URem if remainder else llvm.UDiv), False
-    if b is not None and b > 0 and not signed and b & (b - 1) == 0:
-        if remainder:
-            return bit_and(e, x, e.constant(x.type, b - 1))
-        return shift_right(e, llvm.LShr, x, e.constant(x.type, b.bit_length() - 1))
-    return e.value(cls, x.type, x, y)
-
-
-def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
-    """Signed division rounded down: the truncated quotient, less one where a remainder has the divisor's other sign."""
-    if x.type == I1:
-        return x
-    b = e.integer(y)
-    if b is not None and b > 0:
-        if b & (b - 1) == 0:
-            return shift_right(e, llvm.AShr, x, e.constant(x.type, b.bit_length() - 1))
-        if e.facts.range(x)[0] >= 0:
-            return divide(e, llvm.UDiv, x, y)
-        quotient, rest = _divide_with_rest(e, x, y)
-        return add(e, quotient, shift_right(e, llvm.AShr, rest, e.constant(x.type, width_of(x) - 1)))
-    quotient, rest = _divide_with_rest(e, x, y)
-    zero = e.constant(x.type, 0)
-    crosses = icmp(e, "slt", xor(e, rest, y), zero)
-    adjust = bit_and(e, icmp(e, "ne", rest, zero), crosses)
-    return select(e, adjust, add(e, quotient, e.constant(x.type, -1)), quotient)
-
-
-def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
-    """Division rounded up: the truncated quotient, plus one where a remainder has the divisor's sign."""
-    if x.type == I1:
-        return x
-    zero, one = e.constant(x.type, 0), e.constant(x.type, 1)
-    divisor = e.integer(y)
-    if divisor is not None and divisor > 0 and e.facts.range(x)[0] >= 0 and e.facts.adds(x, plus=divisor - 1):
-        return divide(e, llvm.UDiv, add(e, x, e.constant(x.type, divisor - 1), True), y)
-    if not signed:
-        quotient = divide(e, llvm.UDiv, x, y)
-        rest = sub(e, x, mul(e, quotient, y))
-        return select(e, icmp(e, "ne", rest, zero), add(e, quotient, one), quotient)
-    quotient, rest = _divide_with_rest(e, x, y)
-    b = e.integer(y)
-    if b is not None and b > 0:
-        grows = icmp(e, "sgt", rest, zero)
-    else:
-        grows = bit_and(e, icmp(e, "ne", rest, zero), icmp(e, "sge", xor(e, rest, y), zero))
-    return select(e, grows, add(e, quotient, one), quotient)
-
-
-def _divide_with_rest(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
-    quotient = divide(e, llvm.SDiv, x, y)
-    return quotient, sub(e, x, mul(e, quotient, y))
-
-
 def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     """SMax, SMin, UMax or UMin; of bits, whose signed values are 0 and -1, and or or."""
     if x.type == I1:
@@ -402,25 +334,10 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
         return x
     if x.type == I1:
         return bit_or(e, bit_and(e, condition, x), bit_and(e, bit_not(e, condition), y))
-    if (rest := _floor_remainder(e, condition, x, y)) is not None:
-        return rest
     flipped = condition.owner
     if type(flipped) is llvm.Xor and flipped.operands[1] in e.known:
         return e.value(llvm.Select, x.type, flipped.operands[0], y, x)
     return e.value(llvm.Select, x.type, condition, x, y)
-
-
-def _floor_remainder(e: Emitter, condition: Value, x: Value, y: Value) -> Value | None:
-    """r < 0 ? r + c : r with r = n rem c, a remainder that is never negative: of a power of two, the low bits of n."""
-    negative, repaired, rest = condition.owner, x.owner, y.owner
-    if type(negative) is not llvm.ICmp or type(repaired) is not llvm.Add or type(rest) is not llvm.SRem:
-        return None
-    divisor = e.integer(rest.operands[1])
-    if negative.predicate != "slt" or negative.operands[0] is not y or e.integer(negative.operands[1]) != 0:
-        return None
-    if divisor is None or divisor <= 0 or divisor & divisor - 1 or repaired.operands != [y, rest.operands[1]]:
-        return None
-    return bit_and(e, rest.operands[0], e.constant(y.type, divisor - 1))
 
 
 def widened(e: Emitter, x: Value, signed: bool) -> Value:
