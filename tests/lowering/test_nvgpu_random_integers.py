@@ -39,6 +39,11 @@ def binary(cls: type, a: int, b: int, width: int) -> int:
     return wrapped(table[cls](), width)
 
 
+def shifted(cls, number: int, by: int, width: int) -> int:
+    return wrapped(number << by if cls is arith.ShLI else number >> by if cls is arith.ShRSI
+                   else unsigned(number, width) >> by, width)  # fmt: skip
+
+
 def compared(predicate: str, a: int, b: int, width: int) -> bool:
     if predicate[0] == "u":
         a, b = unsigned(a, width), unsigned(b, width)
@@ -73,7 +78,10 @@ class Random:
         wide = any(v.type == I64 for v, _ in self.values) and rng.integers(0, 4) == 0
         kind, width = (I64, 64) if wide else (I32, 32)
         x, numbers = self.pick(kind)
-        choice = int(rng.integers(0, 12))
+        choice = int(rng.integers(0, 15))
+        if choice > 11:
+            self.fields(x, numbers, width)
+            return
         if choice < 2 and not wide:
             cls = arith.ExtSI if choice else arith.ExtUI
             widened = [n if choice else unsigned(n, 32) for n in numbers]
@@ -95,12 +103,39 @@ class Random:
             predicate = str(rng.choice(PREDICATES))
             flag = compare(k, predicate, x, y)
             chosen = [compared(predicate, a, b, width) for a, b in zip(numbers, others, strict=True)]
+            if choice == 11:  # joined with another comparison of the same numbers
+                second = str(rng.choice(PREDICATES))
+                also = [compared(second, a, b, width) for a, b in zip(numbers, others, strict=True)]
+                cls = (arith.AndI, arith.OrI)[int(rng.integers(0, 2))]
+                flag = k.value(cls, flag, compare(k, second, x, y), types=[I1])
+                chosen = [(a and b) if cls is arith.AndI else (a or b) for a, b in zip(chosen, also, strict=True)]
             z, third = self.constant(kind)
             picked = [a if c else b for a, b, c in zip(numbers, third, chosen, strict=True)]
             self.values.append((k.value(arith.Select, flag, x, z, types=[kind]), picked))
             return
         found = [binary(cls, a, b, width) for a, b in zip(numbers, others, strict=True)]
         self.values.append((k.value(cls, x, y, types=[kind]), found))
+
+    def fields(self, x: Value, numbers: Numbers, width: int) -> None:
+        """A shift, or two fields of one number put together, where they were or elsewhere."""
+        rng, k, kind = self.rng, self.k, x.type
+        places = [int(p) for p in rng.integers(0, width, 3)]
+        cls = (arith.ShLI, arith.ShRSI, arith.ShRUI)[int(rng.integers(0, 3))]
+        if rng.integers(0, 3) == 0:
+            found = [shifted(cls, n, places[0], width) for n in numbers]
+            self.values.append((k.value(cls, x, k.const(places[0], kind), types=[kind]), found))
+            return
+        made, total = None, [0] * THREADS
+        for place in places[:2]:
+            ones = (1 << int(rng.integers(1, 12))) - 1
+            back = place if rng.integers(0, 4) else places[2]
+            low = k.value(arith.ShRUI, x, k.const(place, kind), types=[kind])
+            part = k.value(arith.AndI, low, k.const(ones, kind), types=[kind])
+            part = k.value(arith.ShLI, part, k.const(back, kind), types=[kind])
+            made = part if made is None else k.value(arith.OrI, made, part, types=[kind])
+            total = [t | (unsigned(n, width) >> place & ones) << back for t, n in zip(total, numbers, strict=True)]
+        assert made is not None
+        self.values.append((made, [wrapped(t, width) for t in total]))
 
     def floor_remainder(self, x: Value, numbers: Numbers) -> None:
         """As cuTile writes a remainder that is never negative."""
@@ -154,12 +189,12 @@ def repaired(k: Kernel, x: Value, divisor: int) -> Value:
 
 
 def test_remainders_without_signs() -> None:
-    """Of a power of two the low bits; of what is not negative no repair."""
-    assert not re.search(r"rem|selp|setp", text(lambda k, t, x: repaired(k, x, 8)))
-    plain = text(lambda k, t, x: repaired(k, t, 7))
-    assert "rem.u32" in plain
-    assert not re.search(r"selp|setp", plain)
-    assert "rem.s32" in text(lambda k, t, x: repaired(k, x, 7))
+    """Of a power of two the low bits, else what a division rounded down leaves; what is not negative has no repair."""
+    for divisor in (8, 7):
+        assert not re.search(r"rem|selp|setp", text(lambda k, t, x, d=divisor: repaired(k, x, d)))
+    plain, any_sign = (text(lambda k, t, x, i=i: repaired(k, (t, x)[i], 7)) for i in (0, 1))
+    assert "xor" not in plain
+    assert any_sign.count("xor") == 2
 
 
 def test_low_bits_of_two_registers_are_one() -> None:

@@ -67,8 +67,7 @@ def _pitches(e: Emitter, index: Value, depth: int) -> tuple[Value, Value, int] |
             found = _pitches(e, x, depth - 1)
             if found is not None:
                 return add(e, found[0], y), *found[1:]
-        elif y not in e.known and isinstance(x.op, llvm.SExt):
-            row = x.op.operands[0]
+        elif y not in e.known and x not in e.known and (row := narrowed(e, x)) is not None:
             count = e.integer(row.op.operands[1]) if isinstance(row.op, llvm.Add) else None
             if isinstance(row.op, llvm.Add) and count and e.facts.exact(row.op):
                 return mul(e, extend(e, row.op.operands[0], I64, True), y), y, count
@@ -120,9 +119,11 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
     if known is not None:
         return e.constant(value.type, 0), known
     inner = value.op
-    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul, llvm.SExt)):
+    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul, llvm.SExt, llvm.ZExt)):
         return value, 0
-    if isinstance(inner, llvm.SExt):
+    if isinstance(inner, llvm.ZExt) and e.facts.range(inner.operands[0])[0] < 0:
+        return value, 0
+    if isinstance(inner, (llvm.SExt, llvm.ZExt)):
         rest, constant = _peel(e, inner.operands[0], depth - 1, True)
         return (extend(e, rest, value.type, True), constant) if constant else (value, 0)
     if nsw and not e.facts.exact(inner):

@@ -131,7 +131,7 @@ def _width(value: Value) -> int:
     return kind.width if isinstance(kind, IntType) else 0
 
 
-def _trailing(zeros: int) -> int:
+def trailing(zeros: int) -> int:
     """How many of the lowest bits are 0."""
     return (~zeros & zeros + 1).bit_length() - 1
 
@@ -144,7 +144,7 @@ def _arithmetic(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, in
     """Sum, difference, product."""
     (_, x), (_, y) = _operands(facts, op, depth)
     mask = (1 << width) - 1
-    low = _trailing(x) + _trailing(y) if type(op) is llvm.Mul else min(_trailing(x), _trailing(y))
+    low = trailing(x) + trailing(y) if type(op) is llvm.Mul else min(trailing(x), trailing(y))
     zeros = (1 << min(low, width)) - 1
     if type(op) is llvm.Add and (x | y) == mask:
         zeros = x & y

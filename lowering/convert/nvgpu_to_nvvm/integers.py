@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I4, I8, I16, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
+from lowering.convert.nvgpu_to_nvvm.facts import trailing
+from lowering.convert.nvgpu_to_nvvm.fields import in_place
 
 INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
            "ule": "ugt", "ugt": "ule"}  # fmt: skip
@@ -17,6 +19,14 @@ SWAPPED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sg
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
+TERMS = 4  # sums of sums that a comparison looks into
+OUTCOMES = {"lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6}
+"""For which outcomes a comparison holds: less 1, equal 2, greater 4."""
+FLOAT_PREDICATE = dict(enumerate(
+    ("", "olt", "oeq", "ole", "ogt", "one", "oge", "ord", "uno", "ult", "ueq", "ule", "ugt", "une", "uge")
+))  # fmt: skip
+FLOAT_OUTCOMES = {name: code for code, name in FLOAT_PREDICATE.items()}
+"""As OUTCOMES, and 8 for unordered."""
 
 
 def _unsigned(number: int, width: int) -> int:
@@ -112,7 +122,17 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             total = b * int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return mul(e, inner.operands[0], e.constant(kind, total), keeps)
+    x, y = _alike(e, x, y), _alike(e, y, x)
     return e.symmetric(llvm.Mul, x, y, nsw=True) if nsw else e.symmetric(llvm.Mul, x, y)
+
+
+def _alike(e: Emitter, x: Value, y: Value) -> Value:
+    """A factor extended as the other one is, so that both are one product of i32 (mul.wide)."""
+    number, inner = e.integer(y), x.owner
+    signed = type(y.owner) is llvm.SExt or (number is not None and number < 0)
+    if x.type == I64 and signed and type(inner) is llvm.ZExt and narrowed(e, x) is not None:
+        return e.value(llvm.SExt, I64, inner.operands[0])
+    return x
 
 
 def shl(e: Emitter, x: Value, y: Value) -> Value:
@@ -131,7 +151,19 @@ def shift_right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
         return x
     if a is not None and b is not None and 0 < b < width_of(x):
         return e.constant(x.type, (a if cls is llvm.AShr else _unsigned(a, width_of(x))) >> b)
+    if b is not None:
+        x = _seen_above(e, x, b)
     return e.value(cls, x.type, x, y)
+
+
+def _seen_above(e: Emitter, x: Value, place: int) -> Value:
+    """x without a mask that clears bits below a place alone, or bits that are zero anyway."""
+    inner = x.owner
+    mask = e.integer(inner.operands[1]) if type(inner) is llvm.And else None
+    if mask is None or type(inner) is not llvm.And:
+        return x
+    cleared = _unsigned(~mask, width_of(x)) & ~e.facts.zeros(inner.operands[0])
+    return x if cleared >> place else inner.operands[0]
 
 
 def bit_and(e: Emitter, x: Value, y: Value) -> Value:
@@ -147,8 +179,9 @@ def bit_and(e: Emitter, x: Value, y: Value) -> Value:
         if b == -1 or (x.type == I1 and b == 1):
             return x
         return _masked(e, x, y, b)
-    if x.type == I1 and (stronger := _implying(x, y) or _implying(y, x)):
-        return stronger
+    both = _one_comparison(e, x, y, True) if x.type == I1 else None
+    if both is not None:
+        return both
     return x if x is y else e.symmetric(llvm.And, x, y)
 
 
@@ -166,12 +199,29 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
     return e.symmetric(llvm.And, x, y)
 
 
-def _implying(x: Value, y: Value) -> Value | None:
-    """x where it holds only if y does: strict comparisons of what y finds different."""
+def _one_comparison(e: Emitter, x: Value, y: Value, both: bool) -> Value | None:
+    """Two comparisons of the same numbers of which both shall hold, or either, as one; None where they are not."""
     a, b = x.owner, y.owner
-    if type(a) is not llvm.ICmp or type(b) is not llvm.ICmp or a.operands != b.operands:
+    if type(a) is not type(b) or not isinstance(a, (llvm.ICmp, llvm.FCmp)) or not isinstance(b, (llvm.ICmp, llvm.FCmp)):
         return None
-    return x if b.predicate == "ne" and a.predicate[-2:] in ("lt", "gt") else None
+    if a.operands != b.operands or a.attributes.get("ftz") != b.attributes.get("ftz"):
+        return None
+    if isinstance(a, llvm.FCmp):
+        first, second = FLOAT_OUTCOMES[a.predicate], FLOAT_OUTCOMES[b.predicate]
+        outcomes = first & second if both else first | second
+        if outcomes in (0, 15):
+            return e.boolean(bool(outcomes))
+        kept = {"ftz": True} if a.attributes.get("ftz") else {}
+        return e.value(llvm.FCmp, I1, *a.operands, predicate=FLOAT_PREDICATE[outcomes], **kept)
+    signs = {p[0] for p in (a.predicate, b.predicate) if p not in ("eq", "ne")}
+    if len(signs) > 1:
+        return None
+    first, second = OUTCOMES[a.predicate[-2:]], OUTCOMES[b.predicate[-2:]]
+    outcomes = first & second if both else first | second
+    if outcomes in (0, 7):
+        return e.boolean(bool(outcomes))
+    order = next(name for name, code in OUTCOMES.items() if code == outcomes)
+    return icmp(e, order if order in ("eq", "ne") else next(iter(signs)) + order, *a.operands)
 
 
 def bit_or(e: Emitter, x: Value, y: Value) -> Value:
@@ -186,6 +236,12 @@ def bit_or(e: Emitter, x: Value, y: Value) -> Value:
             return x
         if b == -1 or (x.type == I1 and b == 1):
             return y
+    if x.type == I1:
+        either = _one_comparison(e, x, y, False)
+        return either if either is not None else x if x is y else e.symmetric(llvm.Or, x, y)
+    (root, these), (other, those) = in_place(e, x), in_place(e, y)
+    if root is other and these | those != these:
+        return bit_and(e, root, e.constant(x.type, these | those))
     return x if x is y else e.symmetric(llvm.Or, x, y)
 
 
@@ -267,6 +323,8 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     known = decided(e, predicate, x, y)
     if known is not None:
         return e.boolean(known)
+    if (simpler := _high_bits(e, predicate, x, b) or _by_multiples(e, predicate, x, y)) is not None:
+        return simpler
     narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
     if narrow_x is not None and narrow_y is not None:
         return icmp(e, predicate, narrow_x, narrow_y)  # sign extension keeps both orders
@@ -275,6 +333,47 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         if equal is not None:
             return equal if predicate == "eq" else bit_not(e, equal)
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def _high_bits(e: Emitter, predicate: str, x: Value, number: int | None) -> Value | None:
+    """Are all bits of a number from some place on zero? Then it is below 2^place: no mask is needed."""
+    inner = x.owner
+    mask = e.integer(inner.operands[1]) if type(inner) is llvm.And else None
+    if number != 0 or predicate not in ("eq", "ne") or mask is None or type(inner) is not llvm.And:
+        return None
+    ones = _unsigned(-1, width_of(x))
+    mask &= ones
+    lowest = mask & -mask
+    if _unsigned(~mask, width_of(x)) & ~e.facts.zeros(inner.operands[0]) & ~(lowest - 1) or lowest == 1:
+        return None
+    return icmp(e, "ult" if predicate == "eq" else "uge", inner.operands[0], e.constant(x.type, lowest))
+
+
+def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | None:
+    """a + r < y, where a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
+    if predicate[1:] not in ("lt", "ge") or type(x.owner) is not llvm.Add:
+        return None
+    places = trailing(e.facts.zeros(y)) if e.integer(y) != 0 else 0
+    terms = list(_terms(x, TERMS))
+    for place in range(places, 0, -1):
+        above = [t for t in terms if trailing(e.facts.zeros(t)) >= place]
+        rest = [e.facts.range(t) for t in terms if trailing(e.facts.zeros(t)) < place]
+        if above and rest and sum(low for low, _ in rest) >= 0 and sum(high for _, high in rest) < 1 << place:
+            total = above[0]
+            for term in above[1:]:
+                total = add(e, total, term)
+            return icmp(e, predicate, total, y)
+    return None
+
+
+def _terms(x: Value, depth: int) -> Iterator[Value]:
+    """The terms of a sum of sums."""
+    inner = x.owner
+    if depth and type(inner) is llvm.Add:
+        for operand in inner.operands:
+            yield from _terms(operand, depth - 1)
+    else:
+        yield x
 
 
 def _equal(e: Emitter, x: Value, y: Value, narrow_x: Value | None) -> Value | None:
@@ -346,9 +445,10 @@ def widened(e: Emitter, x: Value, signed: bool) -> Value:
 
 
 def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
-    """Sign or zero extension to a wider integer."""
+    """Sign or zero extension to a wider integer; of what is not negative by zeros, which cost no instruction."""
     if x.type == to:
         return x
+    signed = signed and (x.type == I1 or e.facts.range(x)[0] < 0)
     known = e.integer(x)
     if known is not None:
         if x.type == I1 and signed:
