@@ -50,8 +50,8 @@ def _beside(e: Emitter, base: Value, index: Value, scale: int) -> Value | None:
     if found is None:
         return None
     first, pitch, count = found
-    narrow = narrowed(e, first) or first
-    there = e.found(llvm.GetElementPtr, base.type, base, narrow, **({"element_bytes": scale} if scale != 1 else {}))
+    narrow, wide = _scaled(e, first, scale)
+    there = e.found(llvm.GetElementPtr, base.type, base, narrow, **({"element_bytes": wide} if wide != 1 else {}))
     return None if there is None else _joined(e, there, pitch, scale * count)
 
 
@@ -108,9 +108,20 @@ def _indexed(e: Emitter, base: Value, index: Value, scale: int) -> Value:
 def _joined(e: Emitter, base: Value, index: Value, scale: int) -> Value:
     """A varying term on top of `base` as it stands. A 32-bit term is extended by the multiplication that scales it."""
     if base.type != SHARED_PTR:
-        index = narrowed(e, index) or index
+        index, scale = _scaled(e, index, scale)
     attributes = {"element_bytes": scale} if scale != 1 else {}
     return e.value(llvm.GetElementPtr, base.type, base, index, **attributes)
+
+
+def _scaled(e: Emitter, index: Value, scale: int) -> tuple[Value, int]:
+    """An index and what it counts: constant factors that cannot wrap join the bytes of an element."""
+    index = narrowed(e, index) or index
+    inner = index.owner
+    factor = e.integer(inner.operands[1]) if type(inner) is llvm.Mul else None
+    if factor is None or type(inner) is not llvm.Mul or not 0 < factor * scale < 1 << 31:
+        return index, scale
+    exact = index.type == I64 or e.facts.exact(inner)  # addresses wrap at 64 bits, too
+    return _scaled(e, inner.operands[0], scale * factor) if exact else (index, scale)
 
 
 def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:

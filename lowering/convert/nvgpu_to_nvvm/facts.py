@@ -56,6 +56,12 @@ class Facts:
         ranges = [self.range(v) for v in values]
         return low <= sum(r[0] for r in ranges) + plus and sum(r[1] for r in ranges) + plus <= high
 
+    def multiplies(self, x: Value, y: Value) -> bool:
+        """Does the product of two values fit their width, as signed numbers?"""
+        low, high = limits(_width(x))
+        corners = [a * b for a in self.range(x) for b in self.range(y)]
+        return low <= min(corners) and max(corners) <= high
+
     def _known(self, value: Value, depth: int) -> tuple[Range, int]:
         found = self._found.get(value)
         if found is not None:

@@ -41,9 +41,11 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     a, b = e.integer(x), e.integer(y)
     if kind == I1:
         return xor(e, x, y)
+    if b is not None and a is not None:
+        return e.constant(kind, a + b)
+    if (narrow := _narrow(e, x, y)) is not None and e.facts.adds(*narrow):
+        return extend(e, add(e, *narrow, True), kind, True)
     if b is not None:
-        if a is not None:
-            return e.constant(kind, a + b)
         if b == 0:
             return x
         inner = x.owner
@@ -122,8 +124,17 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             total = b * int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return mul(e, inner.operands[0], e.constant(kind, total), keeps)
+    if (narrow := _narrow(e, x, y)) is not None and e.facts.multiplies(*narrow):
+        return extend(e, mul(e, *narrow, True), kind, True)
     x, y = _alike(e, x, y), _alike(e, y, x)
     return e.symmetric(llvm.Mul, x, y, nsw=True) if nsw else e.symmetric(llvm.Mul, x, y)
+
+
+def _narrow(e: Emitter, x: Value, y: Value) -> tuple[Value, Value] | None:
+    """Two i64 as i32; None where one of them is none."""
+    if x.type != I64 or (short := narrowed(e, x)) is None or (other := narrowed(e, y)) is None:
+        return None
+    return short, other
 
 
 def _alike(e: Emitter, x: Value, y: Value) -> Value:
@@ -153,6 +164,10 @@ def shift_right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
         return e.constant(x.type, (a if cls is llvm.AShr else _unsigned(a, width_of(x))) >> b)
     if b is not None:
         x = _seen_above(e, x, b)
+        inner = x.owner
+        if cls is llvm.LShr and type(inner) is llvm.And and inner.operands[1] in e.known:  # masks share the shift
+            mask = _unsigned(int(e.known[inner.operands[1]]), width_of(x)) >> b
+            return bit_and(e, shift_right(e, cls, inner.operands[0], y), e.constant(x.type, mask))
     return e.value(cls, x.type, x, y)
 
 
