@@ -65,7 +65,8 @@ class GpuFunc(Op):
     `maxnreg`: registers a thread at launch, 0 leaves them to ptxas; setmaxnreg takes effect only where it is given.
     `minctas`: CTAs that must fit an SM, 0 says nothing. `consumers`: threads that setmaxnreg gives registers of the
     others, 0 where none are moved. `cluster`: CTAs of a cluster along x, y, z. `params`: the launch manifest's records
-    of the parameters. `ranges`: parameters, by number, and the least and greatest value that each may have.
+    of the parameters. `ranges`: parameters, by number, the least and greatest value that each may have, and a power
+    of two that divides it.
     """
 
     sym_name = Attr(str)
@@ -77,7 +78,7 @@ class GpuFunc(Op):
     minctas = Attr(int, 0)
     consumers = Attr(int, 0)
     params = Attr[Any](tuple, ())
-    ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
+    ranges: Attr[tuple[tuple[int, int, int, int], ...]] = Attr(tuple, ())
     arrays: Attr[tuple[GlobalArray, ...]] = Attr(tuple, ())
     body = RegionField()
     effect = CONTROL
@@ -107,11 +108,11 @@ def verify_cluster(func: Op, cluster: tuple[Any, ...]) -> None:
 
 
 def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
-    """Ranges of some of `count` parameters: the parameter, its least and its greatest value. Raises VerifyError."""
+    """What is known of some of `count` parameters: which, least and greatest value, a divisor. Raises VerifyError."""
     for given in ranges:
         numbers: list[Any] = [*cast("Any", given)] if isinstance(given, tuple) else []
-        whole = [type(number) for number in numbers] == [int] * 3 and 0 <= numbers[0] < count
-        func.expect(whole, "ranges must be of parameter, least and greatest value, one is {}", repr(numbers))
+        whole = [type(number) for number in numbers] == [int] * 4 and 0 <= numbers[0] < count
+        func.expect(whole, "ranges must be of parameter, least and greatest value, divisor, one is {}", repr(numbers))
 
 
 def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:

@@ -108,17 +108,18 @@ class Func(Op):
     """A kernel; block arguments are its parameters. `warps` is the number of warps of a CTA that compute.
 
     `params` are the launch manifest's records of the parameters, `ranges` the parameters of which every execution
-    promises more than their type says (number of the parameter, least and greatest value), `asked_ctas` the CTAs an SM
-    that a hint asks for (0: none does), `cluster` the CTAs of a cluster along x, y, z. Scheduling takes `placed` away
-    and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the tensor maps, which
-    follow the parameters. `pipelined`: its stages have no numbers yet, iterators say which (nv_tileas_pipeline).
+    promises more than their type says (number of the parameter, least and greatest value, a divisor), `asked_ctas` the
+    CTAs an SM that a hint asks for (0: none does), `cluster` the CTAs of a cluster along x, y, z. Scheduling takes
+    `placed` away and adds `shared_bytes` of dynamic shared memory and `tensormaps`, the manifest's records of the
+    tensor maps, which follow the parameters. `pipelined`: its stages have no numbers yet, iterators say which
+    (nv_tileas_pipeline).
     """
 
     sym_name = Attr(str)
     target = Attr(str)
     warps = Attr(int, least=1)
     params = Attr[Any](tuple, ())
-    ranges: Attr[tuple[tuple[int, int, int], ...]] = Attr(tuple, ())
+    ranges: Attr[tuple[tuple[int, int, int, int], ...]] = Attr(tuple, ())
     asked_ctas = Attr(int, 0, least=0)
     cluster: Attr[tuple[int, ...]] = Attr(tuple, (1, 1, 1))
     placed = flag()

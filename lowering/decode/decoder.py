@@ -98,8 +98,10 @@ class Decoder:
         }  # fmt: skip
         return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 
-    def ranges(self, parameters: Sequence[Value]) -> Iterator[tuple[int, int, int]]:
-        """Parameters of which every execution promises more than their type says: number, least and greatest value."""
+    def ranges(self, parameters: Sequence[Value]) -> Iterator[tuple[int, int, int, int]]:
+        """Parameters of which every execution promises more than their type says: the number, the least and the
+        greatest value, a power of two that divides it.
+        """
         for number, parameter in enumerate(parameters):
             kind, cls = parameter.type, self.frozen.class_of(self.program.number_of(parameter))
             if isinstance(kind, TileType) and isinstance(kind.element, IntType):
@@ -108,8 +110,9 @@ class Decoder:
                     self.frozen.analysis["low"].get(cls, whole[0]),
                     self.frozen.analysis["high"].get(cls, whole[1]),
                 )
-                if whole != (low, high) and low <= high:  # promises that contradict each other are none
-                    yield number, low, high
+                divisor = self.frozen.analysis["divisor"].get(cls, 1)
+                if (*whole, 1) != (low, high, divisor) and low <= high:  # promises that contradict each other are none
+                    yield number, low, high, divisor
 
     # --- effects
 

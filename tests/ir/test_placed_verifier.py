@@ -67,8 +67,11 @@ def test_message(line: str, message: str) -> None:
     ("head", "message"),
     [
         (", shared_bytes = -4 : i64", "attribute 'shared_bytes' must be at least 0, is -4"),
-        (", ranges = [array<i64: 7, 0, 1>]", "ranges must be of parameter, least and greatest value, one is [7, 0, 1]"),
-        (", ranges = [3]", "ranges must be of parameter, least and greatest value, one is []"),
+        (
+            ", ranges = [array<i64: 7, 0, 1, 1>]",
+            "ranges must be of parameter, least and greatest value, divisor, one is [7, 0, 1, 1]",
+        ),
+        (", ranges = [3]", "ranges must be of parameter, least and greatest value, divisor, one is []"),
         (", params = [{}]", "has 2 parameters, params 1 records"),
     ],
 )

@@ -110,8 +110,8 @@ def convert(func: gpu.GpuFunc) -> llvm.Func:
     conversion = Conversion(entry, func.target, func.block)
     for given, made in zip(source.args, entry.args, strict=True):
         conversion.define(given, [made])
-    for number, low, high in func.ranges:
-        conversion.e.facts.assume(entry.args[number], (low, high))
+    for number, low, high, divisor in func.ranges:
+        conversion.e.facts.assume(entry.args[number], (low, high), divisor)
     conversion.ops(source.ops)
     conversion.e.effect(llvm.Return, [], [])
     conversion.e.finish()

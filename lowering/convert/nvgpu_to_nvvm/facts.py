@@ -32,11 +32,11 @@ class Facts:
     def __init__(self, block: tuple[int, ...]):
         self.block = dict(zip("xyz", block, strict=False))
         self._found: dict[Value, tuple[Range, int]] = {}
-        self._assumed: dict[Value, Range] = {}
+        self._assumed: dict[Value, tuple[Range, int]] = {}
 
-    def assume(self, value: Value, range: Range) -> None:
-        """A range that the value's maker knows: of a loop's counter, of a parameter."""
-        self._assumed[value] = range
+    def assume(self, value: Value, range: Range, divisor: int = 1) -> None:
+        """A range, and a power of two that divides it, that the value's maker knows: of a counter, of a parameter."""
+        self._assumed[value] = range, divisor - 1
 
     def range(self, value: Value) -> Range:
         """Least and greatest signed number."""
@@ -74,7 +74,8 @@ class Facts:
         bounds, zeros = self._of(value, width, depth - 1)
         assumed = self._assumed.get(value)
         if assumed is not None:
-            bounds = max(bounds[0], assumed[0]), min(bounds[1], assumed[1])
+            (low, high), multiple = assumed
+            bounds, zeros = (max(bounds[0], low), min(bounds[1], high)), zeros | multiple
         mask = (1 << width) - 1
         if bounds[0] >= 0:
             zeros |= mask & ~((1 << bounds[1].bit_length()) - 1)

@@ -43,6 +43,8 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         return xor(e, x, y)
     if b is not None and a is not None:
         return e.constant(kind, a + b)
+    if (chosen := _chosen(e, add, x, y)) is not None:
+        return chosen
     if (narrow := _narrow(e, x, y)) is not None and e.facts.adds(*narrow):
         return extend(e, add(e, *narrow, True), kind, True)
     if b is not None:
@@ -119,6 +121,8 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             return e.constant(kind, a * b)
         if b in (0, 1):
             return x if b else y
+        if (chosen := _chosen(e, mul, x, y)) is not None:
+            return chosen
         inner = x.owner
         if type(inner) is llvm.Mul and inner.operands[1] in e.known:
             total = b * int(e.known[inner.operands[1]])
@@ -128,6 +132,19 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         return extend(e, mul(e, *narrow, True), kind, True)
     x, y = _alike(e, x, y), _alike(e, y, x)
     return e.symmetric(llvm.Mul, x, y, nsw=True) if nsw else e.symmetric(llvm.Mul, x, y)
+
+
+def _chosen(e: Emitter, make: Callable[[Emitter, Value, Value], Value], x: Value, y: Value) -> Value | None:
+    """An operation on one of two numbers and a number, or on two such by one condition: one of two other numbers."""
+    first, second = x.owner, y.owner
+    if type(first) is not llvm.Select or first.operands[1] not in e.known or first.operands[2] not in e.known:
+        return None
+    condition, *arms = first.operands
+    both = type(second) is llvm.Select and second.operands[0] is condition
+    others = second.operands[1:] if both else [y, y]
+    if others[0] not in e.known or others[1] not in e.known:
+        return None
+    return select(e, condition, make(e, arms[0], others[0]), make(e, arms[1], others[1]))
 
 
 def _narrow(e: Emitter, x: Value, y: Value) -> tuple[Value, Value] | None:
