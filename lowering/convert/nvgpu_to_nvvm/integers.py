@@ -140,8 +140,9 @@ def _chosen(e: Emitter, make: Callable[[Emitter, Value, Value], Value], x: Value
     if type(first) is not llvm.Select or first.operands[1] not in e.known or first.operands[2] not in e.known:
         return None
     condition, *arms = first.operands
-    both = type(second) is llvm.Select and second.operands[0] is condition
-    others = second.operands[1:] if both else [y, y]
+    others = [y, y]
+    if type(second) is llvm.Select and second.operands[0] is condition:
+        others = second.operands[1:]
     if others[0] not in e.known or others[1] not in e.known:
         return None
     return select(e, condition, make(e, arms[0], others[0]), make(e, arms[1], others[1]))
@@ -385,14 +386,15 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
     """a + r < y, where a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
     if predicate[1:] not in ("lt", "ge") or type(x.owner) is not llvm.Add:
         return None
-    places = trailing(e.facts.zeros(y)) if e.integer(y) != 0 else 0
     terms = list(_terms(x, TERMS))
-    for place in range(places, 0, -1):
-        above = [t for t in terms if trailing(e.facts.zeros(t)) >= place]
-        rest = [e.facts.range(t) for t in terms if trailing(e.facts.zeros(t)) < place]
-        if above and rest and sum(low for low, _ in rest) >= 0 and sum(high for _, high in rest) < 1 << place:
-            total = above[0]
-            for term in above[1:]:
+    constant = sum(int(e.known[t]) for t in terms if t in e.known)
+    varying = [t for t in terms if t not in e.known]
+    for place in range(trailing(e.facts.zeros(y)) if e.integer(y) != 0 else 0, 0, -1):
+        low = constant & (1 << place) - 1
+        below = [e.facts.range(t) for t in varying if trailing(e.facts.zeros(t)) < place]
+        if low + sum(r[0] for r in below) >= 0 and low + sum(r[1] for r in below) < 1 << place and (below or low):
+            total = e.constant(x.type, constant - low)
+            for term in (t for t in varying if trailing(e.facts.zeros(t)) >= place):
                 total = add(e, total, term)
             return icmp(e, predicate, total, y)
     return None
