@@ -181,6 +181,21 @@ def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:
         check(kind, {str(d): small(cls, d, 0) for d in divisors}, x, x)
     for cls in signed:
         check(kind, {str(d): small(cls, d, most // 2) for d in divisors}, x, x)
+        if bits < kind.width - 1:
+            check(kind, {str(d): small(cls, d, most + 3) for d in divisors}, x, x)
+
+
+def test_what_is_known_of_quotients_of_negative_numbers() -> None:
+    """-999 to -970 by 100 are -9, and their remainders negative."""
+
+    def build(k, a, b):
+        number = k.value(arith.SubI, k.value(arith.AndI, a, k.const(29)), k.const(999))
+        rest = k.value(arith.RemSI, number, k.const(100))
+        negative = k.value(arith.CmpI, rest, k.const(0), types=[I1], predicate="slt")
+        return k.value(arith.Select, negative, k.value(arith.DivSI, number, k.const(100)), rest)
+
+    x = integers(np.random.default_rng(5), I32, 128)
+    check(I32, {"quotient": (build, lambda a, b, w: -9)}, x, x)
 
 
 def test_no_division_by_a_constant_reaches_ptxas() -> None:

@@ -72,7 +72,7 @@ def test_elements_below_a_multiple_share_a_comparison() -> None:
     def expected(x: np.ndarray, y: np.ndarray, n: int) -> dict[int, np.ndarray]:
         return {1: np.where(np.arange(2048) < n, 1, y).astype(np.int8)}
 
-    for n in (-1024, 0, 1024, 2048):
+    for n in (1024, 2048):
         arguments = lambda n=n: [np.zeros(1, np.int8), y.copy(), n]  # noqa: E731
         check(Program("copy", lambda: source, arguments, (2,), expected), "sm_80")
 

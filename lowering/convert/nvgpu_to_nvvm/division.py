@@ -132,7 +132,7 @@ def _signed(e: Emitter, x: Value, divisor: int) -> Value:
     if width > 32 and low >= -1 << 31 and high < 1 << 31:
         return extend(e, _signed(e, truncate(e, x, I32), divisor), x.type, True)
     quotient = _scaled_with_sign(e, x, divisor, low, high)
-    e.facts.assume(quotient, (-(-low // divisor), high // divisor))
+    e.facts.assume(quotient, (-(-low // divisor), high // divisor if high >= 0 else -(-high // divisor)))
     return quotient
 
 
