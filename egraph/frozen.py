@@ -45,6 +45,11 @@ class Frozen:
         """The class of source value `number`."""
         return self.numbers[number]
 
+    def is_constant(self, value: int) -> bool:
+        """Are all elements of an integer one number that is known?"""
+        low = self.analysis["low"].get(value)
+        return low is not None and low == self.analysis["high"].get(value)
+
     @property
     def n_classes(self) -> int:
         """Number of classes of both sorts."""

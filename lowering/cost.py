@@ -90,6 +90,8 @@ _FUNCTIONS: dict[str, tuple[int, int, int]] = {
     "pow": (5, 69, 10),
     "divi": (3, 0, DIVISION),  # with I2F and F2I, which run at the rate of MUFU, as it does
     "remi": (3, 0, DIVISION - 1),
+    "divi.constant": (0, 0, 3),  # a high product, a shift, the sign
+    "remi.constant": (0, 0, 4),  # and a product that is subtracted
     "divf": (2, 5, 3),  # with FCHK, which says whether the short path will do
     "divf.full": (1, 7, 0),
     "divf.full.ftz": (1, 4, 0),
@@ -150,8 +152,8 @@ class Machine:
     def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
         """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
 
-        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order, or `f4`, or `f32x2`. Raises
-        TileError for an op that no table has.
+        `modifiers` are those of `approx`, `full` and `ftz` that the op has, in this order, or `f4`, `f32x2`, or
+        `constant`. Raises TileError for an op that no table has.
         """
         if mnemonic in _FREE:
             return FREE

@@ -15,7 +15,7 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.term import ByClass, Node, Term
 from ir.core import OPS, Type
-from ir.dialects.cuda_tile import DenseElements, FToF, Rounding
+from ir.dialects.cuda_tile import DenseElements, DivI, FToF, RemI, Rounding
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
@@ -156,10 +156,11 @@ class Pricer:
         return Price(self.machines[site.warps].elementwise(priced_as(node.title()), registers, width, modifiers))
 
     def modifiers(self, node: PlacedForm) -> tuple[str, ...]:
-        """The fast forms that a node asks for: approx or full, ftz."""
-        values = node.numbers
-        rounding = _FAST.get(values.get("rounding", -1))
-        return tuple(filter(None, (rounding, "ftz" if values.get("flush_to_zero") == 1 else None)))
+        """The fast forms that a node asks for: approx or full, ftz, a division by a constant."""
+        if node.operation in (DivI, RemI) and self.frozen.is_constant(self.owner[node.operand(node.operation.rhs)][0]):
+            return ("constant",)
+        rounding, flushes = (node.numbers.get(name, -1) for name in ("rounding", "flush_to_zero"))
+        return tuple(filter(None, (_FAST.get(rounding), "ftz" if flushes == 1 else None)))
 
     def allowed(self, choice: MmaChoice) -> bool:
         """May this atom be used?"""

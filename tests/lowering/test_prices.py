@@ -131,6 +131,8 @@ FLOATS: dict[str, tuple[Body, tuple[str, ...]]] = {
 INTEGERS: dict[str, Body] = {
     "divi": lambda w, a, b: a.div(b),
     "remi": lambda w, a, b: a.rem(b),
+    "divi constant": lambda w, a, b: a.div(7),
+    "remi constant": lambda w, a, b: a.rem(7),
     "muli": lambda w, a, b: a * b,
     "absi": op(ct.AbsI),
     "mini": lambda w, a, b: a.min(b),
@@ -156,7 +158,24 @@ def test_price_of_a_float_operation_is_that_of_its_sass(name: str) -> None:
 
 @pytest.mark.parametrize("name", INTEGERS)
 def test_price_of_an_integer_operation_is_that_of_its_sass(name: str) -> None:
-    check(name, INTEGERS[name], "i32")
+    mnemonic, *modifiers = name.split()
+    check(mnemonic, INTEGERS[name], "i32", tuple(modifiers))
+
+
+def test_division_by_a_constant_is_cheaper() -> None:
+    """Extraction sees that a divisor is a number."""
+
+    def priced(divide: Callable[[Tile, Tile], Tile]) -> float:
+        w = Writer("priced", x="ptr<i32>", y="ptr<i32>")
+        x, y = (w.view(base, [1024], [1], [1024]) for base in (w.x, w.y))
+        a = w.load(x, 0)
+        w.store(divide(a, w.load(y, 0)), y, 0)
+        return tilesat.compile(w.text()).cost
+
+    plain, constant, variable = (
+        priced(f) for f in (lambda a, b: a + b, lambda a, b: a.div(7) + b, lambda a, b: a.div(b))
+    )
+    assert plain < constant < variable
 
 
 # --- tensor cores against the white papers
