@@ -356,7 +356,7 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     known = decided(e, predicate, x, y)
     if known is not None:
         return e.boolean(known)
-    if (simpler := _high_bits(e, predicate, x, b) or _by_multiples(e, predicate, x, y)) is not None:
+    if (simpler := _by_multiples(e, predicate, x, y)) is not None:
         return simpler
     narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
     if narrow_x is not None and narrow_y is not None:
@@ -366,20 +366,6 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         if equal is not None:
             return equal if predicate == "eq" else bit_not(e, equal)
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
-
-
-def _high_bits(e: Emitter, predicate: str, x: Value, number: int | None) -> Value | None:
-    """Are all bits of a number from some place on zero? Then it is below 2^place: no mask is needed."""
-    inner = x.owner
-    mask = e.integer(inner.operands[1]) if type(inner) is llvm.And else None
-    if number != 0 or predicate not in ("eq", "ne") or mask is None or type(inner) is not llvm.And:
-        return None
-    ones = _unsigned(-1, width_of(x))
-    mask &= ones
-    lowest = mask & -mask
-    if _unsigned(~mask, width_of(x)) & ~e.facts.zeros(inner.operands[0]) & ~(lowest - 1) or lowest == 1:
-        return None
-    return icmp(e, "ult" if predicate == "eq" else "uge", inner.operands[0], e.constant(x.type, lowest))
 
 
 def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | None:

@@ -1,4 +1,4 @@
-"nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f32"}, {kind = "pointer", arg = 1 : i64, dtype = "f32"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}, {kind = "scalar", arg = 3 : i64, dtype = "i32"}], ranges = [array<i64: 3, 0, 2147483647>], sym_name = "vecadd_ptr", target = "sm_80", warps = 4 : i64}> ({
+"nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f32"}, {kind = "pointer", arg = 1 : i64, dtype = "f32"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}, {kind = "scalar", arg = 3 : i64, dtype = "i32"}], ranges = [array<i64: 3, 0, 2147483647, 1>], sym_name = "vecadd_ptr", target = "sm_80", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: i32):
   %0 = "nv_tileas.iota"() : () -> tensor<1024xi32, #nv_tileas.linear<reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], size = 1024>>
   %1 = "arith.constant"() <{value = 1024 : i32}> : () -> i32

@@ -1,4 +1,4 @@
-"nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f32"}, {kind = "pointer", arg = 1 : i64, dtype = "f32"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}, {kind = "scalar", arg = 3 : i64, dtype = "i32"}], ranges = [array<i64: 3, 0, 2147483647>], sym_name = "vecadd_view", target = "sm_80", warps = 4 : i64}> ({
+"nv_tileas.func"() <{params = [{kind = "pointer", arg = 0 : i64, dtype = "f32"}, {kind = "pointer", arg = 1 : i64, dtype = "f32"}, {kind = "pointer", arg = 2 : i64, dtype = "f32"}, {kind = "scalar", arg = 3 : i64, dtype = "i32"}], ranges = [array<i64: 3, 0, 2147483647, 1>], sym_name = "vecadd_view", target = "sm_80", warps = 4 : i64}> ({
 ^bb0(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: i32):
   %0 = "nv_tileas.make_memref"(%arg1, %arg3) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!llvm.ptr<1>, i32) -> !cuda_tile.tensor_view<?xf32, strides=[1]>
   %1 = "nv_tileas.partition"(%0) : (!cuda_tile.tensor_view<?xf32, strides=[1]>) -> !cuda_tile.partition_view<tile=(1024), padding_value = zero, tensor_view<?xf32, strides=[1]>>
