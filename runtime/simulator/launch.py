@@ -22,6 +22,7 @@ from runtime.simulator.placement import place
 from runtime.simulator.program import Entry, Module, Parameter
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.schedule import Code, Scheduler
+from runtime.simulator.skew import TOGETHER, scheduler
 from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, TensorMap
 from runtime.simulator.transfers import Transfers
 
@@ -58,6 +59,7 @@ def launch(
     hazards: bool = False,
     max_blocks: int = MAX_BLOCKS,
     max_instructions: int | None = None,
+    schedule: str = TOGETHER,
 ) -> Report:
     """Run an entry of a PTX module over a grid.
 
@@ -66,7 +68,8 @@ def launch(
     entry: needed where the module has several;
     hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost;
     max_blocks, max_instructions: basic blocks, and instructions of warps (`Report.instructions`), after which a launch
-    that is still running ends with StepLimitError; no limit of instructions by default.
+    that is still running ends with StepLimitError; no limit of instructions by default;
+    schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED.
     Raises SimulatorError with the PTX line.
     """
     module = parse(ptx)
@@ -84,7 +87,7 @@ def launch(
     try:
         with np.errstate(all="ignore"):
             prepared = _prepare(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards)
-            return _run(prepared, max_blocks, max_instructions)
+            return _run(prepared, max_blocks, max_instructions, schedule)
     finally:
         memory.restore(mark)
 
@@ -244,22 +247,22 @@ def _prepare(
     return Prepared(machine, binding, code, sites, shared_size)
 
 
-def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None) -> Report:
+def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, schedule: str) -> Report:
     machine, binding = prepared.machine, prepared.binding
     tracker, transfers = binding.hazards, binding.transfers
-    scheduler = Scheduler(machine, prepared.code, transfers, max_blocks, max_instructions)
+    running = scheduler(schedule, machine, prepared.code, transfers, max_blocks, max_instructions)
     if tracker is not None:
-        scheduler.barriers.observer = tracker
+        running.barriers.observer = tracker
     live = 0
     for live in machine.batches():  # noqa: B007 - the last batch's count is used below
         if tracker is not None:
             tracker.start()
         transfers.start()
         binding.calls.start()
-        scheduler.run()
+        running.run()
         transfers.end()
     shared = machine.shared.bytes.reshape(machine.ctas, -1)[:live, : prepared.shared_size].copy()
-    report = _report(scheduler, prepared.sites, shared, prepared.shared_size)
+    report = _report(running, prepared.sites, shared, prepared.shared_size)
     report.printed = binding.printed
     return report
 

@@ -21,9 +21,9 @@ from runtime.simulator.transfers import Transfers
 from runtime.simulator.types import Array
 from runtime.simulator.waiting import Wait, Waiters
 
-# Of every _TURN group choices the last _GIVE_WAY go round all groups instead of to the smallest instruction number.
-_TURN = 4096
-_GIVE_WAY = 512
+# Of every TURN group choices the last GIVE_WAY go round all groups instead of to the smallest instruction number.
+TURN = 4096
+GIVE_WAY = 512
 # Times that lanes may give up waiting in turn with nothing else happening before that counts as a deadlock.
 _FRUITLESS = 8
 
@@ -137,7 +137,7 @@ class Scheduler:
         self._stalled += 1
         if self.transfers.mbarriers.changed:
             self._wake()
-        elif self._stalled >= _TURN and self.transfers.is_flying:
+        elif self._stalled >= TURN and self.transfers.is_flying:
             self._stalled = 0
             if self.transfers.deliver(self.waiters.wanted_cells()):
                 self._wake()
@@ -187,9 +187,9 @@ class Scheduler:
                 mask = None
             return pc, mask
         self._turn += 1
-        phase = self._turn % _TURN
+        phase = self._turn % TURN
         order = sorted(ready)
-        pc = order[0] if phase < _TURN - _GIVE_WAY else order[phase % len(order)]
+        pc = order[0] if phase < TURN - GIVE_WAY else order[phase % len(order)]
         return pc, ready.pop(pc)
 
     def _converged(self, pc: int) -> None:

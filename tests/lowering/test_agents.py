@@ -21,8 +21,7 @@ from runtime.ptxas import assemble
 from runtime.simulator import SimulatorError
 from tests.programs.agents import AGENTS
 from tests.programs.agents_random import nested as random_nest
-from tests.programs.program import check, simulate
-from tests.programs.skew import skewed
+from tests.programs.program import FAR_APART, check, simulate
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
 
@@ -170,13 +169,12 @@ def test_mutations_are_caught(name: str) -> None:
         judge(program, kernel, changed)
 
 
-@pytest.mark.parametrize("last_first", [False, True])
+@pytest.mark.parametrize("schedule", FAR_APART)
 @pytest.mark.parametrize("name", ["agents-tile-stored-before", "agents-stored-each-round", "agents-persistent-ordered"])
-def test_warps_far_apart(name: str, last_first: bool) -> None:
+def test_warps_far_apart(name: str, schedule: str) -> None:
     """No order of the warps lets the producer come too early."""
     kernel = compiled(name)
-    with skewed(last_first):
-        judge(name, kernel, kernel.ptx)
+    judge(name, kernel, kernel.ptx, schedule)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 6, 228])
@@ -191,10 +189,10 @@ def test_more_random_nests(seed: int) -> None:
     check(random_nest(seed), "sm_90a", spills=True)
 
 
-def judge(name: str, kernel: Kernel, text: str) -> None:
+def judge(name: str, kernel: Kernel, text: str, schedule: str = "together") -> None:
     """The simulator's arrays against NumPy's."""
     program = AGENTS[name]
-    found = simulate(kernel, program, ptx=text)
+    found = simulate(kernel, program, ptx=text, schedule=schedule)
     assert program.expected is not None
     for position, array in program.expected(*program.arguments()).items():
         assert largest_error(found[position], np.asarray(array)) <= program.tolerance

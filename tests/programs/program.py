@@ -57,6 +57,10 @@ def add(program: Program) -> Program:
     return program
 
 
+FAR_APART = ("skewed:0", "skewed:1")
+"""Schedules of the simulator in which each warp runs alone until it must wait, in two orders."""
+
+
 def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float = 1.0) -> Array:
     """Random numbers, never the same for two shapes, types or seeds: normal floats, integers of a few digits."""
     rng = np.random.default_rng([seed, *shape, *kind.encode()])
@@ -73,7 +77,9 @@ def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float 
     return found
 
 
-def simulate(kernel: Kernel, program: Program, hazards: bool = True, ptx: str = "") -> list[Any]:
+def simulate(
+    kernel: Kernel, program: Program, hazards: bool = True, ptx: str = "", schedule: str = "together"
+) -> list[Any]:
     """The arguments after a run of the kernel's PTX, or of `ptx`; `hazards` end it at races and late copies."""
     memory, manifest = GlobalMemory(), kernel.manifest
     arguments = check_arguments(kernel.entry, program.arguments())
@@ -81,7 +87,7 @@ def simulate(kernel: Kernel, program: Program, hazards: bool = True, ptx: str = 
     launch(
         ptx or kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"],
         args=launch_arguments(manifest, arguments, addresses), memory=memory, dynamic_smem=manifest["dynamic_smem"],
-        hazards=hazards and manifest["dynamic_smem"] > 0,
+        hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
     )  # fmt: skip
     return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
 

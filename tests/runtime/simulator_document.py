@@ -23,8 +23,8 @@ CONTROL = {
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
-hazards=, max_instructions=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only. What is not
-simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
+hazards=, max_instructions=, schedule=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only.
+What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
 ## Instructions
@@ -39,7 +39,8 @@ TAIL = """
 
 - Registers, shared and fresh global memory hold 0xFF bytes until they are written: NaN in every float format.
 - Lanes at one instruction run as one vector. Where control flow splits them, the smallest instruction number goes
-  first.
+  first. `schedule="skewed:SEED"` runs each warp alone until it must wait, in an order drawn from the seed: with it a
+  missing barrier between accesses of global memory, which `hazards=True` does not track, shows in the numbers.
 - Atomics on one address take their turns in lane order.
 - `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states; those of
   `lg2`, `sin`, `cos` and `tanh` are as coarse as it allows, since code may not count on more.

@@ -161,6 +161,9 @@ def _tracked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Launched, "hazards", True)
 
 
+SCHEDULES = ("together", "skewed:0", "skewed:1", "skewed:2")
+
+
 def _caught_by(name: str, ptx: str) -> str | None:
     """How a program is found to be wrong, None where it is right."""
     try:
@@ -171,13 +174,22 @@ def _caught_by(name: str, ptx: str) -> str | None:
     return "wrong number" if wrong.any() else None
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", sorted({change.kernel for change in CHANGES}))
-def test_the_unchanged_kernel_is_right(name: str) -> None:
+def test_the_unchanged_kernel_is_right(name: str, schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Launched, "schedule", schedule)
     assert _caught_by(name, ptx_of(name)) is None
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kernel}: {change.what}")
 def test_a_change_is_caught(change: Change) -> None:
+    assert _caught_by(change.kernel, change.apply()) is not None
+
+
+@pytest.mark.parametrize("number", range(0, len(CHANGES), 4))
+def test_a_change_is_caught_with_warps_far_apart(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    change, schedule = CHANGES[number], SCHEDULES[1 + number // 4 % 3]
+    monkeypatch.setattr(Launched, "schedule", schedule)
     assert _caught_by(change.kernel, change.apply()) is not None
 
 
