@@ -18,6 +18,7 @@ SPANS = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """Bytes of a row that a swizzle spans, by its name in the manifest."""
 PROMOTIONS, FILLS, INTERLEAVES = ("none", "64B", "128B", "256B"), ("zero", "nan"), ("none", "16B", "32B")
 SHARED_SPACE = 3
+BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 
 _FIELDS = (
     ("swizzle", tuple(SPANS)), ("l2_promotion", PROMOTIONS), ("oob_fill", FILLS), ("interleave", INTERLEAVES),

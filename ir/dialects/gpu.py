@@ -21,7 +21,7 @@ from ir.core import (
     same_type_as,
     spelled,
 )
-from ir.descriptors import TensorMapDescriptor
+from ir.descriptors import BarrierGroupType, MatrixDescriptorType, TensorMapDescriptor
 from ir.dialects.scf import verify_ends
 from ir.instruction import verify_floors
 from ir.printf import conversions
@@ -116,7 +116,9 @@ def verify_ranges(func: Op, ranges: tuple[Any, ...], count: int) -> None:
 
 
 def verify_parameters(func: Op, records: tuple[Any, ...], types: Sequence[Type]) -> None:
-    """A record for each parameter, saying what it is. Raises VerifyError."""
+    """A record for each parameter, saying what it is; none is in shared memory. Raises VerifyError."""
+    for kind in types:
+        func.expect(not isinstance(kind, BarrierGroupType | MatrixDescriptorType), "a parameter cannot be {}", kind)
     func.expect(len(records) in (0, len(types)), "has {} parameters, params {} records", len(types), len(records))
     for position, (record, kind) in enumerate(zip(records, types, strict=False)):
         mapped = kind == TENSOR_MAP or isinstance(kind, TensorMapDescriptor)

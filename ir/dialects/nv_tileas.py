@@ -24,10 +24,10 @@ from ir.core import (
     flag,
     op,
 )
+from ir.descriptors import BARRIER_BYTES
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.dialects.gpu import verify_cluster, verify_map, verify_parameters, verify_ranges, verify_text
 from ir.dialects.nv_tileas_async import (
-    BARRIER_BYTES,
     ROLES,
     SCALAR_BYTES,
     AgentSwitch,

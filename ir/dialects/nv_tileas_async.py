@@ -26,7 +26,6 @@ from ir.dialects.nv_tileas_types import is_buffer, is_channel, is_i1, is_i32, is
 from ir.dialects.nvvm.bulk import EVICTIONS
 from ir.dialects.nvvm.copies import REDUCTIONS
 
-BARRIER_BYTES = 8  # an mbarrier; PTX ISA, mbarrier object
 SCALAR_BYTES = 8  # the widest scalar
 
 

@@ -25,7 +25,7 @@ from ir.core import (
     op,
     same_type_as,
 )
-from ir.descriptors import MatrixDescriptorType, Tile
+from ir.descriptors import BARRIER_BYTES, BARRIER_TYPE, BarrierGroupType, MatrixDescriptorType, Tile
 from ir.dialects.nvvm.bulk import EVICTIONS
 from ir.dialects.nvvm.matrix import (
     BYTE_INTEGERS,
@@ -57,6 +57,8 @@ from ir.types import (
     VectorType,
 )
 
+BARRIER_GROUP = Constraint("a group of mbarriers", lambda t: isinstance(t, BarrierGroupType))
+ONE_BARRIER = Constraint("an mbarrier", lambda t: t == BARRIER_TYPE)
 VECTOR = Constraint("a vector", lambda t: isinstance(t, VectorType))
 MMA_TYPES: dict[Type, str] = {
     F16: "f16", BF16: "bf16", F32: "tf32", TF32: "tf32", F64: "f64", F8E4M3FN: "e4m3", F8E5M2: "e5m2",
@@ -396,3 +398,34 @@ class StMatrix(Op):
         self.expect(
             whole, "value must be 1, 2 or 4 registers of 16-bit elements (or 8 or 32, not transposed), is {}", kind
         )
+
+
+@op("nvgpu.mbarrier.create")
+class MBarrierCreate(Op):
+    """The mbarriers, 8 bytes each, that lie one behind the other from byte `offset` behind `base` on."""
+
+    base = Operand(SHARED)
+    offset = Attr(int, 0, least=0)
+    result = Result(BARRIER_GROUP)
+
+    def verify(self) -> None:
+        """Aligned, as far as the offset says."""
+        self.expect(self.offset % BARRIER_BYTES == 0, "offset must be a multiple of {}, is {}", BARRIER_BYTES,
+                    self.offset)  # fmt: skip
+
+
+@op("nvgpu.mbarrier.get")
+class MBarrierGet(Op):
+    """The mbarrier with number `index` + `number` of a group."""
+
+    barriers = Operand(BARRIER_GROUP)
+    index = OptionalOperand(WORD)
+    number = Attr(int, 0, least=0)
+    result = Result(ONE_BARRIER)
+
+    def verify(self) -> None:
+        """One that there is."""
+        kind = self.barriers.type
+        self.expect(isinstance(self.barriers.owner, MBarrierCreate), "the group must be made by nvgpu.mbarrier.create")
+        count = kind.count if isinstance(kind, BarrierGroupType) else 0
+        self.expect(self.number < count, "the group has {} barriers, not one of number {}", count, self.number)

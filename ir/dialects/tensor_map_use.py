@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ir.core import Block, Value
 from ir.descriptors import SPANS, TensorMapDescriptor
-from ir.dialects import llvm, nvvm
+from ir.dialects import llvm, nvgpu, nvvm
 from ir.dialects.nvvm.copies import FourRows, TensorCopy
 from ir.types import SHARED_PTR, FloatType
 
@@ -124,6 +124,8 @@ def place(pointer: Value) -> Any:
     op = pointer.owner
     if isinstance(op, llvm.GetElementPtr):
         return place(op.base), op.index, op.element_bytes if op.index is not None else 0, op.offset
+    if isinstance(op, nvgpu.MBarrierGet):
+        return op.barriers, op.index, op.number
     return pointer
 
 

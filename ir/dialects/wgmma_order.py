@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ir.core import Block, Op, Value
+from ir.descriptors import BARRIER_BYTES
 from ir.dialects import arith, llvm, nvgpu, nvvm, scf
 from ir.instruction import DESCRIPTOR
 from ir.types import SHARED_PTR
@@ -324,6 +325,9 @@ def renamed(state: State, pairs: Iterable[tuple[Value, Value]], inside: Block | 
 
 def stage_of(pointer: Value) -> Key | None:
     """The number that is added first to the base of shared memory, with its factor; None where there is none."""
+    if isinstance(pointer.owner, nvgpu.MBarrierGet):
+        index = pointer.owner.index
+        return None if index is None else (index, BARRIER_BYTES)
     found: Key | None = None
     while isinstance(pointer.owner, llvm.GetElementPtr):
         step = pointer.owner

@@ -110,6 +110,44 @@ def test_a_product_reads_what_its_descriptors_describe() -> None:
         lower(text.replace(tile, tile.replace("x16x", "x8x")))
 
 
+GROUP = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = {}>"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("number = 5 :", "number = 6 :", "the group has 6 barriers, not one of number 6"),
+        ("offset = 196608 :", "offset = 196612 :", "offset must be a multiple of 8, is 196612"),
+        ("num_barriers = 1>", "num_barriers = 2>", "result 'result' must be an mbarrier, is !nvgpu.mbarrier.group"),
+    ],
+)
+def test_groups_of_barriers(old: str, new: str, message: str) -> None:
+    text = compile(EXAMPLES / "gemm.mlir", "sm_90a").stages["nvgpu"]
+    assert text.count(GROUP.format(6)) > 4
+    assert old in text
+    with pytest.raises(TileError, match=re.escape(message)):
+        lower(text.replace(old, new))
+
+
+def test_what_is_in_shared_memory_is_not_a_parameter() -> None:
+    with pytest.raises(TileError, match=re.escape("a parameter cannot be !nvgpu.mbarrier.group")):
+        verify(read_level(kernel().replace("^bb0(", f"^bb0(%g: {GROUP.format(2)}, ")))
+
+
+def test_a_barrier_is_no_place_for_a_box() -> None:
+    """Nor is any number a group."""
+    text = compile(EXAMPLES / "gemm.mlir", "sm_90a").stages["nvgpu"]
+    copy = re.search(r'cluster.global"\((%\w+), %arg11, %\w+, %\w+, (%\w+)\) .*?: \((!llvm.ptr<3>)', text)
+    assert copy is not None
+    place, barrier = copy[1], copy[2]
+    changed = copy[0].replace(f"({place},", f"({barrier},").replace("(!llvm.ptr<3>", f"({GROUP.format(1)}")
+    message = re.escape("operand 'dstMem' must be a pointer to shared memory, is !nvgpu.mbarrier.group")
+    with pytest.raises(TileError, match=message):
+        lower(text.replace(copy[0], changed))
+    with pytest.raises(TileError, match="mbarriers are in shared memory"):
+        lower(text.replace("#gpu.address_space<workgroup>", "#gpu.address_space<global>"))
+
+
 def test_a_map_that_is_not_there() -> None:
     text = compile(EXAMPLES / "gemm.mlir", "sm_90a").stages["nv_tileas"]
     with pytest.raises(TileError, match="there is no tensor map 7"):

@@ -50,8 +50,8 @@ ROSTER = (
     item(
         R,
         "mbarrier.create",
-        level(GEMM, "sm_90a", "nv_tileas", "nv_tileas.async.pipeline.create_pipeline"),
-        instead="a group of barriers is the type of nv_tileas' pipeline; below it barriers are addresses, as in PTX",
+        level(GEMM, "sm_90a", "nvgpu", "nvgpu.mbarrier.create", "num_barriers = 6", "nvgpu.mbarrier.get"),
+        instead="of dynamic shared memory at an offset, with upstream's type; there is no memref.global",
     ),
     item(R, "mbarrier.init", instruction("mbarrier.init.shared"), ptx(GEMM, "sm_90a", "mbarrier.init")),
     item(
@@ -312,7 +312,7 @@ FLOORS = (
         level(GEMM, "sm_90a", "nvgpu", "!nvgpu.warpgroup.descriptor<tensor = memref<128x16xf16, 3>>"),
         level(GEMM, "sm_90a", "nvgpu", "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>"),
         altered(GEMM, "sm_90a", "nvgpu", "memref<128x16xf16, 3>", "memref<128x8xf16, 3>", "b must describe"),
-        left="mbarriers are addresses",
+        level(GEMM, "sm_90a", "nvgpu", "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>"),
     ),
 )
 T = "nv_tileas: borders, functions, phases"

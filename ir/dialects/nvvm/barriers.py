@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Result
 from ir.instruction import (
+    BARRIER,
     DOUBLE_WORD,
     GLOBAL_OR_MAP,
     PREDICATE,
@@ -54,7 +55,7 @@ CLUSTERS = Needs(90, (7, 8))
 class MBarrier(Instruction):
     """Shape shared by what is done to an mbarrier: 8 bytes of shared memory, aligned to 8."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
 
@@ -106,7 +107,7 @@ class CpAsyncMBarrierArrive(MBarrier):
 class MBarrierTryWaitParity(Instruction):
     """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     phase = Operand(WORD)
     effect = WRITE
 
@@ -148,7 +149,7 @@ class FenceMBarrierInit(Instruction):
 class MBarrierInval(Instruction):
     """Ends an mbarrier: its memory may hold anything again, or another barrier."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     effect = WRITE
 
 
@@ -159,7 +160,7 @@ class MBarrierInval(Instruction):
 class MBarrierArriveToken(Instruction):
     """`count` arrivals, one where it is absent; the token names the phase that they belong to."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     count = OptionalOperand(WORD)
     token = Result(DOUBLE_WORD)
     effect = WRITE
@@ -176,7 +177,7 @@ class MBarrierArriveToken(Instruction):
 class MBarrierArriveNoComplete(Instruction):
     """`count` arrivals that may not complete the phase; its token."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     count = Operand(WORD)
     token = Result(DOUBLE_WORD)
     effect = WRITE
@@ -189,7 +190,7 @@ class MBarrierArriveNoComplete(Instruction):
 class MBarrierArriveExpectTxToken(Instruction):
     """One arrival that makes the phase wait for `txcount` more bytes, which a register may hold; its token."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     txcount = Operand(WORD)
     token = Result(DOUBLE_WORD)
     effect = WRITE
@@ -202,7 +203,7 @@ class MBarrierArriveExpectTxToken(Instruction):
 class MBarrierExpectTx(Instruction):
     """The phase waits for `txcount` more bytes; no arrival."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     txcount = Operand(WORD)
     effect = WRITE
 
@@ -214,7 +215,7 @@ class MBarrierExpectTx(Instruction):
 class MBarrierArriveCluster(Instruction):
     """Arrivals at a barrier of any CTA of the cluster (`nvvm.mapa`); the state is dropped."""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     count = OptionalOperand(WORD)
     effect = WRITE
 
@@ -226,7 +227,7 @@ class MBarrierArriveCluster(Instruction):
 class MBarrierTestWait(Instruction):
     """Has the phase of this token completed?"""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     token = Operand(DOUBLE_WORD)
     done = Result(PREDICATE)
     effect = WRITE
@@ -239,7 +240,7 @@ class MBarrierTestWait(Instruction):
 class MBarrierTestWaitParity(Instruction):
     """Has the phase of this parity completed?"""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     phase = Operand(WORD)
     done = Result(PREDICATE)
     effect = WRITE
@@ -253,7 +254,7 @@ class MBarrierTestWaitParity(Instruction):
 class MBarrierTryWait(Instruction):
     """Waits for the phase of this parity for `ticks` nanoseconds, else as long as the hardware likes: completed?"""
 
-    addr = Operand(SHARED)
+    addr = Operand(BARRIER)
     phase = Operand(WORD)
     ticks = OptionalOperand(WORD)
     done = Result(PREDICATE)

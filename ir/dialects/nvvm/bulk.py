@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ir.core import WRITE, Attr, Operand, OptionalOperand, Result
 from ir.instruction import (
+    BARRIER,
     DOUBLE_WORD,
     GLOBAL,
     POINTER,
@@ -33,7 +34,7 @@ class BulkLoad(Instruction):
     dstMem = Operand(SHARED)
     srcMem = Operand(GLOBAL)
     size = Operand(WORD)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     effect = WRITE
 
 
@@ -130,7 +131,7 @@ class StAsync(Instruction):
 
     addr = Operand(SHARED)
     value = Operand(REGISTER)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     effect = WRITE
 
     @property

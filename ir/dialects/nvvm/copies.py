@@ -7,6 +7,7 @@ from typing import cast
 
 from ir.core import CONTROL, WRITE, Attr, Operand, OptionalOperand, Value, Variadic, flag
 from ir.instruction import (
+    BARRIER,
     DOUBLE_WORD,
     GLOBAL,
     HALF_WORD,
@@ -114,7 +115,7 @@ class TensorLoad(TensorCopy):
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     l2CacheHint = OptionalOperand(DOUBLE_WORD)
     predicate = OptionalOperand(PREDICATE)
     effect = WRITE
@@ -207,7 +208,7 @@ class TensorLoadCluster(TensorCopy):
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     multicastMask = OptionalOperand(HALF_WORD)
     l2CacheHint = OptionalOperand(DOUBLE_WORD)
     predicate = OptionalOperand(PREDICATE)
@@ -240,7 +241,7 @@ class TensorLoadIm2col(TensorCopy):
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     offsets = Variadic(HALF_WORD)
     effect = WRITE
 
@@ -274,7 +275,7 @@ class TensorGather4(FourRows):
     dstMem = Operand(SHARED)
     tmaDescriptor = Operand(MAP)
     coordinates = Variadic(WORD)
-    mbar = Operand(SHARED)
+    mbar = Operand(BARRIER)
     effect = WRITE
 
     @classmethod

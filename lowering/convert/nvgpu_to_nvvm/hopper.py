@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ir.core import Op, Value
+from ir.descriptors import BARRIER_BYTES
 from ir.dialects import llvm, nvgpu, nvvm
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm import integers as ints
+from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.memory import Conversion
 
@@ -153,7 +155,25 @@ def _units(e: Emitter, term: Value) -> Value | None:
     return None
 
 
+# Barriers
+
+
+def barriers(c: Conversion, op: nvgpu.MBarrierCreate) -> None:
+    """nvgpu.mbarrier.create: the address that they are counted from."""
+    c.define(op.result, [c.register(op.base)])
+
+
+def barrier(c: Conversion, op: nvgpu.MBarrierGet) -> None:
+    """nvgpu.mbarrier.get: its address."""
+    group = cast(nvgpu.MBarrierCreate, op.barriers.owner)
+    index = None if op.index is None else c.register(op.index)
+    offset = group.offset + BARRIER_BYTES * op.number
+    c.define(op.result, [element_pointer(c.e, c.register(op.barriers), index, BARRIER_BYTES, offset, False)])
+
+
 PATTERNS: dict[type[Op], Pattern] = {
+    nvgpu.MBarrierCreate: barriers,
+    nvgpu.MBarrierGet: barrier,
     nvgpu.WarpgroupWait: warpgroup_wait,
     nvgpu.WarpgroupMma: warpgroup_mma,
     nvgpu.MatrixDescriptor: matrix_descriptor,

@@ -37,12 +37,12 @@ class Barriers:
     """The full and empty barriers of a ring."""
 
     op: nv_tileas.CreatePipeline
-    stages: int
+    full: Value
+    empty: Value
 
     def at(self, emitter: Emitter, stage: Value, empty: bool) -> Value:
-        """Address of the barrier of a stage."""
-        offset = self.op.offset + BARRIER_BYTES * (self.stages if empty else 0)
-        return emitter.pointer(emitter.shared_base, stage, BARRIER_BYTES, offset)
+        """The barrier of a stage."""
+        return emitter.mbarrier(self.empty if empty else self.full, stage)
 
 
 def prefetch(x: Expander, maps: int) -> None:
@@ -61,10 +61,12 @@ def prefetch(x: Expander, maps: int) -> None:
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)
-    x.values[op.result] = Barriers(op, kind.stages)
+    full = x.emitter.mbarriers(kind.stages, op.offset)
+    empty = x.emitter.mbarriers(kind.stages, op.offset + BARRIER_BYTES * kind.stages)
+    x.values[op.result] = Barriers(op, full, empty)
     for stage in range(kind.stages):
-        x.mbarriers.append((op.offset + BARRIER_BYTES * stage, op.producers))
-        x.mbarriers.append((op.offset + BARRIER_BYTES * (kind.stages + stage), op.consumers))
+        x.mbarriers.append((full, stage, op.producers))
+        x.mbarriers.append((empty, stage, op.consumers))
 
 
 def nested(x: Expander, fill: Callable[[], None]) -> Region:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Type, Value
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm
-from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
+from ir.dialects.nv_tileas import SCALAR_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
@@ -25,24 +25,25 @@ if TYPE_CHECKING:
 
 @dataclass
 class Channel:
-    """The place of a scalar and of its barriers: byte offset in shared memory."""
+    """The place of a scalar, a byte offset in shared memory, and its barriers: the full one, then the empty one."""
 
     offset: int
+    barriers: Value
 
     def value(self, emitter: Emitter) -> Value:
         """Address of the scalar."""
         return emitter.pointer(emitter.shared_base, None, 1, self.offset)
 
     def barrier(self, emitter: Emitter, empty: bool) -> Value:
-        """Address of the full or the empty barrier."""
-        return emitter.pointer(emitter.shared_base, None, 1, self.offset + SCALAR_BYTES + BARRIER_BYTES * empty)
+        """The full or the empty barrier."""
+        return emitter.mbarrier(self.barriers, None, int(empty))
 
 
 def create(x: Expander, op: nv_tileas.CreateChannel) -> None:
     """Remember the barriers; they are initialised before the agents part."""
-    x.values[op.result] = Channel(op.offset)
-    x.mbarriers.append((op.offset + SCALAR_BYTES, 1))
-    x.mbarriers.append((op.offset + SCALAR_BYTES + BARRIER_BYTES, op.receivers))
+    barriers = x.emitter.mbarriers(2, op.offset + SCALAR_BYTES)
+    x.values[op.result] = Channel(op.offset, barriers)
+    x.mbarriers += [(barriers, 0, 1), (barriers, 1, op.receivers)]
 
 
 def send(x: Expander, op: nv_tileas.Send) -> None:

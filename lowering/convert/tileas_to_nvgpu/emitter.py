@@ -9,7 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ir.core import UNKNOWN, Block, Builder, Location, Op, Type, Value
-from ir.dialects import arith, gpu, llvm, nvvm, vector
+from ir.descriptors import BARRIER_TYPE, BarrierGroupType
+from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from ir.types import GLOBAL_PTR, I1, I32, I64, SHARED_PTR, FloatType, IntType, VectorType
 
 if TYPE_CHECKING:
@@ -353,6 +354,23 @@ class Emitter:
             llvm.GetElementPtr, *operands, types=[base.type], segments=(1, len(operands) - 1),
             element_bytes=element_bytes, offset=offset, outermost=outermost,
         )  # fmt: skip
+        if self.depth:
+            self.depth_of[made.results[0]] = self.depth
+        return made.results[0]
+
+    def mbarriers(self, count: int, offset: int) -> Value:
+        """A group of mbarriers from byte `offset` of shared memory on."""
+        kind = BarrierGroupType(count)
+        return self.builder.value(nvgpu.MBarrierCreate, self.shared_base, types=[kind], offset=offset)
+
+    def mbarrier(self, group: Value, index: Value | None = None, number: int = 0) -> Value:
+        """One of them."""
+        if index is not None and (known := self.constant_of(index)) is not None:
+            index, number = None, number + int(known)
+        operands = [group] if index is None else [group, index]
+        made = self.builder.add(
+            nvgpu.MBarrierGet, *operands, types=[BARRIER_TYPE], segments=(1, len(operands) - 1), number=number
+        )
         if self.depth:
             self.depth_of[made.results[0]] = self.depth
         return made.results[0]

@@ -89,7 +89,7 @@ class Expander:
         self.kernel, self.records = func.sym_name, func.tensormaps
         self.values = values
         self.target = target
-        self.mbarriers: list[tuple[int, int]] = []  # byte offset in shared memory and arrivals of each
+        self.mbarriers: list[tuple[Value, int, int]] = []  # group, number in it and arrivals of each
         self.maps: list[Value] = []  # tensor-map parameters, behind the kernel's own
         self.maxnreg = 0
         self.consumers = 0  # threads that are given registers of the others

@@ -38,9 +38,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     x.threads = WARP * sum(op.agent_strides)
 
     def initialise() -> None:
-        for offset, arrivals in x.mbarriers:
-            barrier = emitter.pointer(emitter.shared_base, None, 1, offset)
-            emitter.effect(nvvm.MBarrierInit, barrier, count=arrivals)
+        for group, number, arrivals in x.mbarriers:
+            emitter.effect(nvvm.MBarrierInit, emitter.mbarrier(group, None, number), count=arrivals)
         emitter.effect(nvvm.FenceMBarrierInit)
 
     branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
