@@ -76,7 +76,8 @@ CASES = [
     (nvvm.LdMatrixBytes, {"results": (I32,)}, "must have 2 results, has 1"),
     (nvvm.SetMaxRegister, {"regCount": 100}, "regCount must be a multiple of 8, is 100"),
     (nvvm.Pack, {"results": (VectorType((3,), F16),)}, "must be held in one register, is vector<3xf16>"),
-    (nvvm.MBarrierInit, {"operands": {0: (GLOBAL_PTR,)}}, "must be an mbarrier or a pointer to shared memory, is !llvm.ptr<1>"),
+    (nvvm.MBarrierInit, {"operands": {0: (GLOBAL_PTR,)}},
+     "must be an mbarrier or a pointer to shared memory, is !llvm.ptr<1>"),
     (nvvm.BulkLoad, {"operands": {1: (SHARED_PTR,)}}, "must be a pointer to global memory, is !llvm.ptr<3>"),
 ]  # fmt: skip
 
