@@ -40,7 +40,7 @@ def kernel(**changes: str) -> str:
 : (!llvm.ptr<3>) -> !llvm.ptr<3>
   "tilesat.nvvm.mbarrier.arrive.expect_tx.shared"(%base) <{{txcount = {said["bytes"]} : i64}}> : (!llvm.ptr<3>) -> ()
   "tilesat.nvvm.cp.async.bulk.tensor.shared.cluster.global"(%box, %map, {said["places"]}, %base) \
-<{{operandSegmentSizes = array<i32: 1, 1, {said["count"]}, 1, 0>}}> : (!llvm.ptr<3>, {kind}, {said["types"]}, \
+<{{operandSegmentSizes = array<i32: 1, 1, {said["count"]}, 1, 0, 0>}}> : (!llvm.ptr<3>, {kind}, {said["types"]}, \
 !llvm.ptr<3>) -> ()
   "gpu.return"() : () -> ()
 }}) : () -> ()
