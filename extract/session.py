@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from extract.infeasible import why_infeasible
 from extract.local import improve
 from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
-from extract.solver import Cover
+
+if TYPE_CHECKING:
+    from extract.solver import Cover
 
 SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
