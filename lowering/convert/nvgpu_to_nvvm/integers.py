@@ -372,10 +372,13 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
     """a + r < y, where a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
     if predicate[1:] not in ("lt", "ge") or type(x.owner) is not llvm.Add:
         return None
+    places = trailing(e.facts.zeros(y))
+    if not places or e.integer(y) == 0:
+        return None
     terms = list(_terms(x, TERMS))
     constant = sum(int(e.known[t]) for t in terms if t in e.known)
     varying = [t for t in terms if t not in e.known]
-    for place in range(trailing(e.facts.zeros(y)) if e.integer(y) != 0 else 0, 0, -1):
+    for place in range(places, 0, -1):
         low = constant & (1 << place) - 1
         below = [e.facts.range(t) for t in varying if trailing(e.facts.zeros(t)) < place]
         if low + sum(r[0] for r in below) >= 0 and low + sum(r[1] for r in below) < 1 << place and (below or low):
