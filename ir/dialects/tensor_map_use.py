@@ -51,12 +51,12 @@ def blocks(block: Block) -> Iterator[Block]:
 
 
 def verify_bytes(announced: Mapping[Any, Sequence[nvvm.MBarrierArriveExpectTx]], brought: Mapping[Any, int]) -> None:
-    """A barrier that is told to expect bytes and gets copies in the same block gets as many."""
+    """A barrier that expects bytes and gets copies in the same block gets as many."""
     for key, ops in announced.items():
-        told = sum(op.txcount for op in ops)
-        got = brought.get(key, told)
+        wanted = sum(op.txcount for op in ops)
+        got = brought.get(key, wanted)
         words = "announces {} bytes, the boxes of its tensor copies have {}"
-        ops[0].expect(told == got, words, told, got)
+        ops[0].expect(wanted == got, words, wanted, got)
 
 
 def verify_use(op: TensorCopy, records: Mapping[Value, Mapping[str, Any]]) -> int:

@@ -3,7 +3,7 @@
     producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
-outside of the ring's own. What else the producer needs is told in boundary.py, its program in producer.py, the warps of
+outside of the ring's own. What else the producer needs is in boundary.py, its program in producer.py, the warps of
 each agent in units.py, what becomes of pipelines and iterators in lower.py.
 Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
 """

@@ -37,7 +37,7 @@ class Plan:
         return any(copy.after_store for copy in self.copies)
 
     def inputs(self) -> list[Value]:
-        """What its copies are told: their tile's coordinates, and the view where threads copy."""
+        """What its copies need: their tile's coordinates, and the view where threads copy."""
         pairs = zip(self.copies, self.fills, strict=True)
         return [v for copy, fill in pairs for v in source_operands(copy, fill)]
 

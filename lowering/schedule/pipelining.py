@@ -2,7 +2,7 @@
 
 Where a producer can be parted from the kernel (agents.py) it fills the ring; else those who compute do, by cp.async:
 each iteration has a region that fills a stage `ahead` iterations early and one that reads the stage of its own. Copies
-outside loops, and those whose tile cannot be told ahead, are waited for at once. Stages have no numbers yet: lower.py
+outside loops, and those whose tile are not known ahead, are waited for at once. Stages have no numbers yet: lower.py
 gives them some, and makes waits and barriers of the regions. Source: the seeds' modulo scheduling and buffer
 assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
 """

@@ -39,7 +39,7 @@ def expression(value: Value, arguments: dict[Value, int]) -> Expression | None:
 
 
 def tensor_map(view: Value, plan: Boxes, arguments: dict[Value, int]) -> dict[str, Any] | None:
-    """The manifest record of a partition's array, cut into the plan's boxes; None where it cannot be told on the host.
+    """The manifest record of a partition's array, cut into the plan's boxes; None where it is not known on the host.
 
     Source: cuTensorMapEncodeTiled; dimensions innermost first, strides in bytes without the innermost.
     """
