@@ -46,8 +46,8 @@ def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
 
 def _by_register(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     """By what is not known; i64 that hold numbers of 32 bits without a sign take a quarter of the instructions."""
-    (_, a), (least, b) = e.facts.range(x), e.facts.range(y)
-    if x.type == I64 and cls not in SIGNED and e.facts.range(x)[0] >= 0 and least >= 0 and max(a, b) < 1 << 32:
+    (low, high), (least, most) = e.facts.range(x), e.facts.range(y)
+    if x.type == I64 and cls not in SIGNED and min(low, least) >= 0 and max(high, most) < 1 << 32:
         return extend(e, e.value(cls, I32, truncate(e, x, I32), truncate(e, y, I32)), I64, False)
     return e.value(cls, x.type, x, y)
 
@@ -83,7 +83,7 @@ def _unsigned(e: Emitter, x: Value, divisor: int, most: int) -> Value:
     if most < divisor:
         return e.constant(x.type, 0)
     if divisor & divisor - 1 == 0:
-        return shift_right(e, llvm.LShr, x, e.constant(x.type, divisor.bit_length() - 1))
+        return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
     if width < 32 or (width > 32 and most < 1 << 32):
         narrow = extend(e, x, I32, False) if width < 32 else truncate(e, x, I32)
         quotient = _unsigned(e, narrow, divisor, most)
@@ -172,7 +172,7 @@ def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
     b = e.integer(y)
     if b is not None and b > 0:
         if b & (b - 1) == 0:
-            return shift_right(e, llvm.AShr, x, e.constant(x.type, b.bit_length() - 1))
+            return _shifted(e, llvm.AShr, x, b.bit_length() - 1)
         if e.facts.range(x)[0] >= 0:
             return divide(e, llvm.UDiv, x, y)
         if width_of(x) < 32:

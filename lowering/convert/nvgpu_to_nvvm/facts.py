@@ -59,8 +59,8 @@ class Facts:
     def multiplies(self, x: Value, y: Value) -> bool:
         """Does the product of two values fit their width, as signed numbers?"""
         low, high = limits(_width(x))
-        corners = [a * b for a in self.range(x) for b in self.range(y)]
-        return low <= min(corners) and max(corners) <= high
+        least, most = _product(self.range(x), self.range(y))
+        return low <= least and most <= high
 
     def _known(self, value: Value, depth: int) -> tuple[Range, int]:
         found = self._found.get(value)
@@ -120,17 +120,21 @@ class Facts:
         return (x | y) == (1 << width) - 1
 
     def _exactly(self, op: Op, depth: int) -> Range:
-        (a, b), (c, d) = (self._known(v, depth)[0] for v in op.operands)
-        if type(op) is llvm.Add:
-            return a + c, b + d
-        if type(op) is llvm.Sub:
-            return a - d, b - c
-        corners = (a * c, a * d, b * c, b * d)
-        return min(corners), max(corners)
+        first, second = (self._known(v, depth)[0] for v in op.operands)
+        if type(op) is llvm.Mul:
+            return _product(first, second)
+        (a, b), (c, d) = first, second
+        return (a + c, b + d) if type(op) is llvm.Add else (a - d, b - c)
 
 
 Rule = Callable[[Facts, Any, int, int], tuple[Range, int]]
 """(facts, op, width, depth) -> range, in which what does not fit the width counts as unknown, and zero bits."""
+
+
+def _product(x: Range, y: Range) -> Range:
+    """Least and greatest product of numbers of two ranges."""
+    corners = [a * b for a in x for b in y]
+    return min(corners), max(corners)
 
 
 def _width(value: Value) -> int:
