@@ -13,6 +13,7 @@ from ir.interpreter import run
 from ir.text import parse, print_text
 from ir.types import SCALARS
 from lowering.supported import lowered
+from tests.generated_page import publish
 from tests.ir.samples import SAMPLES, program
 from tests.ir.test_samples import without_scales
 
@@ -95,7 +96,4 @@ def table():
 
 
 if __name__ == "__main__":
-    made = table()
-    if "--check" in sys.argv:
-        sys.exit(OUTPUT.read_text() != made)
-    OUTPUT.write_text(made)
+    sys.exit(publish(OUTPUT, table()))

@@ -11,6 +11,7 @@ from ir.dialects import nvvm
 from ir.forms import placed
 from ir.instruction import Instruction
 from lowering.targets import ALL_TARGETS
+from tests.generated_page import publish
 from tests.lowering.instruction_kernels import instructions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,13 +88,5 @@ def table(classes: Iterable[type[Instruction]]) -> str:
     return head + "".join(row(cls) + "\n" for cls in classes)
 
 
-def main() -> int:
-    """Write the page, or say whether it is what this makes."""
-    if "--check" in sys.argv[1:]:
-        return int(OUTPUT.read_text() != page())
-    OUTPUT.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(publish(OUTPUT, page()))

@@ -8,6 +8,7 @@ from typing import Any
 
 from egraph import placed
 from egraph.term import Column, Operand, Placed, Value
+from tests.generated_page import publish
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs/placed-operations.md"
 HEAD = """# Placed operations
@@ -49,13 +50,5 @@ def page() -> str:
     return HEAD + "".join(map(row, placed.operations()))
 
 
-def main() -> int:
-    """Write the page, or say whether it is what this makes."""
-    if "--check" in sys.argv[1:]:
-        return int(OUTPUT.read_text() != page())
-    OUTPUT.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(publish(OUTPUT, page()))

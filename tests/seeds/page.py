@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tests.generated_page import publish
 from tests.seeds.items import ITEMS, Item
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs/seed-coverage.md"
@@ -43,13 +44,5 @@ def page() -> str:
     return "".join(parts)
 
 
-def main() -> int:
-    """Write the page, or say whether it is what this makes."""
-    if "--check" in sys.argv[1:]:
-        return int(OUTPUT.read_text() != page())
-    OUTPUT.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(publish(OUTPUT, page()))

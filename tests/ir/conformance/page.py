@@ -8,6 +8,7 @@ from pathlib import Path
 from ir.core import TileError, verify
 from ir.dialects.cuda_tile.hints import verify_hints
 from ir.text import parse_all
+from tests.generated_page import publish
 from tests.ir.conformance import (
     Case,
     access,
@@ -85,7 +86,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    made = table()
-    if "--check" in sys.argv:
-        sys.exit(OUTPUT.read_text() != made)
-    OUTPUT.write_text(made)
+    sys.exit(publish(OUTPUT, table()))
