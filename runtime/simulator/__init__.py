@@ -1,6 +1,7 @@
 """A PTX simulator on NumPy.
 
-`launch` runs an entry of PTX text over a grid on a `GlobalMemory`; `check` only decodes. It shares no code with any
+`launch` runs an entry of PTX text over a grid on a `GlobalMemory`; `check` only decodes; a `Module` is loaded once
+and launched often, and its variables keep their values. It shares no code with any
 compiler, so that PTX of any origin can be judged by it. Structure: parser -> program -> link (decode to closures) ->
 schedule; one module per instruction family under `families`.
 """
@@ -19,7 +20,7 @@ from runtime.simulator.errors import (
     UnknownOpcodeError,
     UnsupportedModifierError,
 )
-from runtime.simulator.launch import check, launch
+from runtime.simulator.launch import Kernel, Module, Symbol, check, launch
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.tensormap import TensorMap
@@ -29,8 +30,10 @@ __all__ = [
     "DeadlockError",
     "GlobalMemory",
     "HazardError",
+    "Kernel",
     "LaunchError",
     "MisalignedError",
+    "Module",
     "OperandError",
     "OutOfBoundsError",
     "ParseError",
@@ -38,6 +41,7 @@ __all__ = [
     "Sectors",
     "SimulatorError",
     "StepLimitError",
+    "Symbol",
     "TensorMap",
     "TrapError",
     "UnknownOpcodeError",

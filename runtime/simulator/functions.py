@@ -17,10 +17,10 @@ from runtime.simulator.program import (
     Guard,
     Instruction,
     Linked,
-    Module,
     Negated,
     Operand,
     Pair,
+    ParsedModule,
     Register,
     Slot,
     Symbol,
@@ -38,12 +38,12 @@ _FIRST_CODE = 256
 _CODE_STEP = 16
 
 
-def code_addresses(module: Module) -> dict[str, int]:
+def code_addresses(module: ParsedModule) -> dict[str, int]:
     """The address of every function of a module."""
     return {name: _FIRST_CODE + number * _CODE_STEP for number, name in enumerate(module.functions)}
 
 
-def with_functions(module: Module, entry: Entry) -> Entry:
+def with_functions(module: ParsedModule, entry: Entry) -> Entry:
     """The entry with the functions it can call in front; the entry itself where it calls none."""
     found = module.linked.get(entry.name)
     if found is None:
@@ -51,7 +51,7 @@ def with_functions(module: Module, entry: Entry) -> Entry:
     return found
 
 
-def _with_functions(module: Module, entry: Entry) -> Entry:
+def _with_functions(module: ParsedModule, entry: Entry) -> Entry:
     pointed = [relocation.name for variable in module.variables for relocation in variable.relocations]
     graph = _Graph(module)
     graph.visit(entry, pointed if _has_indirect_call(entry, module) else [])
@@ -61,7 +61,7 @@ def _with_functions(module: Module, entry: Entry) -> Entry:
     return replace(entry, stack=_OPEN_STACK) if uses_alloca else entry
 
 
-def _has_indirect_call(entry: Entry, module: Module) -> bool:
+def _has_indirect_call(entry: Entry, module: ParsedModule) -> bool:
     bodies = [entry, *(function.body for function in module.functions.values() if function.body is not None)]
     return any(_is_indirect(instruction) for body in bodies for instruction in body.instructions)
 
@@ -79,7 +79,7 @@ def _is_indirect(instruction: Instruction) -> bool:
 class _Graph:
     """Which functions an entry reaches, callees first, and which of them call themselves again."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: ParsedModule) -> None:
         self._module = module
         self.order: list[Function] = []
         self._callees: dict[str, set[str]] = {}
@@ -173,7 +173,7 @@ class _Frame:
 
 
 class _Linker:
-    def __init__(self, module: Module, entry: Entry, graph: _Graph) -> None:
+    def __init__(self, module: ParsedModule, entry: Entry, graph: _Graph) -> None:
         self._module = module
         self._entry = entry
         self._graph = graph

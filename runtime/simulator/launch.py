@@ -1,32 +1,32 @@
-"""Launching an entry: arguments, variables, batches of CTAs, the report."""
+"""Loading a module and launching its entries: variables, arguments, batches of CTAs, the report."""
 
-import struct
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import SupportsFloat, SupportsIndex, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from runtime.simulator.access import Site
+from runtime.simulator.arguments import Argument, bind_arguments, parameter_bytes
 from runtime.simulator.callstack import CallStack
-from runtime.simulator.declarations import constant_bytes
 from runtime.simulator.decode import Binding
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.functions import with_functions
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
-from runtime.simulator.machine import Geometry, Machine, check_geometry
+from runtime.simulator.machine import MAX_THREADS, Geometry, Machine, check_geometry
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.parser import parse
-from runtime.simulator.placement import place
-from runtime.simulator.program import Entry, Module, Parameter
+from runtime.simulator.placement import Placement, place, place_statics
+from runtime.simulator.program import Entry, Parameter, ParsedModule
 from runtime.simulator.report import Report, Sectors
 from runtime.simulator.schedule import Code, Scheduler
 from runtime.simulator.skew import TOGETHER, scheduler
-from runtime.simulator.tensormap import MAP_ALIGNMENT, MAP_BYTES, TensorMap
 from runtime.simulator.transfers import Transfers
+from runtime.simulator.types import Array
 
-Argument: TypeAlias = int | float | bytes | TensorMap | SupportsIndex | SupportsFloat
 Extent: TypeAlias = Sequence[int]
 
 # Lanes that run as one vector. Measured on a 512x512x512 f16 GEMM of 16 CTAs of 128 threads, one core: 0.51 s at 128
@@ -47,6 +47,174 @@ _STEALING_SHARE = 4
 MAX_BLOCKS = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable of a loaded module: name, state space ("global" or "const"), first byte and size in bytes."""
+
+    name: str
+    space: str
+    address: Address
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a module says of an entry.
+
+    parameters: with offset and size in bytes inside the buffer of parameter_bytes; max_threads: of a CTA; required:
+    extents of the block that .reqntid names; static_shared, local: bytes of each CTA and thread; const: bytes of the
+    module's constants; max_registers: of .maxnreg. How many registers it takes only ptxas knows.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    parameter_bytes: int
+    max_threads: int
+    required: tuple[int, int, int] | None
+    cluster: tuple[int, int, int] | None
+    static_shared: int
+    local: int
+    const: int
+    max_registers: int | None
+
+
+class Module:
+    """PTX loaded into a memory: its variables keep their values from launch to launch until it is unloaded."""
+
+    def __init__(self, ptx: str, memory: GlobalMemory | None = None) -> None:
+        """Place the module's variables in a memory, by default one of its own.
+
+        Raises SimulatorError where the text cannot be parsed or a variable has no place.
+        """
+        self.memory = GlobalMemory() if memory is None else memory
+        self._parsed = parse(ptx)
+        self._statics = place_statics(self._parsed, self.memory)
+        self._is_loaded = True
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The .version of the text."""
+        return self._parsed.version
+
+    @property
+    def target(self) -> str:
+        """The .target of the text."""
+        return self._parsed.target
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the entries."""
+        return tuple(self._parsed.entries)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the variables in global and constant memory, those inside a function as `function::name`."""
+        return tuple(self._statics.placed)
+
+    def symbol(self, name: str) -> Symbol:
+        """A variable in global or constant memory. Raises LaunchError for an unknown name."""
+        self._check_loaded()
+        placed = self._statics.placed.get(name)
+        if placed is None:
+            known = ", ".join(self._statics.placed) or "none"
+            raise LaunchError(f"the module has no variable `{name}`; its variables are: {known}")
+        return Symbol(name, placed.space, Address(placed.address), placed.size)
+
+    def read(self, name: str, dtype: npt.DTypeLike = np.uint8) -> Array:
+        """A copy of a variable as elements of a dtype. Raises LaunchError where it does not divide into them."""
+        symbol = self.symbol(name)
+        size = np.dtype(dtype).itemsize
+        if symbol.size % size:
+            raise LaunchError(f"variable `{name}` has {symbol.size} bytes, not elements of {size}")
+        return self.memory.get(symbol.address, symbol.size // size, dtype)
+
+    def write(self, name: str, values: npt.ArrayLike, offset: int = 0) -> None:
+        """Copy an array or bytes into a variable from byte `offset` on. Raises LaunchError where they do not fit."""
+        symbol = self.symbol(name)
+        data = np.frombuffer(values, np.uint8) if isinstance(values, bytes) else np.ascontiguousarray(values)
+        if offset < 0 or offset + data.nbytes > symbol.size:
+            raise LaunchError(f"{data.nbytes} bytes at byte {offset} of variable `{name}`, which has {symbol.size}")
+        self.memory.set(symbol.address + offset, data)
+
+    def kernel(self, entry: str | None = None) -> Kernel:
+        """The attributes of an entry; named where there are several. Raises SimulatorError."""
+        kernel = with_functions(self._parsed, _select(self._parsed, entry))
+        placement = place(self._parsed, self._statics, kernel, 0)
+        directives = kernel.directives
+        required, most = directives.get("reqntid"), directives.get("maxntid")
+        cluster, registers = directives.get("reqnctapercluster"), directives.get("maxnreg")
+        constants = [placed.size for placed in self._statics.placed.values() if placed.space == "const"]
+        return Kernel(
+            kernel.name, tuple(kernel.parameters), parameter_bytes(kernel),
+            int(np.prod(required or most or (MAX_THREADS,))),
+            None if required is None else _triple(".reqntid", required),
+            None if cluster is None else _triple(".reqnctapercluster", cluster),
+            placement.shared, placement.local, sum(constants), None if registers is None else registers[0],
+        )  # fmt: skip
+
+    def launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        args: Sequence[Argument],
+        cluster: Extent = (1, 1, 1),
+        dynamic_smem: int = 0,
+        entry: str | None = None,
+        hazards: bool = False,
+        max_blocks: int = MAX_BLOCKS,
+        max_instructions: int | None = None,
+        schedule: str = TOGETHER,
+    ) -> Report:
+        """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
+        self._check_loaded()
+        kernel = with_functions(self._parsed, _select(self._parsed, entry))
+        clusters = _cluster(kernel, _triple("cluster", cluster))
+        geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
+        check_geometry(geometry)
+        _check_directives(kernel, geometry)
+        parameters = bind_arguments(kernel, args)
+        if max_instructions is not None and max_instructions < 1:
+            raise LaunchError(f"max_instructions {max_instructions} is below 1")
+        if dynamic_smem < 0:
+            raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
+        with np.errstate(all="ignore"), self._prepared(kernel, geometry, parameters, dynamic_smem, hazards) as prepared:
+            return _run(prepared, max_blocks, max_instructions, schedule)
+
+    def check(self, entry: str | None = None) -> None:
+        """Decode one entry, or all, without running anything. Raises SimulatorError."""
+        for name in [entry] if entry is not None else self.entries:
+            kernel = with_functions(self._parsed, _select(self._parsed, name))
+            directives = kernel.directives
+            block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
+            cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
+            geometry = Geometry(cluster, _triple("block", block), cluster)
+            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), 0, False):
+                pass
+
+    def unload(self) -> None:
+        """Give the memory of the variables back."""
+        self._check_loaded()
+        self._is_loaded = False
+        self._statics.free(self.memory)
+
+    def _check_loaded(self) -> None:
+        if not self._is_loaded:
+            raise LaunchError("the module has been unloaded")
+
+    @contextmanager
+    def _prepared(
+        self, kernel: Entry, geometry: Geometry, parameters: bytes, dynamic_smem: int, hazards: bool
+    ) -> "Generator[Prepared]":
+        """A decoded entry, whose parameters lie in memory as long as it is in use."""
+        address = self.memory.put(np.frombuffer(parameters, np.uint8))
+        try:
+            placement = place(self._parsed, self._statics, kernel, dynamic_smem)
+            source = Source(self._parsed.target, kernel, placement, self._statics.code, parameters, address)
+            yield _prepare(source, geometry, self.memory, dynamic_smem, hazards)
+        finally:
+            self.memory.drop(address)
+
+
 def launch(
     ptx: str,
     grid: Extent,
@@ -61,9 +229,9 @@ def launch(
     max_instructions: int | None = None,
     schedule: str = TOGETHER,
 ) -> Report:
-    """Run an entry of a PTX module over a grid.
+    """Load a PTX module, run an entry over a grid, unload the module.
 
-    args: one per parameter, an int, a float, an address of `memory`, bytes for an array parameter, or a TensorMap;
+    args: one per parameter, an int, a float, an address of `memory`, bytes, or a TensorMap;
     cluster: CTAs of a cluster, (1, 1, 1) for what the entry requires; dynamic_smem: bytes for `.extern .shared`;
     entry: needed where the module has several;
     hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost;
@@ -72,24 +240,21 @@ def launch(
     schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED.
     Raises SimulatorError with the PTX line.
     """
-    module = parse(ptx)
-    kernel = with_functions(module, _select(module, entry))
-    clusters = _cluster(kernel, _triple("cluster", cluster))
-    geometry = Geometry(_triple("grid", grid), _triple("block", block), clusters)
-    check_geometry(geometry)
-    _check_directives(kernel, geometry)
-    parameter_bytes = _bind_arguments(kernel, args)
-    if max_instructions is not None and max_instructions < 1:
-        raise LaunchError(f"max_instructions {max_instructions} is below 1")
-    if dynamic_smem < 0:
-        raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
-    mark = memory.mark()
+    module = Module(ptx, memory)
     try:
-        with np.errstate(all="ignore"):
-            prepared = _prepare(module, kernel, geometry, parameter_bytes, memory, dynamic_smem, hazards)
-            return _run(prepared, max_blocks, max_instructions, schedule)
+        return module.launch(
+            grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule
+        )
     finally:
-        memory.restore(mark)
+        module.unload()
+
+
+def check(ptx: str, entry: str | None = None) -> None:
+    """Parse a PTX module and decode one entry, or all, without running anything.
+
+    Raises SimulatorError at the first statement that is malformed or not simulated.
+    """
+    Module(ptx).check(entry)
 
 
 def _triple(name: str, extent: Extent) -> tuple[int, int, int]:
@@ -100,7 +265,7 @@ def _triple(name: str, extent: Extent) -> tuple[int, int, int]:
     return values[0], values[1], values[2]
 
 
-def _select(module: Module, name: str | None) -> Entry:
+def _select(module: ParsedModule, name: str | None) -> Entry:
     if name is not None:
         if name not in module.entries:
             known = ", ".join(module.entries) or "none"
@@ -139,67 +304,16 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
         )
 
 
-def _bind_arguments(kernel: Entry, args: Sequence[Argument]) -> bytes:
-    if len(args) != len(kernel.parameters):
-        names = ", ".join(parameter.name for parameter in kernel.parameters)
-        raise LaunchError(
-            f"entry `{kernel.name}` has {len(kernel.parameters)} parameters ({names}), got {len(args)} arguments",
-            kernel.line,
-        )
-    size = max((parameter.offset + parameter.size for parameter in kernel.parameters), default=0)
-    result = bytearray(size)
-    for parameter, value in zip(kernel.parameters, args, strict=True):
-        result[parameter.offset : parameter.offset + parameter.size] = _argument_bytes(kernel, parameter, value)
-    return bytes(result)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a launch runs: an entry with the functions it calls, where everything lies, its parameters."""
 
-
-def _argument_bytes(kernel: Entry, parameter: Parameter, value: Argument) -> bytes:
-    type_ = parameter.type
-
-    def wrong(reason: str) -> LaunchError:
-        return LaunchError(f"argument for parameter `{parameter.name}` (.{type_.name}): {reason}", kernel.line)
-
-    if isinstance(value, TensorMap):
-        if not parameter.is_array or parameter.size != MAP_BYTES or parameter.offset % MAP_ALIGNMENT:
-            raise wrong(f"a tensor map needs `.param .align {MAP_ALIGNMENT} .b8 name[{MAP_BYTES}]`")
-        return value.encode()
-    if parameter.is_array or isinstance(value, bytes | bytearray):
-        if not isinstance(value, bytes | bytearray) or len(value) != parameter.size:
-            raise wrong(f"expected {parameter.size} bytes")
-        return bytes(value)
-    if isinstance(value, Address) and type_.bits != 64:
-        raise wrong("an address needs a 64-bit parameter")
-    if isinstance(value, SupportsIndex):
-        number = value.__index__()
-        if type_.kind == "float":
-            return constant_bytes(number, type_)
-        low, high = -(1 << (type_.bits - 1)), (1 << type_.bits) - 1
-        if not low <= number <= high or (type_.kind == "signed" and number > high >> 1):
-            raise wrong(f"{number} does not fit")
-        return constant_bytes(number, type_)
-    number = float(value)
-    if type_.kind == "float":
-        return constant_bytes(number, type_)
-    if type_.kind == "bits" and type_.bits in (32, 64):
-        return struct.pack("<f" if type_.bits == 32 else "<d", number)
-    raise wrong(f"{number} is a float")
-
-
-def check(ptx: str, entry: str | None = None) -> None:
-    """Parse a PTX module and decode one entry, or all, without running anything.
-
-    Raises SimulatorError at the first statement that is malformed or not simulated.
-    """
-    module = parse(ptx)
-    names = [entry] if entry is not None else list(module.entries)
-    for name in names:
-        kernel = with_functions(module, _select(module, name))
-        directives = kernel.directives
-        block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
-        cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
-        size = max((parameter.offset + parameter.size for parameter in kernel.parameters), default=0)
-        geometry = Geometry(cluster, _triple("block", block), cluster)
-        _prepare(module, kernel, geometry, bytes(size), GlobalMemory(), 0, hazards=False)
+    target: str
+    kernel: Entry
+    placement: Placement
+    code: dict[str, int]
+    parameters: bytes
+    parameter_address: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +327,12 @@ class Prepared:
     shared_size: int
 
 
-def _prepare(
-    module: Module,
-    kernel: Entry,
-    geometry: Geometry,
-    parameter_bytes: bytes,
-    memory: GlobalMemory,
-    dynamic_smem: int,
-    hazards: bool,
-) -> Prepared:
-    placement = place(module, kernel, memory, parameter_bytes, dynamic_smem)
+def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, dynamic_smem: int, hazards: bool) -> Prepared:
+    kernel, placement = source.kernel, source.placement
     shared_size = placement.shared
-    limit = _SHARED_LIMIT.get(module.target.rstrip("af"), max(_SHARED_LIMIT.values()))
+    limit = _SHARED_LIMIT.get(source.target.rstrip("af"), max(_SHARED_LIMIT.values()))
     if shared_size > limit:
-        raise LaunchError(f"{shared_size} bytes of shared memory; {module.target} has {limit} for a CTA", kernel.line)
+        raise LaunchError(f"{shared_size} bytes of shared memory; {source.target} has {limit} for a CTA", kernel.line)
     lanes = _HAZARD_LANES if hazards else _BATCH_LANES
     size = geometry.cluster_size
     ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
@@ -240,8 +346,8 @@ def _prepare(
     transfers = Transfers(machine, tracker)
     calls = CallStack(machine, placement.fixed)
     binding = Binding(
-        machine, placement.symbols, parameter_bytes, placement.parameters, transfers, calls, kernel.functions,
-        placement.code, tracker,
+        machine, placement.symbols, source.parameters, source.parameter_address, transfers, calls, kernel.functions,
+        source.code, tracker,
     )  # fmt: skip
     code, sites = link(kernel, binding)
     return Prepared(machine, binding, code, sites, shared_size)

@@ -17,6 +17,8 @@ from runtime.simulator.register_pool import RegisterPool
 from runtime.simulator.types import Array, unsigned
 
 WARP = 32
+# Threads of a CTA. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+MAX_THREADS = 1024
 # Shared memory starts here, not at 0, so that address 0 and small negative offsets are out of bounds. The hardware
 # reserves the first 1024 bytes in the same way from sm_90 on (CUDA C++ Programming Guide, "Compute Capability 9.0").
 SHARED_BASE = 1024
@@ -209,6 +211,6 @@ def check_geometry(geometry: Geometry) -> None:
     for name, extents in (("grid", geometry.grid), ("block", geometry.block), ("cluster", geometry.cluster)):
         if any(extent < 1 for extent in extents):
             raise LaunchError(f"{name} {extents} has an extent below 1")
-    if geometry.threads > 1024:  # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
-        raise LaunchError(f"block {geometry.block} has {geometry.threads} threads; 1024 is the limit")
+    if geometry.threads > MAX_THREADS:
+        raise LaunchError(f"block {geometry.block} has {geometry.threads} threads; {MAX_THREADS} is the limit")
     check_clusters(geometry)

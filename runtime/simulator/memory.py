@@ -27,6 +27,8 @@ RANK_SHIFT = 24
 ALLOCATION_ALIGNMENT = 256
 # Fresh memory holds 0xFF bytes: NaN in every float format, so that a forgotten write is seen.
 FRESH = 0xFF
+# The size of an allocation that has been freed: no access fits in it.
+_FREED = -1
 # One element of each access width; complex128 only because NumPy moves 16 bytes at once in it.
 CELL: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
@@ -46,40 +48,91 @@ class GlobalMemory:
         self.physical: list[int] = []
         self.arena: Array = np.zeros(0, np.uint8)
         self._used = 0
+        self._holes: list[tuple[int, int]] = []
 
     def alloc(self, size: int) -> Address:
         """Reserve bytes that hold 0xFF until something writes them."""
         if size < 0:
             raise LaunchError(f"an allocation of {size} bytes is impossible")
-        start = self._used
-        self._used += -(-max(size, 1) // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
-        if self._used > self.arena.size:
-            grown = np.full(max(self._used, 2 * self.arena.size), FRESH, np.uint8)
-            grown[:start] = self.arena[:start]
-            self.arena = grown
+        extent = _extent(size)
+        start = self._hole(extent)
+        if start is None:
+            self.reserve(extent)
+            start = self._used
+            self._used += extent
         self.sizes.append(size)
         self.physical.append(start)
-        return Address(((len(self.sizes) - 1 + FIRST_GLOBAL_WINDOW) << WINDOW_BITS) + _MIDDLE)
+        return self.address(len(self.sizes) - 1)
 
-    def mark(self) -> tuple[int, int]:
-        """A point to which `restore` can return."""
-        return len(self.sizes), self._used
+    def address(self, number: int) -> Address:
+        """Where allocation `number` starts."""
+        return Address(((number + FIRST_GLOBAL_WINDOW) << WINDOW_BITS) + _MIDDLE)
 
-    def restore(self, mark: tuple[int, int]) -> None:
-        """Drop the allocations made since a mark; a launch uses this for its parameters and variables."""
-        count, used = mark
-        self.arena[used : self._used] = FRESH
-        self._used = used
-        del self.sizes[count:]
-        del self.physical[count:]
+    def _hole(self, extent: int) -> int | None:
+        """The position of freed bytes that an extent fits in, taken from them; None where there are none."""
+        for place, (start, size) in enumerate(self._holes):
+            if size >= extent:
+                left = [(start + extent, size - extent)] if size > extent else []
+                self._holes[place : place + 1] = left
+                return start
+        return None
+
+    def fits(self, size: int) -> bool:
+        """Whether an allocation would leave everything where it is, so that it may be made during a launch."""
+        extent = _extent(size)
+        return self._used + extent <= self.arena.size or any(hole >= extent for _, hole in self._holes)
+
+    def reserve(self, size: int) -> None:
+        """Let the next allocations, of so many bytes in total, leave everything where it is."""
+        if self._used + size > self.arena.size:
+            grown = np.full(max(self._used + size, 2 * self.arena.size), FRESH, np.uint8)
+            grown[: self._used] = self.arena[: self._used]
+            self.arena = grown
+
+    def free(self, address: int) -> None:
+        """End an allocation; its addresses are never used again. Raises LaunchError unless one starts there."""
+        number = self.started_at(address)
+        if number is None:
+            raise LaunchError(f"free of {int(address):#x}, where no allocation starts")
+        start, extent = self.physical[number], _extent(self.sizes[number])
+        self.sizes[number] = _FREED
+        self.arena[start : start + extent] = FRESH
+        holes: list[tuple[int, int]] = []
+        for first, size in sorted([*self._holes, (start, extent)]):
+            if holes and sum(holes[-1]) == first:
+                holes[-1] = (holes[-1][0], holes[-1][1] + size)
+            else:
+                holes.append((first, size))
+        if sum(holes[-1]) == self._used:
+            self._used = holes.pop()[0]
+        self._holes = holes
+
+    def drop(self, address: int) -> None:
+        """End an allocation that nobody else knows of: later ones may have its addresses."""
+        self.free(address)
+        if self.address(len(self.sizes) - 1) == address:
+            self.sizes.pop()
+            self.physical.pop()
+
+    def started_at(self, address: int) -> int | None:
+        """The number of the allocation, not freed, that starts at an address, or None."""
+        number = (int(address) >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
+        if not 0 <= number < len(self.sizes) or self.sizes[number] == _FREED:
+            return None
+        return number if self.address(number) == int(address) else None
 
     def put(self, array: npt.ArrayLike) -> Address:
         """Copy an array (row-major) into a new allocation and return its address."""
         data = np.ascontiguousarray(array)
         address = self.alloc(data.nbytes)
-        start = self.physical[-1]
-        self.arena[start : start + data.nbytes] = np.frombuffer(data.tobytes(), np.uint8)
+        self.set(address, data)
         return address
+
+    def set(self, address: int, array: npt.ArrayLike) -> None:
+        """Copy an array (row-major) to an address inside an allocation. Raises LaunchError where it does not fit."""
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        start = self.offset(address, data.size)
+        self.arena[start : start + data.size] = data
 
     def get(self, address: int, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """A copy of the array of this shape and dtype that lies at an address inside an allocation."""
@@ -98,6 +151,11 @@ class GlobalMemory:
         return self.physical[window] + inside - _MIDDLE
 
 
+def _extent(size: int) -> int:
+    """Bytes of the arena that an allocation takes."""
+    return -(-max(size, 1) // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
+
+
 class Fault(Exception):
     """Internal: the access number `position` of an index computation is bad; `reason` says how."""
 
@@ -113,10 +171,14 @@ class GlobalSpace:
 
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory = memory
-        self._starts = np.array([*memory.physical, 0], np.int64)
-        self._sizes = np.array([*memory.sizes, 0], np.int64)
+        self.refresh()
         count = memory.arena.size // 16 * 16
         self.cells = {size: memory.arena[:count].view(dtype) for size, dtype in CELL.items()}
+
+    def refresh(self) -> None:
+        """Take note of allocations made or freed."""
+        self._starts = np.array([*self._memory.physical, 0], np.int64)
+        self._sizes = np.array([*self._memory.sizes, 0], np.int64)
 
     def index(self, address: Array, size: int) -> Array:
         """The cell numbers of accesses of `size` bytes at u64 addresses. Raises Fault."""
@@ -156,6 +218,8 @@ class GlobalSpace:
             return f"{size} bytes at {address:#x}, which is near no global allocation"
         inside = (address & ((1 << WINDOW_BITS) - 1)) - _MIDDLE
         total = self._memory.sizes[number]
+        if total == _FREED:
+            return f"{size} bytes at byte {inside} of allocation {number}, which is freed"
         return f"{size} bytes at byte {inside} of allocation {number}, which has {total} bytes"
 
 

@@ -1,4 +1,4 @@
-"""PTX text to a Module: directives, declarations, labels, scopes and instructions.
+"""PTX text to a ParsedModule: directives, declarations, labels, scopes and instructions.
 
 Statements that only describe (`.loc`, `.file`, `.section`, `.pragma`) are read over; a directive that is not known is
 refused, so that nothing with a meaning is lost.
@@ -12,7 +12,17 @@ from functools import lru_cache
 from runtime.simulator.declarations import parse_formals, parse_parameters, parse_registers, parse_variable
 from runtime.simulator.errors import ParseError
 from runtime.simulator.operands import OperandParser, split_commas
-from runtime.simulator.program import Entry, Formal, Function, Guard, Instruction, Module, Operand, Register, Symbol
+from runtime.simulator.program import (
+    Entry,
+    Formal,
+    Function,
+    Guard,
+    Instruction,
+    Operand,
+    ParsedModule,
+    Register,
+    Symbol,
+)
 
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _SPACE = re.compile(r"\s*")
@@ -44,7 +54,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def parse(text: str) -> Module:
+def parse(text: str) -> ParsedModule:
     """A Module from PTX text; the result is shared between equal texts and must not be changed."""
     return _Parser(text).module()
 
@@ -79,7 +89,7 @@ class _Parser:
         self._text = _COMMENT.sub(_blank, text)
         self._position = 0
         self._newlines = [match.start() for match in re.finditer("\n", self._text)]
-        self._module = Module()
+        self._module = ParsedModule()
         self._unique = 0
 
     def _line(self) -> int:
@@ -101,7 +111,7 @@ class _Parser:
         shown = self._text[self._position :].split("\n", 1)[0].strip()
         return ParseError(message, self._line(), shown[:120])
 
-    def module(self) -> Module:
+    def module(self) -> ParsedModule:
         """Parse the whole text."""
         while self._skip_space():
             self._top_level()

@@ -1,5 +1,6 @@
-"""Where the variables, parameters and functions of a launch lie."""
+"""Where the variables, parameters and functions of a module and of a launch lie."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,41 +10,98 @@ from runtime.simulator.errors import LaunchError
 from runtime.simulator.functions import code_addresses
 from runtime.simulator.machine import LOCAL_BASE, PARAMETER_BASE, SHARED_BASE
 from runtime.simulator.memory import GlobalMemory
-from runtime.simulator.program import Entry, Module, Variable
+from runtime.simulator.program import Address, Entry, Operand, Pair, ParsedModule, Symbol, Variable, Vector
 
 # Frames of functions start on a boundary that suits every type.
 _FRAME_ALIGNMENT = 16
 
 
 @dataclass(slots=True)
-class Placement:
-    """Addresses of everything that has a name.
+class Statics:
+    """What lives as long as a module: its variables in global memory and the addresses of its functions.
 
-    symbols: by name; shared, local: bytes of each CTA and thread; fixed: bytes of local memory in front of the frames;
-    parameters: the generic address of the first parameter; code: the address of every function.
+    placed: by name, those of a body as `body::name`; code: the address of every function.
+    """
+
+    placed: dict[str, Placed] = field(default_factory=dict[str, Placed])
+    code: dict[str, int] = field(default_factory=dict[str, int])
+
+    def free(self, memory: GlobalMemory) -> None:
+        """Give the memory of the variables back; later allocations may have their addresses."""
+        for placed in reversed(self.placed.values()):
+            memory.drop(placed.address)
+        self.placed.clear()
+
+
+def place_statics(module: ParsedModule, memory: GlobalMemory) -> Statics:
+    """Put the variables of a module in global memory with their initial values. Raises LaunchError."""
+    result = Statics(code=code_addresses(module))
+    named = [(variable.name, variable) for variable in module.variables]
+    bodies = [function.body for function in module.functions.values() if function.body is not None]
+    for body in (*module.entries.values(), *bodies):
+        named += [(f"{body.name}::{variable.name}", variable) for variable in body.variables]
+    try:
+        for name, variable in named:
+            if variable.space not in ("global", "const"):
+                continue
+            if variable.is_extern:
+                raise LaunchError(
+                    f"variable `{variable.name}` is defined in another module", variable.line, variable.name
+                )
+            data = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
+            result.placed[name] = Placed(variable.space, int(memory.put(data)), variable.size)
+        for name, variable in named:
+            _write_addresses(result, name, variable, memory)
+    except LaunchError:
+        result.free(memory)
+        raise
+    return result
+
+
+def _write_addresses(statics: Statics, name: str, variable: Variable, memory: GlobalMemory) -> None:
+    """Fill in the parts of an initial value that are addresses."""
+    for relocation in variable.relocations:
+        own = name.removesuffix(variable.name) + relocation.name
+        placed = statics.placed.get(own, statics.placed.get(relocation.name))
+        address = statics.code.get(relocation.name) if placed is None else placed.address
+        if address is None:
+            raise LaunchError(
+                f"the initial value of `{variable.name}` names `{relocation.name}`, which is not in global memory",
+                variable.line, variable.name,
+            )  # fmt: skip
+        value = (address + relocation.addend) % (1 << 64)
+        start = statics.placed[name].address + relocation.position
+        memory.set(start, np.frombuffer(value.to_bytes(8, "little"), np.uint8)[: relocation.size])
+
+
+@dataclass(slots=True)
+class Placement:
+    """Addresses of everything that a launch names.
+
+    symbols: by name; shared, local: bytes of each CTA and thread; fixed: bytes of local memory in front of the frames.
     """
 
     symbols: dict[str, Placed] = field(default_factory=dict[str, Placed])
     shared: int = 0
     local: int = 0
     fixed: int = 0
-    parameters: int = 0
-    code: dict[str, int] = field(default_factory=dict[str, int])
 
 
-def place(module: Module, kernel: Entry, memory: GlobalMemory, parameter_bytes: bytes, dynamic: int) -> Placement:
-    """Give everything an address; initial values go to global memory. Raises LaunchError."""
-    result = Placement(code=code_addresses(module))
-    for name, address in result.code.items():
+def place(module: ParsedModule, statics: Statics, kernel: Entry, dynamic: int) -> Placement:
+    """Give everything that an entry names an address. Raises LaunchError."""
+    result = Placement(dict(statics.placed))
+    for name, address in statics.code.items():
         result.symbols[name] = Placed("code", address, 0)
     for name, slot in kernel.slots.items():
         result.symbols[name] = Placed("frame", slot.offset, slot.size)
     externs: list[Variable] = []
-    for variable in [*module.variables, *kernel.variables]:
+    for variable in [*_used(module.variables, kernel), *kernel.variables]:
         if variable.is_extern and variable.space == "shared":
             externs.append(variable)
-        else:
-            _place_variable(result, variable, memory)
+        elif variable.space not in ("global", "const"):
+            _place_variable(result, variable)
+        elif (own := statics.placed.get(f"{kernel.name}::{variable.name}")) is not None:
+            result.symbols[variable.name] = own
     result.fixed = result.local
     if kernel.stack:
         result.local = -(-result.local // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT + kernel.stack
@@ -53,19 +111,35 @@ def place(module: Module, kernel: Entry, memory: GlobalMemory, parameter_bytes: 
         result.symbols[variable.name] = Placed("shared", SHARED_BASE + start, dynamic)
     if externs or dynamic:
         result.shared = start + dynamic
-    result.parameters = int(memory.put(np.frombuffer(parameter_bytes, np.uint8)))
     for parameter in kernel.parameters:
         result.symbols[parameter.name] = Placed("param", PARAMETER_BASE + parameter.offset, parameter.size)
-    for variable in [*module.variables, *kernel.variables]:
-        _write_addresses(result, variable, memory)
     return result
 
 
-def _place_variable(result: Placement, variable: Variable, memory: GlobalMemory) -> None:
-    if variable.space in ("global", "const") and not variable.is_extern:
-        data = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
-        result.symbols[variable.name] = Placed(variable.space, int(memory.put(data)), variable.size)
-        return
+def _used(variables: list[Variable], kernel: Entry) -> list[Variable]:
+    """Variables at module scope, without those of a CTA or thread that the entry and its functions do not name."""
+    if all(variable.space in ("global", "const") or variable.is_extern for variable in variables):
+        return variables
+    names = {name for instruction in kernel.instructions for name in _names(instruction.operands)}
+    return [
+        variable for variable in variables
+        if variable.space in ("global", "const") or variable.is_extern or variable.name in names
+    ]  # fmt: skip
+
+
+def _names(operands: list[Operand] | tuple[Operand, ...]) -> Iterator[str]:
+    for operand in operands:
+        if isinstance(operand, Symbol):
+            yield operand.name
+        elif isinstance(operand, Vector):
+            yield from _names(operand.items)
+        elif isinstance(operand, Pair):
+            yield from _names((operand.first, operand.second))
+        elif isinstance(operand, Address):
+            yield from _names((operand.base, *operand.rest))
+
+
+def _place_variable(result: Placement, variable: Variable) -> None:
     if variable.is_extern or variable.space not in ("shared", "local", "param"):
         raise LaunchError(f"variable `{variable.name}` cannot be placed", variable.line, variable.name)
     if variable.initial is not None:
@@ -78,17 +152,3 @@ def _place_variable(result: Placement, variable: Variable, memory: GlobalMemory)
     start = -(-result.local // variable.align) * variable.align
     result.local = start + variable.size
     result.symbols[variable.name] = Placed("local", LOCAL_BASE + start, variable.size)
-
-
-def _write_addresses(result: Placement, variable: Variable, memory: GlobalMemory) -> None:
-    """Fill in the parts of an initial value that are addresses."""
-    for relocation in variable.relocations:
-        named = result.symbols.get(relocation.name)
-        if named is None or named.space not in ("global", "const", "code"):
-            raise LaunchError(
-                f"the initial value of `{variable.name}` names `{relocation.name}`, which is not in global memory",
-                variable.line, variable.name,
-            )  # fmt: skip
-        value = (named.address + relocation.addend) % (1 << 64)
-        start = memory.offset(result.symbols[variable.name].address + relocation.position, relocation.size)
-        memory.arena[start : start + relocation.size] = np.frombuffer(value.to_bytes(8, "little"), np.uint8)

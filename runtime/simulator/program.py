@@ -206,7 +206,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Module:
+class ParsedModule:
     """A PTX file; linked: entries with the functions that they call, as far as they were asked for."""
 
     version: tuple[int, int] = (0, 0)
