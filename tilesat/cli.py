@@ -34,7 +34,9 @@ TRANSLATING = ("compile", "opt", "check", "cat")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; argparse itself exits with 2 on a usage error."""
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # argparse would take the FILE that follows a bare --hazards for its value
+    arguments = _parser().parse_args(["--hazards=stop" if word == "--hazards" else word for word in words])
     try:
         return _run_command(arguments)
     except BrokenPipeError:  # `tilesat compile x | head`: the reader has what it wanted
@@ -149,8 +151,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="f16[512,256]=normal:7, i32=512 ...")
     parser.add_argument("--check", action="store_true", help="compare with the reference interpreter")
     parser.add_argument("--tolerance", type=float, metavar="X", help="for --check, in place of the one by element type")
-    parser.add_argument("--hazards", action=argparse.BooleanOptionalAction, default=None,
-                        help="the simulator also looks for races and missing waits; default with --check")  # fmt: skip
+    parser.add_argument("--hazards", choices=("stop", "report"), metavar="HOW",
+                        help="the simulator also looks for races and missing waits, and ends at the first (stop, the "
+                             "default with --check) or goes on and lists them (report)")  # fmt: skip
+    parser.add_argument("--no-hazards", dest="hazards", action="store_const", const="", help="leave that out")
+    parser.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]",
+                        help="hazards that do not count, by kind, by PTX line, or both")  # fmt: skip
     parser.add_argument("--max-instructions", type=_count, metavar="N",
                         help="the simulator ends after so many instructions of warps; default no limit")  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +16,9 @@ from ir.types import SCALARS, FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid
 from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
+
+if TYPE_CHECKING:
+    from runtime.simulator import Report
 
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
@@ -120,13 +123,13 @@ def interpret(
 
 
 def simulate(
-    ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool = False,
-    max_instructions: int | None = None,
-) -> None:  # fmt: skip
+    ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
+    max_instructions: int | None = None, suppress: Sequence[str] = (),
+) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
     An array given twice is one allocation. What the kernel prints goes to standard output.
-    `hazards` and `max_instructions` as the simulator's `launch` has them.
+    `hazards`, `max_instructions` and `suppress` as the simulator's `launch` has them, whose report is returned.
     Raises SimulatorError with the PTX line.
     """
     from runtime.simulator import GlobalMemory, launch
@@ -151,10 +154,12 @@ def simulate(
         entry=manifest["entry"],
         hazards=hazards,
         max_instructions=max_instructions,
+        suppress=suppress,
     )
     sys.stdout.write("".join(report.printed))
     for key, array in arrays.items():
         array[...] = memory.get(addresses[key], array.shape, array.dtype)
+    return report
 
 
 def launch_arguments(manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from ir.dialects.cuda_tile import Entry, Module
 if TYPE_CHECKING:
     from ir.core import TileError
     from lowering.pipeline import Compiled
+    from runtime.simulator import Report
     from tilesat.spec import Argument
     from tilesat.stored import Stored
 
@@ -104,14 +105,15 @@ class Kernel:
         return self.compiled.explain()
 
     def run(
-        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim", hazards: bool = False,
-        max_instructions: int | None = None,
-    ) -> None:  # fmt: skip
+        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim", hazards: bool | str = False,
+        max_instructions: int | None = None, suppress: Sequence[str] = (),
+    ) -> Report | None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
 
         `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda (a GPU).
         On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
-        the cost, and a launch ends after `max_instructions` instructions of warps.
+        the cost ("report" goes on after the first, `suppress` names some that do not count), and a launch ends after
+        `max_instructions` instructions of warps. Returns the simulator's report, None elsewhere.
         Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong, CudaError
         where there is no GPU, one of another architecture, or one that refuses.
         """
@@ -123,13 +125,14 @@ class Kernel:
         if on == "ref":
             execution.interpret(self.module, self.entry, blocks, values)
         elif on == "sim":
-            execution.simulate(self.ptx, self.manifest, blocks, values, hazards, max_instructions)
+            return execution.simulate(self.ptx, self.manifest, blocks, values, hazards, max_instructions, suppress)
         elif on == "cuda":
             from runtime.cuda import run
 
             run(self.ptx, self.manifest, blocks, values)
         else:
             execution.refuse(on, self.entry)
+        return None
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""

@@ -18,6 +18,7 @@ from tilesat.kernel import Stages, sass
 from tilesat.source import timed
 
 if TYPE_CHECKING:
+    from runtime.simulator import Report
     from tilesat.execution import Signature
     from tilesat.spec import Argument
 
@@ -55,18 +56,19 @@ class LoweredKernel:
         return Stages({**self.lowered.stages, "sass": lambda: sass(self.ptx, self.target)})
 
     def run(
-        self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool = False,
-        max_instructions: int | None = None,
-    ) -> None:  # fmt: skip
+        self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool | str = False,
+        max_instructions: int | None = None, suppress: Sequence[str] = (),
+    ) -> Report:  # fmt: skip
         """Run over `grid` tile blocks on the simulator; array arguments are written in place.
 
+        `hazards` and `suppress` as `Kernel.run` has them.
         Raises TileError where the arguments do not fit the parameters, SimulatorError where the PTX goes wrong.
         """
         from tilesat import execution
         from tilesat.grid import as_grid
 
         values = execution.checked(self.signature, args)
-        execution.simulate(self.ptx, self.manifest, as_grid(grid), values, hazards, max_instructions)
+        return execution.simulate(self.ptx, self.manifest, as_grid(grid), values, hazards, max_instructions, suppress)
 
     @property
     def signature(self) -> Signature:

@@ -20,6 +20,7 @@ from runtime.simulator.errors import (
     UnknownOpcodeError,
     UnsupportedModifierError,
 )
+from runtime.simulator.findings import Hazard, hazard_table
 from runtime.simulator.launch import Kernel, Module, Symbol, check, launch
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.report import Report, Sectors
@@ -29,6 +30,7 @@ __all__ = [
     "Address",
     "DeadlockError",
     "GlobalMemory",
+    "Hazard",
     "HazardError",
     "Kernel",
     "LaunchError",
@@ -47,5 +49,6 @@ __all__ = [
     "UnknownOpcodeError",
     "UnsupportedModifierError",
     "check",
+    "hazard_table",
     "launch",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.memory import FRESH
 from runtime.simulator.types import Array
@@ -60,7 +60,7 @@ class AsyncOrder:
     # ---- accesses of threads
 
     def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False) -> None:
-        """Raise HazardError where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
+        """Report where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
         if not self._is_used:
             return
         updated = self._updaters[where] > 0
@@ -73,8 +73,10 @@ class AsyncOrder:
         row, column = (int(axis[0]) for axis in np.nonzero(bad))
         byte, lane = int(where[row, column]), int(lanes[row, 0])
         inside = byte % self._machine.shared.stride
-        who = f"{self._machine.describe(lane)} {verb} byte {inside} of shared memory"
+        thread = self._machine.describe(lane)
+        who, kind = f"{thread} {verb} byte {inside} of shared memory", Kind.COPY_IN_FLIGHT
         if self._object[byte]:
+            kind = Kind.MBARRIER_OBJECT
             reason = "which is part of an mbarrier object; only mbarrier instructions may use it until mbarrier.inval"
         elif self._landing[byte]:
             other = self._transfers[int(self._landing[byte]) - 1]
@@ -88,7 +90,11 @@ class AsyncOrder:
                 f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} may "
                 "still read; wait for it (cp.async.bulk.wait_group.read, or its mbarrier)"
             )
-        raise HazardError(f"{who}, {reason}", site.instruction.line, site.instruction.text)
+        self._machine.findings.found(kind, f"{who}, {reason}", site.instruction, thread)
+
+    def is_landing(self, where: Array) -> Array:
+        """Which bytes a copy is still writing."""
+        return self._landing[where] != 0
 
     # ---- mbarriers
 
@@ -167,7 +173,7 @@ class AsyncOrder:
     # ---- copies
 
     def check_update(self, site: Site, where: Array, lanes: Array) -> None:
-        """Raise HazardError where a reduction cannot update bytes; other reductions do not stand in its way."""
+        """Report where a reduction cannot update bytes; other reductions do not stand in its way."""
         self.check(site, where, lanes, "updates", is_write=True, is_update=True)
 
     def begin(self, transfer: "Transfer") -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.types import Array
 
@@ -89,7 +89,7 @@ class AsyncReads:
         self._flying = rest
 
     def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
-        """Raise HazardError where a byte is written and an operation that reads it is not known to be complete.
+        """Report where a byte is written and an operation that reads it is not known to be complete.
 
         where, lanes: byte positions and the lanes that write them, of one shape.
         """
@@ -115,11 +115,13 @@ class AsyncReads:
             byte = int(np.broadcast_to(where, bad.shape[:-1])[position[:-1]]) % self._machine.shared.stride
             lane = int(np.broadcast_to(lanes, bad.shape[:-1])[position[:-1]])
             line = int(self._lines[int(operation[position])])
-            raise HazardError(
-                f"{self._machine.describe(lane)} writes byte {byte} of shared memory, which the matrix operation of "
+            who = self._machine.describe(lane)
+            self._machine.findings.found(
+                Kind.MATRIX_READS,
+                f"{who} writes byte {byte} of shared memory, which the matrix operation of "
                 f"line {line} may still read; wait for it, and let that wait come before this write",
-                site.instruction.line,
-                site.instruction.text,
+                site.instruction,
+                who,
             )
 
     def _ask(self, bad: Array, operation: Array, lanes: Array) -> Array:

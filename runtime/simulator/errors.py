@@ -1,17 +1,23 @@
 """Every way a simulation can fail, each with the PTX line it happened on."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.simulator.findings import Hazard
+
 
 class SimulatorError(Exception):
     """A PTX program that cannot be parsed, decoded or run.
 
     message: what is wrong and what to do; line: PTX line number from 1, None before any line is known;
-    text: the statement as written.
+    text: the statement as written; hazards: what hazards="report" had collected when this ended the run.
     """
 
     def __init__(self, message: str, line: int | None = None, text: str | None = None) -> None:
         self.message = message
         self.line = line
         self.text = text
+        self.hazards: list[Hazard] = []
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -58,7 +64,11 @@ class StepLimitError(SimulatorError):
 
 
 class HazardError(SimulatorError):
-    """A race, an uninitialised read or a read of data still in flight (only with hazards=True)."""
+    """A race, an uninitialised read, a use of data still in flight ...; kind: its name in `findings.Kind`."""
+
+    def __init__(self, message: str, line: int | None = None, text: str | None = None, kind: str = "") -> None:
+        self.kind = kind
+        super().__init__(message, line, text)
 
 
 class TrapError(SimulatorError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction, Operand, Register, Vector
 from runtime.simulator.types import Array
@@ -88,19 +88,16 @@ class Flights:
                 if bad.any():
                     row, lane = (int(axis[0]) for axis in np.nonzero(bad))
                     verb = "writes" if is_written[row, 0] else "reads"
-                    raise self._error(instruction, int(rows[row]), lane, verb)
+                    self._found(instruction, int(rows[row]), lane, verb)
             self._touched[rows] |= True if lanes is None else lanes
 
         return check
 
-    def _error(self, instruction: Instruction, row: int, lane: int, verb: str) -> HazardError:
+    def _found(self, instruction: Instruction, row: int, lane: int, verb: str) -> None:
         advice = _ADVICE[int(self._state[row, lane])].format(line=int(self._line[row, lane]))
-        name = self._names[int(self._index[row])]
-        return HazardError(
-            f"{self._machine.describe(lane)} {verb} register `{name}`, which {advice}",
-            instruction.line,
-            instruction.text,
-        )
+        name, who = self._names[int(self._index[row])], self._machine.describe(lane)
+        message = f"{who} {verb} register `{name}`, which {advice}"
+        self._machine.findings.found(Kind.REGISTER_IN_FLIGHT, message, instruction, who)
 
     # ---- wgmma
 
@@ -109,7 +106,7 @@ class Flights:
         return np.array([self._row[register.index] for register in registers], np.int64)
 
     def check_issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, form: int) -> None:
-        """A wgmma is issued by lanes (numbers). Raises HazardError where its registers are not ready."""
+        """A wgmma is issued by lanes (numbers). Reports where its registers are not ready."""
         instruction = site.instruction
         for rows in (accumulators, sources):
             state = self._state[rows[:, None], lanes]
@@ -118,16 +115,17 @@ class Flights:
                 wrong |= (state == RESULT) & (self._form[rows[:, None], lanes] != form)
             if wrong.any():
                 row, lane = (int(axis[0]) for axis in np.nonzero(wrong))
-                raise self._error(instruction, int(rows[row]), int(lanes[lane]), "uses")
+                self._found(instruction, int(rows[row]), int(lanes[lane]), "uses")
             touched = self._touched[rows[:, None], lanes]
             if touched.any():
                 row, lane = (int(axis[0]) for axis in np.nonzero(touched))
                 name = self._names[int(self._index[rows[row]])]
-                raise HazardError(
-                    f"{self._machine.describe(int(lanes[lane]))} touched register `{name}` with no wgmma.fence "
-                    "between that and this wgmma",
-                    instruction.line,
-                    instruction.text,
+                who = self._machine.describe(int(lanes[lane]))
+                self._machine.findings.found(
+                    Kind.WGMMA_FENCE,
+                    f"{who} touched register `{name}` with no wgmma.fence between that and this wgmma",
+                    instruction,
+                    who,
                 )
 
     def current(self, rows: Array, lanes: Array, bits: Array) -> Array:
@@ -180,12 +178,12 @@ class Flights:
     # ---- tcgen05.ld
 
     def load(self, site: Site, rows: Array, lanes: Array, values: Array) -> None:
-        """Results [register, lane] of a tcgen05.ld wait for tcgen05.wait::ld. Raises HazardError."""
+        """Results [register, lane] of a tcgen05.ld wait for tcgen05.wait::ld."""
         where = rows[:, None], lanes
         busy = self._state[where] != FREE
         if busy.any():
             row, lane = (int(axis[0]) for axis in np.nonzero(busy))
-            raise self._error(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
+            self._found(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
         self._shadow[where] = values
         self._state[where] = LOADED
         self._line[where] = site.instruction.line

@@ -12,7 +12,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.types import Array
 
@@ -50,12 +50,12 @@ class GlobalOrder:
     # ---- threads
 
     def read(self, site: Site, size: int, numbers: Array, cells: Array) -> None:
-        """Lanes read cells. Raises HazardError where a copy is writing them."""
+        """Lanes read cells. Reports where a copy is writing them."""
         if self._is_used and self._transfers:
             self._check_landing(site, self._bytes(cells, size), np.repeat(numbers, size), "reads")
 
     def write(self, site: Site, size: int, numbers: Array, cells: Array) -> None:
-        """Lanes write cells. Raises HazardError where a copy is writing them."""
+        """Lanes write cells. Reports where a copy is writing them."""
         if not self._is_used:
             return
         where, writer = self._bytes(cells, size), np.repeat(numbers, size)
@@ -72,12 +72,14 @@ class GlobalOrder:
         if busy.any():
             position = int(np.argmax(busy))
             other = self._transfers[int(self._landing[where[position]]) - 1]
-            raise HazardError(
-                f"{self._machine.describe(int(numbers[position]))} {verb} a byte of global memory that the copy of "
+            who = self._machine.describe(int(numbers[position]))
+            self._machine.findings.found(
+                Kind.GLOBAL_IN_FLIGHT,
+                f"{who} {verb} a byte of global memory that the copy of "
                 f"line {other.site.instruction.line} by {self._machine.describe(other.lane)} is still writing; "
                 "wait with cp.async.bulk.wait_group (without .read)",
-                site.instruction.line,
-                site.instruction.text,
+                site.instruction,
+                who,
             )
 
     def _check_leaving(self, site: Site, where: Array, numbers: Array) -> None:
@@ -85,12 +87,14 @@ class GlobalOrder:
         if busy.any():
             position = int(np.argmax(busy))
             other = self._transfers[int(self._leaving[where[position]]) - 1]
-            raise HazardError(
-                f"{self._machine.describe(int(numbers[position]))} writes a byte of global memory that the copy of "
+            who = self._machine.describe(int(numbers[position]))
+            self._machine.findings.found(
+                Kind.GLOBAL_IN_FLIGHT,
+                f"{who} writes a byte of global memory that the copy of "
                 f"line {other.site.instruction.line} by {self._machine.describe(other.lane)} may still read; "
                 "wait for the mbarrier that it completes on",
-                site.instruction.line,
-                site.instruction.text,
+                site.instruction,
+                who,
             )
 
     def fence(self, numbers: Array) -> None:
@@ -115,7 +119,7 @@ class GlobalOrder:
     # ---- copies
 
     def begin(self, transfer: "Transfer") -> None:
-        """A copy starts. Raises HazardError where a generic write to its source has no fence after it."""
+        """A copy starts. Reports where a generic write to its source has no fence after it."""
         if not self._is_used:
             return
         if transfer.origin is not None:
@@ -124,11 +128,13 @@ class GlobalOrder:
             bad = self._unfenced[where]
             if bad.any():
                 position = int(where[int(np.argmax(bad))])
-                raise HazardError(
-                    f"{self._machine.describe(transfer.lane)} copies a byte of global memory that "
+                who = self._machine.describe(transfer.lane)
+                self._machine.findings.found(
+                    Kind.PROXY_FENCE,
+                    f"{who} copies a byte of global memory that "
                     f"{self._machine.describe(int(self._writer[position]))} wrote with no fence.proxy.async after it",
-                    transfer.site.instruction.line,
-                    transfer.site.instruction.text,
+                    transfer.site.instruction,
+                    who,
                 )
             self._check_known(transfer, where)
             self._transfers.append(transfer)
@@ -139,18 +145,20 @@ class GlobalOrder:
             self._landing[transfer.landing()] = len(self._transfers)
 
     def _check_known(self, transfer: "Transfer", where: Array) -> None:
-        """Raise HazardError where the thread of a copy does not know of a write of its cluster to the source."""
+        """Report where the thread of a copy does not know of a write of its cluster to the source."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         known = self._clocks.known[lane // slots, lane % slots // WARP, self._clocks.column(writer)]
         bad = (writer != lane) & (self._epoch[where] > known)
         bad &= writer // slots // self._clocks.cluster == lane // slots // self._clocks.cluster
         if bad.any():
             position = int(np.argmax(bad))
-            raise HazardError(
-                f"race: {self._machine.describe(lane)} copies a byte of global memory that "
+            who = self._machine.describe(lane)
+            self._machine.findings.found(
+                Kind.GLOBAL_RACE,
+                f"race: {who} copies a byte of global memory that "
                 f"{self._machine.describe(int(writer[position]))} wrote with no barrier between",
-                transfer.site.instruction.line,
-                transfer.site.instruction.text,
+                transfer.site.instruction,
+                who,
             )
 
     def read_done(self, transfer: "Transfer") -> None:

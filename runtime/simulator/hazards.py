@@ -18,6 +18,7 @@ from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
 from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.global_order import GlobalOrder
@@ -137,7 +138,7 @@ class Tracker:
     # ---- accesses of threads
 
     def loads(self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool) -> None:
-        """Lanes read cells of a memory. Raises HazardError."""
+        """Lanes read cells of a memory. Reports hazards."""
         if memory is self._machine.shared.cells[size]:
             self.read(site, size, lanes, cells, strong)
         elif memory is self._machine.global_space.cells[size]:
@@ -149,7 +150,7 @@ class Tracker:
     def stores(
         self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool
     ) -> None:
-        """Lanes write data (None: unknown) to cells of a memory. Raises HazardError."""
+        """Lanes write data (None: unknown) to cells of a memory. Reports hazards."""
         if memory is self._machine.shared.cells[size]:
             self.write(site, size, lanes, cells, data, strong)
         elif memory is self._machine.global_space.cells[size]:
@@ -174,16 +175,22 @@ class Tracker:
         return np.tile(numbers, cells.shape[0] if cells.ndim > 1 else 1)[:, None]
 
     def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
-        """Lanes read cells of `size` bytes. Raises HazardError."""
+        """Lanes read cells of `size` bytes. Reports hazards."""
         where = self._bytes(cells, size)
         reader = self._owners(cells, lanes)
         self._check_flight(site, where, reader, "reads")
-        unwritten = self._writer[where] == _NOBODY
-        if unwritten.any():
-            lane, byte = self._first(unwritten, reader, where)
-            raise self._error(site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written")
+        self._check_written(site, where, reader)
         self._check_writer(site, where, reader, strong, "reads")
         self._note_read(where, reader, strong)
+
+    def _check_written(self, site: Site, where: Array, reader: Array) -> None:
+        unwritten = self._writer[where] == _NOBODY
+        if unwritten.any():
+            unwritten &= (self._in_flight[where] == _NOBODY) & ~self.order.is_landing(where)  # that was reported
+        if unwritten.any():
+            lane, byte = self._first(unwritten, reader, where)
+            message = f"reads byte {byte} of shared memory, which nothing has written"
+            self._found(Kind.UNWRITTEN_SHARED, site, lane, message)
 
     def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
         epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
@@ -200,7 +207,7 @@ class Tracker:
     def write(
         self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
     ) -> None:
-        """Lanes write data (None: unknown) to cells of `size` bytes. Raises HazardError."""
+        """Lanes write data (None: unknown) to cells of `size` bytes. Reports hazards."""
         if data is not None:
             data = np.ascontiguousarray(data)
         where = self._bytes(cells, size)
@@ -219,7 +226,9 @@ class Tracker:
         self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks)
         self._check_readers(site, where, writer, strong, "writes", "read")
 
-    def _check_readers(self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str) -> None:
+    def _check_readers(
+        self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str, kind: Kind = Kind.RACE
+    ) -> None:
         """Writes that are not ordered after the reads of other threads."""
         cta, warp = self._place(writer)
         known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, : self.clocks.warp_columns]
@@ -231,7 +240,7 @@ class Tracker:
             lane, byte = int(writer[position[0], 0]), int(where[position[:2]])
             other = int(others[position])
             reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
-            raise self._race(site, f"{self._who(lane)} {verb}", byte, reader)
+            self._race(kind, site, lane, verb, byte, reader)
 
     def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
         cta, warp = self._place(writer)
@@ -252,22 +261,17 @@ class Tracker:
         if clash.any():
             lane, byte = self._first(clash, writer, where)
             other = self._who(int(self._writer[self._absolute(clash, where)]))
-            raise self._race(site, f"{self._who(lane)} writes", byte, f"{other} at the same time writes otherwise")
+            self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
 
     def async_read(self, site: Site, where: Array, lanes: list[int]) -> None:
-        """An operation of the async proxy that these lanes start reads bytes [n]. Raises HazardError."""
+        """An operation of the async proxy that these lanes start reads bytes [n]. Reports hazards."""
         cells = where[None, :]
         for lane in lanes:
             reader = np.array([[lane]])
             self._check_flight(site, cells, reader, "starts an operation that reads")
-            unwritten = self._writer[cells] == _NOBODY
-            if unwritten.any():
-                byte = self._first(unwritten, reader, cells)[1]
-                raise self._error(
-                    site, f"{self._who(lane)} reads byte {byte} of shared memory, which nothing has written"
-                )
+            self._check_written(site, cells, reader)
             self._check_writer(site, cells, reader, False, "starts an operation that reads")
-        self.proxies.check(site, where, f"{self._who(lanes[0])} starts an operation that reads")
+        self.proxies.check(site, where, lanes[0], "starts an operation that reads")
 
     def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
         """A warpgroup's operation reads bytes until a wait; lane: its first; warps: which of its warps start it."""
@@ -293,8 +297,9 @@ class Tracker:
         return int(where[bad][0])
 
     def _check_writer(
-        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None
-    ) -> None:
+        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
+        kind: Kind = Kind.RACE,
+    ) -> None:  # fmt: skip
         """Accesses that are not ordered after the last write of another thread."""
         writer = self._writer[where]
         cta, warp = self._place(lanes)
@@ -309,10 +314,11 @@ class Tracker:
         if racing.any():
             lane, byte = self._first(racing, lanes, where)
             who = int(writer[racing][0])
-            other = f"{self._who(who)} wrote"
             if who <= ASYNC:
                 other = "a copy wrote for an mbarrier whose phase this thread has not seen complete,"
-            raise self._race(site, f"{self._who(lane)} {verb}", byte, other)
+                self._race(Kind.COPY_RACE, site, lane, verb, byte, other)
+            else:
+                self._race(kind, site, lane, verb, byte, f"{self._who(who)} wrote")
 
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
         self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
@@ -322,9 +328,11 @@ class Tracker:
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
             issuer = self._who(int(self._in_flight[where][flying][0]))
-            raise self._error(
+            self._found(
+                Kind.COPY_IN_FLIGHT,
                 site,
-                f"{self._who(lane)} {verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
+                lane,
+                f"{verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
                 "flight; that thread must wait for its group first",
             )
 
@@ -343,9 +351,11 @@ class Tracker:
             is_known = self.clocks.known[place][first : first + self.clocks.warps].any()
             if not is_known or not alive[cta]:
                 reason = "whose threads have all exited" if is_known else "which may not have started"
-                raise self._error(
+                self._found(
+                    Kind.REMOTE_MEMORY,
                     site,
-                    f"{self._who(lane)} {verb} shared memory of CTA {machine.describe_cta(cta)}, {reason}; "
+                    lane,
+                    f"{verb} shared memory of CTA {machine.describe_cta(cta)}, {reason}; "
                     "a barrier.cluster must keep them together",
                 )
 
@@ -359,12 +369,14 @@ class Tracker:
     def _who(self, lane: int) -> str:
         return self._machine.describe(lane)
 
-    def _error(self, site: Site, message: str) -> HazardError:
-        return HazardError(message, site.instruction.line, site.instruction.text)
+    def _found(self, kind: Kind, site: Site, lane: int, message: str) -> None:
+        who = self._who(lane)
+        self._machine.findings.found(kind, f"{who} {message}", site.instruction, who)
 
-    def _race(self, site: Site, one: str, byte: int, other: str) -> HazardError:
-        inside = byte % self._machine.shared.stride
-        return self._error(site, f"race: {one} byte {inside} of shared memory, which {other} with no barrier between")
+    def _race(self, kind: Kind, site: Site, lane: int, verb: str, byte: int, other: str) -> None:
+        inside, who = byte % self._machine.shared.stride, self._who(lane)
+        message = f"race: {who} {verb} byte {inside} of shared memory, which {other} with no barrier between"
+        self._machine.findings.found(kind, message, site.instruction, who)
 
     # ---- asynchronous copies
 
@@ -442,18 +454,25 @@ class Tracker:
         self.order.init_object(numbers, cells)
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
-        """Lanes use mbarriers, whose init must come before. Raises HazardError."""
+        """Lanes use mbarriers, whose init must come before. Reports hazards."""
         for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
             if not self.order.has_object(cell):
-                raise self._error(site, f"{self._who(lane)} uses what is no mbarrier object: it was never initialised")
+                raise self._uninitialised(site, lane)
         known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
-        self._check_writer(site, cells[:, None] * 8, numbers[:, None], False, "uses the mbarrier at", known)
+        where, lanes = cells[:, None] * 8, numbers[:, None]
+        self._check_writer(site, where, lanes, False, "uses the mbarrier at", known, Kind.MBARRIER_INIT)
+
+    def _uninitialised(self, site: Site, lane: int) -> HazardError:
+        who = self._who(lane)
+        message = f"{who} uses what is no mbarrier object: it was never initialised"
+        return self._machine.findings.fatal(Kind.MBARRIER_INIT, message, site.instruction, who)
 
     def drop_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
-        """mbarrier.inval by lanes; waits and arrivals of others must be ordered before. Raises HazardError."""
+        """mbarrier.inval by lanes; waits and arrivals of others must be ordered before. Reports hazards."""
         self.use_mbarrier(site, numbers, cells)
         where, lanes = self._bytes(cells, 8), numbers[:, None]
-        self._check_readers(site, where, lanes, False, "invalidates the mbarrier at", "used")
+        verb = "invalidates the mbarrier at"
+        self._check_readers(site, where, lanes, False, verb, "used", Kind.MBARRIER_INVAL)
         self._writer[where], self._write_epoch[where] = lanes, self.clocks.epoch[self._place(lanes)]
         self._reader[where] = _NOBODY
         self.order.drop_object(cells)
@@ -476,7 +495,7 @@ class Tracker:
         self.order.wait(numbers, cells, acquires, self.mbarriers)
 
     def issue(self, transfer: "Transfer") -> None:
-        """A copy of the async proxy starts. Raises HazardError where what it touches is not ready."""
+        """A copy of the async proxy starts. Reports where what it touches is not ready."""
         lane = np.array([[transfer.lane]])
         if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
@@ -489,7 +508,7 @@ class Tracker:
             else:
                 self._check_flight(transfer.site, where[None, :], lane, "copies to")
             self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
-            self.proxies.check(transfer.site, where, f"{self._who(transfer.lane)} copies to")
+            self.proxies.check(transfer.site, where, transfer.lane, "copies to")
         self.globals.begin(transfer)
         self.order.begin(transfer)
 
@@ -520,24 +539,23 @@ class Tracker:
     # ---- registers and shuffles
 
     def check_written(self, site: Site, registers: list[int], lanes: Array) -> None:
-        """Raise HazardError where lanes (numbers) have not written one of these registers."""
+        """Report where lanes (numbers) have not written one of these registers."""
         for number in registers:
             known = self._initialised[number][lanes]
             if not known.all():
                 lane = int(lanes[int(np.argmin(known))])
                 name = self._entry.registers[number].name
-                raise self._error(site, f"{self._who(lane)} reads register `{name}`, which it has not written")
+                message = f"reads register `{name}`, which it has not written"
+                self._found(Kind.UNWRITTEN_REGISTER, site, lane, message)
 
     def check_shuffle(self, instruction: Instruction, lanes: Array, source: Array) -> None:
         """Lanes read a register of the source lanes, which must take part too."""
         absent = lanes & ~lanes[source]
         if absent.any():
             lane = int(np.flatnonzero(absent)[0])
-            raise HazardError(
-                f"{self._who(lane)} reads from lane {int(source[lane]) % WARP}, which does not take part",
-                instruction.line,
-                instruction.text,
-            )
+            who = self._who(lane)
+            message = f"{who} reads from lane {int(source[lane]) % WARP}, which does not take part"
+            self._machine.findings.found(Kind.SHUFFLE_SOURCE, message, instruction, who)
 
     def watch(
         self, instruction: Instruction, step: Callable[[Array | None], None] | None, reads: set[int], writes: set[int]
@@ -555,11 +573,9 @@ class Tracker:
                 if bad.any():
                     lane = int(np.flatnonzero(bad)[0])
                     name = self._entry.registers[number].name
-                    raise HazardError(
-                        f"{machine.describe(lane)} reads register `{name}`, which it has not written",
-                        instruction.line,
-                        instruction.text,
-                    )
+                    who = machine.describe(lane)
+                    message = f"{who} reads register `{name}`, which it has not written"
+                    machine.findings.found(Kind.UNWRITTEN_REGISTER, message, instruction, who)
             if guard is not None:
                 guard(mask)
             if step is not None:

@@ -13,6 +13,7 @@ from runtime.simulator.arguments import Argument, bind_arguments, parameter_byte
 from runtime.simulator.callstack import CallStack
 from runtime.simulator.decode import Binding
 from runtime.simulator.errors import LaunchError
+from runtime.simulator.findings import STOP, Findings
 from runtime.simulator.functions import with_functions
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
@@ -87,6 +88,7 @@ class Module:
         Raises SimulatorError where the text cannot be parsed or a variable has no place.
         """
         self.memory = GlobalMemory() if memory is None else memory
+        self._text = ptx
         self._parsed = parse(ptx)
         self._statics = place_statics(self._parsed, self.memory)
         self._is_loaded = True
@@ -160,10 +162,11 @@ class Module:
         cluster: Extent = (1, 1, 1),
         dynamic_smem: int = 0,
         entry: str | None = None,
-        hazards: bool = False,
+        hazards: bool | str = False,
         max_blocks: int = MAX_BLOCKS,
         max_instructions: int | None = None,
         schedule: str = TOGETHER,
+        suppress: Sequence[str] = (),
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
         self._check_loaded()
@@ -177,8 +180,17 @@ class Module:
             raise LaunchError(f"max_instructions {max_instructions} is below 1")
         if dynamic_smem < 0:
             raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
-        with np.errstate(all="ignore"), self._prepared(kernel, geometry, parameters, dynamic_smem, hazards) as prepared:
-            return _run(prepared, max_blocks, max_instructions, schedule)
+        findings = Findings(hazards if isinstance(hazards, str) else STOP, suppress)
+        is_tracked = bool(hazards)
+        with (
+            np.errstate(all="ignore"),
+            findings.attached(self._text),
+            self._prepared(kernel, geometry, parameters, dynamic_smem, is_tracked) as prepared,
+        ):
+            prepared.machine.findings = findings
+            report = _run(prepared, max_blocks, max_instructions, schedule)
+        report.hazards, report.suppressed = findings.hazards(self._text), findings.hazards(self._text, suppressed=True)
+        return report
 
     def check(self, entry: str | None = None) -> None:
         """Decode one entry, or all, without running anything. Raises SimulatorError."""
@@ -224,17 +236,20 @@ def launch(
     cluster: Extent = (1, 1, 1),
     dynamic_smem: int = 0,
     entry: str | None = None,
-    hazards: bool = False,
+    hazards: bool | str = False,
     max_blocks: int = MAX_BLOCKS,
     max_instructions: int | None = None,
     schedule: str = TOGETHER,
+    suppress: Sequence[str] = (),
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
     args: one per parameter, an int, a float, an address of `memory`, bytes, or a TensorMap;
     cluster: CTAs of a cluster, (1, 1, 1) for what the entry requires; dynamic_smem: bytes for `.extern .shared`;
     entry: needed where the module has several;
-    hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost;
+    hazards: also find races, uninitialised reads and uses of data still in flight, at several times the cost; True or
+    "stop" raises HazardError at the first, "report" goes on and collects them in `Report.hazards` (an error that ends
+    the run all the same has them as `hazards`); suppress: "KIND", "KIND:LINE" or "LINE", which do not count;
     max_blocks, max_instructions: basic blocks, and instructions of warps (`Report.instructions`), after which a launch
     that is still running ends with StepLimitError; no limit of instructions by default;
     schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED.
@@ -243,7 +258,7 @@ def launch(
     module = Module(ptx, memory)
     try:
         return module.launch(
-            grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule
+            grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress
         )
     finally:
         module.unload()

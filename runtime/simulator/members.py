@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Instruction
 from runtime.simulator.types import Array
@@ -20,10 +20,11 @@ def watch_members(
     """
     bit = machine.special["lanemask_eq"]
 
-    def error(bad: Array, what: str) -> HazardError:
+    def found(bad: Array, what: str) -> None:
         lane = int(np.flatnonzero(bad)[0])
-        message = f"{machine.describe(lane)} names the members {int(members[lane]):#010x}, {what}"
-        return HazardError(message.format(lane=lane % WARP), instruction.line, instruction.text)
+        who = machine.describe(lane)
+        message = f"{who} names the members {int(members[lane]):#010x}, {what.format(lane=lane % WARP)}"
+        machine.findings.found(Kind.MEMBER_MASK, message, instruction, who)
 
     def watched(mask: Array | None) -> None:
         lanes = machine.active(mask)
@@ -31,14 +32,14 @@ def watch_members(
         if lanes is not None:
             outside &= lanes
         if outside.any():
-            raise error(outside, "of which it is not one; it is lane {lane}")
+            found(outside, "of which it is not one; it is lane {lane}")
         words = members.reshape(-1, WARP)
         if bool((words != words[:, :1]).any()):
             here = (np.ones(machine.lanes, np.bool_) if lanes is None else lanes).reshape(-1, WARP)
             named = (words[:, :, None] & bit[:WARP]) != 0
             other = named & here[:, :, None] & here[:, None, :] & (words[:, :, None] != words[:, None, :])
             if other.any():
-                raise error(np.any(other, axis=2).reshape(-1), "one of which names others")
+                found(np.any(other, axis=2).reshape(-1), "one of which names others")
         step(mask)
 
     return watched

@@ -8,7 +8,7 @@ thread and those that it observed, that is, those ordered before it by a barrier
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
@@ -45,18 +45,20 @@ class Proxies:
         """Whether no write waits for a fence."""
         return self._is_clean
 
-    def check(self, site: Site, where: Array, verb: str) -> None:
-        """The async proxy is about to access bytes. Raises HazardError where a generic write was not fenced."""
+    def check(self, site: Site, where: Array, lane: int, verb: str) -> None:
+        """A lane lets the async proxy access bytes. Reports a generic write that was not fenced."""
         if self._is_clean:
             return
         bad = self.unfenced[where]
         if bad.any():
             shared = self._machine.shared
             position = int(where[bad][0])
-            raise HazardError(
-                f"{verb} byte {position % shared.stride} of the shared memory of CTA {position // shared.stride}, "
-                "which st or another generic write changed with no fence.proxy.async after it; "
-                "put one between that write and the barrier before this instruction",
-                site.instruction.line,
-                site.instruction.text,
+            who = self._machine.describe(lane)
+            self._machine.findings.found(
+                Kind.PROXY_FENCE,
+                f"{who} {verb} byte {position % shared.stride} of the shared memory of CTA "
+                f"{position // shared.stride}, which st or another generic write changed with no fence.proxy.async "
+                "after it; put one between that write and the barrier before this instruction",
+                site.instruction,
+                who,
             )

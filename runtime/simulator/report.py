@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from runtime.simulator.findings import Hazard
 from runtime.simulator.types import Array
 
 # Shared memory has 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.x and later).
@@ -35,7 +36,7 @@ class Report:
     wavefronts beyond one per phase; sectors: PTX line to global traffic; shared: the bytes of shared memory
     [CTAs of the last batch, shared_bytes] as the kernel left them; shared_bytes: bytes a CTA, static and dynamic;
     printed: what each printf of each thread made; barrier_waits: PTX line of an mbarrier wait, cluster barrier or CTA
-    barrier to warps that had to wait there for others.
+    barrier to warps that had to wait there for others; hazards, suppressed: with hazards="report", by line.
     """
 
     instructions: Counter[str] = field(default_factory=Counter[str])
@@ -45,6 +46,8 @@ class Report:
     shared_bytes: int = 0
     printed: list[str] = field(default_factory=list[str])
     barrier_waits: dict[int, int] = field(default_factory=dict[int, int])
+    hazards: list[Hazard] = field(default_factory=list[Hazard])
+    suppressed: list[Hazard] = field(default_factory=list[Hazard])
 
 
 def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
 from runtime.simulator.tensor_memory import TensorMemory
@@ -33,12 +33,15 @@ class TensorCore:
             self.order.start()
 
     def end(self) -> None:
-        """A batch ends. Raises HazardError where columns were not given back."""
+        """A batch ends. Reports where columns were not given back."""
         left = self.memory.left()
         if left and self.order is not None:
-            raise HazardError(
+            self.machine.findings.found(
+                Kind.TENSOR_ALLOCATION,
                 f"CTA {self.machine.describe_cta(left[0])} ends with tensor memory allocated; "
-                "every tcgen05.alloc needs a tcgen05.dealloc before the exit"
+                "every tcgen05.alloc needs a tcgen05.dealloc before the exit",
+                None,
+                f"CTA {self.machine.describe_cta(left[0])}",
             )
 
     def group(self, cta: int, size: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.tensor_memory import COLUMNS, LANES
 from runtime.simulator.types import Array
@@ -62,9 +62,9 @@ class TensorOrder:
         self._commits.clear()
         self.operations.clear()
 
-    def _error(self, site: Site, lane: int, message: str) -> HazardError:
+    def _found(self, kind: Kind, site: Site, lane: int, message: str) -> None:
         who = self._machine.describe(lane)
-        return HazardError(f"{who} {message}", site.instruction.line, site.instruction.text)
+        self._machine.findings.found(kind, f"{who} {message}", site.instruction, who)
 
     def knows(self, lane: int, number: int) -> bool:
         """Whether the warp of a lane knows that an operation is complete."""
@@ -77,14 +77,15 @@ class TensorOrder:
         return False
 
     def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
-        """Raise HazardError where operations (numbers from 1) are not complete as far as a lane knows."""
+        """Report where operations (numbers from 1) are not complete as far as a lane knows."""
         for number in np.unique(numbers):
             if number == 0:
                 continue
             operation = self.operations[int(number) - 1]
             if not self.knows(lane, int(number)):
                 line = operation.site.instruction.line
-                raise self._error(
+                self._found(
+                    Kind.TENSOR_IN_FLIGHT,
                     site,
                     lane,
                     f"{verb} tensor memory that the {operation.kind} of line {line} uses and may not be done with; "
@@ -94,7 +95,7 @@ class TensorOrder:
     # ---- moves of warps
 
     def move(self, site: Site, lane: int, cta: int, lanes: Array, columns: Array, is_store: bool) -> None:
-        """A warp loads or stores cells. Raises HazardError."""
+        """A warp loads or stores cells. Reports hazards."""
         where = cta, lanes, columns
         verb = "stores to" if is_store else "loads from"
         self.check_operations(site, lane, self.operation[where], verb)
@@ -103,7 +104,12 @@ class TensorOrder:
         moving = self._moving[where]
         if (moving < 0).any() or (is_store and (moving != 0).any()):
             what = "tcgen05.wait::st" if (moving < 0).any() else "tcgen05.wait::ld"
-            raise self._error(site, lane, f"{verb} tensor memory that a move is still under way to; {what} must come")
+            self._found(
+                Kind.TENSOR_IN_FLIGHT,
+                site,
+                lane,
+                f"{verb} tensor memory that a move is still under way to; {what} must come",
+            )
         self._check_warps(site, lane, where, verb, all_accesses=is_store)
         warp = lane % self._machine.slots // WARP
         self._moving[where] = -1 - warp if is_store else 1 + warp
@@ -131,7 +137,12 @@ class TensorOrder:
         if not all_accesses:
             racing &= self._stored[where]
         if racing.any():
-            raise self._error(site, lane, f"race: {verb} tensor memory that another warp used with no barrier between")
+            self._found(
+                Kind.TENSOR_RACE,
+                site,
+                lane,
+                f"race: {verb} tensor memory that another warp used with no barrier between",
+            )
 
     # ---- operations of the tensor core
 
@@ -145,11 +156,13 @@ class TensorOrder:
         operation = self.operations[number - 1]
         where = cta, lanes, columns
         if not self._written[where].all():
-            raise self._error(operation.site, operation.lane, "uses tensor memory that nothing has written")
+            self._found(
+                Kind.UNWRITTEN_TENSOR, operation.site, operation.lane, "uses tensor memory that nothing has written"
+            )
         self._check_pipeline(operation, self.operation[where], after)
         if (self._moving[where] < 0).any():
-            raise self._error(operation.site, operation.lane, "reads tensor memory that a tcgen05.st may not have "
-                              "reached; tcgen05.wait::st must come before")  # fmt: skip
+            message = "reads tensor memory that a tcgen05.st may not have reached; tcgen05.wait::st must come before"
+            self._found(Kind.TENSOR_IN_FLIGHT, operation.site, operation.lane, message)
         self._check_warps(operation.site, operation.lane, where, "reads", all_accesses=False)
         self.user[where] = number
 
@@ -159,8 +172,8 @@ class TensorOrder:
         where = cta, lanes, columns
         self._check_pipeline(operation, self.operation[where], ("tcgen05.mma", "tcgen05.cp", "tcgen05.shift"))
         if self._moving[where].any():
-            raise self._error(operation.site, operation.lane, "overwrites tensor memory that a tcgen05.ld or st may "
-                              "still use; tcgen05.wait must come before")  # fmt: skip
+            message = "overwrites tensor memory that a tcgen05.ld or st may still use; tcgen05.wait must come before"
+            self._found(Kind.TENSOR_IN_FLIGHT, operation.site, operation.lane, message)
         self._check_warps(operation.site, operation.lane, where, "overwrites", all_accesses=True)
         self.operation[where] = number
         self._written[where] = True
@@ -183,12 +196,12 @@ class TensorOrder:
         commits.sort(key=lambda commit: commit.count)
 
     def freed(self, site: Site, lane: int, cta: int, column: int, columns: int) -> None:
-        """A warp frees columns. Raises HazardError where something still uses them."""
+        """A warp frees columns. Reports where something still uses them."""
         part = np.s_[cta, :, column : column + columns]
         for numbers in (self.operation[part], self.user[part]):
             self.check_operations(site, lane, numbers, "frees")
         if self._moving[part].any():
-            raise self._error(site, lane, "frees tensor memory that a tcgen05.ld or st still uses")
+            self._found(Kind.TENSOR_IN_FLIGHT, site, lane, "frees tensor memory that a tcgen05.ld or st still uses")
         where = cta, np.arange(LANES)[:, None], np.arange(column, column + columns)
         self._check_warps(site, lane, where, "frees", all_accesses=True)
         for array in (self.operation, self.user, self._moving, self._column, self._epoch):

@@ -14,6 +14,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.cluster_barrier import ClusterBarrier
 from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
 from runtime.simulator.map_versions import MapVersions
@@ -116,7 +117,7 @@ class Transfers:
             self._expected_by[cell] = site, lane
 
     def issue(self, transfer: Transfer) -> None:
-        """Start a transfer. Raises HazardError, and Fault-free errors of its mbarrier located at its site."""
+        """Start a transfer. Raises HazardError where it completes on what is not an mbarrier."""
         if transfer.cell is not None:
             self._check_cell(transfer)
             transfer.phase = int(self.mbarriers.completed[transfer.cell])
@@ -131,23 +132,24 @@ class Transfers:
         else:
             self._groups.setdefault(transfer.lane, Groups()).open.append(transfer)
 
-    def check_idle(self, site: Site, cells: Array, verb: str) -> None:
-        """Raise HazardError where a copy under way completes on one of these mbarriers."""
-        for cell in cells.tolist():
+    def check_idle(self, site: Site, lanes: Array, cells: Array, verb: str) -> None:
+        """Report where a copy under way completes on one of these mbarriers."""
+        for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
             for transfer in self._flying:
                 if transfer.cell == cell:
-                    raise HazardError(
+                    self.machine.findings.found(
+                        Kind.MBARRIER_INVAL,
                         f"{verb} {self.name(cell)} while a copy of {self._who(transfer)} (line "
                         f"{transfer.site.instruction.line}) completes on it; wait for its phase first",
-                        site.instruction.line,
-                        site.instruction.text,
+                        site.instruction,
+                        self.machine.describe(lane),
                     )
 
     def _check_cell(self, transfer: Transfer) -> None:
         try:
             self.mbarriers.states(np.array([transfer.cell]))
         except Fault as fault:
-            raise self._error(transfer, f"{self._who(transfer)} completes on {fault.reason}") from None
+            raise self._unknown(transfer, fault) from None
 
     def _signal(self, transfer: Transfer) -> None:
         if transfer.cell is None:
@@ -159,13 +161,18 @@ class Transfers:
             if transfer.arrivals:
                 self.mbarriers.arrive(cell, np.array([transfer.arrivals]))
         except Fault as fault:
-            raise self._error(transfer, f"{self._who(transfer)} completes on {fault.reason}") from None
+            raise self._unknown(transfer, fault) from None
 
     def _who(self, transfer: Transfer) -> str:
         return self.machine.describe(transfer.lane)
 
-    def _error(self, transfer: Transfer, message: str) -> HazardError:
-        return HazardError(message, transfer.site.instruction.line, transfer.site.instruction.text)
+    def _unknown(self, transfer: Transfer, fault: Fault) -> HazardError:
+        who = self._who(transfer)
+        message = f"{who} completes on {fault.reason}"
+        return self.machine.findings.fatal(Kind.MBARRIER_COUNT, message, transfer.site.instruction, who)
+
+    def _found(self, kind: Kind, transfer: Transfer, message: str) -> None:
+        self.machine.findings.found(kind, message, transfer.site.instruction, self._who(transfer))
 
     # ---- late arrival
 
@@ -211,7 +218,8 @@ class Transfers:
             return
         for transfer in self._flying:
             if transfer.cell == done.cell and transfer.phase == done.phase and transfer.size:
-                raise self._error(
+                self._found(
+                    Kind.TX_COUNT,
                     transfer,
                     f"wrong tx count: phase {done.phase} of {self.name(done.cell)} completes although "
                     f"{transfer.size} bytes that {self._who(transfer)} copies for it are still to come; "
@@ -241,14 +249,15 @@ class Transfers:
                 del groups.closed[: len(done)]
 
     def end(self) -> None:
-        """A batch ends. Raises HazardError for what was never waited for and for bytes never delivered."""
+        """A batch ends. Reports what was never waited for and bytes never delivered."""
         for part in self.parts:
             part.end()
         if self.tracker is None:
             return
         for transfer in self._flying:
             if transfer.size or transfer.arrivals:
-                raise self._error(
+                self._found(
+                    Kind.UNFINISHED_COPY,
                     transfer,
                     f"the copy of {self._who(transfer)} is still in flight when its CTA ends; "
                     f"wait for {self.name(transfer.cell)} before the exit",
@@ -256,7 +265,8 @@ class Transfers:
         for groups in self._groups.values():
             for transfer in [one for group in [*groups.closed, groups.open] for one in group]:
                 if transfer.source is not None and transfer.data is None:
-                    raise self._error(
+                    self._found(
+                        Kind.UNFINISHED_COPY,
                         transfer,
                         f"{self._who(transfer)} exits while this copy may still read its shared memory; "
                         "commit the group and wait for it with cp.async.bulk.wait_group.read 0",
@@ -271,11 +281,12 @@ class Transfers:
             if owed:
                 site, lane = self._expected_by.get(cell, (None, 0))
                 who = "" if site is None else f"; {self.machine.describe(lane)} expected bytes last"
-                raise HazardError(
+                self.machine.findings.found(
+                    Kind.TX_COUNT,
                     f"wrong tx count: at the end of the CTA {self.name(cell)} still owes {owed} bytes "
                     f"({self.mbarriers.describe(cell)}{who}); expect_tx and the bytes that complete must be equal",
-                    None if site is None else site.instruction.line,
-                    None if site is None else site.instruction.text,
+                    None if site is None else site.instruction,
+                    self.machine.describe(lane),
                 )
 
     def name(self, cell: int | None) -> str:

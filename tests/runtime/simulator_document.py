@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runtime.simulator import link
 from runtime.simulator.families import floating, packed
+from runtime.simulator.findings import Kind
 from runtime.simulator.parser import parse
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +24,11 @@ CONTROL = {
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
-hazards=, max_instructions=, schedule=)` runs an entry and returns a `Report`; `check(ptx)` parses and decodes only.
-`Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as often as wanted, with variables that
-keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a driver tells
-of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory back.
+hazards=, suppress=, max_instructions=, schedule=)` runs an entry and returns a `Report`; `check(ptx)` parses and
+decodes only. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as often as wanted, with
+variables that keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a
+driver tells of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory
+back.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
 
@@ -56,13 +58,22 @@ TAIL = """
 ## Hazards
 
 With `hazards=True` copies and products arrive as late as the memory model allows, and races, missing waits and
-fences, uninitialised reads, wrong transaction counts and deadlocks stop the run. The first answer of each
-`mbarrier.test_wait` and `try_wait` is false, also of a complete phase, so that one without a retry loop orders
-nothing; the second blocks. `mbarrier.inval` must be ordered after every use of the object by other threads. Lanes
-that name members of their warp must be among them, and agree with those they name. Global memory is tracked for the
-async proxy only: a copy must come after a fence and a barrier that follow the stores of its cluster; races between
-threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in five of its sm_100
-kernels; that is reported, since the PTX ISA forbids it.
+fences, uninitialised reads, wrong transaction counts and deadlocks stop the run. With `hazards="report"` the run goes
+on after the first: `Report.hazards` has them by PTX line, with a count, the first thread and, where `.loc` says it, the
+source line (`hazard_table` prints them); what ends a run all the same (a deadlock, an mbarrier that does not exist) is
+raised with those before it as `error.hazards`. `suppress=` takes kinds (`race`), kinds at a PTX line (`race:120`) and
+lines (`120`) that neither stop nor count. One fault often shows as several kinds: begin with the first line.
+
+The first answer of each `mbarrier.test_wait` and `try_wait` is false, also of a complete phase, so that one without a
+retry loop orders nothing; the second blocks. `mbarrier.inval` must be ordered after every use of the object by other
+threads. Lanes that name members of their warp must be among them, and agree with those they name. Global memory is
+tracked for the async proxy only: a copy must come after a fence and a barrier that follow the stores of its cluster;
+races between threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in five of
+its sm_100 kernels; that is reported, since the PTX ISA forbids it.
+
+| kind | what |
+|---|---|
+KINDS
 
 ## Not modelled
 
@@ -126,7 +137,8 @@ def render() -> str:
     unknown = sorted(set(forms) - set(whats))
     if unknown:
         raise ValueError(f"the tests' PTX has opcodes that the simulator lacks: {unknown}")
-    return HEAD + "\n".join(rows) + "\n" + TAIL
+    kinds = "\n".join(f"| `{kind.title}` | {kind.meaning} |" for kind in Kind)
+    return HEAD + "\n".join(rows) + "\n" + TAIL.replace("KINDS", kinds)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import tilesat
 from runtime import cuda
+from runtime.simulator.findings import Kind
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import TileError
 from tilesat.cli import STAGES, main
@@ -345,6 +346,17 @@ def test_a_missing_wait_fails_the_check(
     assert main([*run, "--no-hazards"]) == 0
     assert "check arg3: ok" in capsys.readouterr().out
     assert main([*GEMM_RUN, "--target", target, "--hazards"]) == 1
+    capsys.readouterr()
+    report = [*GEMM_RUN, "--target", target, "--hazards=report"]
+    assert main(report) == 1
+    listed = re.findall(r"^(\d+) +(\S+) +\d+ +thread \(.*", capsys.readouterr().out, re.MULTILINE)
+    kinds = {kind for _, kind in listed}
+    assert listed
+    assert kinds <= {kind.title for kind in Kind}
+    assert main([*report, *(word for kind in kinds for word in ("--suppress", kind))]) == 0
+    assert re.search(r"^0 hazards at 0 PTX lines, \d+ suppressed$", capsys.readouterr().out, re.MULTILINE)
+    assert main([*report, "--suppress", "races"]) == 1
+    assert "cannot suppress 'races'" in capsys.readouterr().err
 
 
 def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from tilesat.source import find_entry, read
 from tilesat.spec import Argument, Spec, parse
 
 if TYPE_CHECKING:
+    from runtime.simulator import Report
     from tilesat.levels import LoweredKernel
 
 
@@ -34,13 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     module, entry = find_entry(read(source, seconds, name), arguments.entry)
     given = execution.check_arguments(entry, [spec.make() for spec in specs])
     values = [value.copy() for value in given]
-    spent = _execute(arguments, module, entry, values, seconds)
+    spent, report = _execute(arguments, module, entry, values, seconds)
     _tell(arguments, entry.sym_name, values, spent)
+    code = _list_hazards(arguments, report)
     if not arguments.check:
-        return OK
+        return code
     expected = [value.copy() for value in given]
     execution.interpret(module, entry, arguments.grid, expected, output=lambda _: None)  # it was printed by the run
-    return _report(execution.compare(values, expected, arguments.tolerance))
+    return max(code, _report(execution.compare(values, expected, arguments.tolerance)))
 
 
 def _run_lowered(kernel: LoweredKernel, specs: Sequence[Spec], arguments: argparse.Namespace) -> int:
@@ -49,9 +52,13 @@ def _run_lowered(kernel: LoweredKernel, specs: Sequence[Spec], arguments: argpar
         raise TileError(f"a kernel of {kernel.level} cannot run on {arguments.on}", kernel.location, "leave --on out")
     values = execution.checked(kernel.signature, [spec.make() for spec in specs])
     start = time.perf_counter()
-    kernel.run(arguments.grid, *values, hazards=bool(arguments.hazards), max_instructions=arguments.max_instructions)
+    with _hazards_shown():
+        report = kernel.run(
+            arguments.grid, *values, hazards=arguments.hazards or False, max_instructions=arguments.max_instructions,
+            suppress=arguments.suppress,
+        )  # fmt: skip
     _tell(arguments, kernel.name, values, time.perf_counter() - start)
-    return OK
+    return _list_hazards(arguments, report)
 
 
 def _tell(arguments: argparse.Namespace, name: str, values: Sequence[Argument], spent: float) -> None:
@@ -68,12 +75,12 @@ def _execute(
     entry: Entry,
     values: Sequence[Argument],
     seconds: dict[str, float],
-) -> float:
-    """Compile where the backend needs it, run, and return the seconds of the run alone."""
+) -> tuple[float, Report | None]:
+    """Compile where the backend needs it, run; the seconds of the run alone, and the simulator's report."""
     if arguments.on == "ref":
         start = time.perf_counter()
         execution.interpret(module, entry, arguments.grid, values)
-        return time.perf_counter() - start
+        return time.perf_counter() - start, None
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
@@ -82,9 +89,36 @@ def _execute(
     kernel = compile_module(module, entry, [target], options, seconds)[0]
     print_reports(kernel, arguments)
     start = time.perf_counter()
-    hazards = arguments.check if arguments.hazards is None else arguments.hazards
-    kernel.run(arguments.grid, *values, on=arguments.on, hazards=hazards, max_instructions=arguments.max_instructions)
-    return time.perf_counter() - start
+    hazards = arguments.check if arguments.hazards is None else arguments.hazards or False
+    with _hazards_shown():
+        report = kernel.run(
+            arguments.grid, *values, on=arguments.on, hazards=hazards, max_instructions=arguments.max_instructions,
+            suppress=arguments.suppress,
+        )  # fmt: skip
+    return time.perf_counter() - start, report
+
+
+@contextmanager
+def _hazards_shown() -> Generator[None]:
+    """List the hazards collected before an error that ends the run."""
+    from runtime.simulator import SimulatorError, hazard_table
+
+    try:
+        yield
+    except SimulatorError as error:
+        if error.hazards:
+            print(hazard_table(error.hazards))
+        raise
+
+
+def _list_hazards(arguments: argparse.Namespace, report: Report | None) -> int:
+    """With --hazards=report, the hazards by PTX line; 1 where there are any that are not suppressed."""
+    if arguments.hazards != "report" or report is None:
+        return OK
+    from runtime.simulator import hazard_table
+
+    print(hazard_table(report.hazards, report.suppressed))
+    return FAILED if report.hazards else OK
 
 
 def _summarise(values: Sequence[Argument]) -> None:

@@ -161,7 +161,7 @@ def _read_bytes(
 
 
 def _taken(site: Site, source: Array, size: int, lanes: Array | None, tracker: Tracker | None) -> Array:
-    """What lanes read at global addresses. Raises HazardError where a copy of the async proxy is writing it."""
+    """What lanes read at global addresses. Reports where a copy of the async proxy is writing it."""
     cells = site.machine.global_space.cells[size]
     index = site.global_index(source, size, lanes)
     if tracker is not None:

@@ -7,6 +7,7 @@ import numpy as np
 from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import HazardError, OperandError
+from runtime.simulator.findings import Kind
 from runtime.simulator.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.types import TYPES, Array
 from runtime.simulator.waiting import Wait
@@ -29,8 +30,8 @@ def decode_cluster_barrier(d: Decode) -> Step | None:
 
 
 def _misuse(d: Decode, wrong: Array, problem: str) -> HazardError:
-    lane = int(np.flatnonzero(wrong)[0])
-    return HazardError(f"{d.machine.describe(lane)} {problem}", d.instruction.line, d.instruction.text)
+    who = d.machine.describe(int(np.flatnonzero(wrong)[0]))
+    return d.machine.findings.fatal(Kind.CLUSTER_BARRIER, f"{who} {problem}", d.instruction, who)
 
 
 def _arrive(d: Decode, releases: bool) -> Step:

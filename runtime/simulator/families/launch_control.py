@@ -11,7 +11,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.errors import HazardError
+from runtime.simulator.findings import Kind
 from runtime.simulator.program import Operand, Sink
 from runtime.simulator.transfers import Transfer
 from runtime.simulator.types import TYPES, Array
@@ -73,10 +73,12 @@ def _take_cluster(d: Decode, lane: int) -> Array:
     clusters, failed = d.machine.clusters, d.binding.transfers.failed_requests
     cluster = int(d.machine.cta_of_lane[lane]) // clusters.size
     if cluster in failed:
-        raise HazardError(
-            f"{d.machine.describe(lane)} asks for another cluster after a request of its cluster failed; stop then",
-            d.instruction.line,
-            d.instruction.text,
+        who = d.machine.describe(lane)
+        d.machine.findings.found(
+            Kind.CLUSTER_REQUEST,
+            f"{who} asks for another cluster after a request of its cluster failed; stop then",
+            d.instruction,
+            who,
         )
     words = (0, 0, 0, 0)
     if clusters.waiting:

@@ -13,6 +13,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step, into
 from runtime.simulator.errors import HazardError, OperandError
+from runtime.simulator.findings import Kind
 from runtime.simulator.mbarrier import pending_of, phase_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.program import Register, Sink
@@ -49,13 +50,12 @@ class Objects:
 
     def error(self, fault: Fault, lanes: Array | None) -> HazardError:
         """A misuse of an object by the lane at a position, as an error."""
-        instruction = self._d.instruction
         lane = int(lane_numbers(self._d, lanes)[fault.position])
         cell = int(self.cells(lanes)[fault.position])
         where = self._d.binding.transfers.name(cell)
-        return HazardError(
-            f"{self._d.machine.describe(lane)} uses {fault.reason}: {where}", instruction.line, instruction.text
-        )
+        who = self._d.machine.describe(lane)
+        message = f"{who} uses {fault.reason}: {where}"
+        return self._d.machine.findings.fatal(Kind.MBARRIER_COUNT, message, self._d.instruction, who)
 
 
 def _init(d: Decode) -> Step:
@@ -92,7 +92,7 @@ def _inval(d: Decode) -> Step:
             return
         cells = objects.cells(lanes)
         try:
-            transfers.check_idle(objects.site, cells, "invalidates")
+            transfers.check_idle(objects.site, lane_numbers(d, lanes), cells, "invalidates")
             if tracker is not None:
                 tracker.drop_mbarrier(objects.site, lane_numbers(d, lanes), cells)
             objects.mbarriers.invalidate(cells)

@@ -15,7 +15,6 @@ from runtime.simulator.box import CHUNK, Box, Units, box_of, shared_chunks, swap
 from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, multicast
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import (
-    HazardError,
     LaunchError,
     MisalignedError,
     OperandError,
@@ -23,6 +22,7 @@ from runtime.simulator.errors import (
     SimulatorError,
 )
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.findings import Kind
 from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.program import Address, Operand, Vector
 from runtime.simulator.reductions import OPERATIONS, Combine, combiner
@@ -115,7 +115,9 @@ class TensorOperand:
         if self._d.binding.hazards is not None:
             missing = self._d.binding.transfers.maps.problem(address, int(self._d.machine.cta_of_lane[lane]))
             if missing is not None:
-                raise self._error(HazardError, lane, f"the tensor map at {address:#x} {missing}")
+                who = self._d.machine.describe(lane)
+                message = f"{who}: the tensor map at {address:#x} {missing}"
+                self._d.machine.findings.found(Kind.TENSOR_MAP, message, self._d.instruction, who)
         return memory.arena[start : start + MAP_BYTES].tobytes()
 
     def box(self, lane: int) -> tuple[Box, int]:
