@@ -1,4 +1,4 @@
-"""The command line: `tilesat compile | opt | run | check | cat | passes | targets | doctor | demo`.
+"""The command line: `tilesat compile | opt | run | check | cat | sanitize | passes | targets | doctor | demo`.
 
 Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
 2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
                        help="what wrong optimization hints are: silent, warn (the default) or error")  # fmt: skip
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
+    _add_sanitize(commands.add_parser("sanitize", help="run a CUDA program or script on the simulator, find hazards"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
     passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
     passes.set_defaults(command="passes")
@@ -162,6 +163,27 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
     _add_pipeline_options(parser)
     parser.set_defaults(command="run")
+
+
+def _add_sanitize(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", metavar="PROGRAM", help="a program that holds PTX, or a Python script (.py)")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
+    parser.add_argument("--target", metavar="T",
+                        help="the device; default the newest that the PTX inside is for, else sm_90")  # fmt: skip
+    parser.add_argument("--multiprocessors", type=_count, default=8, metavar="N",
+                        help="how many the device has, default %(default)s")  # fmt: skip
+    parser.add_argument("--hazards", action=argparse.BooleanOptionalAction, default=True,
+                        help="look for races and missing waits; the default")  # fmt: skip
+    parser.add_argument("--suppress", action="append", default=[], metavar="KIND[:LINE]",
+                        help="hazards that do not count, by kind, PTX line or both")  # fmt: skip
+    parser.add_argument("--schedule", default="together", metavar="S",
+                        help="together (the default), or skewed:SEED: each warp alone until it must wait")  # fmt: skip
+    parser.add_argument("--max-instructions", type=_count, metavar="N",
+                        help="end a kernel after so many instructions of warps; default no limit")  # fmt: skip
+    parser.add_argument("--report", type=Path, metavar="OUT", help="write the report; default: standard error")
+    parser.add_argument("--build", type=Path, metavar="DIR",
+                        help="where the library is compiled, default ~/.cache/tilesat/driver")  # fmt: skip
+    parser.set_defaults(command="sanitize")
 
 
 def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:

@@ -22,12 +22,13 @@ def user_errors() -> tuple[type[Exception], ...]:
     from extract.errors import ExtractionError
     from ir.core import TileError
     from runtime.cuda import CudaError
+    from runtime.driver.build import BuildError
     from runtime.manifest import ManifestError
     from runtime.ptxas import PtxasError, PtxasNotFoundError
     from runtime.simulator.errors import SimulatorError
     from tilesat.spec import SpecError
 
-    tools = (SimulatorError, PtxasError, PtxasNotFoundError, CudaError, ManifestError)
+    tools = (SimulatorError, PtxasError, PtxasNotFoundError, CudaError, BuildError, ManifestError)
     return TileError, ExtractionError, *tools, SpecError, OSError, RecursionError
 
 

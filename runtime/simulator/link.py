@@ -45,7 +45,6 @@ from runtime.simulator.families import (
     tensormap,
     warp,
     wgmma,
-    wmma,
 )
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.members import watch_members
@@ -77,7 +76,6 @@ _FAMILIES = (
     tensormap,
     warp,
     wgmma,
-    wmma,
 )
 _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
 # Opcodes that another family decodes where they have a certain modifier.

@@ -318,11 +318,8 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
             write = _global_writer(tensor, box, base, lane, machine.memory.arena, combine)
             landing = _touched(tensor, box, base, lane)
             transfers.issue(
-                Transfer(
-                    site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing,
-                    used=box.used_bytes,
-                )
-            )  # fmt: skip
+                Transfer(site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing)
+            )
 
     return step
 

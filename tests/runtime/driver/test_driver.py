@@ -1,0 +1,135 @@
+"""Programs in C whose CUDA calls go to the simulator."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runtime.driver.build import build, compiler
+from tilesat.cli import main
+
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler: cc, or what CC names")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the library is built for this session."""
+    return tmp_path_factory.mktemp("driver")
+
+
+def compiled(source: Path, folder: Path, *options: str) -> Path:
+    """A C program linked with the library, as with NVIDIA's."""
+    library = build(folder)
+    program = folder / source.stem
+    arguments = ["-Wall", *options, "-o", str(program), str(source), f"-L{library}", "-l:libcuda.so.1"]
+    subprocess.run([*(compiler() or []), *arguments], check=True)
+    return program
+
+
+def sanitize(folder: Path, *arguments: str | Path) -> tuple[int, str]:
+    """The exit status and the report of `tilesat sanitize`."""
+    report = folder / "report.txt"
+    status = main(["sanitize", "--build", str(folder), "--report", str(report), *map(str, arguments)])
+    return status, report.read_text()
+
+
+def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = compiled(HERE / "program.c", folder)
+    status, report = sanitize(folder, "--target", "sm_90", program, HERE / "axpy.ptx")
+    assert capfd.readouterr() == ("right\n", "")
+    assert "error: launch: launch of axpy: 65 threads, it takes 64" in report
+    assert "error: launch: launch of axpy: grid (0, 1, 1), block (64, 1, 1)" in report
+    assert "global_strides[0] = 24 bytes is not a multiple of 16" in report
+    assert "refused: a module cannot be loaded: " in report
+    assert report.endswith(" in 4 launches\n")
+    assert status == 1
+
+
+def test_a_fault_ends_in_the_report_and_in_a_status(folder: Path) -> None:
+    status, report = sanitize(folder, "--target", "sm_90", folder / "program", HERE / "axpy.ptx", "fault")
+    assert status == 1
+    assert "error: out of bounds: " in report
+    assert "    in axpy, PTX line 14\n=========     ld.global.f32 %f1, [%d2];" in report
+    assert "refused: call: cuGraphCreate is not simulated" in report
+
+
+def test_a_program_that_registers_its_kernels(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As nvcc and clang make it; a clean program's own status is the status."""
+    monkeypatch.setenv("KERNELS", str(HERE / "reverse.ptx"))
+    status, report = sanitize(folder, compiled(HERE / "registered.c", folder))
+    assert capfd.readouterr() == ("right\n", "")
+    assert report == "========= TILESAT SANITIZE\n========= SUMMARY: 0 hazards in 2 launches\n"
+    assert status == 5
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 1), (("--suppress", "race"), 5), (("--no-hazards",), 5)])
+def test_a_race_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], status: int) -> None:
+    """Without its barrier the kernel still computes what it should on a device that runs warps in step."""
+    ptx = folder / "race.ptx"
+    ptx.write_text((HERE / "reverse.ptx").read_text().replace("  bar.sync 0;\n", "\n"))
+    monkeypatch.setenv("KERNELS", str(ptx))
+    found, report = sanitize(folder, *options, compiled(HERE / "registered.c", folder))
+    assert found == status
+    if options:
+        assert ("2 suppressed" in report) == (options[0] == "--suppress")
+        return
+    lines = report.replace("========= ", "").splitlines()
+    assert lines[1].startswith("race: thread (")
+    assert lines[2:] == [
+        "    in reverse at reverse.cu:6, PTX line 18",
+        "    ld.shared.u32 %r6, [%r5+252];",
+        "    first by thread (0,0,0) of CTA (0,0,0)",
+        "    first in launch 1, 2 times in all",
+        "=========",
+        "SUMMARY: 2 hazards at 1 place in 2 launches",
+    ]
+
+
+def test_a_runtime_inside_the_program_is_redirected(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = compiled(HERE / "linked.c", folder)
+    assert sanitize(folder, program)[0] == 0
+    assert capfd.readouterr().out == "0 1\n"
+    sanitize(folder, shutil.which("strip") or "true", program)
+    sanitize(folder, program)
+    assert capfd.readouterr().out == ("0 1\n" if shutil.which("strip") is None else "35 2730\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing-of-this-name"], "nothing-of-this-name: error: there is no such program"),
+        (["nothing.py"], "nothing.py: error: there is no such script"),
+        (["--target", "90", "true"], "--target '90': expected an architecture such as sm_90"),
+        (["--schedule", "late", "true"], "--schedule 'late': expected together or skewed:SEED with a whole number"),
+        (["--suppress", "noise", "true"], "cannot suppress 'noise': expected KIND, KIND:LINE or LINE"),
+    ],
+)
+def test_what_cannot_be_run(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["sanitize", "--build", str(folder), *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_the_status_of_a_program_that_is_killed(folder: Path) -> None:
+    assert sanitize(folder, "sh", "-c", "kill -9 $$")[0] == 128 + 9
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@pytest.mark.parametrize("runtime", ["static", "shared"])
+def test_a_program_of_nvcc(folder: Path, capfd: pytest.CaptureFixture[str], runtime: str) -> None:
+    """The PTX inside is compressed."""
+    for race in (False, True):
+        program = folder / f"reverse-{runtime}-{race}"
+        options = ["-arch=sm_80", "-lineinfo", "-cudart", runtime, *(["-DRACE"] if race else [])]
+        subprocess.run(["nvcc", *options, "-o", str(program), str(HERE / "reverse.cu")], check=True)
+        status, report = sanitize(folder, program)
+        assert capfd.readouterr().out == "255 no error\n"
+        assert status == race
+        assert ("SUMMARY: 1 hazard at 1 place in 1 launch" if race else "SUMMARY: 0 hazards in 1 launch") in report
+        assert ("reverse.cu:11, PTX line " in report) == race
