@@ -24,12 +24,17 @@ ADDRESS = 3  # instructions around one global access (bounds, pointer); counted 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """SM cycles by pipe, for the whole CTA and one execution; `latency` is waiting that overlaps with nothing."""
+    """SM cycles by pipe, for the whole CTA and one execution; `latency` is waiting that overlaps with nothing.
+
+    parts: what each unit (a pipe of `Throughput`, `issue`, `shared` or `global`) is busy for; of `memory` they may
+    overlap. Extraction reads the sums, schedules the parts.
+    """
 
     tensor: float = 0.0
     alu: float = 0.0
     memory: float = 0.0
     latency: float = 0.0
+    parts: tuple[tuple[str, float], ...] = ()
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -37,7 +42,15 @@ class Cost:
             self.alu + other.alu,
             self.memory + other.memory,
             self.latency + other.latency,
+            self.parts + other.parts,
         )
+
+    def uses(self) -> dict[str, float]:
+        """Cycles by unit."""
+        found: dict[str, float] = {"tensor": self.tensor} if self.tensor else {}
+        for unit, cycles in self.parts:
+            found[unit] = found.get(unit, 0.0) + cycles
+        return found
 
     def scalar(self) -> float:
         """One number to minimise: the pipes overlap only in part, so their sum orders programs as their time does."""
@@ -149,6 +162,11 @@ class Machine:
             rate = self._rates[pipe] = float(getattr(self.target.throughput, pipe))
         return each * self.warps * WARP / rate
 
+    def busy(self, pipe: str, each: float) -> Cost:
+        """The cost of `each` instructions in every warp on a pipe."""
+        cycles = self.instructions(pipe, each)
+        return Cost(alu=cycles, parts=((pipe, cycles),))
+
     def elementwise(self, mnemonic: str, registers: int, width: int, modifiers: tuple[str, ...] = ()) -> Cost:
         """An arithmetic op on `registers` elements a thread; 16-bit floats go two at a time.
 
@@ -162,7 +180,7 @@ class Machine:
         if form is not None:
             float_pipe = "fma_f64" if width == DOUBLE else "fma_f32"
             pipes = zip(("mufu", float_pipe, "int_add"), form, strict=True)
-            return Cost(alu=sum(self.instructions(pipe, each * registers) for pipe, each in pipes if each))
+            return sum((self.busy(pipe, each * registers) for pipe, each in pipes if each), FREE)
         if mnemonic not in _PIPES:
             hint = "a rule file may add terms of sort V; one of sort P needs a cost and a lowering of its own"
             raise TileError(f"the cost tables do not know '{mnemonic}'", hint=hint)
@@ -173,7 +191,7 @@ class Machine:
             pipe = "fma_f64"
         packed = width == 16 and mnemonic in ("addf", "subf", "mulf", "fma", "maxf", "minf", "negf", "absf")
         count = max(1, registers // 2) if packed else registers
-        return Cost(alu=self.instructions(pipe, each * count))
+        return self.busy(pipe, each * count)
 
     def global_access(self, thread: tuple[ThreadPart, ...], contiguous: int, accesses: int, element_bytes: int) -> Cost:
         """`accesses` loads or stores a thread: sectors that a warp touches, and the instructions around each.
@@ -191,7 +209,8 @@ class Machine:
         sectors = 1 << Echelon(rows).rank
         busy = accesses * self.warps * sectors * SECTOR / self.target.throughput.global_bytes
         issue = self.instructions("load_store", accesses)
-        return Cost(alu=self.instructions("int_add", ADDRESS * accesses), memory=max(busy, issue))
+        addresses = self.busy("int_add", ADDRESS * accesses)
+        return addresses + Cost(memory=max(busy, issue), parts=(("global", busy), ("load_store", issue)))
 
     def spill(self, registers: int) -> Cost:
         """`registers` a thread stored to local memory and read back: 4 bytes a lane, whole lines of the L1 cache, which
@@ -209,4 +228,5 @@ class Machine:
         """
         passes = wavefronts * self.warps * 128 / self.target.throughput.smem_bytes  # 32 banks of 4 bytes a pass
         slots = accesses * self.warps / self.target.throughput.issue
-        return Cost(alu=slots, memory=max(passes, self.instructions("load_store", accesses)))
+        issue = self.instructions("load_store", accesses)
+        return Cost(alu=slots, memory=max(passes, issue), parts=(("shared", passes), ("load_store", issue)))

@@ -28,6 +28,7 @@ from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.pairs import pairs_atom
 from lowering.layouts.layout import Layout
+from lowering.modulo.explain import schedules
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
@@ -48,13 +49,13 @@ TRIALS = 10_000.0
 
 
 def explain(compiled: Compiled) -> str:
-    """The report: saturation, sizes, cost and bound, each tile value and store of the source in its order, agents."""
+    """The report: saturation, sizes, cost and bound, tile values and stores in the source's order, agents, loops."""
     report = _Explanation(compiled.selection)
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(),
         (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
-        agents(cast(Func, compiled.modules["nv_tileas"])),
+        agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
 

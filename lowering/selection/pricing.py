@@ -199,7 +199,8 @@ class Pricer:
         bits = moved_bits(kind.element)
         cost = estimate(here, there, bits, self.target)
         scratch = kind.size * bits // 8 if cost else 0
-        return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost), scratch=scratch)
+        parts = (("shared", cost),) if cost else ()
+        return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost, parts=parts), scratch=scratch)
 
     def operands(self, node: leaves.Combining) -> list[TileType]:
         """The types of the tiles that a reduction or scan takes."""
@@ -223,15 +224,15 @@ class Pricer:
         registers = layout.n_regs * thread_share(self.target, folding.thread)
         redux = results if folding.lanes == REDUX else 0
         steps = 0 if redux else len(plan.lane_bits) * results
-        alu = machine.instructions("fma_f32", each * (registers + steps))
-        alu += machine.instructions("shuffle", len(kinds) * steps) + machine.instructions("redux", redux)
+        cost = machine.busy("fma_f32", each * (registers + steps))
+        cost += machine.busy("shuffle", len(kinds) * steps) + machine.busy("redux", redux)
         latency = (1 if redux else len(plan.lane_bits)) * self.target.latency.exchange
         scratch = 0
         if plan.warp_bits:
             latency += 2 * len(kinds) * float(self.target.latency.barrier + self.target.latency.shared)
-            alu += machine.instructions("fma_f32", each * (results << len(plan.warp_bits)))
+            cost += machine.busy("fma_f32", each * (results << len(plan.warp_bits)))
             scratch = (1 << plan.layout.bits + len(plan.warp_bits)) * max(element_bytes(k.element) for k in kinds)
-        return Price(Cost(alu=alu, latency=latency), scratch=scratch)
+        return Price(cost + Cost(latency=latency), scratch=scratch)
 
     @prices(placed.PlacedScan)
     def scan(self, node: placed.PlacedScan, site: Site) -> Price | None:
@@ -242,20 +243,20 @@ class Pricer:
         if plan is None:
             return None
         machine, totals = self.machines[site.warps], layout.n_regs
-        alu = latency = 0.0
+        cost, latency = FREE, 0.0
         for step in plan.steps:
             if step.part is Part.REGISTER:
                 totals //= 2
             elif step.part is Part.LANE:
-                alu += machine.instructions("shuffle", len(kinds) * totals)
+                cost += machine.busy("shuffle", len(kinds) * totals)
                 latency += self.target.latency.exchange
             else:
                 latency += 2 * float(self.target.latency.barrier + self.target.latency.shared)
             chosen = 0 if step.part is Part.REGISTER else len(kinds)
-            alu += machine.instructions("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
+            cost += machine.busy("fma_f32", (each + chosen) * layout.n_regs + (each + 2 * chosen) * totals)
         threads = 1 << len(layout.thread)
         scratch = plan.slots * threads * sum(element_bytes(k.element) for k in kinds)
-        return Price(Cost(alu=alu, latency=latency), scratch=scratch)
+        return Price(cost + Cost(latency=latency), scratch=scratch)
 
     @prices(placed.Constant)
     def constant(self, node: placed.Constant, site: Site) -> Price | None:
@@ -283,7 +284,7 @@ class Pricer:
         known = self.known_list(self.owner[indices][0])
         whole = self.oracle.layout(self.owner[tile][1])
         machine = self.machines[site.warps]
-        return Price(FREE if known else Cost(alu=machine.instructions("int_add", whole.n_regs)))
+        return Price(FREE if known else machine.busy("int_add", whole.n_regs))
 
     def known_list(self, value: int) -> bool:
         """Are all numbers of an operand list known?"""
@@ -305,7 +306,7 @@ class Pricer:
     def iota(self, node: placed.Iota, site: Site) -> Price | None:
         """One integer instruction an element."""
         registers = self.oracle.layout(site.layout).n_regs
-        return Price(Cost(alu=self.machines[site.warps].instructions("int_add", registers)))
+        return Price(self.machines[site.warps].busy("int_add", registers))
 
     # --- loads
 
@@ -379,9 +380,10 @@ class Pricer:
             return None
         cost = machine.global_access(plan.source_thread, contiguous, len(plan.copies), shared.element_bytes)
         if inside < nbytes:
-            cost += Cost(alu=machine.instructions("int_add", RAGGED * len(plan.copies)))
+            cost += machine.busy("int_add", RAGGED * len(plan.copies))
         written = machine.shared_access(plan.wavefronts, len(plan.copies))
-        return cost + Cost(memory=written.memory - machine.instructions("load_store", len(plan.copies)))
+        issued = machine.instructions("load_store", len(plan.copies))
+        return cost + Cost(memory=written.memory - issued, parts=written.parts[:1])
 
     @prices(placed.GatherCopy)
     def gather_copy(self, node: placed.GatherCopy, site: Site) -> Price | None:
@@ -396,8 +398,9 @@ class Pricer:
         machine, copies = self.machines[layout.n_warps], len(plan.copies)
         cost = machine.global_access(plan.source_thread, len(kind.shape) - 1, copies, shared.element_bytes)
         written = machine.shared_access(plan.wavefronts, copies)
-        cost += Cost(memory=written.memory - machine.instructions("load_store", copies))
-        cost += Cost(alu=machine.instructions("int_add", copies))
+        issued = machine.instructions("load_store", copies)
+        cost += Cost(memory=written.memory - issued, parts=written.parts[:1])
+        cost += machine.busy("int_add", copies)
         if self.owner[node.cls][0] not in self.ahead:
             cost += self.exposed(site.looped)
         return Price(cost, buffer=shared.size_bytes)
@@ -408,7 +411,8 @@ class Pricer:
         legal = self.target.has(Feature.TMA) and not self.forbidden("tma")
         if not legal or contiguous is None or boxes(view.tile, contiguous, shared) is None:
             return None
-        return Cost(memory=shared.size_bytes / self.target.throughput.global_bytes)
+        cycles = shared.size_bytes / self.target.throughput.global_bytes
+        return Cost(memory=cycles, parts=(("global", cycles),))
 
     @prices(placed.SharedRead)
     def shared_read(self, node: placed.SharedRead, site: Site) -> Price | None:
@@ -424,7 +428,7 @@ class Pricer:
         plain = access_plan(layout, shared)
         cost = machine.shared_access(plain.wavefronts, len(plain.accesses))
         packing = layout.n_regs if plain.vector * shared.element_bytes < 4 else 0
-        return Price(cost + Cost(alu=machine.instructions("int_add", packing)))
+        return Price(cost + machine.busy("int_add", packing))
 
     @prices(placed.Hold)
     def hold(self, node: placed.Hold, site: Site) -> Price | None:
@@ -462,7 +466,9 @@ class Pricer:
         row = plan.box[0] * shared.element_bytes
         moved = prod(plan.box) * shared.element_bytes * max(1, SECTOR // row)
         copied = len(plan.places) * TMA_STORES[len(plan.dims)].cycles(self.target, moved)
-        return Price(written + Cost(memory=copied, latency=waits), scratch=shared.size_bytes)
+        return Price(
+            written + Cost(memory=copied, latency=waits, parts=(("global", copied),)), scratch=shared.size_bytes
+        )
 
     def written(self, layout: Layout, shared: SharedLayout, atom: str) -> Cost | None:
         """A tile to shared memory, by stmatrix or plain stores; None where the target lacks the instruction."""
@@ -495,7 +501,8 @@ class Pricer:
             if isinstance(kind, FloatType) and kind.width < 16 and not self.target.has(Feature.CVT_FP8):
                 return None
             operands = a.n_regs + b.n_regs
-            cost = Cost(alu=work / atom.scalar_rate(self.target) + machine.instructions("convert", operands))
+            fma, convert = work / atom.scalar_rate(self.target), machine.busy("convert", operands)
+            cost = Cost(alu=fma, parts=(("fma_f32", fma),)) + convert
             return Price(cost, registers=registers, held=held)
         count = work / (m * n * k)
         if isinstance(atom, MmaAtom):
@@ -504,7 +511,7 @@ class Pricer:
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        return Price(Cost(tensor=cycles, alu=issued), registers=registers, held=held)
+        return Price(Cost(tensor=cycles, alu=issued, parts=(("issue", issued),)), registers=registers, held=held)
 
     def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.

@@ -1,0 +1,69 @@
+"""Schedules as text: the interval with its bounds, where each operation starts, and the reservation table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from string import ascii_lowercase, ascii_uppercase
+
+from lowering.modulo.graph import Schedule
+from lowering.modulo.loops import loops
+from lowering.modulo.search import Found, search
+from lowering.selection import Selection
+
+LETTERS = ascii_lowercase + ascii_uppercase
+"""Of operations in the table; further ones share '#'."""
+LITTLE = 0.05
+"""Shares of a slot below this are not drawn."""
+
+
+def schedules(selection: Selection) -> Iterator[str]:
+    """How fast each innermost loop of a chosen program could go if its iterations overlapped as well as they can.
+
+    Times are predicted by the tables of the target, not measured. The code is not made by these schedules yet.
+    """
+    for number, loop in enumerate(loops(selection)):
+        if not number:
+            yield "loops (predicted by the target's tables: what the chosen operations allow, not what the code does)"
+        yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration where nothing overlaps"
+        yield from (f"    {line}" for line in lines(search(loop.graph)))
+
+
+def lines(found: Found) -> Iterator[str]:
+    """The interval and its bounds, the reservation table, the operations as they start."""
+    schedule, limits = found.schedule, found.bounds
+    operations = schedule.graph.operations
+    proof = "proved shortest" if found.proved else f"not proved: at least {found.least * found.slot:.0f}"
+    yield f"an iteration begins every {found.cycles:.0f} cycles, {proof} for slots of {found.slot:.3g} cycles"
+    yield f"resource bound {limits.resource:.0f}: {limits.unit}"
+    if limits.cycle:
+        names = " -> ".join(operations[each].name for each in limits.cycle)
+        yield f"recurrence bound {limits.recurrence:.0f}: {names}"
+    held = f"{schedule.registers():.0f} registers a thread hold results on average"
+    yield f"{schedule.stages} iterations at a time; {held}, " + (
+        "the fewest" if found.fewest else "perhaps not the fewest"
+    )
+    letters = dict(zip(order(schedule), LETTERS, strict=False))
+    width = max(map(len, schedule.graph.units), default=0)
+    for unit in schedule.graph.units:
+        yield f"{unit:{width}} |{row(schedule, unit, letters)}|"
+    for number in order(schedule):
+        slot, behind = schedule.place(number)
+        busy = ", ".join(f"{unit} {use * found.slot:.0f}" for unit, use in operations[number].uses.items())
+        late = f", {behind} iteration{'s' if behind > 1 else ''} later" if behind else ""
+        yield f"{letters.get(number, '#')} {operations[number].name}: from {slot * found.slot:.0f}{late}; {busy}"
+
+
+def order(schedule: Schedule) -> list[int]:
+    """Operations as they start in the steady state."""
+    return sorted(range(len(schedule.starts)), key=lambda each: (schedule.place(each), each))
+
+
+def row(schedule: Schedule, unit: str, letters: dict[int, str]) -> str:
+    """A character a slot: the operation that takes most of the unit there."""
+    most = [(LITTLE, ".")] * schedule.interval
+    for number, each in enumerate(schedule.graph.operations):
+        for slot in range(schedule.starts[number], schedule.starts[number] + each.span):
+            share = each.takes(unit), letters.get(number, "#")
+            if share[0] > most[slot % schedule.interval][0]:
+                most[slot % schedule.interval] = share
+    return "".join(letter for _, letter in most)

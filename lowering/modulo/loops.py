@@ -1,0 +1,213 @@
+"""The graph of each innermost loop of a chosen program: its e-nodes with their prices, and who reads what.
+
+Renamings (reshapes, broadcasts, what loops carry) cost nothing, so what reads them reads what they rename. An operation
+that goes register by register may begin when the first registers of its operands are there, and ends after the last;
+products, reductions and conversions wait for whole tiles, and are waited for whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from egraph import leaves, placed
+from egraph.skeleton import For, If, Region, Store
+from egraph.term import Node, Term
+from lowering.cost import Cost
+from lowering.decode.needs import Needs
+from lowering.loops import paths
+from lowering.modulo.graph import Dependence, Graph, Operation
+from lowering.selection import Selection, StoreChoice
+from lowering.selection.pricing import WHOLE, Price, Pricer, Site
+from lowering.selection.trips import Trips, trip_counts
+from lowering.targets.target import WARP
+
+COPIES = (placed.Copy, placed.GatherCopy)
+LOADS = (placed.LoadView, placed.LoadPointer)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An innermost loop, and the graph of its body in cycles."""
+
+    item: For
+    graph: Graph
+
+    @property
+    def cycles(self) -> float:
+        """What an iteration takes where nothing overlaps."""
+        return sum(each.busy for each in self.graph.operations)
+
+
+def loops(selection: Selection) -> Iterator[Loop]:
+    """Every innermost loop of a program that has operations with a price, in program order."""
+    pricer = Pricer(selection.saturated, selection.oracle, selection.target, selection.forbid, selection.owner)
+    around = paths(selection.saturated.program.skeleton)
+    inner = {path[-2] for path in around.values() if len(path) > 1}
+    for item in selection.saturated.program.skeleton.walk():
+        if isinstance(item, For) and item.loop not in inner:
+            graph = _Body(selection, pricer, item, around).graph()
+            if graph.operations:
+                yield Loop(item, graph)
+
+
+class _Body:
+    """One loop while its graph is made."""
+
+    def __init__(self, selection: Selection, pricer: Pricer, item: For, around: Mapping[int, tuple[int, ...]]):
+        self.selection, self.pricer, self.item, self.around = selection, pricer, item, around
+        self.frozen = selection.saturated.frozen
+        self.needs = Needs(selection)
+        self.nodes = {cls: node for cls, node in selection.node.items() if self.inside(cls)}
+        for (product, _), made in selection.again.items():
+            if product in self.nodes:
+                self.nodes |= made
+        self.numbers: dict[int, int] = {}  # placed class -> operation
+        self.operations: list[Operation] = []
+        self.costs: list[Cost] = []
+        self.whole: list[tuple[bool, bool]] = []  # of each operation: waits for whole tiles, is waited for whole
+        self.dependences: list[Dependence] = []
+
+    def inside(self, cls: int) -> bool:
+        """Is a placed class computed in the loop?"""
+        value = self.selection.owner.get(cls, (-1, 0))[0]
+        return bool(self.frozen.analysis["deps"].get(value, 0) >> self.item.loop & 1)
+
+    def graph(self) -> Graph:
+        """Operations first, then what they read."""
+        for cls, node in self.nodes.items():
+            price = self.price(cls, node)
+            if price is not None and (price.cost.parts or price.cost.tensor):
+                self.numbers[cls] = self.add(self.name(cls, node), price.cost, self.needs.size(cls),
+                                             isinstance(node, WHOLE), self.late(node))  # fmt: skip
+        for cls, number in self.numbers.items():
+            node = self.nodes[cls]
+            for child in node.children:
+                self.reads(number, child, isinstance(node, placed.Product) and child == node.c)
+        self.effects()
+        return Graph(tuple(self.operations), tuple(dict.fromkeys(self.dependences)))
+
+    def add(self, name: str, cost: Cost, registers: float, waits: bool, late: bool) -> int:
+        """An operation; instructions take slots of the schedulers beside their pipe."""
+        uses = cost.uses()
+        rates, issue = self.selection.target.throughput, uses.pop("issue", 0.0)
+        for unit, cycles in uses.items():
+            rate = getattr(rates, unit, None)
+            issue += cycles * rate / WARP / rates.issue if isinstance(rate, float) and unit not in MEMORY else 0.0
+        uses = {unit: use for unit, use in (*uses.items(), ("issue", issue)) if use}
+        self.operations.append(Operation(name, uses, registers))
+        self.costs.append(cost)
+        self.whole.append((waits, late))
+        return len(self.operations) - 1
+
+    def price(self, cls: int, node: Node) -> Price | None:
+        """What a node costs where it was chosen."""
+        layout = self.selection.owner.get(cls, (-1, 0))[1]
+        return self.pricer.price(node, Site(layout, self.selection.warps, self.item.loop))
+
+    def name(self, cls: int, node: Node) -> str:
+        """The operation, and the line of the source that it comes from, where it comes from one."""
+        value = self.selection.owner.get(cls, (-1, 0))[0]
+        op = self.sources.get(value)
+        title = node.title() if isinstance(node, Term) else node.op
+        return f"{title} line {op}" if op else title
+
+    @cached_property
+    def sources(self) -> Mapping[int, int]:
+        """Lines of the source by value class."""
+        program = self.selection.saturated.program
+        return {self.frozen.class_of(k): op.location.line for k, op in reversed(program.source.items())}
+
+    def late(self, node: Node) -> bool:
+        """Is the result of a node there only as a whole?"""
+        return isinstance(node, (*WHOLE, *COPIES, *LOADS, placed.Hold))
+
+    def reads(self, reader: int, child: int, adds: bool = False) -> None:
+        """The dependences of an operation on what a class renames. `adds`: tensor cores add to their own last result,
+        of which one part is done while others are under way.
+        """
+        for source, later in self.made_by(child, 0, set()):
+            chained = adds and self.costs[source].tensor > 0
+            delay = self.operations[source].busy if chained else self.delay(source, reader)
+            self.dependences.append(Dependence(source, reader, delay, later, bool(self.operations[source].registers)))
+
+    def made_by(self, cls: int, distance: int, seen: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """The operations that make a class, and of how many iterations before; none where it is there already."""
+        node = self.nodes.get(cls)
+        if cls in self.numbers:
+            yield self.numbers[cls], distance
+        elif node is not None and (cls, distance) not in seen:
+            seen.add((cls, distance))
+            if isinstance(node, leaves.Carry) and node.loop == self.item.loop:
+                layout = self.selection.owner[cls][1]
+                value = self.frozen.class_of(self.item.yields[node.index])
+                made = self.frozen.at.get((value, layout))
+                if made is not None and distance <= len(self.item.yields):
+                    yield from self.made_by(made, distance + 1, seen)
+            else:
+                for child in node.children:
+                    yield from self.made_by(child, distance, seen)
+
+    def delay(self, source: int, reader: int) -> float:
+        """Cycles from the start of one operation to the start of another that reads its result."""
+        latency, busy = self.latency(source), self.operations[source].busy
+        if self.whole[source][1] or self.whole[reader][0]:
+            return busy + latency
+        return max(latency, busy + latency - self.operations[reader].busy)
+
+    def latency(self, operation: int) -> float:
+        """Cycles from an instruction of an operation to the use of what it makes."""
+        latency, cost = self.selection.target.latency, self.costs[operation]
+        if cost.tensor:
+            return float(latency.mma)
+        units = cost.uses()
+        if "global" in units:
+            return max(float(latency.global_), cost.latency)
+        return cost.latency + float(latency.shared if "shared" in units else latency.alu)
+
+    def effects(self) -> None:
+        """Stores and updates of the body, one after the other."""
+        items = [item for item in stores(self.item.body) if item.item in self.selection.stores]
+        before: int | None = None
+        first: int | None = None
+        prices = self.store_costs()
+        for item in items:
+            cycles = prices.get(item.item, 0.0)
+            number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}",
+                              Cost(parts=(("global", cycles),)), 0.0, False, False)  # fmt: skip
+            layout = self.selection.stores[item.item].layout
+            for place, operand in enumerate(item.placed):
+                value = self.frozen.class_of(operand)
+                made = self.frozen.at.get((value, layout if place == 0 else 0), self.frozen.at.get((value, 0)))
+                if made is not None:
+                    self.reads(number, made)
+            if before is not None:
+                self.dependences.append(Dependence(before, number, 1.0, 0, False))
+            before, first = number, number if first is None else first
+        if before is not None and first is not None and before != first:
+            self.dependences.append(Dependence(before, first, 1.0, 1, False))
+
+    def store_costs(self) -> dict[int, float]:
+        """What the chosen stores cost in one iteration."""
+        selection = self.selection
+        trips = Trips(trip_counts(selection.saturated), self.around).of(self.item.loop)
+        found: dict[int, float] = {}
+        for node in selection.answer.chosen.values():
+            choice = selection.choices.get(node)
+            if isinstance(choice, StoreChoice):
+                found[choice.item] = float(selection.graph.cost[node]) / trips
+        return found
+
+
+MEMORY = ("global", "shared", "tensor")
+"""Units whose time is not that of instructions, which are counted beside."""
+
+
+def stores(region: Region) -> Iterator[Store]:
+    """The effects of a region, those in branches too."""
+    for item in region.items:
+        if isinstance(item, Store):
+            yield item
+        elif isinstance(item, If):
+            yield from (*stores(item.then), *stores(item.otherwise))
