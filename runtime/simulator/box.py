@@ -108,6 +108,11 @@ class Box:
         return size // self._packed * CHUNK if self._packed else size
 
     @property
+    def used_bytes(self) -> int:
+        """Of every 16 bytes in shared memory, those that are not a gap."""
+        return self._packed or CHUNK
+
+    @property
     def extent_bytes(self) -> int:
         """Bytes from the base to the end of the tensor."""
         return self._extent[0] * self.unit + sum(

@@ -18,6 +18,7 @@ from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import PARAMETER_BASE, Machine
 from runtime.simulator.program import (
     Address,
+    Element,
     Immediate,
     Instruction,
     Linked,
@@ -56,11 +57,12 @@ class Shareable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a variable or parameter lies: its state space and its address in that space."""
+    """Where a variable or parameter lies: its state space and its address in that space; unit: bytes of an element."""
 
     space: str
     address: int
     size: int
+    unit: int
 
 
 @dataclass(slots=True)
@@ -316,7 +318,16 @@ class Decode:
         """The address of a variable in its own state space."""
         return self.placed(operand).address + operand.offset
 
-    def placed(self, operand: Symbol) -> Placed:
+    def element(self, operand: Element) -> tuple[Symbol, Callable[[], Array] | None]:
+        """An array element as bytes from its variable, plus those that a register counts, in int64 lanes."""
+        unit = self.placed(operand).unit
+        if not isinstance(operand.index, Register):
+            return Symbol(operand.name, operand.index * unit), None
+        type_ = TYPES[f"s{operand.index.type.bits}"]
+        index = self.value(operand.index, type_)
+        return Symbol(operand.name), lambda: index.astype(np.int64) * unit
+
+    def placed(self, operand: Symbol | Element) -> Placed:
         """Where a variable lies. Raises OperandError for unknown names."""
         found = self.binding.symbols.get(operand.name)
         if found is None:
@@ -340,8 +351,13 @@ class Decode:
         return items
 
     def address(self, number: int) -> Address:
-        """An operand that must be in brackets."""
+        """An operand that must be in brackets, or an element of an array."""
         operand = self.operands[number]
+        if isinstance(operand, Element):
+            symbol, shift = self.element(operand)
+            if shift is None:
+                return Address(Symbol(symbol.name), symbol.offset)
+            raise self.error(OperandError, "an element that a register counts needs mov first")
         if not isinstance(operand, Address):
             raise self.error(OperandError, f"operand {number + 1} must be an address in brackets")
         return operand

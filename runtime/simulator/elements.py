@@ -73,6 +73,11 @@ def decoder(element: str) -> Decoder:
     return _nibbles(element)
 
 
+def used_bytes(element: str) -> int:
+    """Bytes at the front of every 16 that hold elements; nothing needs to write the padding behind them."""
+    return 2 * (4 if element.endswith("e2m1") else 6) if element.startswith("pad.") else 16
+
+
 def unpack(rows: Array, bits: int) -> Array:
     """Bytes [..., 16], one element of 6 or 4 bits each, from the front of rows of 16 bytes."""
     if bits == 4:

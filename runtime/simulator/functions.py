@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from runtime.simulator.errors import OperandError
 from runtime.simulator.program import (
     Address,
+    Element,
     Entry,
     Formal,
     Function,
@@ -165,10 +166,10 @@ class _Frame:
     size: int
     slots: dict[str, Slot]
 
-    def add(self, name: str, size: int, align: int) -> None:
+    def add(self, name: str, size: int, align: int, unit: int) -> None:
         """Give a variable its place."""
         start = -(-self.size // align) * align
-        self.slots[name] = Slot(start, size)
+        self.slots[name] = Slot(start, size, unit)
         self.size = start + size
 
 
@@ -213,10 +214,10 @@ class _Linker:
         rename = _Renaming(len(result.registers), {name: f"{function.name}::{name}" for name in (*names, *formals)})
         for formal in (*function.results, *function.arguments):
             if formal.register is None:
-                frame.add(rename.name(formal.name), formal.size, formal.align)
+                frame.add(rename.name(formal.name), formal.size, formal.align, 1)
         for variable in body.variables:
             if variable.space in ("local", "param"):
-                frame.add(rename.name(variable.name), variable.size, variable.align)
+                frame.add(rename.name(variable.name), variable.size, variable.align, variable.type.bytes)
             else:
                 result.variables.append(replace(variable, name=rename.name(variable.name)))
         start = len(result.registers)
@@ -270,6 +271,9 @@ class _Renaming:
             return self.register(operand)
         if isinstance(operand, Symbol):
             return Symbol(self.name(operand.name), operand.offset)
+        if isinstance(operand, Element):
+            index = self.register(operand.index) if isinstance(operand.index, Register) else operand.index
+            return Element(self.name(operand.name), index)
         if isinstance(operand, Negated):
             return Negated(self.register(operand.register))
         if isinstance(operand, Vector):

@@ -500,7 +500,7 @@ class Tracker:
         if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
         if transfer.source is not None:
-            self.async_read(transfer.site, bytes_of(transfer.source, transfer.unit), [transfer.lane])
+            self.async_read(transfer.site, transfer.source_bytes(), [transfer.lane])
         if transfer.target is not None:
             where = bytes_of(transfer.target, transfer.unit)
             if transfer.updates:
@@ -517,7 +517,7 @@ class Tracker:
         self.order.read_done(transfer)
         self.globals.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:
-            where = bytes_of(transfer.source, transfer.unit)
+            where = transfer.source_bytes()
             lane = np.array([transfer.lane])
             column = int(self.clocks.column(lane)[0])
             self._reader[where, column] = transfer.lane

@@ -45,6 +45,7 @@ from runtime.simulator.families import (
     tensormap,
     warp,
     wgmma,
+    wmma,
 )
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.members import watch_members
@@ -76,6 +77,7 @@ _FAMILIES = (
     tensormap,
     warp,
     wgmma,
+    wmma,
 )
 _CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
 # Opcodes that another family decodes where they have a certain modifier.

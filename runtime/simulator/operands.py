@@ -6,6 +6,7 @@ import struct
 from runtime.simulator.errors import ParseError
 from runtime.simulator.program import (
     Address,
+    Element,
     Immediate,
     Negated,
     Operand,
@@ -30,6 +31,7 @@ _HEX_FLOAT = re.compile(r"([+-]?)0([fFdD])([0-9a-fA-F]+)$")
 _DECIMAL_FLOAT = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _NAME = re.compile(r"[A-Za-z_$%.][\w$.]*$")
 _OFFSET = re.compile(r"(.+?)\s*([+-])\s*(-?\s*(?:0[xX][0-9a-fA-F]+|\d+))U?$")
+_ELEMENT = re.compile(r"([A-Za-z_$%.][\w$.]*)\s*\[([^\[\]]+)\]$")
 _BRACKET_OR_COMMA = re.compile(r"[\[\]{}(),]")
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 _RANGE = re.compile(r"(.*?)(\d+)$")
@@ -207,7 +209,15 @@ class OperandParser:
         split = _OFFSET.match(text)
         if split is not None and _NAME.match(split.group(1)):
             return Symbol(self._variable(split.group(1)), _signed_offset(split))
-        return None
+        return self._element(text)
+
+    def _element(self, text: str) -> Operand | None:
+        match = _ELEMENT.match(text)
+        if match is None:
+            return None
+        inside = match.group(2).strip()
+        index = self.register(inside) or parse_integer(inside)
+        return None if index is None else Element(self._variable(match.group(1)), index)
 
     def _variable(self, name: str) -> str:
         for scope in reversed(self.scopes):
@@ -251,6 +261,8 @@ class OperandParser:
             rest.append(item)
         base = self._scalar(parts[0])
         offset = 0
+        if isinstance(base, Element):
+            return None
         if isinstance(base, Symbol):
             base, offset = Symbol(base.name), base.offset
         if base is None:

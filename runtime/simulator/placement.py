@@ -10,7 +10,7 @@ from runtime.simulator.errors import LaunchError
 from runtime.simulator.functions import code_addresses
 from runtime.simulator.machine import LOCAL_BASE, PARAMETER_BASE, SHARED_BASE
 from runtime.simulator.memory import GlobalMemory
-from runtime.simulator.program import Address, Entry, Operand, Pair, ParsedModule, Symbol, Variable, Vector
+from runtime.simulator.program import Address, Element, Entry, Operand, Pair, ParsedModule, Symbol, Variable, Vector
 
 # Frames of functions start on a boundary that suits every type.
 _FRAME_ALIGNMENT = 16
@@ -49,7 +49,7 @@ def place_statics(module: ParsedModule, memory: GlobalMemory) -> Statics:
                     f"variable `{variable.name}` is defined in another module", variable.line, variable.name
                 )
             data = np.frombuffer(variable.initial or bytes(variable.size), np.uint8)
-            result.placed[name] = Placed(variable.space, int(memory.put(data)), variable.size)
+            result.placed[name] = Placed(variable.space, int(memory.put(data)), variable.size, variable.type.bytes)
         for name, variable in named:
             _write_addresses(result, name, variable, memory)
     except LaunchError:
@@ -91,9 +91,9 @@ def place(module: ParsedModule, statics: Statics, kernel: Entry, dynamic: int) -
     """Give everything that an entry names an address. Raises LaunchError."""
     result = Placement(dict(statics.placed))
     for name, address in statics.code.items():
-        result.symbols[name] = Placed("code", address, 0)
+        result.symbols[name] = Placed("code", address, 0, 1)
     for name, slot in kernel.slots.items():
-        result.symbols[name] = Placed("frame", slot.offset, slot.size)
+        result.symbols[name] = Placed("frame", slot.offset, slot.size, slot.unit)
     externs: list[Variable] = []
     for variable in [*_used(module.variables, kernel), *kernel.variables]:
         if variable.is_extern and variable.space == "shared":
@@ -108,11 +108,13 @@ def place(module: ParsedModule, statics: Statics, kernel: Entry, dynamic: int) -
     align = max((variable.align for variable in externs), default=1)
     start = -(-result.shared // align) * align
     for variable in externs:
-        result.symbols[variable.name] = Placed("shared", SHARED_BASE + start, dynamic)
+        result.symbols[variable.name] = Placed("shared", SHARED_BASE + start, dynamic, variable.type.bytes)
     if externs or dynamic:
         result.shared = start + dynamic
     for parameter in kernel.parameters:
-        result.symbols[parameter.name] = Placed("param", PARAMETER_BASE + parameter.offset, parameter.size)
+        result.symbols[parameter.name] = Placed(
+            "param", PARAMETER_BASE + parameter.offset, parameter.size, parameter.type.bytes
+        )
     return result
 
 
@@ -129,7 +131,7 @@ def _used(variables: list[Variable], kernel: Entry) -> list[Variable]:
 
 def _names(operands: list[Operand] | tuple[Operand, ...]) -> Iterator[str]:
     for operand in operands:
-        if isinstance(operand, Symbol):
+        if isinstance(operand, Symbol | Element):
             yield operand.name
         elif isinstance(operand, Vector):
             yield from _names(operand.items)
@@ -147,8 +149,8 @@ def _place_variable(result: Placement, variable: Variable) -> None:
     if variable.space == "shared":
         start = -(-result.shared // variable.align) * variable.align
         result.shared = start + variable.size
-        result.symbols[variable.name] = Placed("shared", SHARED_BASE + start, variable.size)
+        result.symbols[variable.name] = Placed("shared", SHARED_BASE + start, variable.size, variable.type.bytes)
         return
     start = -(-result.local // variable.align) * variable.align
     result.local = start + variable.size
-    result.symbols[variable.name] = Placed("local", LOCAL_BASE + start, variable.size)
+    result.symbols[variable.name] = Placed("local", LOCAL_BASE + start, variable.size, variable.type.bytes)

@@ -39,6 +39,14 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """The address of element `index` of an array variable, counted in its scalar type."""
+
+    name: str
+    index: "int | Register"
+
+
+@dataclass(frozen=True, slots=True)
 class Negated:
     """A predicate source read through `!`."""
 
@@ -74,7 +82,7 @@ class Address:
     rest: tuple["Operand", ...] = ()
 
 
-Operand: TypeAlias = Register | Immediate | Special | Symbol | Negated | Vector | Pair | Sink | Address
+Operand: TypeAlias = Register | Immediate | Special | Symbol | Element | Negated | Vector | Pair | Sink | Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +184,11 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A variable of a function: bytes from the start of its frame."""
+    """A variable of a function: bytes from the start of its frame; unit: bytes of an element."""
 
     offset: int
     size: int
+    unit: int
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runtime.simulator.descriptors import UNIT, Descriptor, DescriptorError, tile_cells
-from runtime.simulator.elements import BITS, decoder
+from runtime.simulator.elements import BITS, decoder, used_bytes
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
@@ -23,8 +23,16 @@ class TileReader:
     """Reads tiles of `rows` times `k` elements that descriptors name; remembers the cells of each set of them."""
 
     def __init__(
-        self, machine: Machine, parse: Callable[[int], Descriptor], element: str, rows: int, k: int, k_major: bool
+        self,
+        machine: Machine,
+        parse: Callable[[int], Descriptor],
+        element: str,
+        rows: int,
+        k: int,
+        k_major: bool,
+        used: int | None = None,
     ) -> None:
+        """used: bytes at the front of every 16 that are not padding, where the element does not say it."""
         self._machine = machine
         self._parse = parse
         self._rows = rows
@@ -32,6 +40,7 @@ class TileReader:
         bits = BITS[element]
         self._k_size = k * bits // 8
         self._element_bytes = max(bits // 8, 1)
+        self._used = used_bytes(element) if used is None else used
         self._decode = decoder(element)
         self._known: dict[tuple[bytes, bytes], Tile] = {}
 
@@ -69,9 +78,9 @@ class TileReader:
         return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)
 
     def bytes(self, tile: Tile, asker: int) -> Array:
-        """Positions in the machine's shared bytes of what an asker's tile takes."""
+        """Positions in the machine's shared bytes of what an asker's tile takes, without padding."""
         cells = tile.cells[asker if tile.which is None else int(tile.which[asker])]
-        return (cells.reshape(-1, 1) * UNIT + np.arange(UNIT)).reshape(-1)
+        return (cells.reshape(-1, 1) * UNIT + np.arange(self._used)).reshape(-1)
 
     def raw(self, tile: Tile) -> Array:
         """The bytes of the tiles: [tile, row, k bytes], or [tile, k, row bytes] for MN-major."""

@@ -28,10 +28,10 @@ class Transfer:
     """One movement of data by the async proxy.
 
     lane: who issued it; read: takes the source's bytes; write: stores them; source, target: cells of `unit` bytes in
-    the machine's shared memory that it reads and writes (None: global memory); cell: the mbarrier it completes on
-    (None: a bulk group); size: bytes it completes; arrivals: arrivals it makes there as well; updates: whether it
-    reads what it writes, so that several may be under way to the same bytes; origin, landing: what gives the positions
-    of global bytes that it reads and writes.
+    the machine's shared memory that it reads and writes (None: global memory); used: bytes at the front of each cell of
+    the source that are not padding (None: all); cell: the mbarrier it completes on (None: a bulk group); size: bytes it
+    completes; arrivals: arrivals it makes there as well; updates: whether it reads what it writes, so that several may
+    be under way to the same bytes; origin, landing: what gives the positions of global bytes that it reads and writes.
     """
 
     site: Site
@@ -44,12 +44,18 @@ class Transfer:
     size: int = 0
     arrivals: int = 0
     unit: int = 16
+    used: int | None = None
     updates: bool = False
     origin: Callable[[], Array] | None = None
     landing: Callable[[], Array] | None = None
     phase: int = 0
     data: Array | None = None
     is_done: bool = False
+
+    def source_bytes(self) -> Array:
+        """The bytes of the machine's shared memory that it takes."""
+        cells = np.zeros(0, np.int64) if self.source is None else self.source
+        return (cells[:, None] * self.unit + np.arange(self.used or self.unit)).reshape(-1)
 
 
 class Part(Protocol):

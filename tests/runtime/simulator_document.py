@@ -49,6 +49,8 @@ TAIL = """
 - Atomics on one address take their turns in lane order.
 - `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states; those of
   `lg2`, `sin`, `cos` and `tanh` are as coarse as it allows, since code may not count on more.
+- `wmma` fragments lie as those of `mma.sync`, since the PTX ISA leaves their layout open; `report` counts no bank
+  conflicts or sectors for `wmma.load` and `wmma.store`.
 - Stochastic rounding adds the random bits at the top of the bits left out; where four sources share 16 random bits,
   both sources of a pair use all of them. The PTX ISA does not say how a pair shares its bits.
 - `%clock` and `%globaltimer` move on with each reading and measure nothing; `%smid` is 0.
@@ -77,7 +79,7 @@ KINDS
 
 ## Not modelled
 
-- Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`), `multimem`, `wmma`.
+- Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`), `multimem`.
 - The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...), `brkpt`.
 - `fma.oob`, directed rounding of `fma.bf16`, 16-bit carries, `madc.hi.sat`, `cvt` of `.s2f6x2` and with scale factors.
 - `%pm0` to `%pm7`, `%envreg0` to `%envreg31`, `%reserved_smem_offset_*`.

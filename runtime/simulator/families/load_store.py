@@ -23,6 +23,7 @@ _SCOPE = ("cta", "cluster", "gpu", "sys")
 _EVICTION = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate")
 _LINE = 128  # bytes of a cache line; PTX ISA, "discard"
 _WIDE = ((8, 32), (4, 64))  # 256 bits; PTX ISA, "ld", sm_100 on, global memory only
+_ADDRESS_BITS = {"shared": 32, "shared::cluster": 32, "local": 32}  # of the addresses in a window of a state space
 _SPACES = (
     "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func",
 )  # fmt: skip
@@ -115,27 +116,24 @@ class Port:
 
 def open_port(d: Decode, site: Site, space: str, address: Address, size: int) -> Port:
     """Index computation for accesses of `size` bytes in a state space ("" is generic)."""
+    if space == "param" and (is_local(d, address) or d.is_in_function):
+        space = "local"
+    return port_at(d, site, space, address_values(d, address, _ADDRESS_BITS.get(space, 64)), size)
+
+
+def port_at(d: Decode, site: Site, space: str, values: Callable[[], Array], size: int) -> Port:
+    """The same for addresses that `values` computes: 32 bits of them in a window of the state space, otherwise 64."""
     machine = d.machine
-    if space == "shared":
+    if space in ("shared", "shared::cluster"):
         shared = machine.shared.cells[size]
-        values = address_values(d, address, 32)
-        site.counts_banks = True
-        return Port(lambda lanes: (shared, site.shared_index(_pick(values(), lanes), size, lanes)))
-    if space == "shared::cluster":
-        shared = machine.shared.cells[size]
-        values = address_values(d, address, 32)
-        window = machine.cluster_shared
+        window = machine.cluster_shared if space == "shared::cluster" else None
         site.counts_banks = True
         return Port(lambda lanes: (shared, site.shared_index(_pick(values(), lanes), size, lanes, window)))
     if space == "local":
         local = machine.local.cells[size]
-        values = address_values(d, address, 32)
         return Port(lambda lanes: (local, site.window_index(machine.local, _pick(values(), lanes), size, lanes)))
-    values = address_values(d, address, 64)
     site.counts_sectors = True
     cells = machine.global_space.cells[size]
-    if space == "param" and (is_local(d, address) or d.is_in_function):
-        return open_port(d, site, "local", address, size)
     if space == "param":
         shift = np.uint64(d.binding.parameter_shift)
         return Port(lambda lanes: (cells, site.global_index(_pick(values(), lanes) + shift, size, lanes)))

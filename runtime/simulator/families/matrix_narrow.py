@@ -22,6 +22,7 @@ from runtime.simulator.report import extra_wavefronts
 from runtime.simulator.types import TYPES, Array
 
 _ROW = 16
+_WORD = 4
 _LANE = np.arange(WARP)
 _BYTE = np.arange(4)
 
@@ -115,12 +116,15 @@ def _load(d: Decode) -> Step:
     values = address_values(d, d.address(1), 32)
     machine, site, tracker = d.machine, _site(d), d.binding.hazards
     used = form.count * form.rows
+    row_bytes = _ROW if form.packing is None else 2 * int(form.packing[1])  # the padding may be unwritten
+    words_used = np.arange(row_bytes // _WORD)[:, None]
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         cells = site.row_cells(values(), lanes, used)
         if tracker is not None:
-            tracker.read(site, _ROW, *_by_row(cells, lanes))
+            giving, rows = _by_row(cells, lanes)
+            tracker.read(site, _WORD, giving, rows[None, :] * (_ROW // _WORD) + words_used)
         rows = machine.shared.cells[_ROW].take(cells).view(np.uint8).reshape(-1, form.count, form.rows, _ROW)
         elements = rows if form.packing is None else unpack(rows, int(form.packing[1]))
         picked = elements[:, :, form.row, form.column]  # [warp, matrix, register, lane, byte]

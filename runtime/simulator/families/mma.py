@@ -94,7 +94,7 @@ class Unpacker:
 
     def __init__(self, registers: list[Array], element: str, rows: int, warps: int) -> None:
         self._registers = registers
-        self._decode = _decoder(element)
+        self._decode = element_decoder(element)
         self._wide = _ELEMENTS[element]
         groups = rows // _GROUPS
         self._columns = len(registers) // groups
@@ -134,7 +134,7 @@ class Source:
         return self.unpacker.matrix if self.is_filled and mask is None else self.unpacker.fill()
 
 
-def _decoder(element: str) -> Callable[[Array], Array]:
+def element_decoder(element: str) -> Callable[[Array], Array]:
     """From the 32-bit registers of a fragment to element values, those of one register together."""
     if element == "f16":
         return lambda bits: bits.view(np.float16)

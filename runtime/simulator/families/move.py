@@ -1,13 +1,15 @@
 """mov, cvta, isspacep, selp, slct: moving values between registers, and addresses between state spaces."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
+from runtime.simulator.families.load_store import address_values
 from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Operand, Special, Symbol, Vector
+from runtime.simulator.program import Address, Element, Operand, Special, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
@@ -35,10 +37,18 @@ def decode_mov(d: Decode) -> Step:
         return _unpack(d, type_, target, source)
     if isinstance(source, Vector):
         return _pack(d, type_, target, source)
-    if isinstance(source, Symbol) and d.placed(source).space == "frame":
-        frame, offset = d.binding.calls.frame, np.uint32(d.symbol_address(source))
-        return assign(d.write(0, type_), lambda: frame + offset)
+    if isinstance(source, Element) or (isinstance(source, Symbol) and d.placed(source).space == "frame"):
+        return assign(d.write(0, type_), _address_lanes(d, type_, source))
     return into(d.write(0, type_), _copy, d.read(1, type_))
+
+
+def _address_lanes(d: Decode, type_: PtxType, source: Symbol | Element) -> Callable[[], Array]:
+    """What computes the address of a variable or of an element of it."""
+    symbol, shift = d.element(source) if isinstance(source, Element) else (source, None)
+    base = address_values(d, Address(symbol, 0), type_.bits)
+    if shift is None:
+        return base
+    return lambda: base() + shift().astype(unsigned(type_.bits))
 
 
 # The clocks, their width, and how far each moves on when some thread reads one: time does not pass otherwise. The steps
@@ -129,10 +139,15 @@ def decode_cvta(d: Decode) -> Step:
     if type_.name != "u64":
         raise d.unsupported(f"cvta of type .{type_.name}")
     d.finish(2)
-    source = d.read(1, type_)
+    operand = d.operands[1]
+    if isinstance(operand, Symbol | Element):
+        source = _address_lanes(d, type_, operand)
+    else:
+        values = d.read(1, type_)
+        source = lambda: values  # noqa: E731 - the two have one shape
     base = np.uint64(d.binding.parameter_shift if space == "param" else WINDOWS.get(space, 0))
     operation: Any = np.subtract if to_space else np.add
-    return assign(d.write(0, type_), lambda value: operation(value, base), source)
+    return assign(d.write(0, type_), lambda: operation(source(), base))
 
 
 def decode_isspacep(d: Decode) -> Step:

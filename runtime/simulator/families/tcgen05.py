@@ -197,7 +197,7 @@ def _copy(d: Decode) -> Step:
     rows, row_bytes, copies = _COPIES[name]
     site = TensorSite(d)
     address, descriptor = address_values(d, d.address(0), 32), d.read(1, TYPES["b64"])
-    reader = TileReader(d.machine, tcgen05_descriptor, "u8", rows, row_bytes, True)
+    reader = TileReader(d.machine, tcgen05_descriptor, "u8", rows, row_bytes, True, 2 * bits or None)
 
     def run(lane: int) -> None:
         target, bits_given = int(address()[lane]), descriptor[lane : lane + 1]

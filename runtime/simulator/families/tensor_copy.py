@@ -318,8 +318,11 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
             write = _global_writer(tensor, box, base, lane, machine.memory.arena, combine)
             landing = _touched(tensor, box, base, lane)
             transfers.issue(
-                Transfer(site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing)
-            )
+                Transfer(
+                    site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing,
+                    used=box.used_bytes,
+                )
+            )  # fmt: skip
 
     return step
 
