@@ -28,8 +28,12 @@ from runtime.simulator.program import (
     Vector,
 )
 
-# Functions that the simulator itself performs. Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion".
-BUILTINS = ("vprintf", "__assertfail")
+# Functions that the simulator itself performs: bytes of their arguments and of their result, 0 for none. Source: CUDA
+# C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations".
+BUILTINS: dict[str, tuple[tuple[int, ...], int]] = {
+    "vprintf": ((8, 8), 4), "__assertfail": ((8, 8, 4, 8, 8), 0), "malloc": ((8,), 8), "free": ((8,), 0),
+    "memcpy": ((8, 8, 8), 8), "memmove": ((8, 8, 8), 8), "memset": ((8, 4, 8), 8),
+}  # fmt: skip
 _FRAME_ALIGNMENT = 16
 # Bytes of local memory for frames where recursion or alloca leave the depth open. The default of a device is 1024
 # (CUDA Driver API, CU_LIMIT_STACK_SIZE), which programs raise at will.
@@ -65,6 +69,11 @@ def _with_functions(module: ParsedModule, entry: Entry) -> Entry:
 def _has_indirect_call(entry: Entry, module: ParsedModule) -> bool:
     bodies = [entry, *(function.body for function in module.functions.values() if function.body is not None)]
     return any(_is_indirect(instruction) for body in bodies for instruction in body.instructions)
+
+
+def calls(entry: Entry, name: str) -> bool:
+    """Whether an entry, linked with its functions, calls a function by name."""
+    return any(instruction.base == "call" and callee(instruction) == Symbol(name) for instruction in entry.instructions)
 
 
 def callee(instruction: Instruction) -> Operand | None:

@@ -13,8 +13,9 @@ from runtime.simulator.arguments import Argument, bind_arguments, parameter_byte
 from runtime.simulator.callstack import CallStack
 from runtime.simulator.decode import Binding
 from runtime.simulator.errors import LaunchError
+from runtime.simulator.families.library import HEAP
 from runtime.simulator.findings import STOP, Findings
-from runtime.simulator.functions import with_functions
+from runtime.simulator.functions import calls, with_functions
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.link import link
 from runtime.simulator.machine import MAX_THREADS, Geometry, Machine, check_geometry
@@ -44,6 +45,10 @@ _SHARED_LIMIT = {
 }  # fmt: skip
 # Where CTAs take over the work of others, one in so many runs at first, so that there is work to take.
 _STEALING_SHARE = 4
+# Words of a grid's workspace: its size and the barrier. Source: cooperative groups as nvcc 13.0 compiles grid.sync().
+_GRID_WORDS = 2
+# What the heap takes of the arena at most, in its size: small blocks take 256 bytes each.
+_HEAP_ROOM = 4
 # Basic blocks before a launch is taken to loop forever.
 MAX_BLOCKS = 10_000_000
 
@@ -167,6 +172,7 @@ class Module:
         max_instructions: int | None = None,
         schedule: str = TOGETHER,
         suppress: Sequence[str] = (),
+        cooperative: bool = False,
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
         self._check_loaded()
@@ -185,7 +191,7 @@ class Module:
         with (
             np.errstate(all="ignore"),
             findings.attached(self._text),
-            self._prepared(kernel, geometry, parameters, dynamic_smem, is_tracked) as prepared,
+            self._prepared(kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative)) as prepared,
         ):
             prepared.machine.findings = findings
             report = _run(prepared, max_blocks, max_instructions, schedule)
@@ -200,7 +206,7 @@ class Module:
             block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
             cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
             geometry = Geometry(cluster, _triple("block", block), cluster)
-            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), 0, False):
+            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False)):
                 pass
 
     def unload(self) -> None:
@@ -215,15 +221,20 @@ class Module:
 
     @contextmanager
     def _prepared(
-        self, kernel: Entry, geometry: Geometry, parameters: bytes, dynamic_smem: int, hazards: bool
+        self, kernel: Entry, geometry: Geometry, parameters: bytes, options: "Options"
     ) -> "Generator[Prepared]":
         """A decoded entry, whose parameters lie in memory as long as it is in use."""
+        if calls(kernel, "malloc"):
+            self.memory.reserve(_HEAP_ROOM * HEAP)
         address = self.memory.put(np.frombuffer(parameters, np.uint8))
+        words = self.memory.put(np.zeros(_GRID_WORDS, np.uint32)) if options.cooperative else None
         try:
-            placement = place(self._parsed, self._statics, kernel, dynamic_smem)
-            source = Source(self._parsed.target, kernel, placement, self._statics.code, parameters, address)
-            yield _prepare(source, geometry, self.memory, dynamic_smem, hazards)
+            placement = place(self._parsed, self._statics, kernel, options.dynamic_smem)
+            source = Source(self._parsed.target, kernel, placement, self._statics.code, parameters, address, words)
+            yield _prepare(source, geometry, self.memory, options)
         finally:
+            if words is not None:
+                self.memory.drop(words)
             self.memory.drop(address)
 
 
@@ -241,6 +252,7 @@ def launch(
     max_instructions: int | None = None,
     schedule: str = TOGETHER,
     suppress: Sequence[str] = (),
+    cooperative: bool = False,
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
@@ -252,14 +264,17 @@ def launch(
     the run all the same has them as `hazards`); suppress: "KIND", "KIND:LINE" or "LINE", which do not count;
     max_blocks, max_instructions: basic blocks, and instructions of warps (`Report.instructions`), after which a launch
     that is still running ends with StepLimitError; no limit of instructions by default;
-    schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED.
+    schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED;
+    cooperative: all CTAs run at a time and may wait for each other, and %envreg1 and %envreg2 have the address of the
+    words by which cooperative groups synchronise a grid.
     Raises SimulatorError with the PTX line.
     """
     module = Module(ptx, memory)
     try:
         return module.launch(
-            grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress
-        )
+            grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress,
+            cooperative,
+        )  # fmt: skip
     finally:
         module.unload()
 
@@ -321,7 +336,10 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a launch runs: an entry with the functions it calls, where everything lies, its parameters."""
+    """What a launch runs: an entry with the functions it calls, where everything lies, its parameters.
+
+    grid_words: the address of what a cooperative grid synchronises by, None for other launches.
+    """
 
     target: str
     kernel: Entry
@@ -329,6 +347,16 @@ class Source:
     code: dict[str, int]
     parameters: bytes
     parameter_address: int
+    grid_words: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an entry is launched, beside its extents and arguments."""
+
+    dynamic_smem: int
+    hazards: bool
+    cooperative: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,22 +370,27 @@ class Prepared:
     shared_size: int
 
 
-def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, dynamic_smem: int, hazards: bool) -> Prepared:
+def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: Options) -> Prepared:
     kernel, placement = source.kernel, source.placement
     shared_size = placement.shared
     limit = _SHARED_LIMIT.get(source.target.rstrip("af"), max(_SHARED_LIMIT.values()))
     if shared_size > limit:
         raise LaunchError(f"{shared_size} bytes of shared memory; {source.target} has {limit} for a CTA", kernel.line)
-    lanes = _HAZARD_LANES if hazards else _BATCH_LANES
+    lanes = _HAZARD_LANES if options.hazards else _BATCH_LANES
     size = geometry.cluster_size
     ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
-    if any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
+    if options.cooperative:
+        ctas = geometry.ctas
+    elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
         ctas = min(ctas, -(-geometry.ctas // size // _STEALING_SHARE) * size)
     machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)
-    machine.special["dynamic_smem_size"] = np.full(machine.lanes, dynamic_smem, np.uint32)
+    machine.special["dynamic_smem_size"] = np.full(machine.lanes, options.dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
     machine.special["aggr_smem_size"] = machine.special["total_smem_size"]  # no shared memory is reserved
-    tracker = Tracker(machine, kernel) if hazards else None
+    words = source.grid_words or 0
+    machine.special["envreg1"] = np.full(machine.lanes, words >> 32, np.uint32)
+    machine.special["envreg2"] = np.full(machine.lanes, words & 0xFFFFFFFF, np.uint32)
+    tracker = Tracker(machine, kernel) if options.hazards else None
     transfers = Transfers(machine, tracker)
     calls = CallStack(machine, placement.fixed)
     binding = Binding(

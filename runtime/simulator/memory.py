@@ -41,7 +41,10 @@ class Address(int):
 
 
 class GlobalMemory:
-    """Global memory of a device, filled and read by the caller around launches."""
+    """Global memory of a device, filled and read by the caller around launches.
+
+    heap: bytes by address of what kernels got from malloc and have not freed.
+    """
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -49,6 +52,7 @@ class GlobalMemory:
         self.arena: Array = np.zeros(0, np.uint8)
         self._used = 0
         self._holes: list[tuple[int, int]] = []
+        self.heap: dict[int, int] = {}
 
     def alloc(self, size: int) -> Address:
         """Reserve bytes that hold 0xFF until something writes them."""

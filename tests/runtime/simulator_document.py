@@ -55,7 +55,11 @@ TAIL = """
   both sources of a pair use all of them. The PTX ISA does not say how a pair shares its bits.
 - `%clock` and `%globaltimer` move on with each reading and measure nothing; `%smid` is 0.
 - Functions have frames in local memory; recursion and alloca have 16384 bytes of stack a thread.
-- `printf` goes to `Report.printed`, one text for each call of each thread.
+- `printf` goes to `Report.printed`, one text for each call of each thread, formatted as the C library does.
+- `malloc` has 8 MiB in all; its blocks are allocations of their own, so that an access outside of one or after `free`
+  is found, and they last over launches. `memcpy`, `memmove`, `memset` and `__assertfail` are performed as well.
+- A launch with `cooperative=True` runs all CTAs at a time; `%envreg1` and `%envreg2` then have the address of the grid's
+  barrier word, as cooperative groups read it, and 0 in other launches.
 
 ## Hazards
 
@@ -82,9 +86,9 @@ KINDS
 - Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`), `multimem`.
 - The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...), `brkpt`.
 - `fma.oob`, directed rounding of `fma.bf16`, 16-bit carries, `madc.hi.sat`, `cvt` of `.s2f6x2` and with scale factors.
-- `%pm0` to `%pm7`, `%envreg0` to `%envreg31`, `%reserved_smem_offset_*`.
+- `%pm0` to `%pm7`, `%envreg` beside 1 and 2, `%reserved_smem_offset_*`.
 - Constant expressions in operands, vector registers, 32-bit addresses, `.alias`.
-- Functions without a body in the module, except `vprintf` and `__assertfail`.
+- Functions without a body in the module, except those named above.
 - Time: caches, memory latency, occupancy and clocks. Whether an instruction exists on the module's `.target`.
 """
 

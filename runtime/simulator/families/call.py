@@ -1,4 +1,4 @@
-"""call and the ret of a function, the functions that the simulator performs itself, alloca and the stack pointer."""
+"""call and the ret of a function, alloca and the stack pointer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,12 @@ import numpy as np
 from runtime.simulator.callstack import CallStack, StackOverflowFault
 from runtime.simulator.control import Condition, Control, Lanes, condition_of
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.errors import OperandError, OutOfBoundsError, SimulatorError, TrapError
+from runtime.simulator.errors import OperandError, OutOfBoundsError, SimulatorError
+from runtime.simulator.families import library
+from runtime.simulator.families.library import End
 from runtime.simulator.functions import BUILTINS, callee
-from runtime.simulator.memory import FIRST_GLOBAL_WINDOW, LOCAL_WINDOW, WINDOW_BITS
-from runtime.simulator.printf import FormatError, render
 from runtime.simulator.program import Formal, Immediate, Linked, Operand, Register, Sink, Symbol, Vector
 from runtime.simulator.types import TYPES, Array
-
-_MOST_TEXT = 1 << 16
-
 
 # ---- values on their way into and out of functions
 
@@ -38,15 +35,6 @@ def _place(d: Decode, name: str) -> Place:
 
 def _bytes_at(first: Array, size: int) -> Array:
     return first[:, None] + np.arange(size)
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """One side of a value that is passed: `take` gives bytes [lane, size] of lanes, `give` stores them."""
-
-    size: int
-    take: Callable[[Array], Array]
-    give: Callable[[Array, Array], None]
 
 
 def _variable(d: Decode, name: str, size: int) -> End:
@@ -243,6 +231,18 @@ def decode_return(d: Decode, function: Linked) -> Control:
     return Return(d.pc + 1, condition, d.binding.calls, function, d.binding.call_sites)
 
 
+def library_ends(
+    d: Decode, name: str, arguments: Sequence[Operand], results: Sequence[Operand]
+) -> tuple[list[End], End | None]:
+    """Arguments and result of a function that the simulator performs."""
+    sizes, given = BUILTINS[name]
+    if len(arguments) != len(sizes) or len(results) > bool(given):
+        raise d.error(OperandError, f"`{name}` has {len(sizes)} arguments and {int(bool(given))} results")
+    ends = [_actual(d, operand, size, False) for operand, size in zip(arguments, sizes, strict=True)]
+    result = _actual(d, results[0], given, True) if results else None
+    return [end for end in ends if end is not None], result
+
+
 def _operands(d: Decode) -> tuple[Operand, Sequence[Operand], Sequence[Operand]]:
     """Function, arguments and results of a call."""
     target = callee(d.instruction)
@@ -263,7 +263,7 @@ def decode_call(d: Decode) -> Step | None:
     d.finish(1, 4)
     target, arguments, results = _operands(d)
     if isinstance(target, Symbol) and target.name in BUILTINS and target.name not in d.binding.functions:
-        return (_printf if target.name == "vprintf" else _assertion)(d, arguments, results)
+        return library.FUNCTIONS[target.name](d, *library_ends(d, target.name, arguments, results))
     functions = d.binding.functions
     values: Array | None = None
     if isinstance(target, Register):
@@ -295,92 +295,6 @@ def decode_call(d: Decode) -> Step | None:
 
 def _fits(function: Linked, arguments: Sequence[Operand], results: Sequence[Operand]) -> bool:
     return len(function.arguments) == len(arguments) and len(function.results) == len(results)
-
-
-# ---- functions that the simulator performs
-
-
-def _pointers(d: Decode, operands: Sequence[Operand], sizes: tuple[int, ...]) -> list[End]:
-    if len(operands) != len(sizes):
-        raise d.error(OperandError, f"this function has {len(sizes)} arguments")
-    ends = [_actual(d, operand, size, False) for operand, size in zip(operands, sizes, strict=True)]
-    return [end for end in ends if end is not None]
-
-
-def _memory(d: Decode, lane: int, address: int, size: int) -> bytes:
-    """Bytes at a generic address of a lane. Raises OutOfBoundsError."""
-    machine = d.machine
-    window = address >> WINDOW_BITS
-    if window == LOCAL_WINDOW:
-        start = int(d.binding.calls.origin[lane]) + (address & ((1 << WINDOW_BITS) - 1))
-        first = lane * machine.local.stride
-        if first <= start and start + size <= first + machine.local.size:
-            return machine.local.bytes[start : start + size].tobytes()
-    number = window - FIRST_GLOBAL_WINDOW
-    memory = machine.memory
-    if 0 <= number < len(memory.sizes):
-        start = memory.physical[number] + (address & ((1 << WINDOW_BITS) - 1)) - (1 << (WINDOW_BITS - 1))
-        if memory.physical[number] <= start and start + size <= memory.physical[number] + memory.sizes[number]:
-            return memory.arena[start : start + size].tobytes()
-    raise d.error(OutOfBoundsError, f"{machine.describe(lane)} passes address {address:#x}, where {size} bytes are not")
-
-
-def _text(d: Decode, lane: int, address: int) -> bytes:
-    """The string at a generic address."""
-    result = bytearray()
-    while len(result) < _MOST_TEXT:
-        byte = _memory(d, lane, address + len(result), 1)
-        if byte == b"\0":
-            return bytes(result)
-        result += byte
-    raise d.error(OutOfBoundsError, f"the string at {address:#x} does not end")
-
-
-def _printf(d: Decode, arguments: Sequence[Operand], results: Sequence[Operand]) -> Step:
-    """vprintf(format, buffer): the lanes print in their order; the result is the number of arguments."""
-    text, buffer = _pointers(d, arguments, (8, 8))
-    ends = [_actual(d, operand, 4, True) for operand in results]
-    machine, printed = d.machine, d.binding.printed
-
-    def one(lane: int, where: int, data: int) -> int:
-        try:
-            line, count = render(
-                _text(d, lane, where), lambda offset, size: _memory(d, lane, data + offset, size),
-                lambda address: _text(d, lane, address),
-            )  # fmt: skip
-        except FormatError as error:
-            raise d.unsupported(str(error)) from None
-        printed.append(line)
-        return count
-
-    def step(mask: Array | None) -> None:
-        lanes = machine.lane_numbers(mask)
-        where = text.take(lanes).view(np.uint64)[:, 0].tolist()
-        data = buffer.take(lanes).view(np.uint64)[:, 0].tolist()
-        counts = [one(lane, a, b) for lane, a, b in zip(lanes.tolist(), where, data, strict=True)]
-        for end in ends:
-            if end is not None and counts:
-                end.give(lanes, np.array(counts, np.int32).view(np.uint8).reshape(-1, 4))
-
-    return step
-
-
-def _assertion(d: Decode, arguments: Sequence[Operand], results: Sequence[Operand]) -> Step:
-    """__assertfail(message, file, line, function, character size): ends the launch."""
-    ends = _pointers(d, arguments, (8, 8, 4, 8, 8))
-    machine = d.machine
-
-    def step(mask: Array | None) -> None:
-        lanes = machine.lane_numbers(mask)[:1]
-        if lanes.size:
-            message, file, line, function, _ = [int.from_bytes(end.take(lanes).tobytes(), "little") for end in ends]
-            lane = int(lanes[0])
-            said, where, inside = (_text(d, lane, address).decode("latin-1") for address in (message, file, function))
-            raise d.error(
-                TrapError, f"{machine.describe(lane)} fails the assertion `{said}` at {where}:{line} in {inside}"
-            )
-
-    return step
 
 
 # ---- the stack pointer

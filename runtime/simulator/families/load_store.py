@@ -1,6 +1,6 @@
 """ld, ldu and st in every state space, scalar and vector, and the prefetches and hints beside them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,12 +181,17 @@ def by_window(d: Decode, address: Address, step: Step) -> Step:
         try:
             step(mask)
         except _MixedWindowsError:
-            lanes = machine.live_mask() if mask is None else mask
-            window = np.minimum(values() >> np.uint64(WINDOW_BITS), np.uint64(FIRST_GLOBAL_WINDOW))
-            for one in np.unique(window[lanes]):
-                step(lanes & (window == one))
+            for lanes in windows(values(), machine.live_mask() if mask is None else mask):
+                step(lanes)
 
     return separate
+
+
+def windows(address: Array, lanes: Array) -> Iterator[Array]:
+    """Lanes in groups whose generic addresses lie in one state space."""
+    window = np.minimum(address >> np.uint64(WINDOW_BITS), np.uint64(FIRST_GLOBAL_WINDOW))
+    for one in np.unique(window[lanes]):
+        yield lanes & (window == one)
 
 
 def _element(d: Decode) -> tuple[PtxType, int]:
