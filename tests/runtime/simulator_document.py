@@ -58,8 +58,8 @@ TAIL = """
 - `printf` goes to `Report.printed`, one text for each call of each thread, formatted as the C library does.
 - `malloc` has 8 MiB in all; its blocks are allocations of their own, so that an access outside of one or after `free`
   is found, and they last over launches. `memcpy`, `memmove`, `memset` and `__assertfail` are performed as well.
-- A launch with `cooperative=True` runs all CTAs at a time; `%envreg1` and `%envreg2` then have the address of the grid's
-  barrier word, as cooperative groups read it, and 0 in other launches.
+- A launch with `cooperative=True` runs all CTAs at a time; `%envreg1` and `%envreg2` then have the address of the
+  words by which cooperative groups synchronise a grid, in other launches 0.
 
 ## Hazards
 
