@@ -5,6 +5,7 @@ by anything less than half a window falls on no allocation at all. Shared and lo
 gives every generic address one meaning. Physically each space is one array of bytes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ ALLOCATION_ALIGNMENT = 256
 FRESH = 0xFF
 # The size of an allocation that has been freed: no access fits in it.
 _FREED = -1
+# The size of a multicast object: only multimem instructions access one.
+_MULTICAST = -2
 # One element of each access width; complex128 only because NumPy moves 16 bytes at once in it.
 CELL: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
@@ -43,7 +46,8 @@ class Address(int):
 class GlobalMemory:
     """Global memory of a device, filled and read by the caller around launches.
 
-    heap: bytes by address of what kernels got from malloc and have not freed.
+    heap: bytes by address of what kernels got from malloc and have not freed; multicasts: by number of the allocation
+    bytes and addresses of the replicas of a multicast object.
     """
 
     def __init__(self) -> None:
@@ -53,6 +57,7 @@ class GlobalMemory:
         self._used = 0
         self._holes: list[tuple[int, int]] = []
         self.heap: dict[int, int] = {}
+        self.multicasts: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def alloc(self, size: int) -> Address:
         """Reserve bytes that hold 0xFF until something writes them."""
@@ -66,6 +71,20 @@ class GlobalMemory:
             self._used += extent
         self.sizes.append(size)
         self.physical.append(start)
+        return self.address(len(self.sizes) - 1)
+
+    def multicast(self, size: int, replicas: Sequence[int]) -> Address:
+        """The address of a multicast object over replicas, addresses of `size` bytes inside allocations.
+
+        Source: CUDA Driver API, "Multicast Object Management". Raises LaunchError where a replica does not fit.
+        """
+        if not replicas:
+            raise LaunchError("a multicast object needs a replica")
+        for replica in replicas:
+            self.offset(replica, size)
+        self.sizes.append(_MULTICAST)
+        self.physical.append(0)
+        self.multicasts[len(self.sizes) - 1] = (size, tuple(int(replica) for replica in replicas))
         return self.address(len(self.sizes) - 1)
 
     def address(self, number: int) -> Address:
@@ -121,7 +140,7 @@ class GlobalMemory:
     def started_at(self, address: int) -> int | None:
         """The number of the allocation, not freed, that starts at an address, or None."""
         number = (int(address) >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
-        if not 0 <= number < len(self.sizes) or self.sizes[number] == _FREED:
+        if not 0 <= number < len(self.sizes) or self.sizes[number] < 0:
             return None
         return number if self.address(number) == int(address) else None
 
@@ -216,6 +235,27 @@ class GlobalSpace:
             raise Fault(position, f"address {int(address[position]):#x} is not a multiple of {size}", misaligned=True)
         return inside + self._starts[number]
 
+    def replicas(self, address: Array, lanes: Array, size: int) -> tuple[Array, list[Array]]:
+        """The first lanes of a mask that mean one multicast object, and their addresses in each of its replicas.
+
+        Raises Fault, whose position counts the lanes of the mask.
+        """
+        first = int(address[np.argmax(lanes)])
+        number = (first >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
+        here = lanes & (address >> np.uint64(WINDOW_BITS) == np.uint64(first >> WINDOW_BITS))
+        found = self._memory.multicasts.get(number)
+        if found is None:
+            raise Fault(0, f"{size} bytes at {first:#x}, which is not a multicast object")
+        total, replicas = found
+        inside = address - np.uint64(self._memory.address(number))
+        wrong = here & ((inside > np.uint64(total)) | (inside + np.uint64(size) > np.uint64(total)))
+        if wrong.any():
+            lane = int(np.argmax(wrong))
+            position = int(np.count_nonzero(lanes[:lane]))
+            where = int(inside[lane : lane + 1].view(np.int64)[0])
+            raise Fault(position, f"{size} bytes at byte {where} of a multicast object of {total} bytes")
+        return here, [inside + np.uint64(replica) for replica in replicas]
+
     def _explain(self, address: int, size: int) -> str:
         number = (address >> WINDOW_BITS) - FIRST_GLOBAL_WINDOW
         if not 0 <= number < len(self._memory.sizes):
@@ -224,6 +264,8 @@ class GlobalSpace:
         total = self._memory.sizes[number]
         if total == _FREED:
             return f"{size} bytes at byte {inside} of allocation {number}, which is freed"
+        if total == _MULTICAST:
+            return f"{size} bytes at {address:#x}, a multicast object, which multimem instructions alone access"
         return f"{size} bytes at byte {inside} of allocation {number}, which has {total} bytes"
 
 

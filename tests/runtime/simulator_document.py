@@ -58,6 +58,7 @@ TAIL = """
 - `printf` goes to `Report.printed`, one text for each call of each thread, formatted as the C library does.
 - `malloc` has 8 MiB in all; its blocks are allocations of their own, so that an access outside of one or after `free`
   is found, and they last over launches. `memcpy`, `memmove`, `memset` and `__assertfail` are performed as well.
+- `GlobalMemory.multicast(size, replicas)` makes a multicast object, which `multimem` instructions access.
 - A launch with `cooperative=True` runs all CTAs at a time; `%envreg1` and `%envreg2` then have the address of the
   words by which cooperative groups synchronise a grid, in other launches 0.
 
@@ -83,7 +84,7 @@ KINDS
 
 ## Not modelled
 
-- Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`), `multimem`.
+- Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`).
 - The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...), `brkpt`.
 - `fma.oob`, directed rounding of `fma.bf16`, 16-bit carries, `madc.hi.sat`, `cvt` of `.s2f6x2` and with scale factors.
 - `%pm0` to `%pm7`, `%envreg` beside 1 and 2, `%reserved_smem_offset_*`.

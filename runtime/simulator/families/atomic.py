@@ -109,7 +109,7 @@ def decode_atomic(d: Decode) -> Step:
         memory = _elements(cells, type_)
         for element, target in enumerate(targets):
             given = [value if lanes is None else value[lanes] for value in values[element]]
-            before = _in_turns(memory, index * count + element, given, update)
+            before = in_turns(memory, index * count + element, given, update)
             if target is not None and lanes is None:
                 target[...] = before
             elif target is not None:
@@ -125,7 +125,7 @@ def _elements(cells: Array, type_: PtxType) -> Array:
     return cells.view(unsigned(type_.bits))
 
 
-def _in_turns(memory: Array, index: Array, operands: list[Array], update: Update) -> Array:
+def in_turns(memory: Array, index: Array, operands: list[Array], update: Update) -> Array:
     """Update cells, lane by lane where lanes share one; the values before each lane's turn."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
