@@ -14,7 +14,7 @@ from lowering.passes import code as code  # declares what a text of the levels m
 from lowering.passes.levels import level_of
 from lowering.passes.manager import Watcher, run
 from lowering.passes.registry import Step
-from lowering.passes.syntax import parse, since
+from lowering.passes.syntax import parse, since, with_options
 from lowering.passes.table import ROAD
 
 OPERATIONS = ("nv_tileas", "nvgpu", "nvvm")
@@ -44,20 +44,22 @@ def printers(modules: Mapping[str, Op], ptx: str) -> dict[str, Callable[[], str]
     return made | {"llvm": lambda: _module(modules["nvvm"]), "ptx": lambda: ptx}
 
 
-def road_from(kernel: Op) -> tuple[Step, ...]:
-    """The passes that are left for a kernel of a level. Raises VerifyError for an operation that is not one."""
-    return since(parse(ROAD), level_of(kernel))
+def road_from(kernel: Op, annotate: bool = False, lineinfo: bool = False) -> tuple[Step, ...]:
+    """The passes that are left for a kernel of a level; what PTX says of its places, as in `lowering.pipeline.Options`.
+    Raises VerifyError for an operation that is not a kernel.
+    """
+    return with_options(since(parse(ROAD), level_of(kernel)), "print-ptx", annotate=annotate, lineinfo=lineinfo)
 
 
 def descend(
     kernel: Op, seconds: Mapping[str, float], verify_each: bool = False, watchers: Sequence[Watcher] = (),
-    counting: bool = False,
+    counting: bool = False, steps: Sequence[Step] = (),
 ) -> Lowered:  # fmt: skip
-    """From a verified kernel of some level to PTX; `seconds` are those already spent.
+    """From a verified kernel of some level to PTX by `steps`, by default its road; `seconds` are those already spent.
 
     Raises TileError, located, for an operation that is not a kernel, and for what a level has no way down for.
     """
-    (outcome,) = run(road_from(kernel), kernel, (), watchers, verify_each, counting, seconds)
+    (outcome,) = run(steps or road_from(kernel), kernel, (), watchers, verify_each, counting, seconds)
     levels = outcome.context.levels
     modules = {name: levels[name] for name in OPERATIONS if name in levels}
     manifest = manifest_of(levels["nvvm"])

@@ -26,7 +26,8 @@ from lowering.targets import target as target_named
 class Options:
     """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method, and how
     much work extraction (units of `extract.budget`) and saturation (matches of rules) may do; None: the default.
-    `verify_each`: every level is verified, not only the placed program.
+    `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
+    from, in comments or in .loc directives.
     """
 
     rules: tuple[str, ...] = ()
@@ -36,6 +37,8 @@ class Options:
     extract_budget: float | None = None
     saturate_budget: int | None = None
     verify_each: bool = False
+    annotate: bool = False
+    lineinfo: bool = False
 
 
 @dataclass
@@ -92,10 +95,11 @@ def road(options: Options) -> tuple[Step, ...]:
         parse(ROAD), "saturate", rules=options.rules, without=tuple(sorted(options.without)),
         budget=options.saturate_budget or 0,
     )  # fmt: skip
-    return with_options(
+    steps = with_options(
         steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,
         budget=float(options.extract_budget or 0),
     )  # fmt: skip
+    return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)
 
 
 def compile_entry(

@@ -111,6 +111,10 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
     parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of the e-graph, programs and layouts")
+    parser.add_argument("--lineinfo", action="store_true",
+                        help="source places in PTX as .loc directives, for profilers and nvdisasm")  # fmt: skip
+    parser.add_argument("--annotate", action="store_true",
+                        help="a comment a line of PTX: the operation and the source place it comes from")  # fmt: skip
     parser.add_argument("--print-pipeline", action="store_true",
                         help="print the passes that would run, as `opt --passes` takes them, and run none")  # fmt: skip
     _add_pipeline_options(parser)

@@ -30,6 +30,7 @@ def compile(
     extractor: str = "auto",
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
+    lineinfo: bool = False,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
@@ -37,7 +38,8 @@ def compile(
     `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
     of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp; `extract_budget`: units of work of
     the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules (200,000). Both
-    count work and no seconds: the same program on any machine at any load.
+    count work and no seconds: the same program on any machine at any load. `lineinfo`: PTX with the source places of
+    its instructions as .loc directives.
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
@@ -48,7 +50,7 @@ def compile(
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo)
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, [target], options, seconds))[0]
 
@@ -64,11 +66,12 @@ def compile_for(
     extractor: str = "auto",
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
+    lineinfo: bool = False,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo)
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, tiers, options, seconds))
 

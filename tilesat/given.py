@@ -55,14 +55,16 @@ def targets(given: object) -> tuple[str, ...]:
 
 
 def options(
-    rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None
-) -> Options:
+    rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
+    lineinfo: Any = False,
+) -> Options:  # fmt: skip
     """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
     if extractor not in METHODS:
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, got {shown(extractor)}")
     return Options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         extractor, positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget),
+        lineinfo=bool(lineinfo),
     )  # fmt: skip
 
 

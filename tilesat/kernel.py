@@ -145,10 +145,11 @@ class Kernel:
 
 
 def sass(ptx: str, target: str) -> str:
-    """What ptxas makes of PTX, disassembled."""
+    """What ptxas makes of PTX, disassembled; with source lines between where the PTX has them."""
     from runtime.ptxas import assemble, disassemble
 
-    return disassemble(assemble(ptx, target))
+    located = "\n.file " in ptx
+    return disassemble(assemble(ptx, target, ["-lineinfo"] if located else []), located)
 
 
 def _restored(stored: Stored, entry: int, target: str, seconds: dict[str, float]) -> Kernel:

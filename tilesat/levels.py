@@ -13,6 +13,7 @@ from ir.levels import LEVEL_OF, PLACED, level_of
 from lowering.atoms.names import check_products
 from lowering.levels import Lowered, descend
 from lowering.passes.manager import Watcher
+from lowering.passes.registry import Step
 from lowering.targets import target as target_named
 from tilesat.kernel import Stages, sass
 from tilesat.source import timed
@@ -115,11 +116,13 @@ def parse_kernel(text: str, name: str, seconds: dict[str, float]) -> Op | None:
 
 def lower_kernel(
     kernel: Op, target: str | None, seconds: dict[str, float], verify_each: bool = False,
-    watchers: Sequence[Watcher] = (), counting: bool = False,
+    watchers: Sequence[Watcher] = (), counting: bool = False, steps: Sequence[Step] = (),
 ) -> LoweredKernel:  # fmt: skip
-    """The PTX of a verified kernel; `seconds` are those already spent. Raises TileError."""
+    """The PTX of a verified kernel by `steps`, by default its road; `seconds` are those already spent. Raises
+    TileError.
+    """
     own = own_target(kernel, target)
-    lowered = descend(kernel, seconds, verify_each, watchers, counting)
+    lowered = descend(kernel, seconds, verify_each, watchers, counting, steps)
     name, level = str(kernel.attributes["sym_name"]), LEVEL_OF[kernel.name]
     return LoweredKernel(name, kernel.location, level, own, lowered, lowered.seconds)
 

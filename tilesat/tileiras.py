@@ -38,13 +38,15 @@ NO_TARGET = ("sm_107",)
 FEATURES = ("simt",)
 """Preview features of tileiras 13.5."""
 _EMPTY = ".version {}.{}\n.target {}\n.address_size 64\n"
+_FILE = re.compile(r"^\.file (\d+) (\".*\")$", re.MULTILINE)
+_LOC = re.compile(r"^( *\.loc |\.file )(\d+)", re.MULTILINE)
 _PTX_HEADER = re.compile(r"^\.(version|target|address_size)\b.*\n", re.MULTILINE)
 HELP = """usage: tilesat-tileiras FILE -o OUT --gpu-name sm_XY [options]
 
   -o, --output-file OUT       where the cubin goes (default elf.o)
   --gpu-name, --arch GPU      {gpus} (default {default})
   -O, --opt-level N           0 to 3 (default 3), handed to ptxas
-  --lineinfo                  handed to ptxas
+  --lineinfo                  source lines of the instructions
   --device-debug, -g          no optimisation by ptxas
   --preview FEATURE[,...]     read bytecode with preview content; features: simt
   --remarks CATEGORY          none, all, memory or tensorcore; also --remarks-passed, -missed, -failed, -analysis
@@ -262,12 +264,17 @@ def _failed(error: TileError, code: int) -> int:
 
 
 def joined(texts: list[str]) -> str:
-    """Kernels of one module in one PTX file: its header once, and each array of the module once."""
+    """Kernels of one module in one PTX file: its header once, and each array of the module once; source files by the
+    same number in all of them.
+    """
     seen: set[str] = set()
     lines: list[str] = []
+    files: dict[str, int] = {}
     for number, text in enumerate(texts):
+        own = {here: files.setdefault(name, len(files) + 1) for here, name in _FILE.findall(text)}
+        text = _LOC.sub(lambda found: f"{found[1]}{own[found[2]]}", text)  # noqa: B023 (used at once)
         for line in (_PTX_HEADER.sub("", text) if number else text).splitlines(keepends=True):
-            if not line.startswith((".global ", ".extern ")) or line not in seen:
+            if not line.startswith((".global ", ".extern ", ".file ")) or line not in seen:
                 lines.append(line)
                 seen.add(line)
     return "".join(lines)
@@ -281,7 +288,7 @@ def _cubin(module: Module, arguments: Arguments) -> tuple[list[Kernel], Cubin]:
     from tilesat.compiler import compile_module
 
     target = TARGETS[arguments.gpu]
-    options = Options(forbid=frozenset(("tma",)))
+    options = Options(forbid=frozenset(("tma",)), lineinfo=arguments.lineinfo)
     kernels = [compile_module(module, entry, [target], options, {})[0] for entry in module.entries]
     texts = [kernel.ptx for kernel in kernels]
     header = _EMPTY.format(*ALL_TARGETS[target].ptx_version, target)

@@ -77,8 +77,8 @@ def coalesce_registers(program: MachineProgram, context: Context) -> MachineProg
     return program
 
 
-def print_ptx(program: MachineProgram, context: Context) -> str:
+def print_ptx(program: MachineProgram, context: Context, annotate: bool = False, lineinfo: bool = False) -> str:
     """Name the registers, order the moves on edges, write the module."""
-    text = printer.Printer(program).text()
+    text = printer.Printer(program, annotate, lineinfo).text()
     context.count(lines=lambda: text.count("\n"))
     return text

@@ -82,7 +82,10 @@ PASSES: dict[str, Pass] = {
             Statistic("values", "values that share a register with another"),)),
         Pass("convert-nvvm-to-llvm", "nvvm", "llvm", f"{CODE}:to_llvm", statistics=(
             Statistic("lines", "lines of the module"), Statistic("inline", "operations that are inline PTX"))),
-        Pass("print-ptx", "machine", "ptx", f"{CODE}:print_ptx", statistics=(Statistic("lines", "lines of PTX"),)),
+        Pass("print-ptx", "machine", "ptx", f"{CODE}:print_ptx",
+             (Option("annotate", "flag", False, "a comment a line: the operation and the source place it comes from"),
+              Option("lineinfo", "flag", False, "source places as .loc directives, for profilers and nvdisasm")),
+             (Statistic("lines", "lines of PTX"),)),
     )
 }  # fmt: skip
 

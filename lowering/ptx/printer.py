@@ -1,10 +1,12 @@
-"""PTX text of a selected function: header, parameters, register declarations, blocks, moves on edges."""
+"""PTX text of a selected function: header, parameters, register declarations, blocks, moves on edges; where it is
+asked for, the source places of the instructions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ir.core import Block, Type, Value
+from ir.core import Block, Location, Type, Value
 from ir.dialects import llvm
 from ir.dialects.gpu import GlobalArray
 from ir.quoting import escape
@@ -22,20 +24,25 @@ Move = tuple[str, str, str]
 """Type, destination register, source register or immediate."""
 
 
-def emit(func: llvm.Func, comments: bool = False) -> str:
-    """The PTX module of one kernel; with `comments` each line names the op and the source place it comes from."""
+def emit(func: llvm.Func, annotate: bool = False, lineinfo: bool = False) -> str:
+    """The PTX module of one kernel; `annotate`: a comment a line with the op and the source place that it comes from,
+    `lineinfo`: the same places as .loc directives, of which ptxas -lineinfo makes a table for profilers.
+    """
     program = MachineProgram.select(func)
     grant(func, program.blocks, program.live)
     program.coalesce()
-    return Printer(program, comments).text()
+    return Printer(program, annotate, lineinfo).text()
 
 
 class Printer:
     """Prints one function."""
 
-    def __init__(self, program: MachineProgram, comments: bool = False):
+    def __init__(self, program: MachineProgram, annotate: bool = False, lineinfo: bool = False):
         self.func = program.func
-        self.comments = comments
+        self.annotate = annotate
+        self.lineinfo = lineinfo
+        self.files: dict[str, int] = {}  # source files that .loc directives name, and their numbers
+        self.place: Location | None = None  # that of the instruction before, in the same block
         self.blocks = program.blocks
         self.live_in = program.live.live_in
         self.names = Names(program.groups)
@@ -49,7 +56,8 @@ class Printer:
         for at, block in enumerate(self.blocks):
             following = self.blocks[at + 1].source if at + 1 < len(self.blocks) else None
             self._block(block, following)
-        return "\n".join([*self._header(), *self._declarations(), "", *self.lines, "}", ""])
+        files = [f".file {number} {escape(name)}" for name, number in self.files.items()]
+        return "\n".join([*self._header(), *self._declarations(), "", *self.lines, "}", *files, ""])
 
     def _header(self) -> list[str]:
         func = self.func
@@ -88,11 +96,14 @@ class Printer:
         if block.source in self.labels:
             self.lines.append(f"{self.labels[block.source]}:")
         names, lines = self.names, self.lines
+        self.place = None  # whoever jumps here comes from somewhere else
         for each in block.code:
+            if self.lineinfo and each.origin is not None:
+                self._locate(each.origin.location)
             if each.ties:
                 self._settle(each)
             lines.append("    " + each.text % tuple([names[v] for v in each.args]))
-            if self.comments and each.origin is not None:
+            if self.annotate and each.origin is not None:
                 lines[-1] += f"  // {each.origin.name} {escape(str(each.origin.location))[1:-1]}"
         if not block.edges:
             lines.append("    ret;")
@@ -102,6 +113,15 @@ class Printer:
                 lines.append(f"    bra {self.labels[block.edges[0].to]};")
         else:
             self._fork(block, following)
+
+    def _locate(self, place: Location) -> None:
+        """Say where the next instructions come from, where that is known and another place than before. Source: PTX
+        ISA 8.8, .loc and .file.
+        """
+        if place.line and place != self.place:
+            file = self.files.setdefault(place.file, len(self.files) + 1)
+            self.lines.append(f"    .loc {file} {place.line} {place.column}")
+            self.place = place
 
     def _settle(self, each: MachineInstruction) -> None:
         """Copies for registers that an instruction updates in place although their old value is needed later."""

@@ -143,7 +143,7 @@ def test_lines_can_name_their_source() -> None:
     k.location = Location("kernel.mlir", 12, 3)
     k.store(k.value(arith.AddF, k.params[1], k.params[1]), k.params[0])
     func = convert(k.func())
-    assert "// llvm.fadd kernel.mlir:12:3" in emit(func, comments=True)
+    assert "// llvm.fadd kernel.mlir:12:3" in emit(func, annotate=True)
     assert "//" not in emit(func)
 
 

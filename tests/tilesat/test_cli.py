@@ -349,7 +349,7 @@ def test_a_missing_wait_fails_the_check(
     capsys.readouterr()
     report = [*GEMM_RUN, "--target", target, "--hazards=report"]
     assert main(report) == 1
-    listed = re.findall(r"^(\d+) +(\S+) +\d+ +thread \(.*", capsys.readouterr().out, re.MULTILINE)
+    listed = re.findall(r"^(\d+) +\S*gemm\.mlir:\d+ +(\S+) +\d+ +thread \(.*", capsys.readouterr().out, re.MULTILINE)
     kinds = {kind for _, kind in listed}
     assert listed
     assert kinds <= {kind.title for kind in Kind}

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     if kernel is not None:
         from lowering.levels import road_from
 
-        steps = road_from(kernel)
+        steps = road_from(kernel, arguments.annotate, arguments.lineinfo)
         if partial.asked(arguments):
             from tilesat.levels import own_target
 

@@ -51,15 +51,16 @@ def refuse_options(kernel: Op, arguments: argparse.Namespace) -> None:
 
 
 def lowered(
-    kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float], watchers: Sequence[Watcher] = ()
-) -> LoweredKernel:
-    """The kernel's PTX. Raises TileError for options that mean nothing at its level."""
+    kernel: Op, arguments: argparse.Namespace, seconds: dict[str, float], watchers: Sequence[Watcher] = (),
+    steps: Sequence[Step] = (),
+) -> LoweredKernel:  # fmt: skip
+    """The kernel's PTX by `steps`, by default its road. Raises TileError for options that mean nothing at its level."""
     from tilesat.levels import lower_kernel
     from tilesat.reports import statistics_table, time_table
 
     refuse_options(kernel, arguments)
     counting = getattr(arguments, "pass_statistics", False)
-    made = lower_kernel(kernel, arguments.target, seconds, arguments.verify_each, watchers, counting)
+    made = lower_kernel(kernel, arguments.target, seconds, arguments.verify_each, watchers, counting, steps)
     if arguments.time:
         print(time_table(made.seconds, made.target), file=sys.stderr)
     if counting:
@@ -75,7 +76,7 @@ def compile_kernel(
 ) -> Outputs:
     """What to write where: the asked stage and the manifest."""
     with watching(arguments, steps) as watchers:
-        made = lowered(kernel, arguments, seconds, watchers)
+        made = lowered(kernel, arguments, seconds, watchers, steps)
     if arguments.emit not in made.stages:
         stages = ", ".join(made.stages)
         raise TileError(f"a kernel of {made.level} has no stage {arguments.emit}", kernel.location, f"it has {stages}")

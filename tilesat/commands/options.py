@@ -19,7 +19,8 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
         arguments.saturate_budget,
     )  # fmt: skip
-    return replace(made, verify_each=arguments.verify_each)
+    places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
+    return replace(made, verify_each=arguments.verify_each, **places)
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import io
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     source, name = inputs.source(arguments.file)
     kernel = from_level.kernel_of(source, name, arguments.level, seconds)
     if kernel is not None:
-        return _run_lowered(from_level.lowered(kernel, arguments, seconds), specs, arguments)
+        from lowering.levels import road_from
+
+        steps = road_from(kernel, lineinfo=True)  # hazards are listed with their places in the source
+        return _run_lowered(from_level.lowered(kernel, arguments, seconds, steps=steps), specs, arguments)
     module, entry = find_entry(read(source, seconds, name), arguments.entry)
     given = execution.check_arguments(entry, [spec.make() for spec in specs])
     values = [value.copy() for value in given]
@@ -85,7 +89,7 @@ def _execute(
     from tilesat.compiler import compile_module
 
     target = DEFAULT_TARGET if arguments.target is None else arguments.target
-    options = pipeline_options(arguments)
+    options = replace(pipeline_options(arguments), lineinfo=arguments.on == "sim")  # hazards name source lines
     kernel = compile_module(module, entry, [target], options, seconds)[0]
     print_reports(kernel, arguments)
     start = time.perf_counter()

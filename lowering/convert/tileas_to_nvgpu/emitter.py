@@ -110,30 +110,34 @@ class Emitter:
         """Emit an op without results."""
         self.builder.add(cls, *operands, types=(), **attributes)
 
-    def made(self, make: Callable[..., Value], ask: Callable[..., Value], *which: Any) -> Value:
-        """What `make` emits, for registers that remember it when they are asked by `ask`.
+    def made(self, location: Location, make: Callable[..., Value], ask: Callable[..., Value], *which: Any) -> Value:
+        """What `make` emits for a source place, for registers that remember it when they are asked by `ask`.
 
         Where too many are under way, the innermost is asked for first and the outermost begins again: what it has
         emitted by then is remembered, so the order of the code is the same.
         """
+        builder = self.builder
+        asking, builder.location = builder.location, location
         if self.making:
             if self.making >= DEEPEST:
+                builder.location = asking
                 raise _TooDeep(partial(ask, *which))
             self.making += 1
             try:
                 return make(*which)
             finally:
                 self.making -= 1
+                builder.location = asking
         waiting: list[Callable[[], Value]] = [partial(make, *which)]
         while True:
-            self.making = 1
+            self.making, builder.location = 1, location
             try:
                 found = waiting[-1]()
             except _TooDeep as deeper:
                 waiting.append(deeper.ask)
                 continue
             finally:
-                self.making = 0
+                self.making, builder.location = 0, asking
             waiting.pop()
             if not waiting:
                 return found

@@ -40,6 +40,7 @@ class Registers:
         self.layout = layout
         self.element = element
         self.count = layout.n_regs
+        self.location = emitter.builder.location  # of the op that they are the result of, whoever asks for them
         self._scalars: dict[int, Value] = {}
         self._pairs: dict[int, Value] = {}
         self._groups: dict[tuple[int, tuple[int, ...]], Value] = {}
@@ -53,21 +54,22 @@ class Registers:
         """Register i."""
         found = self._scalars.get(i)
         if found is None or not self.emitter.visible(found):
-            found = self._scalars[i] = self.emitter.made(self.make_scalar, self.scalar, i)
+            found = self._scalars[i] = self.emitter.made(self.location, self.make_scalar, self.scalar, i)
         return found
 
     def pair(self, i: int) -> Value:
         """Registers 2i and 2i+1 as one vector<2xT>."""
         found = self._pairs.get(i)
         if found is None or not self.emitter.visible(found):
-            found = self._pairs[i] = self.emitter.made(self.make_pair, self.pair, i)
+            found = self._pairs[i] = self.emitter.made(self.location, self.make_pair, self.pair, i)
         return found
 
     def group(self, start: int, shape: tuple[int, ...]) -> Value:
         """Registers from `start` on as a vector of `shape`."""
         found = self._groups.get((start, shape))
         if found is None or not self.emitter.visible(found):
-            found = self._groups[start, shape] = self.emitter.made(self.make_group, self.group, start, shape)
+            made = self.emitter.made(self.location, self.make_group, self.group, start, shape)
+            found = self._groups[start, shape] = made
         return found
 
     def make_scalar(self, i: int) -> Value:
