@@ -93,6 +93,13 @@ class Answers:
     def cuDeviceGetDefaultMemPool(self, device: int) -> tuple[int]:
         return (_CONTEXT,)
 
+    def cuMemPoolCreate(self) -> tuple[int]:
+        return (_CONTEXT,)  # all pools are one
+
+    def cuMemPoolDestroy(self, pool: int) -> None: ...
+
+    cuMemPoolTrimTo = cuMemPoolSetAttribute = cuMemPoolSetAccess = cuMemPoolDestroy
+
     def cudaSetDevice(self, device: int) -> None:
         _only(device)
 

@@ -164,6 +164,8 @@ class Device(Answers):
 
     def cuFuncSetAttribute(self, function: int, attribute: int, value: int) -> None:
         given = self._function(function)
+        if attribute not in _SETTABLE:
+            raise DriverError(INVALID_VALUE)  # Triton asks for newer ones first
         if attribute == _MAX_DYNAMIC and not 0 <= value <= self._most_shared() - given.kernel.static_shared:
             raise DriverError(INVALID_VALUE)
         given.attributes[attribute] = value
@@ -357,6 +359,8 @@ _HINTS = {
     "cuGetExportTable": ": a CUDA runtime is linked into the program, whose symbols are stripped; keep them, or build "
     "with nvcc -cudart shared",
 }
+_SETTABLE = range(8, 16)
+"""Attributes of CUfunction_attribute in CUDA 13.0 that a program may set."""
 _MAX_DYNAMIC = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 

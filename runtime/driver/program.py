@@ -16,6 +16,8 @@ from runtime.driver.report import Summary
 from runtime.driver.scripts import assembler, script_environment
 from runtime.driver.server import Server
 
+_START = Path(__file__).parent / "start.py"
+
 
 def run_program(command: Sequence[str], options: Options, folder: Path | None = None) -> tuple[int, Summary]:
     """Run a command whose CUDA calls go to the simulator; its exit status (128 + signal), and what was found.
@@ -24,11 +26,7 @@ def run_program(command: Sequence[str], options: Options, folder: Path | None = 
     Raises BuildError, and OSError where the command cannot be started.
     """
     library = build(folder)
-    wanted = [sys.executable, *command] if command[0].endswith(".py") else list(command)
-    if shutil.which(wanted[0]) is None:
-        raise FileNotFoundError(2, "there is no such program", wanted[0])
-    if command[0].endswith(".py") and not Path(command[0]).is_file():
-        raise FileNotFoundError(2, "there is no such script", command[0])
+    wanted = _command(command)
     with Server(options) as server:
         added = {
             **server.environment,
@@ -38,6 +36,16 @@ def run_program(command: Sequence[str], options: Options, folder: Path | None = 
         }
         status = _wait(wanted, {**os.environ, **added})
     return status, server.summary
+
+
+def _command(given: Sequence[str]) -> list[str]:
+    if not given[0].endswith(".py"):
+        if shutil.which(given[0]) is None:
+            raise FileNotFoundError(2, "there is no such program", given[0])
+        return list(given)
+    if not Path(given[0]).is_file():
+        raise FileNotFoundError(2, "there is no such script", given[0])
+    return [sys.executable, str(_START), *given]
 
 
 def _joined(first: str, name: str) -> str:

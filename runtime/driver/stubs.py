@@ -17,6 +17,7 @@ PARTS = ("memory.c", "driver.c", "runtime.c")
 ALIASES = {
     "cuMemAlloc_v2": "cuMemAlloc",
     "cuMemAllocPitch_v2": "cuMemAllocPitch",
+    "cuMemPoolGetAttribute": "cudaMemPoolGetAttribute",
     "cuMemFree_v2": "cuMemFree",
     "cuMemAllocHost_v2": "cuMemAllocHost",
     "cuMemHostRegister_v2": "cuMemHostRegister",

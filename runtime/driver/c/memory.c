@@ -143,6 +143,12 @@ EXPORT int cuMemAllocAsync(uint64_t *address, uint64_t size, uint64_t stream UNU
 EXPORT int cuMemAllocFromPoolAsync(uint64_t *address, uint64_t size, uint64_t pool UNUSED, uint64_t stream UNUSED) {
   return cuMemAlloc_v2(address, size);
 }
+/* The first three attributes say whether freed memory is used again, the others count bytes. */
+EXPORT int cuMemPoolGetAttribute(uint64_t pool UNUSED, int attribute, void *value) {
+  if (attribute <= 3) *(int32_t *)value = 1;
+  else *(uint64_t *)value = 0;
+  return 0;
+}
 EXPORT int cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t width, uint64_t rows,
                               uint32_t element UNUSED) {
   *pitch = pitch_of(width);

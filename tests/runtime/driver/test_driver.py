@@ -1,8 +1,10 @@
-"""Programs in C whose CUDA calls go to the simulator."""
+"""Programs and scripts whose CUDA calls go to the simulator."""
 
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -133,3 +135,35 @@ def test_a_program_of_nvcc(folder: Path, capfd: pytest.CaptureFixture[str], runt
         assert status == race
         assert ("SUMMARY: 1 hazard at 1 place in 1 launch" if race else "SUMMARY: 0 hazards in 1 launch") in report
         assert ("reverse.cu:11, PTX line " in report) == race
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton: pip install triton")
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
+def test_a_script_of_triton(folder: Path, capfd: pytest.CaptureFixture[str], target: str) -> None:
+    status, report = sanitize(folder, "--target", target, HERE / "triton_script.py", "3")
+    assert capfd.readouterr().out == "right\n"
+    assert report.endswith("SUMMARY: 0 hazards in 1 launch\n")
+    assert status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("triton") is None or find_spec("torch") is None, reason="needs Triton and PyTorch")
+def test_a_script_of_triton_and_pytorch(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert sanitize(folder, HERE / "torch_script.py") == (0, ANY)
+    assert capfd.readouterr().out == "right\n"
+    status, report = sanitize(folder, HERE / "torch_script.py", "beyond")
+    assert status == 1
+    assert "error: out of bounds: " in report
+    assert "torch_script.py:18, PTX line " in report
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numba-cuda: pip install 'numba-cuda[cu13]'")
+def test_a_script_of_numba(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert sanitize(folder, HERE / "numba_script.py") == (0, ANY)
+    status, report = sanitize(folder, HERE / "numba_script.py", "race")
+    assert capfd.readouterr().out == "right\nright\n"
+    assert status == 1
+    assert "numba_script.py:18, PTX line " in report
+    assert "SUMMARY: 1 hazard at 1 place in 1 launch" in report

@@ -1,0 +1,209 @@
+"""Runs a Python script in place of `python SCRIPT ARGS`; PyTorch, Triton and numba-cuda use the simulated device.
+
+Started as a file of its own in the script's interpreter, so it imports nothing of ours. PyTorch is that of a machine
+without a GPU: tensors asked for on "cuda" are made on the CPU, and a launch lends their memory to the device. Triton's
+benchmarks are left out, since no time passes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_DRIVER = "libcuda.so.1"
+
+
+class _Patches(importlib.abc.MetaPathFinder):
+    """Calls a function with each of the named modules once it has been imported."""
+
+    def __init__(self, patches: dict[str, Callable[[Any], None]]) -> None:
+        self._left = dict(patches)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's own spec, whose loader patches it at the end."""
+        patch = self._left.pop(fullname, None)
+        spec = importlib.util.find_spec(fullname) if patch else None
+        if spec is None or spec.loader is None or patch is None:
+            return None
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            patch(module)
+
+        loader.exec_module = exec_module
+        return spec
+
+
+def _patch_torch(torch: Any) -> None:
+    """Tensors on "cuda" are made on the CPU; torch.cuda answers for the one device."""
+    if torch.cuda.is_available():
+        return
+    base: Any = importlib.import_module("torch.overrides").TorchFunctionMode
+
+    class OnTheCpu(base):
+        """Replaces the device of every call that names one."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = dict(kwargs or {})
+            if "device" in given:
+                given["device"] = _on_cpu(torch, given["device"])
+            return func(*(_on_cpu(torch, each) for each in args), **given)
+
+    mode: Any = OnTheCpu()
+    mode.__enter__()
+    properties = _Properties()
+    answers: dict[str, Any] = {
+        "is_available": True, "device_count": 1, "current_device": 0, "set_device": None, "synchronize": None,
+        "empty_cache": None, "get_device_capability": (properties.major, properties.minor),
+        "get_device_name": properties.name, "get_device_properties": properties,
+    }  # fmt: skip
+    for name, value in answers.items():
+        setattr(torch.cuda, name, _answer(value))
+    torch._C._cuda_getCurrentRawStream = _answer(0)
+    torch.Tensor.cuda = _itself
+    torch.Tensor.is_cuda = True
+
+
+def _answer(value: Any) -> Callable[..., Any]:
+    def answer(*_: object, **__: object) -> Any:
+        return value
+
+    return answer
+
+
+def _itself(self: Any, *_: object, **__: object) -> Any:
+    return self
+
+
+class _Properties:
+    """What scripts ask of torch.cuda.get_device_properties."""
+
+    name = "TileSat PTX simulator"
+
+    def __init__(self) -> None:
+        self.major, self.minor = _attribute(75), _attribute(76)
+        self.multi_processor_count = _attribute(16)
+        self.warp_size = 32
+        self.total_memory = 64 << 30
+        self.shared_memory_per_block_optin = _attribute(97)
+        self.shared_memory_per_multiprocessor = _attribute(81)
+        self.regs_per_multiprocessor = _attribute(82)
+
+
+def _on_cpu(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return torch.device("cpu") if value.type == "cuda" else value
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return "cpu"
+    return value
+
+
+def _driver() -> Any:
+    return ctypes.CDLL(_DRIVER)
+
+
+def _attribute(number: int) -> int:
+    value = ctypes.c_int()
+    _driver().cuDeviceGetAttribute(ctypes.byref(value), number, 0)
+    return value.value
+
+
+def _patch_launcher(module: Any) -> None:
+    """A launch lends the memory of its tensors to the device until it is done."""
+    call = module.CudaLauncher.__call__
+
+    def lent(self: Any, *arguments: Any) -> Any:
+        with _registered(_storages(arguments)):
+            return call(self, *arguments)
+
+    module.CudaLauncher.__call__ = lent
+    module.CudaDriver.get_active_torch_device = _cpu
+
+
+def _cpu(self: Any) -> Any:
+    return importlib.import_module("torch").device("cpu")
+
+
+def _storages(values: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Address and bytes of the memory of every tensor, also inside tuples and tensor descriptors."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _storages(value)  # pyright: ignore[reportUnknownArgumentType]
+        elif hasattr(value, "untyped_storage"):
+            storage = value.untyped_storage()
+            yield int(storage.data_ptr()), int(storage.nbytes())
+        elif hasattr(value, "base"):
+            yield from _storages([value.base])
+
+
+@contextmanager
+def _registered(storages: Iterable[tuple[int, int]]) -> Generator[None]:
+    driver = _driver()
+    lent: list[ctypes.c_void_p] = []
+    for address, size in set(storages):
+        if size and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0:
+            lent.append(ctypes.c_void_p(address))
+    try:
+        yield
+    finally:
+        for address in lent:
+            driver.cuMemHostUnregister(address)
+
+
+def _patch_testing(testing: Any) -> None:
+    """Nothing is timed, so nothing runs to be timed: the autotuner takes its first candidate, tables are not made."""
+
+    def do_bench(*_: object, quantiles: Any = None, **__: object) -> Any:
+        return [1.0] * len(quantiles) if quantiles else 1.0
+
+    def run(self: Any, *_: object, **__: object) -> None:
+        print("tilesat: a benchmark of Triton is left out: no time passes here", file=sys.stderr)
+
+    testing.do_bench = testing.do_bench_cudagraph = do_bench
+    testing.Mark.run = run
+
+
+def _patch_numba(codegen: Any) -> None:
+    """Kernels are loaded as the PTX that numba-cuda makes, before it is linked to machine code."""
+
+    def get_cubin(self: Any, cc: Any = None) -> Any:
+        texts = self.get_asm_strs(cc)
+        if len(texts) != 1 or self._linking_files or self.needs_cudadevrt:
+            raise RuntimeError(
+                "tilesat: a kernel that is linked with other files, or made with debug, is not simulated"
+            )
+        return importlib.import_module("cuda.core").ObjectCode.from_ptx(texts[0].encode())
+
+    codegen.CUDACodeLibrary.get_cubin = get_cubin
+
+
+def main() -> None:
+    """Run sys.argv[1] as `__main__`, with the arguments that follow it."""
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+    patches = {
+        "torch": _patch_torch,
+        "triton.backends.nvidia.driver": _patch_launcher,
+        "triton.testing": _patch_testing,
+        "numba.cuda.codegen": _patch_numba,
+    }
+    sys.meta_path.insert(0, _Patches(patches))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
