@@ -43,6 +43,7 @@ class AsyncOrder:
         self._column: dict[int, int] = {}
         self._initialiser: dict[int, int] = {}
         self._fenced_at: dict[int, int] = {}
+        self._relaxed: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = {}
         self._is_used = False
 
     def start(self) -> None:
@@ -55,6 +56,7 @@ class AsyncOrder:
         self._column.clear()
         self._initialiser.clear()
         self._fenced_at.clear()
+        self._relaxed.clear()
         self._is_used = False
 
     # ---- accesses of threads
@@ -139,6 +141,21 @@ class AsyncOrder:
         pairs = np.unique(np.stack([cells, cta, warp]), axis=1)
         for cell, one, other in pairs.T.tolist():
             self.hand_on(cell, said[one, other], mbarriers)
+        if not releases:
+            for lane, cell, one, other in zip(
+                numbers.tolist(), cells.tolist(), cta.tolist(), warp.tolist(), strict=True
+            ):
+                arrival = lane, int(self._clocks.epoch[one, other]), int(mbarriers.completed[cell])
+                self._relaxed.setdefault(cell, {})[one, other] = arrival
+
+    def unseen_arrival(self, cell: int, lane: int) -> int | None:
+        """The thread of an arrival without release that a lane does not know of, by a barrier or by its phase."""
+        known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
+        for other, epoch, phase in self._relaxed.get(cell, {}).values():
+            is_seen = int(known[self.column_of(cell)]) > phase
+            if other != lane and not is_seen and epoch > int(known[self._clocks.column(np.array([other]))[0]]):
+                return other
+        return None
 
     def _mask(self, numbers: Array | list[int]) -> Array:
         lanes = np.zeros(self._machine.lanes, np.bool_)
@@ -166,7 +183,7 @@ class AsyncOrder:
             for phase in [phase for phase in phases if phase < completed]:
                 said = _joined(said, phases.pop(phase))
             said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
-            said[self._clocks.warp_columns + self._column[cell]] = completed
+            said[self._clocks.mbarrier_columns + self._column[cell]] = completed
             self._said[cell] = said
             self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), said, acquires)
 
@@ -212,11 +229,11 @@ class AsyncOrder:
 
     def column_of(self, cell: int) -> int:
         """The clock column of the mbarrier at an 8-byte cell."""
-        return self._clocks.warp_columns + self._column[cell]
+        return self._clocks.mbarrier_columns + self._column[cell]
 
     def known_column(self, writer: Array) -> Array:
         """The clock column of writers of the async proxy (others: any column)."""
-        return np.where(writer <= ASYNC, self._clocks.warp_columns + ASYNC - writer, 0)
+        return np.where(writer <= ASYNC, self._clocks.mbarrier_columns + ASYNC - writer, 0)
 
 
 def bytes_of(cells: Array, size: int) -> Array:

@@ -2,7 +2,8 @@
 
 Every warp counts epochs. A barrier, an mbarrier or a cluster barrier lets warps know each other's epochs, and an access
 is ordered before another when the later warp knows the earlier one's epoch. Copies of the async proxy have a column
-per mbarrier that they complete on, whose epochs are the phases of that mbarrier.
+per mbarrier that they complete on, whose epochs are the phases of that mbarrier. What proxy fences covered travels in
+the same way: a fence counts for a thread that knows of it.
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ from runtime.simulator.types import Array
 class Clocks:
     """What each warp of each CTA knows.
 
-    known: [cta, warp, column], columns being the warps of the cluster and then its mbarriers; epoch: [cta, warp];
+    known: [cta, warp, column], columns being the warps of the cluster, the same again for what a proxy fence of shared
+    and of global memory covered, and then the mbarriers; epoch: [cta, warp];
     meetings: phases that the barrier of each cluster has completed; has_fenced: whether any warp released by a fence.
     """
 
@@ -23,10 +25,11 @@ class Clocks:
         self.warps = machine.slots // WARP
         self.cluster = machine.geometry.cluster_size
         self.warp_columns = self.cluster * self.warps
+        self.shared_fences, self.global_fences, self.mbarrier_columns = (self.warp_columns * n for n in (1, 2, 3))
         self._cta = np.arange(machine.ctas)[:, None]
         self._warp = np.arange(self.warps)[None, :]
         self._own = self._cta % self.cluster * self.warps + self._warp
-        self.known = np.zeros((machine.ctas, self.warps, self.warp_columns), np.int32)
+        self.known = np.zeros((machine.ctas, self.warps, self.mbarrier_columns), np.int32)
         self.epoch = np.ones((machine.ctas, self.warps), np.int32)
         self._fenced = np.zeros_like(self.known)
         self._heard = np.zeros_like(self.known)
@@ -55,7 +58,7 @@ class Clocks:
 
     def grow(self, columns: int) -> None:
         """Make room for columns of mbarriers."""
-        missing = self.warp_columns + columns - self.known.shape[2]
+        missing = self.mbarrier_columns + columns - self.known.shape[2]
         if missing > 0:
             more = np.zeros((*self.known.shape[:2], max(missing, 16)), np.int32)
             self.known = np.concatenate([self.known, more], axis=2)
@@ -106,6 +109,14 @@ class Clocks:
         if releases:
             self.has_fenced = True
             self._fenced = np.where(warps[:, :, None], self.publish(warps), self._fenced)
+
+    def proxy_fence(self, lanes: Array, first: int) -> None:
+        """fence.proxy.async by lanes: covers what their warps have done and know of, in the columns from `first` on."""
+        warps = self.present(lanes)
+        covered = self.known[:, :, : self.warp_columns].copy()
+        covered[self._cta, self._warp, self._own] = self.epoch
+        fenced = self.known[:, :, first : first + self.warp_columns]
+        np.maximum(fenced, covered, out=fenced, where=warps[:, :, None])
 
     # ---- barriers of a CTA
 

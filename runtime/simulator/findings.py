@@ -58,6 +58,10 @@ class Kind(Enum):
     CLUSTER_BARRIER = "cluster-barrier", "barrier.cluster.arrive twice, or barrier.cluster.wait without an arrive"
     CLUSTER_REQUEST = "cluster-request", "clusterlaunchcontrol.try_cancel after a request that failed"
     TENSOR_MAP = "tensor-map", "a changed tensor map is used that was not released, or not acquired by this CTA"
+    GRID_DEPENDENCY = (
+        "grid-dependency",
+        "global memory that the launch before writes is used before griddepcontrol.wait",
+    )
     DEADLOCK = "deadlock", "no thread can go on; it always ends the run"
 
     def __init__(self, title: str, meaning: str) -> None:

@@ -99,6 +99,11 @@ class GlobalOrder:
 
     def fence(self, numbers: Array) -> None:
         """fence.proxy.async by lanes: covers their writes, those they know of, and those of other CTAs."""
+        if not self._is_used:
+            return
+        lanes = np.zeros(self._machine.lanes, np.bool_)
+        lanes[numbers] = True
+        self._clocks.proxy_fence(lanes, self._clocks.global_fences)
         if not self._open:
             return
         where = np.concatenate(self._open)
@@ -148,15 +153,32 @@ class GlobalOrder:
         """Report where the thread of a copy does not know of a write of its cluster to the source."""
         slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
         known = self._clocks.known[lane // slots, lane % slots // WARP, self._clocks.column(writer)]
-        bad = (writer != lane) & (self._epoch[where] > known)
-        bad &= writer // slots // self._clocks.cluster == lane // slots // self._clocks.cluster
-        if bad.any():
+        same_cluster = writer // slots // self._clocks.cluster == lane // slots // self._clocks.cluster
+        bad = (writer != lane) & (self._epoch[where] > known) & same_cluster
+        if not bad.any():
+            self._check_fence_known(transfer, where, same_cluster)
+        else:
             position = int(np.argmax(bad))
             who = self._machine.describe(lane)
             self._machine.findings.found(
                 Kind.GLOBAL_RACE,
                 f"race: {who} copies a byte of global memory that "
                 f"{self._machine.describe(int(writer[position]))} wrote with no barrier between",
+                transfer.site.instruction,
+                who,
+            )
+
+    def _check_fence_known(self, transfer: "Transfer", where: Array, same_cluster: Array) -> None:
+        """Report where the thread of a copy knows of a write, but of no proxy fence after it."""
+        slots, lane, writer = self._machine.slots, transfer.lane, self._writer[where]
+        column = self._clocks.global_fences + self._clocks.column(writer)
+        bad = same_cluster & (self._epoch[where] > self._clocks.known[lane // slots, lane % slots // WARP, column])
+        if bad.any():
+            who, other = self._machine.describe(lane), self._machine.describe(int(writer[int(np.argmax(bad))]))
+            self._machine.findings.found(
+                Kind.PROXY_FENCE,
+                f"{who} copies a byte of global memory that {other} wrote, and no fence.proxy.async after that is "
+                "ordered before this copy; put it between the write and a barrier",
                 transfer.site.instruction,
                 who,
             )

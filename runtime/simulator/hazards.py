@@ -22,9 +22,11 @@ from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.global_order import GlobalOrder
+from runtime.simulator.grid_order import GridOrder
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.proxies import Proxies
+from runtime.simulator.remote_memory import check_remote
 from runtime.simulator.types import Array
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Tracker:
         self.order = AsyncOrder(machine, self.clocks)
         has_bulk = any("bulk" in instruction.modifiers for instruction in entry.instructions)
         self.globals = GlobalOrder(machine, self.clocks, has_bulk)
+        self.grids = GridOrder(machine)
         self.flags = FlagOrder(machine, self.clocks)
         self.proxies = Proxies(machine)
         self.flights = Flights(machine, entry)
@@ -82,6 +85,7 @@ class Tracker:
         self.clocks.start()
         self.order.start()
         self.globals.start()
+        self.grids.start()
         self.flags.start()
         self.proxies.start()
         self.flights.start()
@@ -120,9 +124,10 @@ class Tracker:
 
     def proxy_fence(self, mask: Array | None) -> None:
         """fence.proxy.async for shared memory: covers writes of these threads and those ordered before by a barrier."""
+        lanes = self._machine.active(mask)
+        self.clocks.proxy_fence(self._machine.live_mask() if lanes is None else lanes, self.clocks.shared_fences)
         if self.proxies.is_clean:
             return
-        lanes = self._machine.active(mask)
         numbers = self._numbers(lanes)
         open_bytes = np.flatnonzero(self.proxies.unfenced)
         writer = self._writer[open_bytes]
@@ -142,7 +147,9 @@ class Tracker:
         if memory is self._machine.shared.cells[size]:
             self.read(site, size, lanes, cells, strong)
         elif memory is self._machine.global_space.cells[size]:
-            self.globals.read(site, size, self._numbers(lanes), cells)
+            numbers = self._numbers(lanes)
+            self.grids.check(site, numbers, cells.reshape(numbers.size, -1) * size, "reads")
+            self.globals.read(site, size, numbers, cells)
         if strong:
             is_shared = memory is self._machine.shared.cells[size]
             self.flags.read(site.instruction, is_shared, cells * size, self._numbers(lanes))
@@ -154,7 +161,9 @@ class Tracker:
         if memory is self._machine.shared.cells[size]:
             self.write(site, size, lanes, cells, data, strong)
         elif memory is self._machine.global_space.cells[size]:
-            self.globals.write(site, size, self._numbers(lanes), cells)
+            numbers = self._numbers(lanes)
+            self.grids.check(site, numbers, cells.reshape(numbers.size, -1) * size, "writes")
+            self.globals.write(site, size, numbers, cells)
         if strong:
             is_shared = memory is self._machine.shared.cells[size]
             self.flags.wrote(site.instruction, is_shared, cells * size, self._numbers(lanes))
@@ -271,7 +280,25 @@ class Tracker:
             self._check_flight(site, cells, reader, "starts an operation that reads")
             self._check_written(site, cells, reader)
             self._check_writer(site, cells, reader, False, "starts an operation that reads")
-        self.proxies.check(site, where, lanes[0], "starts an operation that reads")
+        for lane in lanes:
+            self._check_fenced(site, where, lane, "starts an operation that reads")
+
+    def _check_fenced(self, site: Site, where: Array, lane: int, verb: str) -> None:
+        """The async proxy is about to access bytes for a lane, which must know of the fences after generic writes."""
+        if self.proxies.is_unused or self.proxies.check(site, where, lane, verb):
+            return
+        writer = self._writer[where]
+        place = lane // self._machine.slots, lane % self._machine.slots // WARP
+        fenced = self.clocks.known[place][self.clocks.shared_fences + self.clocks.column(np.maximum(writer, 0))]
+        bad = self.proxies.generic[where] & (self._write_epoch[where] > fenced)
+        if bad.any():
+            position = int(np.argmax(bad))
+            byte, other = int(where[position]) % self._machine.shared.stride, self._who(int(writer[position]))
+            message = (
+                f"{verb} byte {byte} of shared memory, which {other} wrote, and no fence.proxy.async after that is "
+                "ordered before this instruction; put it between the write and a barrier"
+            )
+            self._found(Kind.PROXY_FENCE, site, lane, message)
 
     def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
         """A warpgroup's operation reads bytes until a wait; lane: its first; warps: which of its warps start it."""
@@ -322,8 +349,7 @@ class Tracker:
 
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
         self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
-        if self.clocks.cluster > 1:
-            self._check_remote(site, where, lanes, verb)
+        check_remote(self._machine, self.clocks, site, where, lanes, verb)
         flying = self._in_flight[where] != _NOBODY
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
@@ -335,29 +361,6 @@ class Tracker:
                 f"{verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
                 "flight; that thread must wait for its group first",
             )
-
-    def _check_remote(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
-        """Shared memory of another CTA exists from when that CTA is known to run until its threads exit."""
-        machine = self._machine
-        target, own = where[:, 0] // machine.shared.stride, lanes[:, 0] // machine.slots
-        remote = np.flatnonzero(target != own)
-        if remote.size == 0:
-            return
-        alive: Array = np.any(machine.live_mask().reshape(machine.ctas, -1), axis=1)
-        for row in remote[np.unique(target[remote], return_index=True)[1]].tolist():
-            lane, cta = int(lanes[row, 0]), int(target[row])
-            first = cta % self.clocks.cluster * self.clocks.warps
-            place = tuple(int(axis[0]) for axis in self._place(lanes[row]))
-            is_known = self.clocks.known[place][first : first + self.clocks.warps].any()
-            if not is_known or not alive[cta]:
-                reason = "whose threads have all exited" if is_known else "which may not have started"
-                self._found(
-                    Kind.REMOTE_MEMORY,
-                    site,
-                    lane,
-                    f"{verb} shared memory of CTA {machine.describe_cta(cta)}, {reason}; "
-                    "a barrier.cluster must keep them together",
-                )
 
     def _place(self, lanes: Array) -> tuple[Array, Array]:
         return lanes // self._machine.slots, lanes % self._machine.slots // WARP
@@ -461,6 +464,7 @@ class Tracker:
         known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
         where, lanes = cells[:, None] * 8, numbers[:, None]
         self._check_writer(site, where, lanes, False, "uses the mbarrier at", known, Kind.MBARRIER_INIT)
+        check_remote(self._machine, self.clocks, site, where, lanes, "uses an mbarrier in the")
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:
         who = self._who(lane)
@@ -473,6 +477,10 @@ class Tracker:
         where, lanes = self._bytes(cells, 8), numbers[:, None]
         verb = "invalidates the mbarrier at"
         self._check_readers(site, where, lanes, False, verb, "used", Kind.MBARRIER_INVAL)
+        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
+            other = self.order.unseen_arrival(cell, lane)
+            if other is not None:
+                self._race(Kind.MBARRIER_INVAL, site, lane, verb, cell * 8, f"{self._who(other)} arrives at")
         self._writer[where], self._write_epoch[where] = lanes, self.clocks.epoch[self._place(lanes)]
         self._reader[where] = _NOBODY
         self.order.drop_object(cells)
@@ -508,7 +516,10 @@ class Tracker:
             else:
                 self._check_flight(transfer.site, where[None, :], lane, "copies to")
             self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
-            self.proxies.check(transfer.site, where, transfer.lane, "copies to")
+            self._check_fenced(transfer.site, where, transfer.lane, "copies to")
+        for place, verb in ((transfer.origin, "copies"), (transfer.landing, "copies to")):
+            if place is not None and self.grids.changed is not None:
+                self.grids.check(transfer.site, lane[0], place()[None, :], verb)
         self.globals.begin(transfer)
         self.order.begin(transfer)
 

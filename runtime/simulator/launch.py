@@ -173,6 +173,7 @@ class Module:
         schedule: str = TOGETHER,
         suppress: Sequence[str] = (),
         cooperative: bool = False,
+        dependent: bool = False,
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
         self._check_loaded()
@@ -194,7 +195,11 @@ class Module:
             self._prepared(kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative)) as prepared,
         ):
             prepared.machine.findings = findings
+            tracker, before = prepared.binding.hazards, self.memory.arena.copy() if is_tracked else None
+            if dependent and tracker is not None:
+                tracker.grids.changed = self.memory.changed
             report = _run(prepared, max_blocks, max_instructions, schedule)
+            self.memory.note_changes(before)
         report.hazards, report.suppressed = findings.hazards(self._text), findings.hazards(self._text, suppressed=True)
         return report
 
@@ -253,6 +258,7 @@ def launch(
     schedule: str = TOGETHER,
     suppress: Sequence[str] = (),
     cooperative: bool = False,
+    dependent: bool = False,
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
@@ -266,14 +272,17 @@ def launch(
     that is still running ends with StepLimitError; no limit of instructions by default;
     schedule: "together" runs warps in step, "skewed:SEED" each alone until it must wait, in an order drawn from SEED;
     cooperative: all CTAs run at a time and may wait for each other, and %envreg1 and %envreg2 have the address of the
-    words by which cooperative groups synchronise a grid.
+    words by which cooperative groups synchronise a grid;
+    dependent: launched before the launch before it on this memory has ended (programmatic stream serialization), which
+    only hazards look at: what that launch changed, as far as it ran with hazards, may be used after
+    griddepcontrol.wait.
     Raises SimulatorError with the PTX line.
     """
     module = Module(ptx, memory)
     try:
         return module.launch(
             grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress,
-            cooperative,
+            cooperative, dependent,
         )  # fmt: skip
     finally:
         module.unload()

@@ -47,17 +47,26 @@ class GlobalMemory:
     """Global memory of a device, filled and read by the caller around launches.
 
     heap: bytes by address of what kernels got from malloc and have not freed; multicasts: by number of the allocation
-    bytes and addresses of the replicas of a multicast object.
+    bytes and addresses of the replicas of a multicast object; changed: the bytes that the last launch changed, None
+    where it ran without hazards.
     """
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.physical: list[int] = []
         self.arena: Array = np.zeros(0, np.uint8)
+        self.changed: Array | None = None
         self._used = 0
         self._holes: list[tuple[int, int]] = []
         self.heap: dict[int, int] = {}
         self.multicasts: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+    def note_changes(self, before: Array | None) -> None:
+        """A launch ended; before: what the memory held when it began. `changed` says which bytes it changed."""
+        self.changed = None
+        if before is not None:
+            self.changed = np.zeros(self.arena.size, np.bool_)
+            self.changed[: before.size] = before != self.arena[: before.size]
 
     def alloc(self, size: int) -> Address:
         """Reserve bytes that hold 0xFF until something writes them."""

@@ -14,26 +14,34 @@ from runtime.simulator.types import Array
 
 
 class Proxies:
-    """Per byte of a machine's shared memory: whether a generic write waits for a proxy fence."""
+    """Per byte of a machine's shared memory: whether a generic write waits for a proxy fence.
+
+    generic: whether the generic proxy wrote last; is_unused: whether it has written nothing yet.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.unfenced = np.zeros(machine.shared.bytes.size, np.bool_)
+        self.generic = np.zeros_like(self.unfenced)
         self._is_clean = True
+        self.is_unused = True
 
     def start(self) -> None:
         """A batch begins: nothing is written."""
         self.unfenced.fill(False)
-        self._is_clean = True
+        self.generic.fill(False)
+        self._is_clean = self.is_unused = True
 
     def generic_wrote(self, where: Array) -> None:
         """The generic proxy wrote bytes (indices into the machine's shared bytes)."""
         self.unfenced[where] = True
-        self._is_clean = False
+        self.generic[where] = True
+        self._is_clean = self.is_unused = False
 
     def async_wrote(self, where: Array) -> None:
         """The async proxy wrote bytes."""
         self.unfenced[where] = False
+        self.generic[where] = False
 
     def fence(self, covered: Array) -> None:
         """A fence.proxy.async ran; covered: the bytes whose last write is ordered before it."""
@@ -45,10 +53,10 @@ class Proxies:
         """Whether no write waits for a fence."""
         return self._is_clean
 
-    def check(self, site: Site, where: Array, lane: int, verb: str) -> None:
-        """A lane lets the async proxy access bytes. Reports a generic write that was not fenced."""
+    def check(self, site: Site, where: Array, lane: int, verb: str) -> bool:
+        """A lane lets the async proxy access bytes; whether there was a generic write that was not fenced."""
         if self._is_clean:
-            return
+            return False
         bad = self.unfenced[where]
         if bad.any():
             shared = self._machine.shared
@@ -62,3 +70,4 @@ class Proxies:
                 site.instruction,
                 who,
             )
+        return bool(bad.any())

@@ -30,10 +30,11 @@ class Described:
 
 
 class Launched:
-    """One launch: arrays become addresses, and come back by their position. hazards, schedule: for all launches."""
+    """One launch: arrays become addresses, and come back by their position. hazards ... most: for all launches."""
 
     hazards = False
     schedule = "together"
+    most: int | None = None
 
     def __init__(self, name: str, grid: tuple[int, ...], *args: object, ptx: str | None = None) -> None:
         self.facts = METADATA[name]
@@ -54,7 +55,7 @@ class Launched:
         scratch = self.memory.alloc(max(1, self.facts["global_scratch"] * programs))
         self.report: Report = launch(
             ptx_of(name) if ptx is None else ptx, grid, (self.facts["threads"],), [*values, scratch, 0], self.memory,
-            dynamic_smem=self.facts["shared"], hazards=self.hazards, schedule=self.schedule,
+            dynamic_smem=self.facts["shared"], hazards=self.hazards, schedule=self.schedule, max_instructions=self.most,
         )  # fmt: skip
 
     def _pointer(self, address: int, argument: "np.ndarray | Described", descriptors: Any) -> list[Any]:

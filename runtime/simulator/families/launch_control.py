@@ -22,10 +22,10 @@ _OWN = "shared::cta"
 
 
 def decode_grid_dependency(d: Decode) -> Step | None:
-    """griddepcontrol.launch_dependents and .wait: launches run one after the other, so nothing is left to do."""
-    d.need("launch_dependents", "wait")
+    """griddepcontrol.launch_dependents and .wait: launches run one after the other; hazards know of the wait."""
+    action, tracker = d.need("launch_dependents", "wait"), d.binding.hazards
     d.finish(0)
-    return None
+    return None if tracker is None or action != "wait" else tracker.grids.wait
 
 
 def decode_cluster_launch(d: Decode) -> Step:
