@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import struct
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from runtime.driver import limits
 from runtime.driver.answers import Answers, Options
 from runtime.driver.errors import (
+    ASSERT,
     FAILED,
     ILLEGAL_ADDRESS,
     INVALID_HANDLE,
     INVALID_PTX,
     INVALID_VALUE,
     MISALIGNED,
+    NO_BINARY,
     NOT_FOUND,
     NOT_SUPPORTED,
     OUT_OF_RESOURCES,
@@ -24,11 +26,12 @@ from runtime.driver.errors import (
     TOO_LARGE,
     DriverError,
 )
-from runtime.driver.images import parts, ptx_of
+from runtime.driver.images import capability_of, parts, ptx_of
 from runtime.driver.memory import DeviceMemory
 from runtime.driver.report import Summary
 from runtime.driver.tensormaps import encode_im2col, encode_tiled
 from runtime.simulator import (
+    AssertionFailedError,
     DeadlockError,
     LaunchError,
     MisalignedError,
@@ -51,6 +54,7 @@ _FAULTS: tuple[tuple[type[SimulatorError], int, str], ...] = (
     (MisalignedError, MISALIGNED, "misaligned access"),
     (DeadlockError, TIMEOUT, "deadlock"),
     (StepLimitError, TIMEOUT, "no end"),
+    (AssertionFailedError, ASSERT, "assertion"),
     (TrapError, FAILED, "trap"),
     (SimulatorError, FAILED, "failure"),
 )
@@ -75,10 +79,15 @@ class Function:
     attributes: dict[int, int]
 
 
+def print_at_once(text: str) -> None:
+    """Print what a kernel prints, between what the program prints."""
+    print(text, end="", flush=True)
+
+
 class Device(Answers):
     """One simulated device. Raises DriverError from its methods; what it finds goes to the summary."""
 
-    def __init__(self, options: Options, summary: Summary, output: Callable[[str], object] = sys.stdout.write) -> None:
+    def __init__(self, options: Options, summary: Summary, output: Callable[[str], object] = print_at_once) -> None:
         super().__init__(options)
         self._summary = summary
         self._output = output
@@ -95,12 +104,17 @@ class Device(Answers):
                 self.announced = max(part.capability, self.announced or part.capability)
 
     def sim_load(self, image: bytes, room: int) -> tuple[int, bytes]:
+        text = ptx_of(image, self.capability)
         try:
-            text = ptx_of(image, self.capability)
             module = Module(text, self._memory)
         except SimulatorError as error:
             self._summary.add_error("", "a module cannot be loaded", error, "", refused=True)
             raise DriverError(INVALID_PTX, log=str(error)) from None
+        needed = capability_of(int(re.sub(r"\D", "", module.target)))
+        if needed > self.capability:
+            module.unload()
+            have, want = ("sm_{}{}".format(*each) for each in (self.capability, needed))
+            raise DriverError(NO_BINARY, f"the PTX is for {module.target}, the device is {have}: give --target {want}")
         handle = next(self.handles)
         self._modules[handle] = Loaded(module, text, {})
         return handle, b""

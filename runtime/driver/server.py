@@ -6,7 +6,6 @@ import os
 import secrets
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,14 +13,16 @@ from types import TracebackType
 from typing import Any
 
 from runtime.driver.answers import Options
-from runtime.driver.device import Device
-from runtime.driver.errors import INVALID_VALUE, NOT_SUPPORTED, DriverError
+from runtime.driver.device import Device, print_at_once
+from runtime.driver.errors import INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, DriverError
 from runtime.driver.functions import functions
 from runtime.driver.report import Summary
 from runtime.simulator import SimulatorError
 
 _HEADER = struct.Struct("<IQ")
 _REPLY = struct.Struct("<iQ")
+_PATIENCE = 5
+"""Seconds for what a program left when it ended; a kernel that still runs goes with its program."""
 _PEER = struct.Struct("3i")
 """struct ucred of unix(7): process, user, group."""
 
@@ -29,7 +30,7 @@ _PEER = struct.Struct("3i")
 class Server:
     """Listens while it is open. summary: what all programs did that connected."""
 
-    def __init__(self, options: Options, output: Callable[[str], object] = sys.stdout.write) -> None:
+    def __init__(self, options: Options, output: Callable[[str], object] = print_at_once) -> None:
         self.summary = Summary()
         self._options = options
         self._output = output
@@ -56,7 +57,7 @@ class Server:
         for connection, thread in self._connections:
             with suppress(OSError):  # the program has closed it
                 connection.shutdown(socket.SHUT_RDWR)
-            thread.join()
+            thread.join(_PATIENCE if error is None else 0)
 
     def _accept(self) -> None:
         while True:
@@ -81,7 +82,11 @@ class Server:
                 if payload is None:
                     return
                 with self._lock:
-                    status, result = self._call(device, number, payload)
+                    try:
+                        status, result = self._call(device, number, payload)
+                    except BaseException as error:  # a defect of ours: the report must not be clean
+                        self.summary.add_call("defect of tilesat", repr(error))
+                        raise
                 try:
                     connection.sendall(_REPLY.pack(status, len(result)) + result)
                 except OSError:
@@ -101,6 +106,8 @@ class Server:
         except SimulatorError as error:
             self.summary.add_call(_title(name), str(error))
             return INVALID_VALUE, b""
+        except MemoryError:
+            return OUT_OF_MEMORY, b""
 
 
 _TITLES = {

@@ -14,8 +14,8 @@ import importlib.machinery
 import importlib.util
 import runpy
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -75,6 +75,7 @@ def _patch_torch(torch: Any) -> None:
         setattr(torch.cuda, name, _answer(value))
     torch._C._cuda_getCurrentRawStream = _answer(0)
     torch.Tensor.cuda = _itself
+    torch.Tensor.data_ptr = _data_ptr()
     torch.Tensor.is_cuda = True
 
 
@@ -122,46 +123,38 @@ def _attribute(number: int) -> int:
     return value.value
 
 
-def _patch_launcher(module: Any) -> None:
-    """A launch lends the memory of its tensors to the device until it is done."""
-    call = module.CudaLauncher.__call__
+def _data_ptr() -> Callable[[Any], int]:
+    """What replaces Tensor.data_ptr: the address at which the device finds the tensor, as long as its memory lives."""
+    lent: dict[int, int] = {}
 
-    def lent(self: Any, *arguments: Any) -> Any:
-        with _registered(_storages(arguments)):
-            return call(self, *arguments)
+    def take_back(address: int) -> None:
+        del lent[address]
+        _driver().cuMemHostUnregister(ctypes.c_uint64(address))
 
-    module.CudaLauncher.__call__ = lent
+    def data_ptr(self: Any) -> int:
+        storage = self.untyped_storage()
+        start = int(storage.data_ptr())
+        if not storage.nbytes():
+            return 0
+        if start not in lent:
+            device = ctypes.c_uint64()
+            host = ctypes.c_uint64(start)
+            status = _driver().cuMemHostRegister_v2(host, ctypes.c_uint64(storage.nbytes()), 0)
+            if status or _driver().cuMemHostGetDevicePointer_v2(ctypes.byref(device), host, 0):
+                raise RuntimeError(f"tilesat: the device cannot use the memory of a tensor (status {status})")
+            lent[start] = device.value
+            weakref.finalize(storage, take_back, start)
+        return lent[start] + int(self.storage_offset() * self.element_size())
+
+    return data_ptr
+
+
+def _patch_triton(module: Any) -> None:
     module.CudaDriver.get_active_torch_device = _cpu
 
 
 def _cpu(self: Any) -> Any:
     return importlib.import_module("torch").device("cpu")
-
-
-def _storages(values: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Address and bytes of the memory of every tensor, also inside tuples and tensor descriptors."""
-    for value in values:
-        if isinstance(value, tuple | list):
-            yield from _storages(value)  # pyright: ignore[reportUnknownArgumentType]
-        elif hasattr(value, "untyped_storage"):
-            storage = value.untyped_storage()
-            yield int(storage.data_ptr()), int(storage.nbytes())
-        elif hasattr(value, "base"):
-            yield from _storages([value.base])
-
-
-@contextmanager
-def _registered(storages: Iterable[tuple[int, int]]) -> Generator[None]:
-    driver = _driver()
-    lent: list[ctypes.c_void_p] = []
-    for address, size in set(storages):
-        if size and driver.cuMemHostRegister_v2(ctypes.c_void_p(address), ctypes.c_size_t(size), 0) == 0:
-            lent.append(ctypes.c_void_p(address))
-    try:
-        yield
-    finally:
-        for address in lent:
-            driver.cuMemHostUnregister(address)
 
 
 def _patch_testing(testing: Any) -> None:
@@ -197,7 +190,7 @@ def main() -> None:
     sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
     patches = {
         "torch": _patch_torch,
-        "triton.backends.nvidia.driver": _patch_launcher,
+        "triton.backends.nvidia.driver": _patch_triton,
         "triton.testing": _patch_testing,
         "numba.cuda.codegen": _patch_numba,
     }

@@ -34,6 +34,8 @@ ALIASES = {
     "cuMemsetD2D8_v2": "cuMemsetD2D8 cuMemsetD2D8Async",
     "cuMemsetD2D32_v2": "cuMemsetD2D32 cuMemsetD2D32Async",
     "cuMemGetAddressRange_v2": "cuMemGetAddressRange",
+    "cuLinkCreate_v2": "cuLinkCreate",
+    "cuLinkAddData_v2": "cuLinkAddData",
     "cudaMemcpy": "cudaMemcpyAsync",
     "cudaMemcpyPeer": "cudaMemcpyPeerAsync",
     "cudaMemcpy2D": "cudaMemcpy2DAsync",

@@ -7,6 +7,7 @@ schedule; one module per instruction family under `families`.
 """
 
 from runtime.simulator.errors import (
+    AssertionFailedError,
     DeadlockError,
     HazardError,
     LaunchError,
@@ -28,6 +29,7 @@ from runtime.simulator.tensormap import TensorMap
 
 __all__ = [
     "Address",
+    "AssertionFailedError",
     "DeadlockError",
     "GlobalMemory",
     "Hazard",

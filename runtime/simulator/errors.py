@@ -73,3 +73,7 @@ class HazardError(SimulatorError):
 
 class TrapError(SimulatorError):
     """The program executed `trap`."""
+
+
+class AssertionFailedError(TrapError):
+    """An `assert` of the program failed."""

@@ -77,6 +77,36 @@ EXPORT int cuLibraryLoadFromFile(uint64_t *library, const char *path, const int 
   return cuModuleLoad(library, path);
 }
 
+/* Linking: one text of PTX is handed on, as if it had been assembled. */
+struct link {
+  struct call text;
+  int inputs;
+};
+enum { INPUT_PTX = 1 };
+
+EXPORT int cuLinkCreate_v2(uint32_t count UNUSED, const int *options UNUSED, void **values UNUSED, struct link **state) {
+  *state = calloc(1, sizeof **state);
+  return *state ? 0 : OUT_OF_MEMORY;
+}
+EXPORT int cuLinkAddData_v2(struct link *state, int type, const void *data, uint64_t size, const char *name UNUSED,
+                            uint32_t count UNUSED, const int *options UNUSED, void **values UNUSED) {
+  if (type != INPUT_PTX) return sim_refuse("cuLinkAddData of other than PTX");
+  if (state->inputs++) return sim_refuse("cuLinkAddData of several texts");
+  put(&state->text, data, size);
+  put(&state->text, "", 1);
+  return 0;
+}
+EXPORT int cuLinkComplete(struct link *state, void **image, uint64_t *size) {
+  *image = state->text.data;
+  if (size) *size = state->text.size;
+  return state->inputs ? 0 : INVALID_VALUE;
+}
+EXPORT int cuLinkDestroy(struct link *state) {
+  finish(&state->text, 0);
+  free(state);
+  return 0;
+}
+
 /* Parameters: where each lies in the block that the device reads. */
 struct layout {
   struct layout *next;

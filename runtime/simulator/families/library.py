@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
-from runtime.simulator.errors import OutOfBoundsError, TrapError
+from runtime.simulator.errors import AssertionFailedError, OutOfBoundsError
 from runtime.simulator.families.load_store import port_at, windows
 from runtime.simulator.memory import FIRST_GLOBAL_WINDOW, LOCAL_WINDOW, WINDOW_BITS
 from runtime.simulator.printf import FormatError, render
@@ -110,7 +110,8 @@ def _assertion(d: Decode, arguments: list[End], result: End | None) -> Step:
             lane = int(lanes[0])
             said, where, inside = (_text(d, lane, address).decode("latin-1") for address in (message, file, function))
             raise d.error(
-                TrapError, f"{machine.describe(lane)} fails the assertion `{said}` at {where}:{line} in {inside}"
+                AssertionFailedError,
+                f"{machine.describe(lane)} fails the assertion `{said}` at {where}:{line} in {inside}",
             )
 
     return step

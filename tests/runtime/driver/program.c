@@ -25,6 +25,9 @@ int cuGetProcAddress_v2(const char *, void **, int, u64, int *);
 int cuTensorMapEncodeTiled(void *, int, unsigned, u64, const u64 *, const u64 *, const unsigned *, const unsigned *, int, int,
                            int, int);
 
+int cuLinkCreate_v2(unsigned, int *, void **, void **), cuLinkComplete(void *, void **, u64 *), cuLinkDestroy(void *);
+int cuLinkAddData_v2(void *, int, void *, u64, const char *, unsigned, int *, void **);
+
 #define WRONG(name) (fprintf(stderr, "line %d: %s\n", __LINE__, name), exit(1))
 #define OK(call) do { int status = (call); if (status) WRONG(#call); } while (0)
 #define IS(call, code) do { int status = (call); if (status != (code)) WRONG(#call); } while (0)
@@ -149,7 +152,15 @@ int main(int count, char **arguments) {
   strides[0] = 24;
   IS(cuTensorMapEncodeTiled(map, 7, 2, x, dims, strides, tile, steps, 0, 3, 0, 0), 1);
 
-  void *function;
+  void *function, *link, *image;
+  OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+  OK(cuLinkAddData_v2(link, 1, (void *)ptx, strlen(ptx), "axpy", 0, NULL, NULL));
+  if (count > 2) IS(cuLinkAddData_v2(link, 1, (void *)ptx, strlen(ptx), "axpy", 0, NULL, NULL), 801);
+  OK(cuLinkComplete(link, &image, &size));
+  OK(cuModuleLoadData(&other, image));
+  OK(cuModuleGetFunction(&device, other, "axpy"));
+  OK(cuModuleUnload(other));
+  OK(cuLinkDestroy(link));
   OK(cuGetProcAddress_v2("cuMemAlloc", &function, 12000, 0, &value));
   TRUE(function == (void *)cuMemAlloc_v2 && value == 0);
   IS(cuGetProcAddress_v2("cuNothing", &function, 12000, 0, &value), 500);

@@ -12,6 +12,17 @@ from runtime.driver.build import build, compiler
 from tilesat.cli import main
 
 HERE = Path(__file__).parent
+ASSERTION = """
+.global .align 1 .b8 said[2] = {97};
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+"""
+CALL = """{
+  .reg .b64 %t; .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
+  mov.u64 %t, said; cvta.global.u64 %t, %t;
+  st.param.b64 [a], %t; st.param.b64 [b], %t; st.param.b32 [c], 7; st.param.b64 [d], %t; st.param.b64 [e], 1;
+  call.uni __assertfail, (a, b, c, d, e);
+}
+"""
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler: cc, or what CC names")
 
 
@@ -98,6 +109,26 @@ def test_a_runtime_inside_the_program_is_redirected(folder: Path, capfd: pytest.
     sanitize(folder, shutil.which("strip") or "true", program)
     sanitize(folder, program)
     assert capfd.readouterr().out == ("0 1\n" if shutil.which("strip") is None else "35 2730\n")
+
+
+def test_ptx_for_a_newer_device_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = folder / "newer.ptx"
+    newer.write_text((HERE / "axpy.ptx").read_text().replace("sm_80", "sm_120a"))
+    status, report = sanitize(folder, "--target", "sm_90", folder / "program", newer)
+    assert "error: module: the PTX is for sm_120a, the device is sm_90: give --target sm_120" in report
+    monkeypatch.setenv("KERNELS", str(newer))
+    assert "the PTX is for sm_120a, the device is sm_80" in sanitize(folder, compiled(HERE / "registered.c", folder))[1]
+    assert status == 1
+
+
+def test_a_failed_assertion_has_its_own_status(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (HERE / "reverse.ptx").read_text()
+    text = text.replace(".visible .entry", ASSERTION + ".visible .entry", 1).replace("  ret;", CALL + "  ret;")
+    (folder / "assertion.ptx").write_text(text)
+    monkeypatch.setenv("KERNELS", str(folder / "assertion.ptx"))
+    status, report = sanitize(folder, compiled(HERE / "registered.c", folder))
+    assert status == 1
+    assert "error: assertion: thread (0,0,0) of CTA (0,0,0) fails the assertion `a`" in report
 
 
 @pytest.mark.parametrize(
