@@ -244,6 +244,7 @@ class Device(Answers):
                 grid, block, arguments, cluster, dynamic, given.kernel.name,
                 hazards="report" if self.options.hazards else False, suppress=self.options.suppress,
                 max_instructions=self.options.max_instructions, schedule=self.options.schedule,
+                cooperative=bool(cooperative),
             )  # fmt: skip
             self._summary.add_hazards(given.kernel.name, report.hazards)
             self._summary.suppressed += sum(hazard.count for hazard in report.suppressed)

@@ -28,6 +28,8 @@ int cuTensorMapEncodeTiled(void *, int, unsigned, u64, const u64 *, const u64 *,
 int cuLinkCreate_v2(unsigned, int *, void **, void **), cuLinkComplete(void *, void **, u64 *), cuLinkDestroy(void *);
 int cuLinkAddData_v2(void *, int, void *, u64, const char *, unsigned, int *, void **);
 
+int cuLaunchCooperativeKernel(u64, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, u64, void **);
+
 #define WRONG(name) (fprintf(stderr, "line %d: %s\n", __LINE__, name), exit(1))
 #define OK(call) do { int status = (call); if (status) WRONG(#call); } while (0)
 #define IS(call, code) do { int status = (call); if (status != (code)) WRONG(#call); } while (0)
@@ -108,6 +110,7 @@ int main(int count, char **arguments) {
   TRUE(milliseconds == 0);
   OK(cuMemcpyDtoH_v2(result, y, BYTES));
   for (int i = 0; i < N; i++) TRUE(result[i] == 3 * host[i] + (float)shift);
+  IS(cuLaunchCooperativeKernel(axpy, 257, 1, 1, 64, 1, 1, 0, 0, parameters), 720);
   IS(cuLaunchKernel(axpy, 2, 1, 1, 65, 1, 1, 0, 0, parameters, NULL), 701);
   IS(cuLaunchKernel(axpy, 0, 1, 1, 64, 1, 1, 0, 0, parameters, NULL), 1);
 

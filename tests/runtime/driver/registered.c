@@ -20,6 +20,7 @@ int cudaMemcpyFromSymbol(void *, const void *, u64, u64, int), cudaDeviceSynchro
 int cudaFuncGetAttributes(void *, const void *), cudaFuncSetAttribute(const void *, int, int), cudaGraphCreate(void **, unsigned);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, u64), cudaMemcpyAsync_ptsz(void *, const void *, u64, int, void *);
 int cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, u64, int *);
+int cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, u64, void *);
 const char *cudaGetErrorName(int), *cudaGetErrorString(int);
 
 #define WRONG(name) (fprintf(stderr, "line %d: %s\n", __LINE__, name), exit(1))
@@ -95,6 +96,8 @@ int main(void) {
   OK(cudaDeviceSynchronize());
   for (int i = 0; i < N; i++) TRUE(managed[i] == result[i]);
 
+  void *arguments[] = {&device};
+  OK(cudaLaunchCooperativeKernel((const void *)reverse, one, block, arguments, 0, 0));
   OK(cudaFuncGetAttributes(attributes, (const void *)reverse));
   TRUE(attributes[0] == BYTES && (attributes[3] & 0xffffffff) == 1024);
   OK(cudaFuncSetAttribute((const void *)reverse, 8, 100 << 10));

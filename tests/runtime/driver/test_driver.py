@@ -53,6 +53,7 @@ def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixtu
     status, report = sanitize(folder, "--target", "sm_90", program, HERE / "axpy.ptx")
     assert capfd.readouterr() == ("right\n", "")
     assert "error: launch: launch of axpy: 65 threads, it takes 64" in report
+    assert "error: launch: cooperative launch of axpy: (257, 1, 1) CTAs, room for 256" in report
     assert "error: launch: launch of axpy: grid (0, 1, 1), block (64, 1, 1)" in report
     assert "global_strides[0] = 24 bytes is not a multiple of 16" in report
     assert "refused: a module cannot be loaded: " in report
@@ -75,7 +76,7 @@ def test_a_program_that_registers_its_kernels(
     monkeypatch.setenv("KERNELS", str(HERE / "reverse.ptx"))
     status, report = sanitize(folder, compiled(HERE / "registered.c", folder))
     assert capfd.readouterr() == ("right\n", "")
-    assert report == "========= TILESAT SANITIZE\n========= SUMMARY: 0 hazards in 2 launches\n"
+    assert report == "========= TILESAT SANITIZE\n========= SUMMARY: 0 hazards in 3 launches\n"
     assert status == 5
 
 
@@ -88,7 +89,7 @@ def test_a_race_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch, options:
     found, report = sanitize(folder, *options, compiled(HERE / "registered.c", folder))
     assert found == status
     if options:
-        assert ("2 suppressed" in report) == (options[0] == "--suppress")
+        assert ("3 suppressed" in report) == (options[0] == "--suppress")
         return
     lines = report.replace("========= ", "").splitlines()
     assert lines[1].startswith("race: thread (")
@@ -96,9 +97,9 @@ def test_a_race_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch, options:
         "    in reverse at reverse.cu:6, PTX line 18",
         "    ld.shared.u32 %r6, [%r5+252];",
         "    first by thread (0,0,0) of CTA (0,0,0)",
-        "    first in launch 1, 2 times in all",
+        "    first in launch 1, 3 times in all",
         "=========",
-        "SUMMARY: 2 hazards at 1 place in 2 launches",
+        "SUMMARY: 3 hazards at 1 place in 3 launches",
     ]
 
 
