@@ -153,16 +153,19 @@ def assemble(ptx: str, target: str, options: Sequence[str] = ()) -> Cubin:
     return Cubin(binary, target, _usage(said), infos, warnings)
 
 
-def disassemble(cubin: Cubin | bytes, lines: bool = False) -> str:
+def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = False) -> str:
     """The SASS listing of a cubin; `lines`: with comments that say which source line follows, where it was assembled
-    with -lineinfo. Raises PtxasNotFoundError where nvdisasm is not installed.
+    with -lineinfo; `encodings`: with the bits of each instruction.
+
+    Raises PtxasNotFoundError where nvdisasm is not installed.
     """
     program = find("nvdisasm")
     binary = cubin.binary if isinstance(cubin, Cubin) else cubin
     with tempfile.TemporaryDirectory(prefix="nvdisasm-") as folder:
         source = Path(folder) / "kernel.cubin"
         source.write_bytes(binary)
-        command = [str(program), "-c", *(["-g"] if lines else []), str(source)]
+        flags = [*(["-g"] if lines else []), *(["-hex"] if encodings else [])]
+        command = [str(program), "-c", *flags, str(source)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
     if done.returncode != 0:
         raise PtxasError("nvdisasm", [Diagnostic(0, "", done.stderr.strip() or "nvdisasm failed")])

@@ -1,4 +1,4 @@
-"""The command line: `tilesat compile | opt | run | check | cat | sanitize | passes | targets | doctor | demo`.
+"""The command line: `tilesat compile | opt | run | check | cat | sanitize | mca | passes | targets | doctor | demo`.
 
 Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
 2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
     _add_sanitize(commands.add_parser("sanitize", help="run a CUDA program or script on the simulator, find hazards"))
+    _add_mca(commands.add_parser("mca", help="what the loops of a cubin or of PTX take of an SM, predicted"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
     passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
     passes.set_defaults(command="passes")
@@ -188,6 +189,16 @@ def _add_sanitize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", type=Path, metavar="DIR",
                         help="where the library is compiled, default ~/.cache/tilesat/driver")  # fmt: skip
     parser.set_defaults(command="sanitize")
+
+
+def _add_mca(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a cubin, or PTX, of any compiler")
+    parser.add_argument("--target", metavar="T", help="whose tables count; default what the file is for")
+    parser.add_argument("--warps", type=_count, default=1, metavar="N",
+                        help="warps that share a scheduler, default %(default)s")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="plain data in place of a table")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.set_defaults(command="mca")
 
 
 def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:

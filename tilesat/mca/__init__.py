@@ -1,0 +1,10 @@
+"""What assembled code takes of an SM: loops of a cubin or of PTX, instructions and cycles by unit, a predicted time.
+
+    listing   a disassembly as instructions with their control codes
+    flow      blocks, loops, and the path of an iteration
+    units     which unit an instruction takes, for how long, and when its result is there
+    timing    one warp through iterations of a path
+    report    the figures of a loop as text and as plain data
+
+Everything is predicted by the tables of the target; only a card measures.
+"""

@@ -1,0 +1,94 @@
+"""The figures of a file's loops, as text and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+from lowering.targets import Target
+from tilesat.mca import units
+from tilesat.mca.flow import loops
+from tilesat.mca.listing import functions
+from tilesat.mca.timing import timing
+
+NO_RATE = ("control", "uniform", "copy")
+"""Units whose instructions are counted, but have no rate."""
+
+
+@dataclass(frozen=True)
+class LoopFigures:
+    """One innermost loop. instructions: of an iteration's path; beside: of its body that the path passes over; units:
+    instructions and cycles of one warp; alone: cycles of a warp that has a scheduler for itself; predicted: of `warps`
+    that share one, with what limits them; products: the matrix products of the path; unknown: opcodes without a unit.
+    """
+
+    address: int
+    instructions: int
+    beside: int
+    counts: dict[str, int]
+    cycles: dict[str, float]
+    alone: float
+    warps: int
+    predicted: float
+    limit: str
+    products: dict[str, int] = field(default_factory=dict[str, int])
+    unknown: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, object]:
+        """As JSON takes it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FunctionFigures:
+    """A function: its instructions in all, and its innermost loops."""
+
+    name: str
+    instructions: int
+    loops: tuple[LoopFigures, ...]
+
+
+def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigures]:
+    """The figures of a disassembly (`nvdisasm -c -hex`), `warps` of which share a scheduler. Raises TileError."""
+    found: list[FunctionFigures] = []
+    for function in functions(listing):
+        made: list[LoopFigures] = []
+        for loop in loops(function):
+            each = timing(loop.path, target)
+            products: dict[str, int] = {}
+            for instruction in loop.path:
+                if units.product(instruction.opcode) is not None:
+                    products[instruction.opcode] = products.get(instruction.opcode, 0) + 1
+            unknown = sorted({i.family for i in loop.path if not units.unit(i.opcode)})
+            made.append(LoopFigures(
+                loop.address, len(loop.path), loop.beside, dict(each.counts.most_common()), each.cycles, each.alone,
+                warps, each.with_warps(warps), each.limit(warps), products, tuple(unknown),
+            ))  # fmt: skip
+        found.append(FunctionFigures(function.name, len(function.instructions), tuple(made)))
+    return found
+
+
+def lines(found: Sequence[FunctionFigures], target: Target) -> Iterator[str]:
+    """The same for people."""
+    yield f"predicted by the tables of {target.name}; cycles of one scheduler and its quarter of an SM"
+    for function in found:
+        yield f"{function.name}: {function.instructions} instructions, {count(len(function.loops), 'innermost loop')}"
+        for loop in function.loops:
+            beside = f", {loop.beside} more off its path" if loop.beside else ""
+            yield f"  loop at 0x{loop.address:x}: {loop.instructions} instructions an iteration{beside}"
+            shared = f"{count(loop.warps, 'warp')} a scheduler"
+            yield f"    {loop.predicted:.0f} cycles with {shared}, limited by {loop.limit}; one alone {loop.alone:.0f}"
+            yield "    " + f"{'unit':12}{'instructions':>12}{'cycles':>9}"
+            rows = {"issue": loop.instructions, **loop.counts}
+            for unit, number in sorted(rows.items(), key=lambda row: -loop.cycles.get(row[0], 0.0)):
+                taken = f"{loop.cycles[unit]:9.0f}" if unit in loop.cycles else f"{'-':>9}"
+                yield f"    {unit:12}{number:12}{taken}"
+            if loop.products:
+                yield "    products: " + ", ".join(f"{number} {opcode}" for opcode, number in loop.products.items())
+            if loop.unknown:
+                yield f"    opcodes without a unit: {', '.join(loop.unknown)}"
+
+
+def count(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
