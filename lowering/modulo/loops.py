@@ -75,17 +75,24 @@ class _Body:
         return bool(self.frozen.analysis["deps"].get(value, 0) >> self.item.loop & 1)
 
     def graph(self) -> Graph:
-        """Operations first, then what they read."""
+        """Operations and effects first, then what they read."""
         for cls, node in self.nodes.items():
             price = self.price(cls, node)
             if price is not None and (price.cost.parts or price.cost.tensor):
                 self.numbers[cls] = self.add(self.name(cls, node), price.cost, self.needs.size(cls),
                                              isinstance(node, WHOLE), self.late(node))  # fmt: skip
+        effects = self.effects()
         for cls, number in self.numbers.items():
             node = self.nodes[cls]
+            if isinstance(node, leaves.ItemResult):
+                continue  # its operation is an effect
             for child in node.children:
                 self.reads(number, child, isinstance(node, placed.Product) and child == node.c)
-        self.effects()
+        for item, number in effects:
+            layout = self.selection.stores[item.item].layout
+            for place, operand in enumerate(item.placed):
+                for child in self.placed(operand, layout if place == 0 else 0):
+                    self.reads(number, child)
         return Graph(tuple(self.operations), tuple(dict.fromkeys(self.dependences)))
 
     def add(self, name: str, cost: Cost, registers: float, waits: bool, late: bool) -> int:
@@ -139,15 +146,35 @@ class _Body:
             yield self.numbers[cls], distance
         elif node is not None and (cls, distance) not in seen:
             seen.add((cls, distance))
-            if isinstance(node, leaves.Carry) and node.loop == self.item.loop:
-                layout = self.selection.owner[cls][1]
-                value = self.frozen.class_of(self.item.yields[node.index])
-                made = self.frozen.at.get((value, layout))
-                if made is not None and distance <= len(self.item.yields):
-                    yield from self.made_by(made, distance + 1, seen)
-            else:
-                for child in node.children:
-                    yield from self.made_by(child, distance, seen)
+            again = isinstance(node, leaves.Carry) and node.loop == self.item.loop
+            if not again or distance <= len(self.item.yields):
+                for child in self.renamed(cls, node):
+                    yield from self.made_by(child, distance + again, seen)
+
+    def renamed(self, cls: int, node: Node) -> Iterator[int]:
+        """The placed classes that a node without an operation of its own hands on."""
+        layout = self.selection.owner.get(cls, (-1, 0))[1]
+        if isinstance(node, leaves.Carry) and node.loop == self.item.loop:
+            yield from self.placed(self.item.yields[node.index], layout)
+        elif isinstance(node, leaves.ItemResult):
+            item = self.branches.get(node.item)
+            for number in () if item is None else (item.then_yields[node.index], item.otherwise_yields[node.index]):
+                yield from self.placed(number, layout)
+            yield from self.placed(item.condition, 0) if item is not None else ()
+        else:
+            yield from node.children
+
+    def placed(self, number: int, layout: int) -> Iterator[int]:
+        """The placed class of a source value in a layout, or as all threads hold it."""
+        value = self.frozen.class_of(number)
+        made = self.frozen.at.get((value, layout), self.frozen.at.get((value, 0)))
+        if made is not None:
+            yield made
+
+    @cached_property
+    def branches(self) -> dict[int, If]:
+        """The branches of the body by their items."""
+        return {item.item: item for item in self.item.body.walk() if isinstance(item, If)}
 
     def delay(self, source: int, reader: int) -> float:
         """Cycles from the start of one operation to the start of another that reads its result."""
@@ -166,27 +193,27 @@ class _Body:
             return max(float(latency.global_), cost.latency)
         return cost.latency + float(latency.shared if "shared" in units else latency.alu)
 
-    def effects(self) -> None:
-        """Stores and updates of the body, one after the other."""
+    def effects(self) -> list[tuple[Store, int]]:
+        """Operations for the stores, updates and loads in order of the body, one after the other; a load's result is
+        made by its operation.
+        """
         items = [item for item in stores(self.item.body) if item.item in self.selection.stores]
         before: int | None = None
         first: int | None = None
-        prices = self.store_costs()
+        prices, found = self.store_costs(), list[tuple[Store, int]]()
+        made = {(n.item, n.index): cls for cls, n in self.nodes.items() if isinstance(n, leaves.ItemResult)}
         for item in items:
             cycles = prices.get(item.item, 0.0)
             number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}",
                               Cost(parts=(("global", cycles),)), 0.0, False, False)  # fmt: skip
-            layout = self.selection.stores[item.item].layout
-            for place, operand in enumerate(item.placed):
-                value = self.frozen.class_of(operand)
-                made = self.frozen.at.get((value, layout if place == 0 else 0), self.frozen.at.get((value, 0)))
-                if made is not None:
-                    self.reads(number, made)
+            found.append((item, number))
+            self.numbers |= {cls: number for (owner, _), cls in made.items() if owner == item.item}
             if before is not None:
                 self.dependences.append(Dependence(before, number, 1.0, 0, False))
             before, first = number, number if first is None else first
         if before is not None and first is not None and before != first:
             self.dependences.append(Dependence(before, first, 1.0, 1, False))
+        return found
 
     def store_costs(self) -> dict[int, float]:
         """What the chosen stores cost in one iteration."""

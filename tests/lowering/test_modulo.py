@@ -20,6 +20,36 @@ from lowering.modulo.rau import iterative
 from lowering.modulo.search import ROUNDED, slot_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+BRANCH = """
+cuda_tile.module @m {
+  entry @k(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %n: tile<i32>) {
+    %t0 = make_token : token
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %i = iota : tile<1024xi32>
+    %xr = reshape %x : tile<ptr<f32>> -> tile<1xptr<f32>>
+    %xb = broadcast %xr : tile<1xptr<f32>> -> tile<1024xptr<f32>>
+    %xp = offset %xb, %i : tile<1024xptr<f32>>, tile<1024xi32> -> tile<1024xptr<f32>>
+    %start, %tl = load_ptr_tko weak %xp token=%t0 : tile<1024xptr<f32>> -> tile<1024xf32>, token
+    %r = for %k in (%zero to %n, step %one) : tile<i32> iter_values(%a = %start) -> (tile<1024xf32>) {
+      %c = cmpi less_than %k, %one, signed : tile<i32> -> tile<i1>
+      %b = if %c -> (tile<1024xf32>) {
+        %e = exp %a : tile<1024xf32>
+        yield %e : tile<1024xf32>
+      } else {
+        %f = addf %a, %a rounding<nearest_even> : tile<1024xf32>
+        yield %f : tile<1024xf32>
+      }
+      continue %b : tile<1024xf32>
+    }
+    %yr = reshape %y : tile<ptr<f32>> -> tile<1xptr<f32>>
+    %yb = broadcast %yr : tile<1xptr<f32>> -> tile<1024xptr<f32>>
+    %yp = offset %yb, %i : tile<1024xptr<f32>>, tile<1024xi32> -> tile<1024xptr<f32>>
+    %t2 = store_ptr_tko weak %yp, %r token=%t0 : tile<1024xptr<f32>>, tile<1024xf32> -> token
+    return
+  }
+}
+"""
 ENOUGH = 1e6  # units of work: no search here ends early
 
 
@@ -161,6 +191,14 @@ def test_a_store_counts_once_an_iteration() -> None:
     store = next(each for each in last.graph.operations if each.name.startswith("store_view_tko"))
     copy = next(each for each in last.graph.operations if each.name.startswith("copy"))
     assert copy.busy <= store.busy <= 2 * copy.busy
+
+
+def test_what_a_branch_yields_waits_for_both_its_sides() -> None:
+    kernel = tilesat.compile(BRANCH, target="sm_80")
+    (loop,) = loops(kernel.compiled.selection)  # type: ignore[union-attr]
+    names = [each.name.split(" ")[0] for each in loop.graph.operations]
+    carried = {(names[d.source], names[d.target]) for d in loop.graph.dependences if d.distance == 1}
+    assert carried == {(a, b) for a in ("exp", "addf", "cmpi") for b in ("exp", "addf")}
 
 
 def test_attention_overlaps_products_with_exponentials() -> None:
