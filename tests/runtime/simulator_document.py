@@ -85,7 +85,7 @@ KINDS
 ## Not modelled
 
 - Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`).
-- The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...), `brkpt`.
+- The scalar and SIMD video instructions (`vadd`, `vabsdiff4`, ...).
 - `fma.oob`, directed rounding of `fma.bf16`, 16-bit carries, `madc.hi.sat`, `cvt` of `.s2f6x2` and with scale factors.
 - `%pm0` to `%pm7`, `%envreg` beside 1 and 2, `%reserved_smem_offset_*`.
 - Constant expressions in operands, vector registers, 32-bit addresses, `.alias`.

@@ -140,9 +140,10 @@ def test_endless_loops_end_with_an_error() -> None:
         run("forever: add.u32 %r9, %r0, 1;\nbra forever;")
 
 
-def test_trap_names_the_thread() -> None:
-    with pytest.raises(TrapError, match=r"thread \(33,0,0\) of CTA \(0,0,0\)"):
-        run("setp.eq.u32 %p0, %r0, 33; @%p0 trap; mov.u32 %r9, 0;")
+@pytest.mark.parametrize("opcode", ["trap", "brkpt"])
+def test_trap_names_the_thread(opcode: str) -> None:
+    with pytest.raises(TrapError, match=rf"thread \(33,0,0\) of CTA \(0,0,0\) executes {opcode}"):
+        run(f"setp.eq.u32 %p0, %r0, 33; @%p0 {opcode}; mov.u32 %r9, 0;")
 
 
 @pytest.mark.parametrize(

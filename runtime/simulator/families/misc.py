@@ -17,7 +17,7 @@ def decode_nanosleep(d: Decode) -> Step | None:
 
 
 def decode_trap(d: Decode) -> Step:
-    """trap: ends the launch with an error that names the first thread to execute it."""
+    """trap and brkpt, without a debugger: end the launch with an error that names the first thread to execute it."""
     d.finish(0)
     machine = d.machine
 
@@ -25,7 +25,7 @@ def decode_trap(d: Decode) -> Step:
         lanes = machine.active(mask)
         if lanes is None or lanes.any():
             lane = 0 if lanes is None else int(lanes.argmax())
-            raise d.error(TrapError, f"{machine.describe(lane)} executes trap")
+            raise d.error(TrapError, f"{machine.describe(lane)} executes {d.instruction.base}")
 
     return step
 
@@ -57,6 +57,7 @@ def decode_event(d: Decode) -> Step | None:
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {
     "nanosleep": decode_nanosleep,
     "pmevent": decode_event,
+    "brkpt": decode_trap,
     "trap": decode_trap,
     "createpolicy": decode_createpolicy,
 }
