@@ -102,3 +102,23 @@ def layernorm(x, weight, bias, y, eps, width: Constant):
         factor = ct.load(weight, index=(j,), shape=(width,), padding_mode=ZERO)
         shift = ct.load(bias, index=(j,), shape=(width,), padding_mode=ZERO)
         ct.store(y, index=(row, j), tile=(part - mean) * scale * factor + shift)
+
+
+@ct.kernel
+def grouped(a, b, d, rows: Constant, columns: Constant, depth: Constant, programs: Constant):
+    """d[g] = a[g] b[g]T of lists of arrays: a [M, K], b [N, K], d [M, N] of any size each; grid (programs,)."""
+    tile, first = ct.bid(0), 0
+    for g in range(len(a)):
+        left, right, out = a[g], b[g], d[g]
+        wide = ct.num_tiles(right, 0, (columns, depth))
+        past = first + ct.num_tiles(left, 0, (rows, depth)) * wide
+        while first <= tile and tile < past:
+            m, n = (tile - first) // wide, (tile - first) % wide
+            acc = ct.zeros((rows, columns), ct.float32)
+            for k in range(ct.num_tiles(left, 1, (rows, depth))):
+                x = ct.load(left, (m, k), shape=(rows, depth), padding_mode=ZERO)
+                y = ct.load(right, (n, k), shape=(columns, depth), padding_mode=ZERO)
+                acc = ct.mma(x, ct.transpose(y), acc)
+            ct.store(out, (m, n), tile=ct.astype(acc, out.dtype))
+            tile += programs
+        first = past

@@ -12,9 +12,9 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
+from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP, Machine
-from runtime.simulator.memory import FRESH
-from runtime.simulator.types import Array
+from runtime.simulator.types import Array, unsigned
 
 if TYPE_CHECKING:
     from runtime.simulator.mbarrier import Mbarriers
@@ -28,10 +28,12 @@ _OBJECT = 8  # bytes of an mbarrier
 class AsyncOrder:
     """Shadow of what copies do to a machine's shared memory, and the knowledge that mbarriers carry."""
 
-    def __init__(self, machine: Machine, clocks: Clocks) -> None:
+    def __init__(self, machine: Machine, clocks: Clocks, grain: int) -> None:
         self._machine = machine
         self._clocks = clocks
-        count = machine.shared.bytes.size
+        self._grain = grain
+        self._shared = machine.shared.bytes.view(unsigned(8 * grain))
+        count = self._shared.size
         self._landing = np.zeros(count, np.int32)
         self._leaving = np.zeros(count, np.int32)
         self._readers = np.zeros(count, np.int16)
@@ -62,7 +64,7 @@ class AsyncOrder:
     # ---- accesses of threads
 
     def check(self, site: Site, where: Array, lanes: Array, verb: str, is_write: bool, is_update: bool = False) -> None:
-        """Report where lanes [n, 1] touch bytes [n, m] that copies or mbarriers own."""
+        """Report where lanes [n, 1] touch grains [n, m] that copies or mbarriers own."""
         if not self._is_used:
             return
         updated = self._updaters[where] > 0
@@ -73,21 +75,21 @@ class AsyncOrder:
         if not bad.any():
             return
         row, column = (int(axis[0]) for axis in np.nonzero(bad))
-        byte, lane = int(where[row, column]), int(lanes[row, 0])
-        inside = byte % self._machine.shared.stride
+        grain, lane = int(where[row, column]), int(lanes[row, 0])
+        inside = grain * self._grain % self._machine.shared.stride
         thread = self._machine.describe(lane)
         who, kind = f"{thread} {verb} byte {inside} of shared memory", Kind.COPY_IN_FLIGHT
-        if self._object[byte]:
+        if self._object[grain]:
             kind = Kind.MBARRIER_OBJECT
             reason = "which is part of an mbarrier object; only mbarrier instructions may use it until mbarrier.inval"
-        elif self._landing[byte]:
-            other = self._transfers[int(self._landing[byte]) - 1]
+        elif self._landing[grain]:
+            other = self._transfers[int(self._landing[grain]) - 1]
             reason = (
                 f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} is "
                 "still writing; wait for the mbarrier that it completes on"
             )
         else:
-            other = self._transfers[int(self._leaving[byte]) - 1]
+            other = self._transfers[int(self._leaving[grain]) - 1]
             reason = (
                 f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} may "
                 "still read; wait for it (cp.async.bulk.wait_group.read, or its mbarrier)"
@@ -95,15 +97,18 @@ class AsyncOrder:
         self._machine.findings.found(kind, f"{who}, {reason}", site.instruction, thread)
 
     def is_landing(self, where: Array) -> Array:
-        """Which bytes a copy is still writing."""
+        """Which grains a copy is still writing."""
         return self._landing[where] != 0
+
+    def _grains(self, cells: Array, size: int) -> Array:
+        return grains(cells, size, self._grain).reshape(-1)
 
     # ---- mbarriers
 
     def init_object(self, numbers: Array, cells: Array) -> None:
         """mbarrier.init by lanes at 8-byte cells."""
         self._is_used = True
-        self._object[bytes_of(cells, _OBJECT)] = True
+        self._object[self._grains(cells, _OBJECT)] = True
         for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
             self._initialiser[cell] = lane
             self._fenced_at.pop(cell, None)
@@ -132,14 +137,13 @@ class AsyncOrder:
 
     def drop_object(self, cells: Array) -> None:
         """mbarrier.inval."""
-        self._object[bytes_of(cells, _OBJECT)] = False
+        self._object[self._grains(cells, _OBJECT)] = False
 
     def arrive(self, numbers: Array, cells: Array, releases: bool, mbarriers: "Mbarriers") -> None:
         """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
         said = self._clocks.say(self._clocks.present(self._mask(numbers)), releases)
         cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
-        pairs = np.unique(np.stack([cells, cta, warp]), axis=1)
-        for cell, one, other in pairs.T.tolist():
+        for cell, one, other in sorted(set(zip(cells.tolist(), cta.tolist(), warp.tolist(), strict=True))):
             self.hand_on(cell, said[one, other], mbarriers)
         if not releases:
             for lane, cell, one, other in zip(
@@ -162,10 +166,9 @@ class AsyncOrder:
         lanes[numbers] = True
         return lanes
 
-    def say(self, lane: int) -> Array:
-        """What the warp of a lane knows, to be handed on later."""
-        said = self._clocks.publish(self._clocks.present(self._mask([lane])))
-        return said[lane // self._machine.slots, lane % self._machine.slots // WARP].copy()
+    def say(self, numbers: Array) -> Array:
+        """What the warps of lanes know [cta, warp, column], to be handed on later."""
+        return self._clocks.publish(self._clocks.present(self._mask(numbers)))
 
     def hand_on(self, cell: int, said: Array, mbarriers: "Mbarriers") -> None:
         """Whoever sees the running phase of an mbarrier complete will know this."""
@@ -199,27 +202,27 @@ class AsyncOrder:
         self._transfers.append(transfer)
         number = len(self._transfers)
         if transfer.source is not None:
-            where = bytes_of(transfer.source, transfer.unit)
+            where = self._grains(transfer.source, transfer.unit)
             self._leaving[where] = number
             self._readers[where] += 1
         if transfer.target is not None:
-            where = bytes_of(transfer.target, transfer.unit)
+            where = self._grains(transfer.target, transfer.unit)
             self._landing[where] = number
             if transfer.updates:
                 self._updaters[where] += 1
             else:
-                self._machine.shared.bytes[where] = FRESH
+                self._shared[where] = np.iinfo(self._shared.dtype).max
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""
         if transfer.source is not None:
-            self._readers[bytes_of(transfer.source, transfer.unit)] -= 1
+            self._readers[self._grains(transfer.source, transfer.unit)] -= 1
 
     def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
-        """A copy arrived: the bytes it wrote, and who wrote them when, as writer and epoch."""
+        """A copy arrived: the grains it wrote, and who wrote them when, as writer and epoch."""
         if transfer.target is None:
             return None
-        where = bytes_of(transfer.target, transfer.unit)
+        where = self._grains(transfer.target, transfer.unit)
         if transfer.updates:
             self._updaters[where] -= 1
         self._landing[where[self._updaters[where] == 0]] = 0
@@ -230,15 +233,6 @@ class AsyncOrder:
     def column_of(self, cell: int) -> int:
         """The clock column of the mbarrier at an 8-byte cell."""
         return self._clocks.mbarrier_columns + self._column[cell]
-
-    def known_column(self, writer: Array) -> Array:
-        """The clock column of writers of the async proxy (others: any column)."""
-        return np.where(writer <= ASYNC, self._clocks.mbarrier_columns + ASYNC - writer, 0)
-
-
-def bytes_of(cells: Array, size: int) -> Array:
-    """The bytes of cells of `size` bytes."""
-    return (cells[:, None] * size + np.arange(size)).reshape(-1)
 
 
 def _joined(first: Array, second: Array) -> Array:

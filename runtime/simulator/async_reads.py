@@ -4,7 +4,7 @@ An operation of a warpgroup is complete when any of its warps has waited for it;
 wait. Source: PTX ISA, "wgmma.wait_group" (accessing what an operation reads before it completes is undefined).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +30,17 @@ class Reading:
 
 
 class AsyncReads:
-    """Per byte of shared memory and warpgroup of its CTA: the last operation that reads it, and its waits."""
+    """Per grain of shared memory and warpgroup of its CTA: the last operation that reads it, and its waits."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, grain: int) -> None:
         self._machine = machine
+        self._grain = grain
         self._warps = machine.slots // WARP
         groups = max(self._warps // WARPS, 1)
-        self._last = np.full((machine.shared.bytes.size, groups), _NONE, np.int32)
+        self._last = np.full((machine.shared.bytes.size // grain, groups), _NONE, np.int32)
         self._waited = np.full((64, WARPS), _NEVER, np.int32)
         self._lines = np.zeros(64, np.int64)
+        self._warp = np.zeros(64, np.int64)
         self._count = 0
         self._flying: list[Reading] = []
         self._knows: dict[int, Callable[[int], bool]] = {}
@@ -55,24 +57,27 @@ class AsyncReads:
         if self._count == len(self._waited):
             self._waited = np.concatenate([self._waited, np.full_like(self._waited, _NEVER)])
             self._lines = np.concatenate([self._lines, np.zeros_like(self._lines)])
+            self._warp = np.concatenate([self._warp, np.zeros_like(self._warp)])
         number = self._count
         self._count += 1
         self._lines[number] = site.instruction.line
         return number
 
-    def begin_for(self, site: Site, where: Array, first_lane: int, knows: Callable[[int], bool]) -> None:
-        """A thread starts an operation that reads bytes; knows: whether the warp of a lane knows it is complete."""
-        number = self._new(site)
-        warp = first_lane % self._machine.slots // WARP // WARPS
-        self._last[where, min(warp, self._last.shape[1] - 1)] = number
-        self._knows[number] = knows
+    def begin_for(self, site: Site, where: Array, lanes: Sequence[int], knows: Sequence[Callable[[int], bool]]) -> None:
+        """Threads start operations that read grains [thread, n]; knows: whether the warp of a lane knows one's end."""
+        first = self._count
+        for known in knows:
+            self._knows[self._new(site)] = known
+        group = np.minimum(np.array(lanes) % self._machine.slots // WARP // WARPS, self._last.shape[1] - 1)
+        self._last[where, group[:, None]] = first + np.arange(len(lanes))[:, None]
 
     def begin(self, site: Site, where: Array, first_lane: int, committed: Array) -> None:
-        """A warpgroup starts an operation that reads bytes; committed: groups that each warp has committed."""
+        """A warpgroup starts an operation that reads grains; committed: groups that each warp has committed."""
         number = self._new(site)
         warp = first_lane % self._machine.slots // WARP // WARPS * WARPS
         cta = first_lane // self._machine.slots
         self._last[where, warp // WARPS] = number
+        self._warp[number] = cta * self._warps + warp
         self._flying.append(Reading(number, cta * self._warps + warp, committed))
 
     def waited(self, warps: Array, least: Array, epoch: Array) -> None:
@@ -89,33 +94,29 @@ class AsyncReads:
         self._flying = rest
 
     def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
-        """Report where a byte is written and an operation that reads it is not known to be complete.
+        """Report where a grain is written and an operation that reads it is not known to be complete.
 
-        where, lanes: byte positions and the lanes that write them, of one shape.
+        where, lanes: grains [n, m] and the lanes [n, 1] that write them.
         """
         if self._count == 0:
             return
-        operation = self._last[where]  # [..., warpgroup]
-        if (operation == _NONE).all():
+        operation = self._last[where]  # [n, m, warpgroup]
+        distinct = np.zeros(self._count + 1, np.bool_)
+        distinct[operation] = True  # the last entry stands for none
+        if not distinct[:-1].any():
             return
-        slots = self._machine.slots
-        cta, warp = np.broadcast_arrays(lanes // slots, lanes % slots // WARP)
-        waits = self._waited[operation]  # [..., warpgroup, warp of it]
-        readers = (where // self._machine.shared.stride % clocks.cluster * clocks.warps)[..., None, None]
-        own = (cta % clocks.cluster * clocks.warps + warp)[..., None, None]
-        columns = readers + np.arange(int(waits.shape[-2]) * WARPS).reshape(-1, WARPS)
-        known = clocks.known[cta[..., None, None], warp[..., None, None], np.minimum(columns, clocks.warp_columns - 1)]
-        knows: Array = known >= waits
-        knows |= (columns == own) & (waits != _NEVER)
-        bad: Array = (operation != _NONE) & ~knows.any(axis=-1)
-        if self._knows and bad.any():
-            bad = self._ask(bad, operation, np.broadcast_to(lanes[..., None], operation.shape))
+        warps = np.unique(lanes // WARP)
+        knows = np.ones((distinct.size, warps.size), np.bool_)
+        for number in np.flatnonzero(distinct[:-1]).tolist():
+            knows[number] = self._known(number, warps, clocks)
+        if knows.all():
+            return
+        bad: Array = ~knows[operation, np.searchsorted(warps, lanes // WARP)[:, :, None]]
         if bad.any():
             position = tuple(int(axis[0]) for axis in np.nonzero(bad))
-            byte = int(np.broadcast_to(where, bad.shape[:-1])[position[:-1]]) % self._machine.shared.stride
-            lane = int(np.broadcast_to(lanes, bad.shape[:-1])[position[:-1]])
+            byte = int(where[position[:2]]) * self._grain % self._machine.shared.stride
+            who = self._machine.describe(int(lanes[position[0], 0]))
             line = int(self._lines[int(operation[position])])
-            who = self._machine.describe(lane)
             self._machine.findings.found(
                 Kind.MATRIX_READS,
                 f"{who} writes byte {byte} of shared memory, which the matrix operation of "
@@ -124,13 +125,16 @@ class AsyncReads:
                 who,
             )
 
-    def _ask(self, bad: Array, operation: Array, lanes: Array) -> Array:
-        """What is left of `bad` when operations of single threads say whether they are known to be complete."""
-        result = bad.copy()
-        for number in np.unique(operation[bad]).tolist():
-            knows = self._knows.get(number)
-            if knows is not None:
-                here = bad & (operation == number)
-                known = [lane for lane in np.unique(lanes[here]).tolist() if knows(lane)]
-                result &= ~(here & np.isin(lanes, known))
-        return result
+    def _known(self, number: int, warps: Array, clocks: Clocks) -> Array:
+        """Which warps (numbers in the machine) know that an operation is complete."""
+        asked = self._knows.get(number)
+        if asked is not None:
+            return np.array([asked(int(warp) * WARP) for warp in warps.tolist()])
+        waits = self._waited[number]
+        reader = int(self._warp[number])
+        columns = reader // self._warps % clocks.cluster * clocks.warps + reader % self._warps + np.arange(WARPS)
+        cta, warp = warps // self._warps, warps % self._warps
+        own = (cta % clocks.cluster * clocks.warps + warp)[:, None]
+        known = clocks.known[cta, warp][:, np.minimum(columns, clocks.warp_columns - 1)]
+        found: Array = np.any((known >= waits) | ((columns == own) & (waits != _NEVER)), axis=1)
+        return found

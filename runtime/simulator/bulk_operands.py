@@ -7,7 +7,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode
 from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
-from runtime.simulator.shared_access import Positions, positions
+from runtime.simulator.shared_access import position_of
 from runtime.simulator.types import TYPES, Array
 
 UNIT = 16  # bulk copies move multiples of 16 bytes at multiples of 16 (PTX ISA, "cp.async.bulk")
@@ -32,15 +32,13 @@ class SharedRange:
     def __init__(self, d: Decode, site: Site, number: int, space: str, alignment: int = UNIT) -> None:
         self._d = d
         self._site = site
-        self._find: Positions = positions(d, site, number, space, 1)
+        self._find = position_of(d, site, number, space, 1)
         self._alignment = alignment
 
     def start(self, lane: int) -> int:
         """The byte position in the machine's shared memory. Raises MisalignedError."""
         machine = self._d.machine
-        one = np.zeros(machine.lanes, np.bool_)
-        one[lane] = True
-        position = int(self._find(one)[0])
+        position = self._find(lane)
         address = position % machine.shared.stride + machine.shared.base
         if address % self._alignment:
             raise self._site.error(
@@ -66,14 +64,11 @@ class Signal:
     """The mbarrier operand of a copy."""
 
     def __init__(self, d: Decode, site: Site, number: int, space: str) -> None:
-        self._machine = d.machine
-        self._find: Positions = positions(d, site, number, space, 8)
+        self._find = position_of(d, site, number, space, 8)
 
     def cell(self, lane: int) -> int:
         """The mbarrier's 8-byte cell."""
-        one = np.zeros(self._machine.lanes, np.bool_)
-        one[lane] = True
-        return int(self._find(one)[0]) >> 3
+        return self._find(lane) >> 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,7 @@ class Decode:
         self._left = [name for name in instruction.modifiers if name not in TYPES]
         self.reads: set[int] = set()
         self.writes: set[int] = set()
+        self.checks: set[int] = set()
         self.site: Site | None = None
         self.members: Array | None = None
         self.control: Control | None = None

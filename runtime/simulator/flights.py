@@ -12,6 +12,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.findings import Kind
+from runtime.simulator.lane_boxes import row_index
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction, Operand, Register, Vector
 from runtime.simulator.types import Array
@@ -57,6 +58,7 @@ class Flights:
         self._form = np.zeros(shape, np.int32)
         self._touched = np.ones(shape, np.bool_)
         self._shadow = np.zeros(shape, np.uint32)
+        self._boxes = machine.boxes
         self.committed = np.zeros(machine.lanes, np.int64)
 
     def start(self) -> None:
@@ -109,14 +111,16 @@ class Flights:
         """A wgmma is issued by lanes (numbers). Reports where its registers are not ready."""
         instruction = site.instruction
         for rows in (accumulators, sources):
-            state = self._state[rows[:, None], lanes]
+            if rows.size == 0:
+                continue
+            state = self._take(self._state, rows, lanes)
             wrong = (state == LOADED) | ((state == RESULT) if rows is sources else (state == SOURCE))
             if rows is accumulators:
-                wrong |= (state == RESULT) & (self._form[rows[:, None], lanes] != form)
+                wrong |= (state == RESULT) & (self._take(self._form, rows, lanes) != form)
             if wrong.any():
                 row, lane = (int(axis[0]) for axis in np.nonzero(wrong))
                 self._found(instruction, int(rows[row]), int(lanes[lane]), "uses")
-            touched = self._touched[rows[:, None], lanes]
+            touched = self._take(self._touched, rows, lanes)
             if touched.any():
                 row, lane = (int(axis[0]) for axis in np.nonzero(touched))
                 name = self._names[int(self._index[rows[row]])]
@@ -130,18 +134,23 @@ class Flights:
 
     def current(self, rows: Array, lanes: Array, bits: Array) -> Array:
         """Accumulators [register, lane] as the next wgmma sees them: undelivered results before register contents."""
-        flying = self._state[rows[:, None], lanes] == RESULT
-        return np.where(flying, self._shadow[rows[:, None], lanes], bits)
+        flying = self._take(self._state, rows, lanes) == RESULT
+        return np.where(flying, self._take(self._shadow, rows, lanes), bits)
 
     def issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, values: Array, form: int) -> None:
         """Results [register, lane] wait for delivery; the caller poisons the registers."""
-        where = accumulators[:, None], lanes
-        self._shadow[where] = values
-        self._form[where] = form
-        for rows, state in ((sources, SOURCE), (accumulators, RESULT)):
-            self._state[rows[:, None], lanes] = state
-            self._group[rows[:, None], lanes] = self.committed[lanes]
-            self._line[rows[:, None], lanes] = site.instruction.line
+        put = self._boxes.put
+        put(self._shadow, row_index(accumulators), lanes, values)
+        put(self._form, row_index(accumulators), lanes, form)
+        for numbers, state in ((sources, SOURCE), (accumulators, RESULT)):
+            if numbers.size:
+                rows = row_index(numbers)
+                put(self._state, rows, lanes, state)
+                put(self._group, rows, lanes, self.committed[None, lanes])
+                put(self._line, rows, lanes, site.instruction.line)
+
+    def _take(self, array: Array, rows: Array, lanes: Array) -> Array:
+        return self._boxes.take(array, row_index(rows), lanes)
 
     def fence(self, mask: Array | None) -> None:
         """wgmma.fence."""
@@ -179,14 +188,13 @@ class Flights:
 
     def load(self, site: Site, rows: Array, lanes: Array, values: Array) -> None:
         """Results [register, lane] of a tcgen05.ld wait for tcgen05.wait::ld."""
-        where = rows[:, None], lanes
-        busy = self._state[where] != FREE
+        busy = self._take(self._state, rows, lanes) != FREE
         if busy.any():
             row, lane = (int(axis[0]) for axis in np.nonzero(busy))
             self._found(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
-        self._shadow[where] = values
-        self._state[where] = LOADED
-        self._line[where] = site.instruction.line
+        self._boxes.put(self._shadow, row_index(rows), lanes, values)
+        self._boxes.put(self._state, row_index(rows), lanes, LOADED)
+        self._boxes.put(self._line, row_index(rows), lanes, site.instruction.line)
 
     def wait_loads(self, mask: Array | None) -> None:
         """tcgen05.wait::ld: deliver what the lanes' loads have read."""

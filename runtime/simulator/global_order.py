@@ -14,20 +14,37 @@ from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Address, Entry, Instruction
 from runtime.simulator.types import Array
 
 if TYPE_CHECKING:
     from runtime.simulator.transfers import Transfer
 
+# Instructions with an address that write no global memory themselves, or only as copies.
+_NO_WRITES = {
+    "ld", "ldu", "cp", "mbarrier", "ldmatrix", "stmatrix", "tcgen05", "wgmma", "fence", "prefetch", "prefetchu",
+    "clusterlaunchcontrol", "createpolicy", "griddepcontrol", "applypriority",
+}  # fmt: skip
+_ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param", "param::func"}
+
+
+def _may_write(instruction: Instruction) -> bool:
+    """Whether an instruction may write global memory through the generic proxy."""
+    if instruction.base == "call":
+        return True
+    has_address = any(isinstance(operand, Address) for operand in instruction.operands)
+    return has_address and instruction.base not in _NO_WRITES and not _ELSEWHERE.intersection(instruction.modifiers)
+
 
 class GlobalOrder:
     """Per byte of global memory: whether a generic write waits for a proxy fence, and which copy is writing it."""
 
-    def __init__(self, machine: Machine, clocks: Clocks, is_used: bool) -> None:
+    def __init__(self, machine: Machine, clocks: Clocks, entry: Entry) -> None:
         self._machine = machine
         self._clocks = clocks
-        self._is_used = is_used
-        count = machine.memory.arena.size if is_used else 0
+        self._is_used = any("bulk" in instruction.modifiers for instruction in entry.instructions)
+        self._has_writes = any(_may_write(instruction) for instruction in entry.instructions)
+        count = machine.memory.arena.size if self._is_used else 0
         self._unfenced = np.zeros(count, np.bool_)
         self._writer = np.zeros(count, np.int32)
         self._epoch = np.zeros(count, np.int32)
@@ -127,7 +144,7 @@ class GlobalOrder:
         """A copy starts. Reports where a generic write to its source has no fence after it."""
         if not self._is_used:
             return
-        if transfer.origin is not None:
+        if transfer.origin is not None and (self._has_writes or self._transfers):
             where = transfer.origin()
             self._check_landing(transfer.site, where, np.full(where.size, transfer.lane), "copies")
             bad = self._unfenced[where]
@@ -141,10 +158,11 @@ class GlobalOrder:
                     transfer.site.instruction,
                     who,
                 )
-            self._check_known(transfer, where)
-            self._transfers.append(transfer)
-            self._leaving[where] = len(self._transfers)
-            self._readers[where] += 1
+            if self._has_writes:
+                self._check_known(transfer, where)
+                self._transfers.append(transfer)
+                self._leaving[where] = len(self._transfers)
+                self._readers[where] += 1
         if transfer.landing is not None:
             self._transfers.append(transfer)
             self._landing[transfer.landing()] = len(self._transfers)
@@ -185,7 +203,7 @@ class GlobalOrder:
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads global memory."""
-        if self._is_used and transfer.origin is not None:
+        if self._has_writes and self._is_used and transfer.origin is not None:
             self._readers[transfer.origin()] -= 1
 
     def write_done(self, transfer: "Transfer") -> None:

@@ -7,14 +7,14 @@ memory model has it (PTX ISA, "Memory Consistency Model"). Strong accesses (atom
 release) do not race with each other. Global memory is not tracked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.async_order import ASYNC, AsyncOrder, bytes_of
+from runtime.simulator.async_order import ASYNC, AsyncOrder
 from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.errors import HazardError
@@ -22,12 +22,13 @@ from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.global_order import GlobalOrder
+from runtime.simulator.grains import grain_of, grains, tensor_grain_of
 from runtime.simulator.grid_order import GridOrder
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.proxies import Proxies
 from runtime.simulator.remote_memory import check_remote
-from runtime.simulator.types import Array
+from runtime.simulator.types import Array, unsigned
 
 if TYPE_CHECKING:
     from runtime.simulator.mbarrier import Mbarriers
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _NOBODY = -1
 _MANY = -2
+_OBJECT = 8  # bytes of an mbarrier
 
 
 @dataclass(slots=True)
@@ -58,19 +60,22 @@ class Tracker:
         self._entry = entry
         self.mbarriers: Mbarriers
         self.clocks = Clocks(machine)
-        self.order = AsyncOrder(machine, self.clocks)
-        has_bulk = any("bulk" in instruction.modifiers for instruction in entry.instructions)
-        self.globals = GlobalOrder(machine, self.clocks, has_bulk)
+        self.grain, self.tensor_grain = grain_of(entry), tensor_grain_of(entry)
+        self._shared = machine.shared.bytes.view(unsigned(8 * self.grain))
+        self.order = AsyncOrder(machine, self.clocks, self.grain)
+        self.globals = GlobalOrder(machine, self.clocks, entry)
         self.grids = GridOrder(machine)
         self.flags = FlagOrder(machine, self.clocks)
-        self.proxies = Proxies(machine)
+        self.proxies = Proxies(machine, self.grain)
         self.flights = Flights(machine, entry)
-        self.async_reads = AsyncReads(machine)
-        count = machine.shared.bytes.size
+        self.async_reads = AsyncReads(machine, self.grain)
+        count = machine.shared.bytes.size // self.grain
         warps = self.clocks.warp_columns
         self._writer = np.full(count, _NOBODY, np.int32)
         self._write_epoch = np.zeros(count, np.int32)
+        self._write_column = np.zeros(count, np.int32)
         self._strong = np.zeros(count, np.bool_)
+        self._is_read = np.zeros(count, np.bool_)
         self._reader = np.full((count, warps), _NOBODY, np.int32)
         self._read_epoch = np.zeros((count, warps), np.int32)
         self._read_strong = np.zeros((count, warps), np.bool_)
@@ -79,6 +84,8 @@ class Tracker:
         self._copies = 0
         self._committed = np.zeros(machine.lanes, np.int64)
         self._initialised = np.zeros((len(entry.registers), machine.lanes), np.bool_)
+        self._doubtful: list[set[int]] = []
+        self.followed: set[int] = set()
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
@@ -90,8 +97,10 @@ class Tracker:
         self.proxies.start()
         self.flights.start()
         self.async_reads.start()
-        for array in (self._writer, self._reader, self._in_flight):
+        for array in (self._writer, self._in_flight):
             array.fill(_NOBODY)
+        self._write_epoch.fill(0)
+        self._is_read.fill(False)
         self._initialised.fill(False)
         self._committed.fill(0)
         self._flights.clear()
@@ -170,8 +179,11 @@ class Tracker:
 
     # ---- shared memory
 
-    def _bytes(self, cells: Array, size: int) -> Array:
-        return cells.reshape(-1)[:, None] * size + np.arange(size)
+    def _grains(self, cells: Array, size: int) -> Array:
+        return grains(cells, size, self.grain)
+
+    def _of(self, cells: Array, size: int) -> Array:
+        return self._grains(cells, size).reshape(-1)
 
     def _numbers(self, lanes: Array | None) -> Array:
         return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
@@ -185,7 +197,7 @@ class Tracker:
 
     def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
         """Lanes read cells of `size` bytes. Reports hazards."""
-        where = self._bytes(cells, size)
+        where = self._grains(cells, size)
         reader = self._owners(cells, lanes)
         self._check_flight(site, where, reader, "reads")
         self._check_written(site, where, reader)
@@ -205,6 +217,9 @@ class Tracker:
         epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
         warp = np.broadcast_to(self.clocks.column(reader), where.shape)
         reader = np.broadcast_to(reader, where.shape)
+        unread = where[~self._is_read[where]]
+        self._reader[unread] = _NOBODY
+        self._is_read[unread] = True
         before = self._reader[where, warp]
         fresh = (self._read_epoch[where, warp] < epoch) | (before == _NOBODY)
         self._reader[where, warp] = np.where(fresh | (before == reader), reader, _MANY)
@@ -219,7 +234,7 @@ class Tracker:
         """Lanes write data (None: unknown) to cells of `size` bytes. Reports hazards."""
         if data is not None:
             data = np.ascontiguousarray(data)
-        where = self._bytes(cells, size)
+        where = self._grains(cells, size)
         writer = self._owners(cells, lanes)
         self._check_flight(site, where, writer, "writes")
         self._check_write(site, where, writer, strong, data)
@@ -230,41 +245,45 @@ class Tracker:
     def _check_write(self, site: Site, where: Array, writer: Array, strong: bool, data: Array | None) -> None:
         unchanged = None
         if data is not None:
-            unchanged = self._machine.shared.bytes[where] == data.view(np.uint8).reshape(where.shape)
+            unchanged = self._shared[where] == data.view(self._shared.dtype).reshape(where.shape)
         self._check_writer(site, where, writer, strong, "writes", unchanged)
-        self.async_reads.check_write(site, where, np.broadcast_to(writer, where.shape), self.clocks)
+        self.async_reads.check_write(site, where, writer, self.clocks)
         self._check_readers(site, where, writer, strong, "writes", "read")
 
     def _check_readers(
         self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str, kind: Kind = Kind.RACE
     ) -> None:
         """Writes that are not ordered after the reads of other threads."""
-        cta, warp = self._place(writer)
-        known = self.clocks.known[cta[:, 0], warp[:, 0]][:, None, : self.clocks.warp_columns]
-        others = self._reader[where]
-        racing = (others != _NOBODY) & (self._read_epoch[where] > known) & (others != writer[:, :, None])
-        racing &= ~(strong & self._read_strong[where])
+        row, part = np.nonzero(self._is_read[where])
+        if row.size == 0:
+            return
+        used, lanes = where[row, part], writer[row, 0]
+        known = self.clocks.known[self._place(lanes)][:, : self.clocks.warp_columns]
+        others = self._reader[used]
+        racing = (others != _NOBODY) & (self._read_epoch[used] > known) & (others != lanes[:, None])
+        if strong:
+            racing &= ~self._read_strong[used]
         if racing.any():
             position = tuple(int(axis[0]) for axis in np.nonzero(racing))
-            lane, byte = int(writer[position[0], 0]), int(where[position[:2]])
+            lane, byte = int(lanes[position[0]]), int(used[position[0]]) * self.grain
             other = int(others[position])
             reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
             self._race(kind, site, lane, verb, byte, reader)
 
     def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
-        cta, warp = self._place(writer)
         self._writer[where] = writer
-        self._write_epoch[where] = self.clocks.epoch[cta, warp]
+        self._write_epoch[where] = self.clocks.epoch[self._place(writer)]
+        self._write_column[where] = self.clocks.column(writer)
         self._strong[where] = strong
-        self._reader[where] = _NOBODY
+        self._is_read[where] = False
         self.proxies.generic_wrote(where)
 
     def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
         lost = self._writer[where] != writer
         if not lost.any():
             return
-        values = np.zeros(self._machine.shared.bytes.size, np.uint8)
-        given = data.view(np.uint8).reshape(where.shape)
+        values = np.zeros_like(self._shared)
+        given = data.view(self._shared.dtype).reshape(where.shape)
         values[where] = given
         clash = lost & (values[where] != given)
         if clash.any():
@@ -272,28 +291,25 @@ class Tracker:
             other = self._who(int(self._writer[self._absolute(clash, where)]))
             self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
 
-    def async_read(self, site: Site, where: Array, lanes: list[int]) -> None:
-        """An operation of the async proxy that these lanes start reads bytes [n]. Reports hazards."""
-        cells = where[None, :]
-        for lane in lanes:
-            reader = np.array([[lane]])
-            self._check_flight(site, cells, reader, "starts an operation that reads")
-            self._check_written(site, cells, reader)
-            self._check_writer(site, cells, reader, False, "starts an operation that reads")
-        for lane in lanes:
-            self._check_fenced(site, where, lane, "starts an operation that reads")
+    def async_read(self, site: Site, where: Array, lanes: Sequence[int]) -> None:
+        """Operations of the async proxy that these lanes start read grains [n], or [lane, n]. Reports hazards."""
+        reader = np.array(lanes)[:, None]
+        cells = np.broadcast_to(where, (reader.size, where.shape[-1]))
+        self._check_flight(site, cells, reader, "starts an operation that reads")
+        self._check_written(site, cells, reader)
+        self._check_writer(site, cells, reader, False, "starts an operation that reads")
+        self._check_fenced(site, cells, reader, "starts an operation that reads")
 
-    def _check_fenced(self, site: Site, where: Array, lane: int, verb: str) -> None:
-        """The async proxy is about to access bytes for a lane, which must know of the fences after generic writes."""
-        if self.proxies.is_unused or self.proxies.check(site, where, lane, verb):
+    def _check_fenced(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        """The async proxy is about to access grains [n, m] for lanes [n, 1]: do they know of fences after writes?"""
+        if self.proxies.is_unused or self.proxies.check(site, where, lanes, verb):
             return
-        writer = self._writer[where]
-        place = lane // self._machine.slots, lane % self._machine.slots // WARP
-        fenced = self.clocks.known[place][self.clocks.shared_fences + self.clocks.column(np.maximum(writer, 0))]
+        column = self.clocks.shared_fences + np.minimum(self._write_column[where], self.clocks.warp_columns - 1)
+        fenced = self.clocks.known[(*self._place(lanes), column)]
         bad = self.proxies.generic[where] & (self._write_epoch[where] > fenced)
         if bad.any():
-            position = int(np.argmax(bad))
-            byte, other = int(where[position]) % self._machine.shared.stride, self._who(int(writer[position]))
+            lane, byte = self._first(bad, lanes, where)
+            other = self._who(int(self._writer[where][bad][0]))
             message = (
                 f"{verb} byte {byte} of shared memory, which {other} wrote, and no fence.proxy.async after that is "
                 "ordered before this instruction; put it between the write and a barrier"
@@ -301,7 +317,7 @@ class Tracker:
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
     def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
-        """A warpgroup's operation reads bytes until a wait; lane: its first; warps: which of its warps start it."""
+        """A warpgroup's operation reads grains until a wait; lane: its first; warps: which of its warps start it."""
         first = self.warpgroup(lane)
         committed = self.flights.warp_commits()[first : first + 4]
         self.async_reads.begin(site, where, lane, np.where(warps, committed, np.iinfo(np.int64).max))
@@ -328,12 +344,12 @@ class Tracker:
         kind: Kind = Kind.RACE,
     ) -> None:  # fmt: skip
         """Accesses that are not ordered after the last write of another thread."""
-        writer = self._writer[where]
         cta, warp = self._place(lanes)
-        copied = writer <= ASYNC
-        column = np.where(copied, self.order.known_column(writer), self.clocks.column(np.maximum(writer, 0)))
-        racing = ((writer >= 0) & (writer != lanes)) | copied
-        racing &= self._write_epoch[where] > self.clocks.known[cta, warp, column]
+        racing = self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]
+        if not racing.any():
+            return
+        writer = self._writer[where]
+        racing &= ((writer >= 0) & (writer != lanes)) | (writer <= ASYNC)
         if strong:
             racing &= ~self._strong[where]
         if harmless is not None:
@@ -349,7 +365,7 @@ class Tracker:
 
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
         self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
-        check_remote(self._machine, self.clocks, site, where, lanes, verb)
+        check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
         flying = self._in_flight[where] != _NOBODY
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
@@ -367,7 +383,7 @@ class Tracker:
 
     def _first(self, bad: Array, lanes: Array, where: Array) -> tuple[int, int]:
         row, column = (int(axis[0]) for axis in np.nonzero(bad))
-        return int(lanes[row, 0]), int(where[row, column]) % self._machine.shared.stride
+        return int(lanes[row, 0]), int(where[row, column]) * self.grain % self._machine.shared.stride
 
     def _who(self, lane: int) -> str:
         return self._machine.describe(lane)
@@ -386,11 +402,11 @@ class Tracker:
     def copy(self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array) -> None:
         """cp.async: the destination is undefined until the issuing thread has waited."""
         numbers = self._numbers(lanes)
-        where = self._bytes(cells, size)
+        where = self._grains(cells, size)
         self._check_flight(site, where, numbers[:, None], "copies to")
         self._check_write(site, where, numbers[:, None], False, None)
         self._in_flight[where] = numbers[:, None]
-        self._machine.shared.bytes[where] = 0xFF
+        self._shared[where] = np.iinfo(self._shared.dtype).max
         self._copies += 1
         self._flights.append(Copy(site, size, numbers, cells, data.copy(), self._committed[numbers], self._copies))
 
@@ -409,35 +425,39 @@ class Tracker:
 
         self._land(done)
 
-    def copies_until_now(self, lane: int, cell: int) -> Callable[[], None]:
-        """cp.async.mbarrier.arrive: what lets the lane's earlier copies arrive, and tells those who wait on a cell."""
-        number = self._copies
-        epoch = self.clocks.epoch[self._place(np.array([lane]))]
-        said = self.order.say(lane)
+    def copies_until_now(self, numbers: Array, cell: int) -> Callable[[Array], None]:
+        """cp.async.mbarrier.arrive: what lets earlier copies of some of these lanes arrive, and tells who waits."""
+        newest = self._copies
+        epoch = np.zeros(self._machine.lanes, np.int32)
+        epoch[numbers] = self.clocks.epoch[self._place(numbers)]
+        said = self.order.say(numbers)
 
-        def land() -> None:
+        def land(lanes: Array) -> None:
+            chosen = np.zeros(self._machine.lanes, np.bool_)
+            chosen[lanes] = True
+
             def done(flight: Copy) -> Array:
-                return (flight.lanes == lane) & (flight.number <= number)
+                return chosen[flight.lanes] & (flight.number <= newest)
 
             self._land(done, epoch)
-            self.order.hand_on(cell, said, self.mbarriers)
+            self.order.hand_on(cell, said[self._place(lanes)].max(axis=0), self.mbarriers)
 
         return land
 
     def _land(self, chosen: Callable[[Copy], Array], epoch: Array | None = None) -> None:
-        """Let copies arrive: of each the lanes that `chosen` marks; epoch: when they count as written."""
+        """Let copies arrive: of each the lanes that `chosen` marks; epoch: by lane, when they count as written."""
         rest: list[Copy] = []
         for flight in self._flights:
             done = chosen(flight)
             if not done.any():
                 rest.append(flight)
                 continue
-            where = self._bytes(flight.cells[done], flight.size)
+            where = self._grains(flight.cells[done], flight.size)
             self._machine.shared.cells[flight.size][flight.cells[done]] = flight.data[done]
             self._in_flight[where] = _NOBODY
             self._note_write(where, flight.lanes[done][:, None], strong=False)
             if epoch is not None:
-                self._write_epoch[where] = epoch
+                self._write_epoch[where] = epoch[flight.lanes[done]][:, None]
             if not done.all():
                 left = ~done
                 rest.append(
@@ -450,7 +470,7 @@ class Tracker:
 
     def init_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """mbarrier.init by lanes at 8-byte cells."""
-        where = self._bytes(cells, 8)
+        where = self._grains(cells, 8)
         self._check_flight(site, where, numbers[:, None], "writes")
         self._check_write(site, where, numbers[:, None], False, None)
         self._note_write(where, numbers[:, None], strong=False)
@@ -458,13 +478,16 @@ class Tracker:
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes use mbarriers, whose init must come before. Reports hazards."""
-        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
+        fenced: dict[int, bool] = {}
+        for cell in dict.fromkeys(cells.tolist()):
             if not self.order.has_object(cell):
-                raise self._uninitialised(site, lane)
-        known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
-        where, lanes = cells[:, None] * 8, numbers[:, None]
-        self._check_writer(site, where, lanes, False, "uses the mbarrier at", known, Kind.MBARRIER_INIT)
-        check_remote(self._machine, self.clocks, site, where, lanes, "uses an mbarrier in the")
+                raise self._uninitialised(site, int(numbers[cells == cell][0]))
+            fenced[cell] = self.order.is_initialised(cell)
+        where, lanes = cells[:, None] * (_OBJECT // self.grain), numbers[:, None]
+        if not all(fenced.values()):
+            known = np.array([[fenced[cell]] for cell in cells.tolist()])
+            self._check_writer(site, where, lanes, False, "uses the mbarrier at", known, Kind.MBARRIER_INIT)
+        check_remote(self._machine, self.clocks, site, cells[:, None] * _OBJECT, lanes, "uses an mbarrier in the")
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:
         who = self._who(lane)
@@ -474,7 +497,7 @@ class Tracker:
     def drop_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """mbarrier.inval by lanes; waits and arrivals of others must be ordered before. Reports hazards."""
         self.use_mbarrier(site, numbers, cells)
-        where, lanes = self._bytes(cells, 8), numbers[:, None]
+        where, lanes = self._grains(cells, 8), numbers[:, None]
         verb = "invalidates the mbarrier at"
         self._check_readers(site, where, lanes, False, verb, "used", Kind.MBARRIER_INVAL)
         for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
@@ -482,24 +505,25 @@ class Tracker:
             if other is not None:
                 self._race(Kind.MBARRIER_INVAL, site, lane, verb, cell * 8, f"{self._who(other)} arrives at")
         self._writer[where], self._write_epoch[where] = lanes, self.clocks.epoch[self._place(lanes)]
-        self._reader[where] = _NOBODY
+        self._write_column[where] = self.clocks.column(lanes)
+        self._is_read[where] = False
         self.order.drop_object(cells)
 
     def look(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes come to a wait for mbarriers."""
         self.use_mbarrier(site, numbers, cells)
-        self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
+        self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
 
     def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
         """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
         self.use_mbarrier(site, numbers, cells)
         if releases:
-            self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
+            self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
         self.order.arrive(numbers, cells, releases, self.mbarriers)
 
     def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
         """Lanes saw phases of mbarriers complete."""
-        self._note_read(self._bytes(cells, 8), numbers[:, None], strong=False)
+        self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
         self.order.wait(numbers, cells, acquires, self.mbarriers)
 
     def issue(self, transfer: "Transfer") -> None:
@@ -508,15 +532,15 @@ class Tracker:
         if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
         if transfer.source is not None:
-            self.async_read(transfer.site, transfer.source_bytes(), [transfer.lane])
+            self.async_read(transfer.site, transfer.source_grains(self.grain), [transfer.lane])
         if transfer.target is not None:
-            where = bytes_of(transfer.target, transfer.unit)
+            where = self._of(transfer.target, transfer.unit)
             if transfer.updates:
                 self.order.check_update(transfer.site, where[None, :], lane)
             else:
                 self._check_flight(transfer.site, where[None, :], lane, "copies to")
             self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
-            self._check_fenced(transfer.site, where, transfer.lane, "copies to")
+            self._check_fenced(transfer.site, where[None, :], lane, "copies to")
         for place, verb in ((transfer.origin, "copies"), (transfer.landing, "copies to")):
             if place is not None and self.grids.changed is not None:
                 self.grids.check(transfer.site, lane[0], place()[None, :], verb)
@@ -528,9 +552,12 @@ class Tracker:
         self.order.read_done(transfer)
         self.globals.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:
-            where = transfer.source_bytes()
+            where = transfer.source_grains(self.grain)
             lane = np.array([transfer.lane])
             column = int(self.clocks.column(lane)[0])
+            unread = where[~self._is_read[where]]
+            self._reader[unread] = _NOBODY
+            self._is_read[unread] = True
             self._reader[where, column] = transfer.lane
             self._read_epoch[where, column] = self.clocks.epoch[self._place(lane)][0]
             self._read_strong[where, column] = False
@@ -543,15 +570,25 @@ class Tracker:
             where, writer, epoch = done
             self._writer[where] = writer
             self._write_epoch[where] = epoch
+            self._write_column[where] = (
+                self.order.column_of(transfer.cell)
+                if transfer.cell is not None
+                else self.clocks.column(np.array(transfer.lane))
+            )
             self._strong[where] = transfer.updates
-            self._reader[where] = _NOBODY
+            self._is_read[where] = False
             self.proxies.async_wrote(where)
 
     # ---- registers and shuffles
 
-    def check_written(self, site: Site, registers: list[int], lanes: Array) -> None:
-        """Report where lanes (numbers) have not written one of these registers."""
-        for number in registers:
+    def follow(self, doubtful: list[set[int]]) -> None:
+        """Registers to check at each instruction: the others are written on every path to it."""
+        self._doubtful = doubtful
+        self.followed = set().union(*doubtful)
+
+    def check_written(self, site: Site, pc: int, registers: list[int], lanes: Array) -> None:
+        """Report where lanes (numbers) have not written one of these registers, which instruction `pc` wants."""
+        for number in sorted(self._doubtful[pc].intersection(registers)):
             known = self._initialised[number][lanes]
             if not known.all():
                 lane = int(lanes[int(np.argmin(known))])
@@ -569,13 +606,20 @@ class Tracker:
             self._machine.findings.found(Kind.SHUFFLE_SOURCE, message, instruction, who)
 
     def watch(
-        self, instruction: Instruction, step: Callable[[Array | None], None] | None, reads: set[int], writes: set[int]
-    ) -> Callable[[Array | None], None]:
+        self,
+        instruction: Instruction,
+        pc: int,
+        step: Callable[[Array | None], None] | None,
+        reads: set[int],
+        writes: set[int],
+    ) -> Callable[[Array | None], None] | None:
         """A step that first checks that the registers it reads were written, and notes what it writes."""
         machine = self._machine
-        sources = [(number, self._initialised[number]) for number in sorted(reads)]
-        targets = [self._initialised[number] for number in sorted(writes)]
+        sources = [(number, self._initialised[number]) for number in sorted(reads & self._doubtful[pc])]
+        targets = [self._initialised[number] for number in sorted(writes & self.followed)]
         guard = self.flights.guard(instruction, reads, writes)
+        if not sources and not targets and (guard is None or step is None):
+            return step if guard is None else guard
 
         def watched(mask: Array | None) -> None:
             lanes = machine.active(mask)

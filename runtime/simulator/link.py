@@ -1,12 +1,12 @@
 """From a parsed entry to decoded code: opcode tables, guards, control flow."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.assigned import Use, doubtful
 from runtime.simulator.control import (
     Control,
     GuardedMeeting,
@@ -110,69 +110,86 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     end = len(instructions)
     targets = {entry.first, *entry.labels.values(), *(one.first for one in entry.functions.values())}
     code = Code(instructions, [None] * end, [None] * end, {}, targets, entry.first)
-    sites: list[Site] = []
-    effects: list[Effect] = []
+    decoded: list[tuple[Decode, Step | None]] = []
     for pc, instruction in enumerate(instructions):
         d = Decode(binding, instruction, pc)
-        is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
-        effects.append(Effect(d.shareable, d.writes))
-        is_elsewhere = is_warp_barrier or instruction.modifiers[:1] == ("cluster",)
-        if instruction.base in _CONTROL and not is_elsewhere:
-            code.controls[pc] = _control(d, pc, entry)
-            if binding.hazards is not None:
-                code.steps[pc] = binding.hazards.watch(instruction, None, d.reads, d.writes)
-            continue
-        step = _decode(d, is_warp_barrier)
-        guard = instruction.guard
+        decoded.append((d, _decode_one(d, entry)))
         if d.control is not None:
             code.controls[pc] = d.control
-            if binding.hazards is not None:
-                code.steps[pc] = _watched_control(binding.hazards, d, guard)
-            continue
-        if binding.hazards is not None and step is not None:
-            step = _watched(binding.hazards, d, step)
-            if d.members is not None:
-                step = watch_members(d.machine, instruction, step, d.members)
-        if d.site is not None:
-            sites.append(d.site)
-        if step is None:
-            continue
-        code.members[pc] = d.members
-        if guard is not None and d.members is not None:
-            condition = condition_of(d, guard)
-            if condition is not None:
-                code.controls[pc] = GuardedMeeting(pc, pc + 1, condition, d.members, step)
-            continue
-        if guard is not None:
-            step = _guarded(d, step, guard)
-            if binding.hazards is not None:
-                step = binding.hazards.watch(instruction, step, {guard.register.index}, set())
-        code.steps[pc] = step
+    if binding.hazards is not None:
+        binding.hazards.follow(_doubtful(code, decoded, entry))
+    for pc, (d, step) in enumerate(decoded):
+        _place(code, pc, d, step)
     code.build_blocks()
     for block in code.blocks.values():
-        _share(effects[block.first : block.last + 1])
-    return code, sites
+        _share([d for d, _ in decoded[block.first : block.last + 1]])
+    return code, [d.site for d, _ in decoded if d.site is not None and d.control is None]
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What an instruction offers to share, and the registers it writes."""
+def _decode_one(d: Decode, entry: Entry) -> Step | None:
+    """What an instruction does; the end of a basic block goes to `d.control`."""
+    instruction = d.instruction
+    is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
+    is_elsewhere = is_warp_barrier or instruction.modifiers[:1] == ("cluster",)
+    if instruction.base in _CONTROL and not is_elsewhere:
+        d.control = _control(d, d.pc, entry)
+        return None
+    return _decode(d, is_warp_barrier)
 
-    shareable: list[Shareable]
-    writes: set[int]
+
+def _doubtful(code: Code, decoded: list[tuple[Decode, Step | None]], entry: Entry) -> list[set[int]]:
+    uses: list[Use] = []
+    for d, step in decoded:
+        guard = d.instruction.guard
+        wanted = d.reads | d.checks
+        written = (
+            frozenset(d.writes) if guard is None and (step is not None or d.control is not None) else frozenset[int]()
+        )
+        uses.append(Use(frozenset(wanted if guard is None else wanted | {guard.register.index}), written))
+    starts = {entry.first, *(one.first for one in entry.functions.values())}
+    return doubtful(uses, code.controls, code.leaders(), starts)
 
 
-def _share(effects: list[Effect]) -> None:
+def _place(code: Code, pc: int, d: Decode, step: Step | None) -> None:
+    """Put a decoded instruction into the code, guarded and, with hazards, watched."""
+    instruction, tracker, guard = d.instruction, d.binding.hazards, d.instruction.guard
+    if d.control is not None:
+        if tracker is not None and instruction.base in _CONTROL and instruction.modifiers[:1] != ("cluster",):
+            code.steps[pc] = tracker.watch(instruction, pc, None, d.reads, d.writes)
+        elif tracker is not None:
+            code.steps[pc] = _watched_control(tracker, d, guard)
+        return
+    if step is None:
+        return
+    if tracker is not None:
+        step = _watched(tracker, d, step)
+        if d.members is not None:
+            step = watch_members(d.machine, instruction, step, d.members)
+    code.members[pc] = d.members
+    if guard is None:
+        code.steps[pc] = step
+        return
+    condition = condition_of(d, guard)
+    if d.members is not None and condition is not None:
+        code.controls[pc] = GuardedMeeting(pc, pc + 1, condition, d.members, step)
+        return
+    step = _guarded(d, step, guard)
+    code.steps[pc] = step
+    if tracker is not None:
+        code.steps[pc] = tracker.watch(instruction, pc, step, {guard.register.index}, set())
+
+
+def _share(decoded: list[Decode]) -> None:
     """Let the instructions of a basic block share work on registers that nothing between them changes."""
     available: dict[object, Shareable] = {}
-    for effect in effects:
-        for work in effect.shareable:
+    for d in decoded:
+        for work in d.shareable:
             if work.key is not None and work.key in available:
                 work.share(available[work.key])
             elif work.key is not None:
                 available[work.key] = work
-        if effect.writes:
-            available = {key: work for key, work in available.items() if not work.registers & effect.writes}
+        if d.writes:
+            available = {key: work for key, work in available.items() if not work.registers & d.writes}
 
 
 def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
@@ -195,17 +212,18 @@ def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
 def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
     """A step that checks the registers it reads; selp reads only the operand that it selects."""
     instruction = d.instruction
-    if instruction.base != "selp":
-        return tracker.watch(instruction, step, d.reads, d.writes)
+    is_certain = not d.reads & tracker.followed and tracker.flights.guard(instruction, d.reads, d.writes) is None
+    if instruction.base != "selp" or is_certain:
+        return tracker.watch(instruction, d.pc, step, d.reads, d.writes) or step
     first, second, chosen = instruction.operands[1:4]
     predicate = d.value(chosen, TYPES["pred"])
 
     def of(operand: Operand) -> set[int]:
         return {operand.index} if isinstance(operand, Register) else set()
 
-    check_first = tracker.watch(instruction, None, of(first), set())
-    check_second = tracker.watch(instruction, None, of(second), set())
-    whole = tracker.watch(instruction, step, of(chosen), d.writes)
+    check_first = tracker.watch(instruction, d.pc, None, of(first), set()) or _nothing
+    check_second = tracker.watch(instruction, d.pc, None, of(second), set()) or _nothing
+    whole = tracker.watch(instruction, d.pc, step, of(chosen), d.writes) or step
     machine = d.machine
 
     def selected(mask: Array | None) -> None:
@@ -217,12 +235,17 @@ def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
     return selected
 
 
-def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step:
+def _nothing(mask: Array | None) -> None:
+    pass
+
+
+def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step | None:
     """A step that checks the registers which the end of a block reads."""
-    check = tracker.watch(d.instruction, None, d.reads, d.writes)
+    check = tracker.watch(d.instruction, d.pc, None, d.reads, d.writes)
     if guard is None:
         return check
-    return tracker.watch(d.instruction, _guarded(d, check, guard), {guard.register.index}, set())
+    guarded = None if check is None else _guarded(d, check, guard)
+    return tracker.watch(d.instruction, d.pc, guarded, {guard.register.index}, set())
 
 
 def _control(d: Decode, pc: int, entry: Entry) -> Control:

@@ -12,6 +12,7 @@ import numpy as np
 from runtime.simulator.clusters import Clusters, check_clusters
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.findings import Findings
+from runtime.simulator.lane_boxes import LaneBoxes
 from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
 from runtime.simulator.program import Entry, Register
 from runtime.simulator.register_pool import RegisterPool
@@ -125,6 +126,7 @@ class Machine:
         self.special = {**self._special(), **self.clusters.special(self.cta_of_lane, is_explicit)}
         self.clock = 0
         self.findings = Findings()
+        self.boxes = LaneBoxes(ctas, self.slots)
         self.carry = np.zeros(self.lanes, np.bool_)
         self.cta_index = np.zeros((ctas, 3), np.int64)
 

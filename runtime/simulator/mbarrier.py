@@ -119,6 +119,40 @@ class Mbarriers:
         self._arrive_once(unique, totals, given, drops)
         return self._tokens(before, inverse, counts)
 
+    def signal(self, cell: int, owed: int, arrivals: int) -> None:
+        """A copy completes `owed` bytes and then makes arrivals, as `add` and `arrive` of one cell do. Raises Fault."""
+        if not owed and not arrivals:
+            return
+        state = int(self._cells[cell])
+        expected, pending = state & MOST, state >> _PENDING & MOST
+        left = (state >> _TX & int(_TX_MASK)) - _TX_ZERO - owed
+        # a phase that completes with the bytes leaves the arrivals to the next one
+        plain = (
+            state >> 62 == 1
+            and abs(left) <= MOST
+            and pending >= arrivals
+            and (pending or left or not owed or not arrivals)
+        )
+        if not plain:
+            if owed:
+                self.add(np.array([cell]), np.array([-owed]))
+            if arrivals:
+                self.arrive(np.array([cell]), np.array([arrivals]))
+            return
+        pending -= arrivals
+        phase = state >> _PHASE & 1
+        complete = pending == 0 and left == 0
+        if complete:
+            pending, phase = expected, phase ^ 1
+            self.completed[cell] += 1
+            self.changed = True
+        self._cells[cell] = expected | pending << _PENDING | (left + _TX_ZERO) << _TX | phase << _PHASE | _VALID
+        self.progress += 1
+
+    def is_object(self, cell: int) -> bool:
+        """Whether a cell holds an mbarrier object."""
+        return int(self._cells[cell]) >> 62 == 1
+
     def completes(self, cells: Array, counts: Array) -> bool:
         """Whether these arrivals go on after the phase that some of them complete."""
         unique, inverse = np.unique(cells, return_inverse=True)

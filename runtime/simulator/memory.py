@@ -314,6 +314,13 @@ class WindowSpace:
             raise Fault(position, f"{self.name} address {int(where[position]):#x} is not a multiple of {size}", True)
         return where + (self._start if lanes is None else self._start[lanes])
 
+    def one(self, address: int, size: int, lane: int) -> int | None:
+        """The byte position of an access of one lane; None where `position` raises."""
+        where = address if self.shift is None else address - int(self.shift[lane])
+        if not self.base <= where <= self.base + self.size - size or where & (size - 1):
+            return None
+        return where + int(self._start[lane])
+
     def index(self, address: Array, size: int, lanes: Array | None) -> Array:
         """The cell numbers of accesses of `size` bytes. Raises Fault."""
         return self.position(address, size, lanes) >> (size.bit_length() - 1)
@@ -354,6 +361,14 @@ class ClusterSpace:
             )
         first = self._first if lanes is None else self._first[lanes]
         return (first + rank) * shared.stride + inside
+
+    def one(self, address: int, size: int, lane: int) -> int | None:
+        """The byte position of an access of one lane; None where `position` raises."""
+        shared, rank = self._shared, address >> RANK_SHIFT
+        inside = (address & ((1 << RANK_SHIFT) - 1)) - shared.base
+        if rank >= self._size or not 0 <= inside <= shared.size - size or address & (size - 1):
+            return None
+        return (int(self._first[lane]) + rank) * shared.stride + inside
 
     def index(self, address: Array, size: int, lanes: Array | None) -> Array:
         """The cell numbers of accesses of `size` bytes. Raises Fault."""

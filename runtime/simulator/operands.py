@@ -207,7 +207,7 @@ class OperandParser:
         if _NAME.match(text):
             return Symbol(self._variable(text))
         split = _OFFSET.match(text)
-        if split is not None and _NAME.match(split.group(1)):
+        if split is not None and _NAME.match(split.group(1)) and self.register(split.group(1)) is None:
             return Symbol(self._variable(split.group(1)), _signed_offset(split))
         return self._element(text)
 

@@ -14,14 +14,15 @@ from runtime.simulator.types import Array
 
 
 class Proxies:
-    """Per byte of a machine's shared memory: whether a generic write waits for a proxy fence.
+    """Per grain of a machine's shared memory: whether a generic write waits for a proxy fence.
 
     generic: whether the generic proxy wrote last; is_unused: whether it has written nothing yet.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, grain: int) -> None:
         self._machine = machine
-        self.unfenced = np.zeros(machine.shared.bytes.size, np.bool_)
+        self._grain = grain
+        self.unfenced = np.zeros(machine.shared.bytes.size // grain, np.bool_)
         self.generic = np.zeros_like(self.unfenced)
         self._is_clean = True
         self.is_unused = True
@@ -33,18 +34,18 @@ class Proxies:
         self._is_clean = self.is_unused = True
 
     def generic_wrote(self, where: Array) -> None:
-        """The generic proxy wrote bytes (indices into the machine's shared bytes)."""
+        """The generic proxy wrote grains."""
         self.unfenced[where] = True
         self.generic[where] = True
         self._is_clean = self.is_unused = False
 
     def async_wrote(self, where: Array) -> None:
-        """The async proxy wrote bytes."""
+        """The async proxy wrote grains."""
         self.unfenced[where] = False
         self.generic[where] = False
 
     def fence(self, covered: Array) -> None:
-        """A fence.proxy.async ran; covered: the bytes whose last write is ordered before it."""
+        """A fence.proxy.async ran; covered: the grains whose last write is ordered before it."""
         self.unfenced[covered] = False
         self._is_clean = not self.unfenced.any()
 
@@ -53,15 +54,16 @@ class Proxies:
         """Whether no write waits for a fence."""
         return self._is_clean
 
-    def check(self, site: Site, where: Array, lane: int, verb: str) -> bool:
-        """A lane lets the async proxy access bytes; whether there was a generic write that was not fenced."""
+    def check(self, site: Site, where: Array, lanes: Array, verb: str) -> bool:
+        """Lanes [n, 1] let the async proxy access grains [n, m]; whether there was a generic write without a fence."""
         if self._is_clean:
             return False
         bad = self.unfenced[where]
         if bad.any():
             shared = self._machine.shared
-            position = int(where[bad][0])
-            who = self._machine.describe(lane)
+            row, column = (int(axis[0]) for axis in np.nonzero(bad))
+            position = int(where[row, column]) * self._grain
+            who = self._machine.describe(int(lanes[row, 0]))
             self._machine.findings.found(
                 Kind.PROXY_FENCE,
                 f"{who} {verb} byte {position % shared.stride} of the shared memory of CTA "

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from runtime.simulator.lane_boxes import row_index
 from runtime.simulator.machine import Machine
 from runtime.simulator.program import Register
 from runtime.simulator.types import Array
@@ -24,18 +25,20 @@ class RegisterBlock:
         self._numbers = np.array(numbers)
         start = numbers[0]
         self.is_view = numbers == list(range(start, start + len(numbers)))
+        self._boxes = machine.boxes
+        self._rows = row_index(self._numbers)
         self._view: Array | None = self._bank[start : start + len(numbers)] if self.is_view else None
 
     def read(self, lanes: Array | None) -> Array:
-        """[register, lane] of all lanes or of a list of lane numbers; of all lanes possibly a view."""
+        """[register, lane] of all lanes or of a list of lane numbers, possibly a view."""
         if lanes is None:
             return self._bank[self._numbers] if self._view is None else self._view
-        return self._bank[self._numbers[:, None], lanes]
+        return self._boxes.take(self._bank, self._rows, lanes)
 
     def write(self, values: Array, lanes: Array | None) -> None:
         """Store [register, lane] for all lanes or for a list of lane numbers."""
         if lanes is not None:
-            self._bank[self._numbers[:, None], lanes] = values
+            self._boxes.put(self._bank, self._rows, lanes, values)
         elif self._view is None:
             self._bank[self._numbers] = values
         elif values is not self._view:

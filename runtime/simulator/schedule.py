@@ -60,10 +60,14 @@ class Code:
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     block_of: list[Block] = field(default_factory=list[Block])
 
+    def leaders(self) -> list[int]:
+        """The first instructions of the basic blocks."""
+        return sorted({0, *self.targets, *(pc + 1 for pc in self.controls)} & set(range(len(self.steps))))
+
     def build_blocks(self) -> None:
         """Cut the instructions into basic blocks."""
         end = len(self.steps)
-        leaders = sorted({0, *self.targets, *(pc + 1 for pc in self.controls)} & set(range(end)))
+        leaders = self.leaders()
         self.block_of = []
         for first, following in zip(leaders, [*leaders[1:], end], strict=True):
             last = following - 1

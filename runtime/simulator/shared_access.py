@@ -52,3 +52,23 @@ def positions(d: Decode, site: Site, number: int, space: str | None, size: int) 
             raise site.fault(fault, lanes) from None
 
     return find
+
+
+def position_of(d: Decode, site: Site, number: int, space: str | None, size: int) -> Callable[[int], int]:
+    """As `positions`, for one lane at a time."""
+    machine = d.machine
+    window: WindowSpace | ClusterSpace = machine.shared if space in OWN else machine.cluster_shared
+    values = address_values(d, d.address(number), 64 if space is None else 32)
+    find = positions(d, site, number, space, size)
+
+    def position(lane: int) -> int:
+        address = int(values()[lane])
+        if space is not None or address >> WINDOW_BITS == SHARED_WINDOW:
+            found = window.one(address & 0xFFFFFFFF, size, lane)
+            if found is not None:
+                return found
+        one = np.zeros(machine.lanes, np.bool_)
+        one[lane] = True
+        return int(find(one)[0])  # raises, naming the lane
+
+    return position

@@ -7,6 +7,7 @@ import numpy as np
 
 from runtime.simulator.descriptors import UNIT, Descriptor, DescriptorError, tile_cells
 from runtime.simulator.elements import BITS, decoder, used_bytes
+from runtime.simulator.grains import grains
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
@@ -77,10 +78,15 @@ class TileReader:
     def _cells(self, descriptor: Descriptor) -> Array:
         return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)
 
-    def bytes(self, tile: Tile, asker: int) -> Array:
-        """Positions in the machine's shared bytes of what an asker's tile takes, without padding."""
+    def grains(self, tile: Tile, asker: int, grain: int) -> Array:
+        """The grains of the machine's shared memory that an asker's tile takes, without padding."""
         cells = tile.cells[asker if tile.which is None else int(tile.which[asker])]
-        return (cells.reshape(-1, 1) * UNIT + np.arange(self._used)).reshape(-1)
+        return grains(cells, UNIT, grain, self._used).reshape(-1)
+
+    def all_grains(self, tile: Tile, grain: int) -> Array:
+        """The grains [asker, n] of the machine's shared memory that every asker's tile takes, without padding."""
+        cells = tile.cells if tile.which is None else tile.cells[tile.which]
+        return grains(cells, UNIT, grain, self._used).reshape(cells.shape[0], -1)
 
     def raw(self, tile: Tile) -> Array:
         """The bytes of the tiles: [tile, row, k bytes], or [tile, k, row bytes] for MN-major."""

@@ -21,7 +21,7 @@ class TensorCore:
         self.machine = machine
         self.memory = TensorMemory(machine)
         self.tracker = tracker
-        self.order = None if tracker is None else TensorOrder(machine, tracker.clocks)
+        self.order = None if tracker is None else TensorOrder(machine, tracker.clocks, tracker.tensor_grain)
         self._transfers = transfers
         self._commits: dict[int, list[Transfer]] = {}
 

@@ -71,6 +71,19 @@ class TensorMemory:
         """The CTAs that still own columns."""
         return [cta for cta, blocks in enumerate(self._blocks) if blocks]
 
+    def add(self, ctas: list[int], column: int, values: Array, keeps: bool) -> None:
+        """Store f32 values [cta, lane, column] of all lanes from a column on, or (keeps) add them to what is there."""
+        first, where = ctas[0], slice(column, column + int(values.shape[2]))
+        if ctas == list(range(first, first + len(ctas))):
+            cells = self.words[first : first + len(ctas), :, where].view(np.float32)
+            if keeps:
+                np.add(values, cells, out=cells)
+            else:
+                cells[...] = values
+            return
+        before = self.words[ctas, :, where].view(np.float32)
+        self.words[ctas, :, where] = (values + before if keeps else values).view(np.uint32)
+
     def check(self, cta: int, column: int, columns: int) -> None:
         """Raise TensorMemoryError where columns are not all allocated in a CTA."""
         self.check_all(cta, column + np.arange(columns))

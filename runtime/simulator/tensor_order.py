@@ -5,7 +5,9 @@ phase, and a warp knows that when it waited for that phase or heard of it. tcgen
 their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,10 @@ from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.tensor_memory import COLUMNS, LANES
 from runtime.simulator.types import Array
+
+# Lanes and columns of cells: numbers, or a slice where they follow each other.
+Rows: TypeAlias = Array | slice
+Cells: TypeAlias = tuple[int, Rows, Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +43,15 @@ class Commit:
 
 
 class TensorOrder:
-    """Per cell of tensor memory: the operation that wrote it last, the moves under way, the last accesses by warps."""
+    """Per column of each grain of lanes of tensor memory: the last operation to write it, the moves under way, the last
+    accesses by warps.
+    """
 
-    def __init__(self, machine: Machine, clocks: Clocks) -> None:
+    def __init__(self, machine: Machine, clocks: Clocks, grain: int) -> None:
         self._machine = machine
         self._clocks = clocks
-        shape = machine.ctas, LANES, COLUMNS
+        self._grain = grain
+        shape = machine.ctas, LANES // grain, COLUMNS
         self.operation = np.zeros(shape, np.int32)
         self.user = np.zeros(shape, np.int32)
         self._moving = np.zeros(shape, np.int16)  # 1 + warp for a load, -1 - warp for a store, until its wait
@@ -76,11 +85,13 @@ class TensorOrder:
                 return True
         return False
 
+    def knower(self, number: int) -> Callable[[int], bool]:
+        """What says whether the warp of a lane knows that an operation is complete."""
+        return lambda lane: self.knows(lane, number)
+
     def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
         """Report where operations (numbers from 1) are not complete as far as a lane knows."""
-        for number in np.unique(numbers):
-            if number == 0:
-                continue
+        for number in self._distinct(numbers):
             operation = self.operations[int(number) - 1]
             if not self.knows(lane, int(number)):
                 line = operation.site.instruction.line
@@ -92,11 +103,23 @@ class TensorOrder:
                     "commit it (tcgen05.commit) and wait for the mbarrier first",
                 )
 
+    def _distinct(self, numbers: Array) -> list[int]:
+        """The operations among numbers, of which 0 is none, in ascending order."""
+        seen = np.zeros(len(self.operations) + 1, np.bool_)
+        seen[numbers] = True
+        seen[0] = False
+        return np.flatnonzero(seen).tolist()
+
+    def _rows(self, lanes: Rows) -> Rows:
+        if isinstance(lanes, slice):
+            return slice(lanes.start // self._grain, -(-lanes.stop // self._grain))
+        return lanes if self._grain == 1 else lanes // self._grain
+
     # ---- moves of warps
 
-    def move(self, site: Site, lane: int, cta: int, lanes: Array, columns: Array, is_store: bool) -> None:
+    def move(self, site: Site, lane: int, cta: int, lanes: Rows, columns: Rows, is_store: bool) -> None:
         """A warp loads or stores cells. Reports hazards."""
-        where = cta, lanes, columns
+        where = cta, self._rows(lanes), columns
         verb = "stores to" if is_store else "loads from"
         self.check_operations(site, lane, self.operation[where], verb)
         if is_store:
@@ -126,14 +149,15 @@ class TensorOrder:
             cells = self._moving[cta]
             cells[cells == (-1 - warp if is_store else 1 + warp)] = 0
 
-    def _check_warps(
-        self, site: Site, lane: int, where: tuple[int, Array, Array], verb: str, all_accesses: bool
-    ) -> None:
+    def _check_warps(self, site: Site, lane: int, where: Cells, verb: str, all_accesses: bool) -> None:
         """Stores (with all_accesses loads too) of other warps must be ordered before."""
+        epoch = self._epoch[where]
+        if not epoch.any():
+            return
         own = int(self._clocks.column(np.array([lane]))[0])
         column = self._column[where]
         known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
-        racing = (self._epoch[where] > known[column]) & (column != own)
+        racing = (epoch > known[column]) & (column != own)
         if not all_accesses:
             racing &= self._stored[where]
         if racing.any():
@@ -151,10 +175,10 @@ class TensorOrder:
         self.operations.append(Operation(site, lane, kind, shape))
         return len(self.operations)
 
-    def read(self, number: int, cta: int, lanes: Array, columns: Array, after: tuple[str, ...]) -> None:
+    def read(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
         """An operation reads cells; after: kinds of earlier operations of its thread that come first by themselves."""
         operation = self.operations[number - 1]
-        where = cta, lanes, columns
+        where = cta, self._rows(lanes), columns
         if not self._written[where].all():
             self._found(
                 Kind.UNWRITTEN_TENSOR, operation.site, operation.lane, "uses tensor memory that nothing has written"
@@ -166,10 +190,10 @@ class TensorOrder:
         self._check_warps(operation.site, operation.lane, where, "reads", all_accesses=False)
         self.user[where] = number
 
-    def write(self, number: int, cta: int, lanes: Array, columns: Array) -> None:
+    def write(self, number: int, cta: int, lanes: Rows, columns: Rows) -> None:
         """An operation writes cells."""
         operation = self.operations[number - 1]
-        where = cta, lanes, columns
+        where = cta, self._rows(lanes), columns
         self._check_pipeline(operation, self.operation[where], ("tcgen05.mma", "tcgen05.cp", "tcgen05.shift"))
         if self._moving[where].any():
             message = "overwrites tensor memory that a tcgen05.ld or st may still use; tcgen05.wait must come before"
@@ -180,9 +204,7 @@ class TensorOrder:
 
     def _check_pipeline(self, operation: Operation, numbers: Array, after: tuple[str, ...]) -> None:
         """Operations of one thread run in order where they are of the same shape or kinds that follow each other."""
-        for number in np.unique(numbers):
-            if number == 0:
-                continue
+        for number in self._distinct(numbers):
             earlier = self.operations[int(number) - 1]
             same_thread = earlier.lane == operation.lane
             follows = earlier.kind in after and (earlier.kind != operation.kind or earlier.shape == operation.shape)
@@ -202,8 +224,7 @@ class TensorOrder:
             self.check_operations(site, lane, numbers, "frees")
         if self._moving[part].any():
             self._found(Kind.TENSOR_IN_FLIGHT, site, lane, "frees tensor memory that a tcgen05.ld or st still uses")
-        where = cta, np.arange(LANES)[:, None], np.arange(column, column + columns)
-        self._check_warps(site, lane, where, "frees", all_accesses=True)
+        self._check_warps(site, lane, (cta, slice(None), slice(column, column + columns)), "frees", all_accesses=True)
         for array in (self.operation, self.user, self._moving, self._column, self._epoch):
             array[part] = 0
         self._written[part] = False

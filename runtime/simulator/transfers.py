@@ -6,7 +6,7 @@ then the destination holds 0xFF bytes. Source: PTX ISA, "Asynchronous Operations
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,10 +15,11 @@ from runtime.simulator.access import Site
 from runtime.simulator.cluster_barrier import ClusterBarrier
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
+from runtime.simulator.grains import grains
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
 from runtime.simulator.map_versions import MapVersions
-from runtime.simulator.mbarrier import Mbarriers, owed_of
+from runtime.simulator.mbarrier import Mbarriers, owed_of, pending_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.types import Array
 
@@ -31,7 +32,8 @@ class Transfer:
     the machine's shared memory that it reads and writes (None: global memory); used: bytes at the front of each cell of
     the source that are not padding (None: all); cell: the mbarrier it completes on (None: a bulk group); size: bytes it
     completes; arrivals: arrivals it makes there as well; updates: whether it reads what it writes, so that several may
-    be under way to the same bytes; origin, landing: what gives the positions of global bytes that it reads and writes.
+    be under way to the same bytes; origin, landing: what gives the positions of global bytes that it reads and writes;
+    parts: the same as several transfers of one arrival each.
     """
 
     site: Site
@@ -48,14 +50,15 @@ class Transfer:
     updates: bool = False
     origin: Callable[[], Array] | None = None
     landing: Callable[[], Array] | None = None
+    parts: "Callable[[], list[Transfer]] | None" = None
     phase: int = 0
     data: Array | None = None
     is_done: bool = False
 
-    def source_bytes(self) -> Array:
-        """The bytes of the machine's shared memory that it takes."""
+    def source_grains(self, grain: int) -> Array:
+        """The grains of the machine's shared memory that it takes."""
         cells = np.zeros(0, np.int64) if self.source is None else self.source
-        return (cells[:, None] * self.unit + np.arange(self.used or self.unit)).reshape(-1)
+        return grains(cells, self.unit, grain, self.used).reshape(-1)
 
 
 class Part(Protocol):
@@ -152,6 +155,8 @@ class Transfers:
                     )
 
     def _check_cell(self, transfer: Transfer) -> None:
+        if transfer.cell is not None and self.mbarriers.is_object(transfer.cell):
+            return
         try:
             self.mbarriers.states(np.array([transfer.cell]))
         except Fault as fault:
@@ -160,12 +165,8 @@ class Transfers:
     def _signal(self, transfer: Transfer) -> None:
         if transfer.cell is None:
             return
-        cell = np.array([transfer.cell])
         try:
-            if transfer.size:
-                self.mbarriers.add(cell, np.array([-transfer.size]))
-            if transfer.arrivals:
-                self.mbarriers.arrive(cell, np.array([transfer.arrivals]))
+            self.mbarriers.signal(transfer.cell, transfer.size, transfer.arrivals)
         except Fault as fault:
             raise self._unknown(transfer, fault) from None
 
@@ -206,11 +207,19 @@ class Transfers:
         for position in range(len(self._flying) - 1, -1, -1):
             transfer = self._flying[position]
             if transfer.cell in cells:
+                if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
+                    self._flying[position : position + 1] = [replace(p, phase=transfer.phase) for p in transfer.parts()]
+                    return self.deliver(wanted)
                 del self._flying[position]
                 self._finish(transfer)
                 self._check_left(transfer)
                 return True
         return False
+
+    def _has_room(self, transfer: Transfer) -> bool:
+        """Whether the phase of a transfer's mbarrier waits for all its arrivals."""
+        state = self.machine.shared.cells[8][transfer.cell : None if transfer.cell is None else transfer.cell + 1]
+        return int(pending_of(state)[0]) >= transfer.arrivals
 
     def complete(self, transfer: Transfer) -> None:
         """Let a transfer arrive now, since one that comes after it has."""

@@ -8,6 +8,7 @@ import numpy as np
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
+_KEPT = 64  # selections remembered
 SIZE = 128  # threads of a warpgroup (PTX ISA, "wgmma": four contiguous warps, the first a multiple of 4)
 
 
@@ -50,6 +51,7 @@ class Warpgroups:
         self._cta = np.repeat(np.arange(machine.ctas), per_cta)
         is_whole = machine.slots % SIZE == 0
         self._all = Selection(self._starts, self._cta, None, None) if is_whole else None
+        self._known: dict[bytes, Selection] = {}
 
     def select(self, mask: Array | None) -> Selection:
         """The warpgroups with lanes in a mask of the scheduler. Raises PartialWarpgroupError."""
@@ -58,6 +60,14 @@ class Warpgroups:
             return self._all
         if lanes is None:
             lanes = np.ones(self._machine.lanes, np.bool_)
+        key = lanes.tobytes()
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[key] = self._find(lanes)
+        return self._known[key]
+
+    def _find(self, lanes: Array) -> Selection:
         inside = lanes[self._lanes]
         chosen = inside.any(axis=1)
         if int(np.count_nonzero(inside)) != int(np.count_nonzero(lanes)):

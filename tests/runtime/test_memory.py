@@ -329,3 +329,15 @@ def test_cp_async_never_reads_beyond_its_source_size() -> None:
     np.testing.assert_array_equal(report.shared[0, :36], [16, 17, 18, 19] + [0] * 32)
     with pytest.raises(OutOfBoundsError, match="16 bytes at byte 16"):
         launch(kernel(body.replace("16, 4;", "16;")), (1,), (32,), [a, a], memory)
+
+
+def test_a_register_without_a_percent_sign_is_an_address() -> None:
+    body = """.reg .b64 base; .reg .b32 a1; mov.u64 base, %rd0; mul.wide.u32 %rd2, %r0, 8; add.u64 base, base, %rd2;
+      ld.global.u32 a1, [base + 4]; add.u64 base, %rd1, %rd2; st.global.u32 [base+0], a1;
+      st.global.u32 [base + 0x4], %r0;"""
+    memory = GlobalMemory()
+    data = np.arange(64, dtype=np.uint32)
+    source, target = memory.put(data), memory.alloc(256)
+    launch(kernel(body), (1,), (32,), [source, target], memory)
+    found = memory.get(target, (32, 2), np.uint32)
+    np.testing.assert_array_equal(found, np.stack([data[1::2], np.arange(32)], axis=1))

@@ -237,14 +237,25 @@ def decode_copy_arrival(d: Decode) -> Step:
                 return
         except Fault as fault:
             raise objects.error(fault, lanes) from None
-        for lane, cell in zip(numbers.tolist(), cells.tolist(), strict=True):
-            tracker.use_mbarrier(objects.site, np.array([lane]), np.array([cell]))
-            land = tracker.copies_until_now(lane, cell)
-            transfers.issue(
-                Transfer(objects.site, lane, _nothing, lambda data, land=land: land(), cell=cell, arrivals=1)
-            )
+        for cell in dict.fromkeys(cells.tolist()):
+            here = numbers[cells == cell]
+            tracker.use_mbarrier(objects.site, here, np.full(here.size, cell))
+            transfers.issue(_arrival_of(objects.site, here, cell, tracker.copies_until_now(here, cell)))
 
     return step
+
+
+def _arrival_of(site: Site, numbers: Array, cell: int, land: Callable[[Array], None]) -> Transfer:
+    """The arrivals of lanes once their copies are complete."""
+    return Transfer(
+        site,
+        int(numbers[0]),
+        _nothing,
+        lambda data: land(numbers),
+        cell=cell,
+        arrivals=int(numbers.size),
+        parts=lambda: [_arrival_of(site, numbers[n : n + 1], cell, land) for n in range(numbers.size)],
+    )
 
 
 def _nothing() -> Array:

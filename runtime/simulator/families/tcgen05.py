@@ -18,8 +18,9 @@ from runtime.simulator.families.matrix import all_members
 from runtime.simulator.families.tcgen05_mma import decode_mma
 from runtime.simulator.families.tcgen05_move import decode_load, decode_store
 from runtime.simulator.families.tcgen05_site import TensorSite, group_size
+from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP
-from runtime.simulator.shared_access import CLUSTER, OWN, positions
+from runtime.simulator.shared_access import CLUSTER, OWN, position_of, positions
 from runtime.simulator.shared_tiles import TileReader
 from runtime.simulator.tensor_memory import LANES, SLAB, TensorMemoryError
 from runtime.simulator.types import TYPES, Array
@@ -70,7 +71,7 @@ def _alloc(d: Decode) -> Step:
             if tracker is not None:
                 tracker.write(site, 4, one, cell, data)
                 # not a generic write: the async proxy may overwrite the word later without a proxy fence
-                tracker.proxies.async_wrote((cell[:, None] * 4 + np.arange(4)).reshape(-1))
+                tracker.proxies.async_wrote(grains(cell, 4, tracker.grain).reshape(-1))
             d.machine.shared.cells[4][cell] = data
 
     return step
@@ -149,15 +150,13 @@ def _commit(d: Decode) -> Step:
     _need_type(d, "b64")
     d.finish(1 + is_multicast)
     site = TensorSite(d)
-    where = positions(d, site, 0, space, 8)
+    where = position_of(d, site, 0, space, 8)
     targets = d.read(1, TYPES["u16"]) if is_multicast else None
     size, stride = d.machine.geometry.cluster_size, d.machine.shared.stride
 
     def step(mask: Array | None) -> None:
         for lane in d.machine.lane_numbers(mask).tolist():
-            one = np.zeros(d.machine.lanes, np.bool_)
-            one[lane] = True
-            position = int(where(one)[0])
+            position = where(lane)
             if targets is None:
                 site.core.commit(site, lane, [position >> 3])
                 continue
@@ -260,7 +259,19 @@ def _single(d: Decode, site: Site, run: Callable[[int], None]) -> Step:
 
 def _product(d: Decode) -> Step:
     site = TensorSite(d)
-    return _single(d, site, decode_mma(d, site))
+    product = decode_mma(d, site)
+    single = _single(d, site, product.run)
+
+    def step(mask: Array | None) -> None:
+        lanes = d.machine.lane_numbers(mask)
+        try:
+            done = lanes.size > 1 and product.run_together(lanes.tolist())
+        except (DescriptorError, TensorMemoryError):
+            done = False  # one thread after the other, which names the thread
+        if not done:
+            single(mask)
+
+    return step
 
 
 _ACTIONS: dict[str, Callable[[Decode], Step | None]] = {

@@ -27,6 +27,8 @@ _USES = ("fill", "use", "lastuse", "discard")
 _COLLECTORS = tuple(f"collector::{buffer}::{use}" for buffer in ("a", "b0", "b1", "b2", "b3") for use in _USES)
 _MMA = ("tcgen05.mma",)
 _COPIED = ("tcgen05.cp", "tcgen05.shift")
+# Layout and type of the results, and shift of D, that several CTAs may do at once.
+_PLAIN = "full", "f32", 0
 
 
 def _mode(d: Decode) -> Mode:
@@ -149,6 +151,58 @@ class Product:
                 product = np.matmul(rows, columns.T)
             self._accumulate(lane, number, form, cta, rank, product if form.sign == 1 else -product)
 
+    def run_together(self, lanes: list[int]) -> bool:
+        """Execute for threads of different CTAs at once, where all do the same to plain operands; whether it did.
+
+        The products are those of `run`, matrix by matrix. Raises as `run` does.
+        """
+        mode, operands, core = self._mode, self._operands, self._site.core
+        if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
+            return False
+        same = {(operands.form(lane), operands.d(lane), operands.enable(lane)) for lane in lanes}
+        groups = [core.group(self._site.cta(lane), mode.group) for lane in lanes]
+        ctas = [cta for group in groups for cta in group]
+        form = parse(operands.form(lanes[0]), mode)
+        if len(same) > 1 or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
+            return False
+        if operands.a_in_tensor and len({operands.a(lane) for lane in lanes}) > 1:
+            return False
+        column, keeps = operands.d(lanes[0]) & 0xFFFF, bool(operands.enable(lanes[0]))
+        for cta in ctas:
+            core.memory.check(cta, column, form.n)
+        numbers = [self._site.begin(lane, "tcgen05.mma", (mode, form.m, form.n, form.result)) for lane in lanes]
+        threads = [(lane, number) for lane, number in zip(lanes, numbers, strict=True) for _ in range(mode.group)]
+        columns = self._tiles(self._reader(form)[1], operands.b, threads, ctas).reshape(len(lanes), 1, form.n, form.k)
+        rows = self._rows_together(form, threads, ctas)
+        product = np.matmul(rows.reshape(len(lanes), mode.group, form.rows, form.k), columns.transpose(0, 1, 3, 2))
+        for (lane, number), cta in zip(threads, ctas, strict=True):
+            self._note(number, form, cta, operands.d(lane), keeps)
+        values = product.reshape(len(ctas), form.rows, form.n)
+        core.memory.add(ctas, column, values if form.sign == 1 else -values, keeps)
+        return True
+
+    def _tiles(
+        self, reader: TileReader, operand: Callable[[int], int], threads: list[tuple[int, int]], ctas: list[int]
+    ) -> Array:
+        """The tiles that the threads (lane, number of the operation) read from the shared memory of CTAs."""
+        lanes, numbers = [lane for lane, _ in threads], [number for _, number in threads]
+        tile = reader.tile(np.array([operand(lane) for lane in lanes], np.uint64), np.array(ctas))
+        self._site.all_read_shared(lanes, numbers, reader, tile)
+        return reader.values(tile)
+
+    def _rows_together(self, form: Form, threads: list[tuple[int, int]], ctas: list[int]) -> Array:
+        """A [cta, row, k]; in tensor memory at the same columns of all CTAs."""
+        if not self._operands.a_in_tensor:
+            return self._tiles(self._reader(form)[0], self._operands.a, threads, ctas)
+        element = self._in_shared(form.a).replace("pad.", "byte.")
+        column, words = self._operands.a(threads[0][0]) & 0xFFFF, form.k * BITS[element] // 32
+        memory = self._site.core.memory
+        for (_, number), cta in zip(threads, ctas, strict=True):
+            memory.check(cta, column, words)
+            self._site.reads(number, cta, slice(0, form.rows), slice(column, column + words), _COPIED)
+        raw = np.ascontiguousarray(memory.words[ctas, : form.rows, column : column + words])
+        return decoder(element)(raw.view(np.uint8))
+
     def _b(self, lane: int, number: int, form: Form, group: list[int]) -> Array:
         """B [n, k], the halves of a pair after each other."""
         reader = self._reader(form)[1]
@@ -183,9 +237,10 @@ class Product:
         words = k * BITS[element] // 32
         column = address & 0xFFFF
         self._site.core.memory.check(cta, column, words)
-        where = self._rows(form, address)[:, None], column + np.arange(words)
+        rows = self._rows(form, address) if form.layout == "quarter" else slice(0, form.rows)
+        where = rows, slice(column, column + words)
         self._site.reads(number, cta, *where, _COPIED)
-        raw = self._site.core.memory.words[cta][where].view(np.uint8)
+        raw = np.ascontiguousarray(self._site.core.memory.words[cta][where]).view(np.uint8)
         values = decoder(element)(raw)
         if self._shifts_a:  # rows move down by one; the first keeps its values
             values = np.concatenate([values[:1], values[:-1]])
@@ -218,7 +273,7 @@ class Product:
         column, words = address & 0xFFFF, -(-rows // parts // SLAB)
         self._site.core.memory.check(cta, column, words)
         first = form.scale_b if which else form.scale_a
-        self._site.reads(number, cta, np.arange(LANES)[:, None], column + np.arange(words), _COPIED)
+        self._site.reads(number, cta, slice(0, LANES), slice(column, column + words), _COPIED)
         found: list[Array] = []
         for part in range(parts):
             slab = part * (LANES // parts)
@@ -254,13 +309,14 @@ class Product:
         part[...] = words
 
     def _note(self, number: int, form: Form, cta: int, address: int, keeps: bool) -> None:
-        row = np.arange(LANES)
-        if form.layout == "quarter":
-            row = self._rows(form, address)
-        columns = (address & 0xFFFF) + np.arange(form.n // folds(form.layout))
+        if self._site.core.order is None:
+            return
+        first = address & 0xFFFF
+        columns = slice(first, first + form.n // folds(form.layout))
+        lanes = self._rows(form, address) if form.layout == "quarter" else slice(0, LANES)
         if keeps:
-            self._site.reads(number, cta, row[:, None], columns, (*_MMA, *_COPIED))
-        self._site.writes(number, cta, row[:, None], columns)
+            self._site.reads(number, cta, lanes, columns, (*_MMA, *_COPIED))
+        self._site.writes(number, cta, lanes, columns)
 
     def _words(self, form: Form, product: Array, before: Array | None) -> Array:
         """D as 32-bit words [row, n]; f16 results take the low half of a column each."""
@@ -299,6 +355,6 @@ def _metadata_places(bits: int, k: int, rows: Array) -> tuple[Array, Array, Arra
     return lanes, 0 * lanes, (2 * (code % 8) + 16 * (row // 8 % 2)).astype(np.uint32)
 
 
-def decode_mma(d: Decode, site: TensorSite) -> Callable[[int], None]:
-    """tcgen05.mma{.sp}{.ws}: what executes it for one thread."""
-    return Product(d, site).run
+def decode_mma(d: Decode, site: TensorSite) -> Product:
+    """tcgen05.mma{.sp}{.ws}."""
+    return Product(d, site)

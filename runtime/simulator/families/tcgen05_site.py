@@ -1,11 +1,13 @@
 """The place of a tcgen05 instruction: its tensor core, its errors, and what hazard tracking hears of it."""
 
+from collections.abc import Sequence
+
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode
 from runtime.simulator.errors import OperandError, SimulatorError
 from runtime.simulator.shared_tiles import Tile, TileReader
 from runtime.simulator.tensor_core import TensorCore
-from runtime.simulator.types import Array
+from runtime.simulator.tensor_order import Rows
 
 
 def group_size(d: Decode) -> int:
@@ -50,16 +52,24 @@ class TensorSite(Site):
         """The operation reads the tile of one of its askers from shared memory."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
-            where = reader.bytes(tile, asker)
+            where = reader.grains(tile, asker, tracker.grain)[None, :]
             tracker.async_read(self, where, [lane])
-            tracker.async_reads.begin_for(self, where, lane, lambda other: order.knows(other, number))
+            tracker.async_reads.begin_for(self, where, [lane], [order.knower(number)])
 
-    def reads(self, number: int, cta: int, lanes: Array, columns: Array, after: tuple[str, ...]) -> None:
+    def all_read_shared(self, lanes: Sequence[int], numbers: Sequence[int], reader: TileReader, tile: Tile) -> None:
+        """Operations of lanes read from shared memory, each the tile of the asker in its place."""
+        tracker, order = self.core.tracker, self.core.order
+        if tracker is not None and order is not None:
+            where = reader.all_grains(tile, tracker.grain)
+            tracker.async_read(self, where, lanes)
+            tracker.async_reads.begin_for(self, where, lanes, [order.knower(number) for number in numbers])
+
+    def reads(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
         """The operation reads cells of tensor memory; after: kinds of operations that run before it by themselves."""
         if self.core.order is not None:
             self.core.order.read(number, cta, lanes, columns, after)
 
-    def writes(self, number: int, cta: int, lanes: Array, columns: Array) -> None:
+    def writes(self, number: int, cta: int, lanes: Rows, columns: Rows) -> None:
         """The operation writes cells of tensor memory."""
         if self.core.order is not None:
             self.core.order.write(number, cta, lanes, columns)

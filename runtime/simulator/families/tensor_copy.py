@@ -37,6 +37,7 @@ Place: TypeAlias = tuple[list[int], list[int]]
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 _LOADS = ("tile", "tile::gather4", "im2col", "im2col::w", "im2col::w::128")
 _STORES = ("tile", "tile::scatter4", "im2col_no_offs")
+_PLACES = 512  # places remembered by an instruction: CTAs times stages
 _ALIGNMENT = 128  # shared addresses of TMA (PTX ISA, "cp.async.bulk.tensor")
 # Where a reduction needs a type: the PTX types that element types of maps reduce as.
 _REDUCED_AS = {"f32_ftz": "f32"}
@@ -202,6 +203,7 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
     signal = Signal(d, site, 2, CLUSTER if group == "cta_group::2" else target)
     tensor = TensorOperand(d, site, 1, dimensions, mode, 3 if has_offsets else None)
     destinations = multicast(d, site, 3 + has_offsets if is_multicast else None)
+    places = Places(d, destination)
     if mode.name.startswith("im2col::w"):
         return _refuse(d, f".{mode.name}")
 
@@ -211,13 +213,11 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
             start, cell, size = destination.start(lane), signal.cell(lane), tensor.size(box)
             read = _reader(tensor, box, base, lane, machine.memory.arena)
             for shift in destinations.shifts(lane, start):
-                cells, write = _shared_writer(d, destination, box, lane, start + shift, size)
+                cells, swapped = places.of(box, lane, start + shift, size)
+                write = _shared_writer(machine.shared.cells[CHUNK], cells, swapped)
                 landing = _signal_cell(d, group, is_multicast, cell, start, shift)
-                transfers.issue(
-                    Transfer(
-                        site, lane, read, write, None, cells, landing, size, origin=_touched(tensor, box, base, lane)
-                    )
-                )
+                origin = _touched(tensor, box, base, lane) if transfers.is_late else None
+                transfers.issue(Transfer(site, lane, read, write, None, cells, landing, size, origin=origin))
 
     return step
 
@@ -270,10 +270,28 @@ def _touched(tensor: TensorOperand, box: Box, base: int, lane: int) -> Callable[
     return positions
 
 
-def _placed(d: Decode, where: SharedRange, box: Box, lane: int, start: int, size: int) -> tuple[Array, Array | None]:
-    """The 16-byte cells of a box at a position, in box order, and which swap their halves."""
+class Places:
+    """Where boxes lie in shared memory; copies use few places again and again, which are remembered."""
+
+    def __init__(self, d: Decode, where: SharedRange) -> None:
+        self._d, self._where = d, where
+        self._known: dict[tuple[int, int, str], tuple[Array, Array | None]] = {}
+
+    def of(self, box: Box, lane: int, start: int, size: int) -> tuple[Array, Array | None]:
+        """The 16-byte cells of a box at a position, in box order, and which swap their halves."""
+        key = start, size, box.map.swizzle
+        found = self._known.get(key)
+        if found is None:
+            self._where.cells(lane, start, size)
+            found = _placed(self._d, box, lane, start, size)
+            if len(self._known) >= _PLACES:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+
+def _placed(d: Decode, box: Box, lane: int, start: int, size: int) -> tuple[Array, Array | None]:
     shared = d.machine.shared
-    where.cells(lane, start, size)
     inside = start % shared.stride + shared.base
     address, swapped = shared_chunks(inside, size, box.map.swizzle)
     cells = (address + (start - inside)) >> 4
@@ -286,16 +304,12 @@ def _placed(d: Decode, where: SharedRange, box: Box, lane: int, start: int, size
     return cells, swapped
 
 
-def _shared_writer(
-    d: Decode, where: SharedRange, box: Box, lane: int, start: int, size: int
-) -> tuple[Array, Callable[[Array], None]]:
-    cells, swapped = _placed(d, where, box, lane, start, size)
-    target = d.machine.shared.cells[CHUNK]
+def _shared_writer(target: Array, cells: Array, swapped: Array | None) -> Callable[[Array], None]:
 
     def write(data: Array) -> None:
         target[cells] = swap_halves(data, swapped).view(np.complex128)
 
-    return cells, write
+    return write
 
 
 def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
@@ -308,15 +322,16 @@ def _store(d: Decode, dimensions: int, operation: str | None) -> Step:
     origin = SharedRange(d, site, 1, "shared::cta", _ALIGNMENT)
     tensor = TensorOperand(d, site, 0, dimensions, mode, None)
     source = machine.shared.cells[CHUNK]
+    places = Places(d, origin)
 
     def step(mask: Array | None) -> None:
         for lane in d.machine.lane_numbers(mask).tolist():
             box, base = tensor.box(lane)
-            cells, swapped = _placed(d, origin, box, lane, origin.start(lane), tensor.size(box))
+            cells, swapped = places.of(box, lane, origin.start(lane), tensor.size(box))
             read = _shared_reader(source, cells, swapped)
             combine = None if operation is None else _combiner(d, operation, box)
             write = _global_writer(tensor, box, base, lane, machine.memory.arena, combine)
-            landing = _touched(tensor, box, base, lane)
+            landing = _touched(tensor, box, base, lane) if transfers.is_late else None
             transfers.issue(
                 Transfer(
                     site, lane, read, write, np.sort(cells), updates=combine is not None, landing=landing,

@@ -116,10 +116,10 @@ class SharedOperand:
         tile = self.reader.tile(self._descriptors[chosen.first], chosen.cta)
         return self.reader.values(tile), tile.which
 
-    def bytes(self, chosen: Selection, number: int) -> Array:
-        """Positions in the machine's shared bytes of what warpgroup `number` of a selection reads."""
+    def grains(self, chosen: Selection, grain: int) -> Array:
+        """The grains [warpgroup, n] of shared memory that a selection reads."""
         tile = self.reader.tile(self._descriptors[chosen.first], chosen.cta)
-        return self.reader.bytes(tile, number)
+        return self.reader.all_grains(tile, grain)
 
 
 class RegisterOperand:
@@ -272,11 +272,13 @@ class Operation:
 
     def __init__(self, d: Decode) -> None:
         self.form = _form(d)
+        self.pc = d.pc
         all_members(d)
         if len(d.operands) < 4 + 2 * self.form.is_sparse:
             raise d.error(OperandError, "wgmma.mma_async lacks operands")
         self.a, self.b, self._metadata, self._sign = _operands(d, self.form)
         self.accumulator = Accumulator(d, self.form)
+        d.checks.update(self.accumulator.block.indices)
         self._scale = d.read(3 + 2 * self.form.is_sparse, TYPES["pred"])
 
     def products(self, chosen: Selection) -> Array:
@@ -362,7 +364,7 @@ class Late:
         keeps = operation.keeps(chosen)
         adding = every if keeps is None else every[keeps]
         adding = adding if chosen.active is None else np.intersect1d(adding, lanes)
-        self._tracker.check_written(site, operation.accumulator.block.indices, adding)
+        self._tracker.check_written(site, operation.pc, operation.accumulator.block.indices, adding)
         self._read_shared(chosen, lanes)
         before = flights.current(self._rows, every, operation.accumulator.block.read(every))
         after = operation.accumulator.combine(operation.products(chosen), before, keeps)
@@ -376,15 +378,15 @@ class Late:
         starting = np.zeros(machine.lanes, np.bool_)
         starting[lanes] = True
         warps: Array = np.any(starting.reshape(-1, WARP), axis=1)
-        for number, first in enumerate(chosen.first.tolist()):
-            base = self._tracker.warpgroup(first)
-            group = warps[base : base + 4]
-            readers = [int(WARP * (base + warp)) for warp in np.flatnonzero(group)]
-            for operand in (self._operation.a, self._operation.b):
-                if isinstance(operand, SharedOperand):
-                    where = operand.bytes(chosen, number)
-                    self._tracker.async_read(self._site, where, readers)
-                    self._tracker.async_read_begins(self._site, where, first, group)
+        bases = [self._tracker.warpgroup(first) for first in chosen.first.tolist()]
+        numbers, readers = np.nonzero(np.stack([warps[base : base + 4] for base in bases]))
+        lanes = WARP * (np.array(bases)[numbers] + readers)
+        for operand in (self._operation.a, self._operation.b):
+            if isinstance(operand, SharedOperand):
+                where = operand.grains(chosen, self._tracker.grain)
+                self._tracker.async_read(self._site, where[numbers], lanes.tolist())
+                for number, (first, base) in enumerate(zip(chosen.first.tolist(), bases, strict=True)):
+                    self._tracker.async_read_begins(self._site, where[number], first, warps[base : base + 4])
 
 
 OPCODES = {"wgmma": decode_wgmma}
