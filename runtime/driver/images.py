@@ -18,6 +18,8 @@ from runtime.driver.errors import INVALID_IMAGE, NO_BINARY, DriverError
 FATBIN = 0xBA55ED50
 _PTX, _ELF = 1, 2
 _LZ4, _ZSTD = 1 << 13, 1 << 15
+_SUFFIXES = {1 << 20: "a", 1 << 21: "f"}
+"""For one architecture, or for its family: seen in what nvcc 13.0 makes for compute_90a, 100a, 100f and 120a."""
 _ARCHITECTURE, _FLAGS, _FULL_SIZE = 28, 40, 56
 
 Capability = tuple[int, int]
@@ -31,6 +33,21 @@ class Part:
     data: bytes | None
     flags: int = 0
     full_size: int = 0
+
+    @property
+    def suffix(self) -> str:
+        """What follows the architecture: "a", "f" or nothing."""
+        return next((suffix for flag, suffix in _SUFFIXES.items() if self.flags & flag), "")
+
+    @property
+    def name(self) -> str:
+        """The architecture, such as "sm_90a"."""
+        return _name(self.capability) + self.suffix
+
+    def fits(self, capability: Capability) -> bool:
+        """Whether a device takes its PTX: `a` only its own, `f` later ones of the family, plain all later ones."""
+        same = self.capability == capability if self.suffix == "a" else self.capability[0] == capability[0]
+        return self.capability <= capability and (same or not self.suffix)
 
 
 def capability_of(number: int) -> Capability:
@@ -71,18 +88,18 @@ def ptx_of(image: bytes, capability: Capability) -> str:
 def _chosen(entries: Sequence[Part], capability: Capability) -> Part:
     texts = [entry for entry in entries if entry.data is not None]
     if not texts:
-        held = ", ".join(sorted({_name(entry.capability) for entry in entries}))
+        held = ", ".join(sorted({entry.name for entry in entries}))
         raise DriverError(
             NO_BINARY, f"the program holds machine code for {held} and no PTX: build it with nvcc "
             f"-gencode arch=compute_{capability[0]}{capability[1]},code=compute_{capability[0]}{capability[1]}",
         )  # fmt: skip
-    fitting = [entry for entry in texts if entry.capability <= capability]
+    fitting = [entry for entry in texts if entry.fits(capability)]
     if not fitting:
-        held = ", ".join(sorted({_name(entry.capability) for entry in texts}))
+        held = ", ".join(sorted({entry.name for entry in texts}))
         raise DriverError(
             NO_BINARY, f"the program holds PTX for {held}, the device is {_name(capability)}: give --target"
         )
-    return max(fitting, key=lambda entry: entry.capability)
+    return max(fitting, key=lambda entry: (entry.capability, entry.suffix))
 
 
 def _name(capability: Capability) -> str:

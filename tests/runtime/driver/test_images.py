@@ -14,7 +14,7 @@ PTX, ELF, LZ4, ZSTD = 1, 2, 1 << 13, 1 << 15
 
 def entry(kind: int, architecture: int, data: bytes, flags: int = 0, full: int = 0) -> bytes:
     stored = data.ljust(-(-len(data) // 8) * 8, b"\0")
-    compressed = len(data) if flags else 0
+    compressed = len(data) if flags & (LZ4 | ZSTD) else 0
     head = struct.pack(
         "<HHIQIIIIQQQQ", kind, 0x0101, 64, len(stored), compressed, 0, 0, architecture, 0, flags, 0, full
     )
@@ -45,6 +45,15 @@ def test_the_newest_ptx_that_the_device_takes() -> None:
     assert [part.capability for part in parts(image)] == [(9, 0), (8, 0), (9, 0), (12, 0)]
     assert [ptx_of(image, target) for target in ((8, 9), (9, 0), (10, 3), (12, 1))] == ["old", "new", "new", "newest"]
     assert ptx_of(b".version 8.0\0", (9, 0)) == ".version 8.0"
+
+
+def test_ptx_for_one_architecture_or_family() -> None:
+    own, family = 1 << 20, 1 << 21
+    image = fatbin(entry(PTX, 90, b"90"), entry(PTX, 90, b"90a", own), entry(PTX, 100, b"100f", family))
+    targets = ((9, 0), (10, 0), (10, 3), (12, 0))
+    assert [ptx_of(image, target) for target in targets] == ["90a", "100f", "100f", "90"]
+    with pytest.raises(DriverError, match="holds PTX for sm_100f, sm_90a, the device is sm_120: give --target"):
+        ptx_of(fatbin(entry(PTX, 90, b"", own), entry(PTX, 100, b"", family)), (12, 0))
 
 
 def test_compressed_ptx() -> None:
