@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from runtime.simulator import SimulatorError
 from runtime.simulator.findings import Hazard, source_lines
@@ -16,7 +18,7 @@ class Finding:
     """Something wrong at one place of a kernel: what, how often, and its first case.
 
     what: the kind; source: file and line of the program, "" where no `.loc` says it; thread: the first one, "" where
-    it does not matter; call: the call of the driver where no kernel runs.
+    it does not matter.
     """
 
     what: str
@@ -70,12 +72,17 @@ class Summary:
         """Note a call of the driver that fails."""
         _note(self.refused if refused else self.errors, Finding(call, message))
 
-    def text(self) -> str:
-        """The report, in the manner of compute-sanitizer."""
+    def text(self, most: int | None = None) -> str:
+        """The report, in the manner of compute-sanitizer; most: places of each sort that are printed, None for all."""
         lines = [f"{_RULE} TILESAT SANITIZE"]
         for title, found in (("", self.hazards), ("error: ", self.errors), ("refused: ", self.refused)):
-            for finding in found.values():
+            for finding in islice(found.values(), most):
                 lines += [f"{_RULE} {line}" if line else _RULE for line in _block(title, finding)]
+            if most is not None and len(found) > most:
+                lines.append(f"{_RULE} {len(found) - most} more places are left out; --report OUT has them all")
+        kinds = Counter(finding.what for finding in self.hazards.values())
+        if len(self.hazards) > 1:
+            lines.append(f"{_RULE} places: {', '.join(f'{kinds[kind]} {kind}' for kind in sorted(kinds))}")
         lines.append(f"{_RULE} {self._counts()}")
         return "\n".join(lines) + "\n"
 
