@@ -47,6 +47,19 @@ def test_every_python_folder_is_a_declared_package() -> None:
         assert not missing
 
 
+def test_every_other_file_of_a_package_is_declared() -> None:
+    """Sources in C and rules that no pattern of package-data names would be left out of the wheel."""
+    data = PROJECT["tool"]["setuptools"]["package-data"]
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*"):
+            if path.is_dir() or path.suffix in (".py", ".pyc", ".md"):
+                continue
+            home = next(folder for folder in path.parents if (folder / "__init__.py").exists())
+            name = ".".join(home.relative_to(ROOT).parts)
+            patterns = [*data["*"], *data.get(name, [])]
+            assert any(path.relative_to(home).match(pattern) for pattern in patterns), path
+
+
 def test_importing_tilesat_is_light() -> None:
     """The command line answers --help and usage errors before anything heavy is loaded (egglog alone is 0.3 s)."""
     heavy = ["egglog", "numpy", "highspy", "graphviz", "ir", "lowering", "runtime"]

@@ -14,7 +14,7 @@ from runtime.driver.stubs import SOURCES, source
 
 LIBRARY = "libcuda.so.1"
 # Names under which programs ask for the runtime; a version node each keeps the loader from warnings.
-_RUNTIMES = ("libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13")
+_RUNTIMES = ("libcudart.so.12", "libcudart.so.13")
 _FLAGS = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
 # Aliases share one body by intent, and refused functions take anything.
 _QUIET = ("-Wno-attribute-alias", "-Wno-strict-prototypes")

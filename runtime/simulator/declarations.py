@@ -14,7 +14,7 @@ from runtime.simulator.types import TYPES, PtxType
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*);$", re.DOTALL)
 _REGISTER = re.compile(r"([\w$%.]+?)(?:<(\d+)>)?$")
 _VARIABLE = re.compile(r"\.(shared|global|const|local|param)\b(.*);$", re.DOTALL)
-_ATTRIBUTES = re.compile(r"\s*(?:\.align\s+(\d+)|\.v([248])\b|\.(\w+)|(\w+)::\w+)\s*")
+_ATTRIBUTES = re.compile(r"\s*(?:\.attribute\s*\(\s*\.managed\s*\)|\.align\s+(\d+)|\.v([248])\b|\.(\w+)|(\w+)::\w+)\s*")
 _NAME = re.compile(r"([\w$%.]+)\s*((?:\[\s*\d*\s*\]\s*)*)(?:=\s*(.*))?$", re.DOTALL)
 _DIMENSION = re.compile(r"\[\s*(\d*)\s*\]")
 _ADDRESS = re.compile(r"(?:generic\(([\w$%.]+)\)|([A-Za-z_$%][\w$.]*))\s*([+-]\s*\d+)?$")

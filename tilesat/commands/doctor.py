@@ -93,6 +93,14 @@ def _driver() -> Finding:
     return Finding("CUDA driver", "libcuda.so.1", "")
 
 
+def _compiler() -> Finding:
+    from runtime.driver.build import compiler
+
+    command = compiler()
+    found = None if command is None else " ".join(command)
+    return Finding("C compiler", found, "no `tilesat sanitize`; install gcc, or set CC")
+
+
 def _bindings() -> Finding:
     return Finding("cuda-bindings", _version("cuda-bindings"), "no --on cuda; pip install cuda-bindings")
 
@@ -105,5 +113,5 @@ def _version(distribution: str) -> str | None:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
-    _python, _engine, _numpy, _highspy, _ptxas, _nvdisasm, _cutile, _dot, _driver, _bindings,
+    _python, _engine, _numpy, _highspy, _ptxas, _nvdisasm, _cutile, _dot, _driver, _bindings, _compiler,
 )  # fmt: skip

@@ -266,20 +266,20 @@ EXPORT int cuGetErrorString(int status, const char **text) {
   return *text ? 0 : INVALID_VALUE;
 }
 
-/* The function of the newest version that this library has. */
-static void *find_symbol(const char *name) {
+/* The function of the newest version that this library has and that the caller knows: _v4 came with CUDA 13. */
+static void *find_symbol(const char *name, int version) {
   char versioned[128];
   static const char *const suffixes[] = {"_v4", "_v3", "_v2", ""};
-  for (size_t at = 0; at < sizeof suffixes / sizeof *suffixes; at++) {
+  for (size_t at = version < 13000; at < sizeof suffixes / sizeof *suffixes; at++) {
     snprintf(versioned, sizeof versioned, "%s%s", name, suffixes[at]);
     void *found = own_symbol(versioned);
     if (found) return found;
   }
   return NULL;
 }
-EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version UNUSED, uint64_t flags UNUSED,
+EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags UNUSED,
                                int32_t *result) {
-  *function = find_symbol(name);
+  *function = find_symbol(name, version);
   if (result) *result = *function ? 0 : 1; /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */
   return *function ? 0 : NOT_FOUND;
 }

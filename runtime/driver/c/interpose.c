@@ -30,6 +30,17 @@ static int first_object(struct dl_phdr_info *info, size_t size UNUSED, void *bas
   return 1;
 }
 
+/* Structs have grown since CUDA 11, and nothing in a call says which are meant. */
+static int is_too_old(const Elf64_Sym *symbols, size_t count, const char *names) {
+  int has_properties = 0;
+  for (size_t i = 0; i < count; i++) {
+    const char *name = names + symbols[i].st_name;
+    if (!strcmp(name, "cudaLibraryLoadData") || !strcmp(name, "cudaGetDeviceProperties_v2")) return 0;
+    has_properties |= symbols[i].st_value && !strcmp(name, "cudaGetDeviceProperties");
+  }
+  return has_properties;
+}
+
 static void redirect_symbols(const unsigned char *file, size_t length, uintptr_t base) {
   const Elf64_Ehdr *header = (const void *)file;
   const Elf64_Shdr *sections = (const void *)(file + header->e_shoff);
@@ -37,7 +48,12 @@ static void redirect_symbols(const unsigned char *file, size_t length, uintptr_t
     if (sections[at].sh_type != SHT_SYMTAB || sections[at].sh_offset + sections[at].sh_size > length) continue;
     const Elf64_Sym *symbols = (const void *)(file + sections[at].sh_offset);
     const char *names = (const char *)file + sections[sections[at].sh_link].sh_offset;
-    for (size_t i = 0; i < sections[at].sh_size / sizeof *symbols; i++) {
+    size_t count = sections[at].sh_size / sizeof *symbols;
+    if (is_too_old(symbols, count, names)) {
+      sim_refuse("the CUDA runtime in the program, which is older than 12,");
+      return;
+    }
+    for (size_t i = 0; i < count; i++) {
       const char *name = names + symbols[i].st_name;
       if (ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC || !symbols[i].st_value) continue;
       if (strncmp(name, "cuda", 4) && strncmp(name, "__cuda", 6)) continue;

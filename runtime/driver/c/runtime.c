@@ -36,10 +36,25 @@ static struct registered *find_registered(struct registered *list, const void *h
   return list;
 }
 
+/* A managed variable lies in host memory, and is carried to its place in the module and back by launches. */
+static int share_managed(struct binary *binary) {
+  int status = 0;
+  for (struct registered *each = variables; each && !status; each = each->next) {
+    if (each->binary != binary || !each->managed) continue;
+    status = cuModuleGetGlobal_v2(&each->device, &each->size, binary->module, each->name);
+    if (!status) status = sim_read(each->device, *each->managed, each->size);
+    if (!status) status = add_range(each->device, *each->managed, each->size, REGISTERED);
+  }
+  return status;
+}
+
 static int module_of(struct binary *binary) {
   int status = 0;
   pthread_mutex_lock(&registry);
-  if (!binary->module) status = load_image(&binary->module, binary->image, NULL, 0);
+  if (!binary->module) {
+    status = load_image(&binary->module, binary->image, NULL, 0);
+    if (!status) status = share_managed(binary);
+  }
   pthread_mutex_unlock(&registry);
   return status;
 }
@@ -86,11 +101,11 @@ EXPORT void __cudaRegisterVar(void **handle, char *host, char *device UNUSED, co
   add_registered(&variables, (struct binary *)handle, host, name, size, NULL);
 }
 EXPORT void __cudaRegisterHostVar(void **handle UNUSED, const char *name UNUSED, char *host UNUSED, uint64_t size UNUSED) {}
-EXPORT void __cudaRegisterManagedVar(void **handle UNUSED, void **host UNUSED, char *device UNUSED, const char *name,
-                                     int external UNUSED, uint64_t size UNUSED, int constant UNUSED, int global UNUSED) {
-  char text[256];
-  snprintf(text, sizeof text, "the __managed__ variable %s", name);
-  sim_refuse(text);
+EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device UNUSED, const char *name,
+                                     int external UNUSED, uint64_t size, int constant UNUSED, int global UNUSED) {
+  *host = calloc(1, size);
+  if (!*host) abort();
+  add_registered(&variables, (struct binary *)handle, *host, name, size, host);
 }
 
 /* The <<<...>>> of a launch, kept from the call to the stub. */

@@ -10,6 +10,8 @@ typedef struct { unsigned x, y, z; } dim3;
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **), __cudaUnregisterFatBinary(void **);
 void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
+char __cudaInitModule(void **);
+void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, u64, int, int);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, u64, int, int);
 unsigned __cudaPushCallConfiguration(dim3, dim3, u64, void *);
 int __cudaPopCallConfiguration(dim3 *, dim3 *, u64 *, void *), cudaLaunchKernel(const void *, dim3, dim3, void **, u64, void *);
@@ -31,6 +33,7 @@ enum { N = 64, BYTES = 4 * N, RECORD = 1 << 16 };
 static struct { unsigned magic, version; const void *data; void *file; } wrapper = {0x466243b1, 1, 0, 0};
 static void **handle;
 static int factor; /* the host's shadow of a variable of the module */
+static int *added; /* where a managed variable is */
 
 static void reverse(int *data) { /* the stub of the kernel */
   void *arguments[] = {&data};
@@ -63,6 +66,7 @@ __attribute__((constructor)) static void register_all(void) {
   handle = __cudaRegisterFatBinary(&wrapper);
   __cudaRegisterFunction(handle, (const void *)reverse, "reverse", "reverse", -1, 0, 0, 0, 0, 0);
   __cudaRegisterVar(handle, (char *)&factor, "factor", "factor", 0, 4, 1, 0);
+  __cudaRegisterManagedVar(handle, (void **)&added, "added", "added", 0, 4, 0, 0);
   __cudaRegisterFatBinaryEnd(handle);
 }
 
@@ -80,12 +84,15 @@ int main(void) {
   OK(cudaMemset(device, 0, BYTES));
   OK(cudaMemcpy2D(device, 32, host, 32, 32, BYTES / 32, 1));
   OK(cudaMemcpyToSymbol(&factor, &twice, 4, 0, 1));
+  TRUE(__cudaInitModule(handle));
+  TRUE(*added == 5);
+  *added = 8;
   __cudaPushCallConfiguration(one, block, 0, 0);
   reverse(device);
   OK(cudaGetLastError());
   OK(cudaDeviceSynchronize());
   OK(cudaMemcpyAsync_ptsz(result, device, BYTES, 2, 0));
-  for (int i = 0; i < N; i++) TRUE(result[i] == 2 * host[N - 1 - i]);
+  for (int i = 0; i < N; i++) TRUE(result[i] == 2 * host[N - 1 - i] + 8);
   twice = 0;
   OK(cudaMemcpyFromSymbol(&twice, &factor, 4, 0, 2));
   TRUE(twice == 2);

@@ -94,13 +94,22 @@ def test_a_race_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch, options:
     lines = report.replace("========= ", "").splitlines()
     assert lines[1].startswith("race: thread (")
     assert lines[2:] == [
-        "    in reverse at reverse.cu:6, PTX line 18",
+        "    in reverse at reverse.cu:6, PTX line 19",
         "    ld.shared.u32 %r6, [%r5+252];",
         "    first by thread (0,0,0) of CTA (0,0,0)",
         "    first in launch 1, 3 times in all",
         "=========",
         "SUMMARY: 3 hazards at 1 place in 3 launches",
     ]
+
+
+def test_a_runtime_older_than_cuda_12_is_refused(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    old = folder / "old.c"
+    old.write_text((HERE / "linked.c").read_text() + "int cudaGetDeviceProperties(void *p) { return p != 0; }\n")
+    status, report = sanitize(folder, compiled(old, folder))
+    assert status == 1
+    assert "refused: call: the CUDA runtime in the program, which is older than 12, is not simulated" in report
+    assert capfd.readouterr().out == "35 2730\n"
 
 
 def test_a_runtime_inside_the_program_is_redirected(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
