@@ -17,10 +17,9 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from egraph import bindings
@@ -96,12 +95,12 @@ class IterationReport:
 
 
 class Engine:
-    """An egglog EGraph with `commands` loaded.
+    """An egglog EGraph with `commands` loaded; `relations`: those that are read when it is frozen, all where it is None.
 
     Raises RuleError, located, for a command that egglog refuses and for two rules of one name.
     """
 
-    def __init__(self, commands: Iterable[Command]):
+    def __init__(self, commands: Iterable[Command], relations: Container[str] | None = None):
         memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         self._facts = tempfile.mkdtemp(prefix="tilesat-facts-", dir=memory)
         self._remove_facts = weakref.finalize(self, _remove, self._facts)
@@ -109,6 +108,7 @@ class Engine:
         _PROCESS.alive[self._facts] = weakref.ref(self)
         self._parsed: dict[str, list[Any]] = {}
         self._filled = False
+        self._relations = relations
         self.rows = 0
         self.broken = False
         self._declare(list(commands))
@@ -185,7 +185,8 @@ class Engine:
         for relation, rows in facts.items():
             if rows:
                 text = "\n".join(["\t".join(map(str, row)) for row in rows])
-                Path(self._facts, f"{relation}.tsv").write_text(text + "\n", encoding="ascii")
+                with open(f"{self._facts}/{relation}.tsv", "wb", buffering=0) as file:
+                    file.write(f"{text}\n".encode("ascii"))
                 self._run(f'(input {relation} "{relation}.tsv")')
 
     def run(self, ruleset: str) -> IterationReport:
@@ -213,7 +214,7 @@ class Engine:
 
     def freeze(self) -> Frozen:
         """An immutable copy of the e-graph on dense class ids."""
-        return Frozen.of(self._egraph)
+        return Frozen.of(self._egraph, self._relations)
 
 
 def _remove(facts: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,53 +72,64 @@ class Frozen:
         return found
 
     @staticmethod
-    def of(egraph: Any) -> Frozen:
-        """Freeze a `bindings.EGraph` (0.6 ms for 12,000 rows) and number its classes."""
-        return _Export(egraph).result
+    def of(egraph: Any, relations: Container[str] | None = None) -> Frozen:
+        """Freeze a `bindings.EGraph` (0.6 ms for 12,000 rows) and number its classes. `relations`: those whose rows are
+        kept, all where it is None.
+        """
+        return _Export(egraph, lambda name: relations is None or name in relations).result
 
     @staticmethod
     def rows_of(egraph: Any, names: tuple[str, ...]) -> dict[str, list[tuple[int, ...]]]:
         """Rows of the relations whose names start with one of `names`."""
-        return _Export(egraph, names).result.relations
+        return _Export(egraph, lambda name: name.startswith(names), relations_only=True).result.relations
+
+
+class _Numbers(dict[int, int]):
+    """The number of each class of one sort, given out in the order in which classes are met."""
+
+    def __init__(self, sort: str, sorts: list[str]):
+        super().__init__()
+        self._sort = sort
+        self._sorts = sorts
+
+    def __missing__(self, raw: int) -> int:
+        number = self[raw] = len(self._sorts)
+        self._sorts.append(self._sort)
+        return number
+
+
+Read = Callable[[Any], int]
 
 
 class _Export:
-    """One walk over the frozen tables; `only` keeps relations by prefix and skips all else."""
+    """One walk over the frozen tables; `keeps`: are the rows of a relation wanted?
 
-    def __init__(self, egraph: Any, only: tuple[str, ...] = ()):
+    egglog numbers classes like small integers, so `value_to_i64` reads a column of either (core revision 2e5657b,
+    core-relations/src/base_values/unboxed.rs): a third of the time that it takes to hash `Value` objects.
+    """
+
+    def __init__(self, egraph: Any, keeps: Callable[[str], bool], *, relations_only: bool = False):
         self.result = Frozen()
-        self._integer = egraph.value_to_i64
-        self._readers: dict[str, Callable[[Any], int]] = {"i64": self._integer} | {s: self._classes(s) for s in SORTS}
-        self._readers |= {sort: self._literals(getattr(egraph, name)) for sort, name in _DECODERS.items()}
+        self._integer: Read = egraph.value_to_i64
+        self._classes = {sort: _Numbers(sort, self.result.sort) for sort in SORTS}
+        self._literals = {sort: self._places(getattr(egraph, name)) for sort, name in _DECODERS.items()}
         for name, function in egraph.freeze().functions.items():
-            if function.is_let_binding or not function.rows:
+            rows: list[Any] = function.rows
+            if not rows or function.is_let_binding:
                 continue
             sorts: list[str] = function.input_sorts
             output: str = function.output_sort
-            if only and not (name.startswith(only) and output not in SORTS):
+            if output.startswith(_UNIT):
+                if keeps(name) and name != "row" and not name.startswith("r."):
+                    self.result.relations[name] = [tuple(args) for args, _ in self._columns(sorts, rows)]
+            elif relations_only:
                 continue
-            if output in SORTS:
-                self._terms(name, sorts, output, function.rows)
-            elif not output.startswith(_UNIT):
-                self._analysis(name, sorts, self._readers[output], function.rows)
-            elif name != "row" and not name.startswith("r."):
-                self.result.relations[name] = [arguments for arguments, _ in self._columns(sorts, function.rows)]
+            elif output in SORTS:
+                self._terms(name, sorts, output, rows)
+            else:
+                self._analysis(name, sorts, output, rows)
 
-    def _classes(self, sort: str) -> Callable[[Any], int]:
-        """The number of a class of one sort, given out in the order in which classes are met."""
-        known: dict[Any, int] = {}
-        sorts = self.result.sort
-
-        def number(value: Any) -> int:
-            found = known.get(value)
-            if found is None:
-                found = known[value] = len(sorts)
-                sorts.append(sort)
-            return found
-
-        return number
-
-    def _literals(self, decode: Callable[[Any], str | float | bool]) -> Callable[[Any], int]:
+    def _places(self, decode: Callable[[Any], str | float | bool]) -> Read:
         """The place of a value of one sort in `Frozen.values`."""
         known: dict[Any, int] = {}
         values = self.result.values
@@ -132,28 +143,43 @@ class _Export:
 
         return place
 
-    def _columns(self, sorts: list[str], rows: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-        """The arguments of each row, beside the row."""
-        readers = [self._readers[sort] for sort in sorts]
-        for row in rows:
-            yield tuple([read(value) for read, value in zip(readers, row.inputs, strict=True)]), row
+    def _reader(self, sort: str) -> Read:
+        """What reads a column of a sort that has no classes."""
+        return self._literals.get(sort, self._integer)
 
-    def _terms(self, name: str, sorts: list[str], output: str, rows: Any) -> None:
-        result, number, made = self.result, self._readers[output], node_class(name)
+    def _columns(self, sorts: list[str], rows: list[Any]) -> Iterator[tuple[list[int], Any]]:
+        """The arguments of each row, beside the row."""
+        integer = self._integer
+        classes = [(place, self._classes[sort]) for place, sort in enumerate(sorts) if sort in SORTS]
+        literals = [(place, self._literals[sort]) for place, sort in enumerate(sorts) if sort in self._literals]
+        for row in rows:
+            inputs = row.inputs
+            if literals:
+                args = [self._reader(sort)(value) for sort, value in zip(sorts, inputs, strict=True)]
+            else:
+                args = list(map(integer, inputs))
+            for place, numbers in classes:
+                args[place] = numbers[args[place]]
+            yield args, row
+
+    def _terms(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+        result, integer, numbers = self.result, self._integer, self._classes[output]
+        if name in (_NUMBERS, *_MAPS):
+            found: dict[Any, int] = result.numbers if name == _NUMBERS else getattr(result, name)
+            for args, row in self._columns(sorts, rows):
+                found[args[0] if name == _NUMBERS else (args[0], args[1])] = numbers[integer(row.output)]
+            return
+        made = node_class(name)
         classes = [place for place, sort in enumerate(sorts) if sort in SORTS]
         others = [place for place, sort in enumerate(sorts) if sort not in SORTS]
         for args, row in self._columns(sorts, rows):
-            cls = number(row.output)
-            if name == _NUMBERS:
-                result.numbers[args[0]] = cls
-            elif name in _MAPS:
-                getattr(result, name)[args[0], args[1]] = cls
-            elif not row.subsumed:
+            cls = numbers[integer(row.output)]
+            if not row.subsumed:
                 children, literals = tuple([args[i] for i in classes]), tuple([args[i] for i in others])
-                result.nodes.append(made(name, args, cls, children, literals))
+                result.nodes.append(made(name, tuple(args), cls, children, literals))
 
-    def _analysis(self, name: str, sorts: list[str], read: Callable[[Any], int], rows: Any) -> None:
-        single = len(sorts) == 1
+    def _analysis(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+        single, read = len(sorts) == 1, self._reader(output)
         self.result.analysis[name] = {
-            args[0] if single else args: read(row.output) for args, row in self._columns(sorts, rows)
+            args[0] if single else tuple(args): read(row.output) for args, row in self._columns(sorts, rows)
         }

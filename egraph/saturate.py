@@ -279,6 +279,7 @@ def engine_for(
     that egglog refuses.
     """
     extra = user_rules([Path(path) for path in rules])
+    declared = frozenset(c.text.split()[1] for c in extra if c.head == "relation")  # nobody reads ours
     key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
     rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
@@ -288,7 +289,7 @@ def engine_for(
     if found is None or found.engine.broken or not operations <= found.constructors:
         known = found.constructors if found is not None else frozenset[str]()
         wanted = vocabulary.reachable(commands, operations | known)
-        found = _ENGINES.loaded[key] = _Loaded(Engine(vocabulary.usable(commands, wanted)), wanted)
+        found = _ENGINES.loaded[key] = _Loaded(Engine(vocabulary.usable(commands, wanted), declared), wanted)
     return found.engine
 
 

@@ -133,6 +133,8 @@ def test_elementwise_operations_are_placed_where_their_operands_are_offered(prog
         """(constructor p.here (i64 i64) P)
         (rule ((= v (arg i t))) ((offer v 5) (union (nat v 5) (p.here i 5)) (has v 5))
           :ruleset demand :name "mine/seed")
+        (relation wanted (V i64))
+        (rule ((want v l)) ((wanted v l)) :ruleset demand :name "mine/wanted")
         """
     )
     result = saturate(program, oracle=lambda query: {}, rules=[path])
@@ -146,7 +148,8 @@ def test_elementwise_operations_are_placed_where_their_operands_are_offered(prog
     ]
     assert node.children[1] == frozen.at[frozen.class_of(names["y"]), 5]
     assert frozen.sort[placed] == "P"
-    assert (sums, 5) in frozen.relations["want"]
+    assert (sums, 5) in frozen.relations["wanted"]
+    assert "want" not in frozen.relations  # rows of our own relations are for rules alone
 
 
 def test_a_kernel_saturates_the_same_way_twice(program):
