@@ -95,7 +95,7 @@ class IterationReport:
 
 
 class Engine:
-    """An egglog EGraph with `commands` loaded; `relations`: those that are read when it is frozen, all where it is None.
+    """An egglog EGraph with `commands` loaded. `relations`: those read when it is frozen, all where it is None.
 
     Raises RuleError, located, for a command that egglog refuses and for two rules of one name.
     """

@@ -114,20 +114,24 @@ class _Export:
         self._classes = {sort: _Numbers(sort, self.result.sort) for sort in SORTS}
         self._literals = {sort: self._places(getattr(egraph, name)) for sort, name in _DECODERS.items()}
         for name, function in egraph.freeze().functions.items():
-            rows: list[Any] = function.rows
-            if not rows or function.is_let_binding:
-                continue
-            sorts: list[str] = function.input_sorts
             output: str = function.output_sort
-            if output.startswith(_UNIT):
-                if keeps(name) and name != "row" and not name.startswith("r."):
-                    self.result.relations[name] = [tuple(args) for args, _ in self._columns(sorts, rows)]
-            elif relations_only:
+            relation = output.startswith(_UNIT)
+            if relation and (name == "row" or name.startswith("r.") or not keeps(name)):
                 continue
-            elif output in SORTS:
-                self._terms(name, sorts, output, rows)
-            else:
-                self._analysis(name, sorts, output, rows)
+            if (relations_only and not relation) or function.is_let_binding:
+                continue
+            rows: list[Any] = function.rows  # each one becomes an object here
+            if rows:
+                self._take(name, function.input_sorts, output, rows)
+
+    def _take(self, name: str, sorts: list[str], output: str, rows: list[Any]) -> None:
+        """The rows of one table."""
+        if output in SORTS:
+            self._terms(name, sorts, output, rows)
+        elif output.startswith(_UNIT):
+            self.result.relations[name] = [tuple(args) for args, _ in self._columns(sorts, rows)]
+        else:
+            self._analysis(name, sorts, output, rows)
 
     def _places(self, decode: Callable[[Any], str | float | bool]) -> Read:
         """The place of a value of one sort in `Frozen.values`."""

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 from extract.answer import slack
 from extract.components import components
 from extract.errors import InfeasibleError
@@ -71,7 +73,7 @@ class Reduction:
     def _fill(self, graph: Graph) -> None:
         """Take in the nodes that can be built and are reached from the roots through such nodes."""
         topology = self.topology
-        alive = self._buildable()
+        alive = self._buildable(graph)
         children, kids, parents = topology.children, self.kids, self.parents
         seen = bytearray(graph.n_classes)
         order = list(topology.roots)
@@ -94,14 +96,15 @@ class Reduction:
             group, alternative = graph.group.tolist(), graph.alternative.tolist()
             self.tag = [(g, a) if g >= 0 else NO_ALTERNATIVE for g, a in zip(group, alternative, strict=True)]
 
-    def _buildable(self) -> bytearray:
+    def _buildable(self, graph: Graph) -> bytearray:
         topology = self.topology
         pending = topology.arity.copy()
         alive = bytearray(len(pending))
+        usable = self._usable(graph)
         built = bytearray(topology.n_classes)
         order: list[int] = []
         for node in topology.leaves:
-            if self._usable(node):
+            if usable[node]:
                 alive[node] = 1
                 cls = self.owner[node]
                 if not built[cls]:
@@ -110,7 +113,7 @@ class Reduction:
         for cls in order:  # grows while it is walked
             for node in topology.parents[cls]:
                 pending[node] -= 1
-                if not pending[node] and self._usable(node):
+                if not pending[node] and usable[node]:
                     alive[node] = 1
                     user = self.owner[node]
                     if not built[user]:
@@ -118,10 +121,13 @@ class Reduction:
                         order.append(user)
         return alive
 
-    def _usable(self, node: int) -> bool:
-        if self.cost[node] == INFINITY:
-            return False
-        return self._fits(self.use[node])
+    def _usable(self, graph: Graph) -> list[bool]:
+        """For each node: does it cost less than infinity and fit alone?"""
+        found = graph.cost < INFINITY
+        if self.limit:
+            limits = np.array([limit + over for limit, over in zip(self.limit, self.tolerance, strict=True)])
+            found &= (graph.resource <= limits[:, None]).all(axis=0) | ~graph.resource.any(axis=0)
+        return found.tolist()
 
     def _fits(self, use: tuple[float, ...]) -> bool:
         if not any(use):

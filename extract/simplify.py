@@ -148,7 +148,7 @@ def _export(graph: Graph, reduction: Reduction) -> Simplified:
         return Simplified(graph, None, reduction.base, forced, origin, reduction.steps)
     kids = [sorted(number[child] for child in reduction.kids[node]) for node in nodes]
     tags = [reduction.tag[node] for node in nodes]
-    rows = [row for row in range(len(reduction.limit)) if _binds(reduction, row)]
+    rows = _binding(reduction)
     use = np.array([[reduction.use[node][row] for node in nodes] for row in rows]).reshape(len(rows), len(nodes))
     reduced = Graph(
         node_op=tuple(graph.node_op[parts[0]] for parts in origin),
@@ -167,12 +167,19 @@ def _export(graph: Graph, reduction: Reduction) -> Simplified:
     return Simplified(graph, reduced, reduction.base, forced, origin, reduction.steps)
 
 
-def _binds(reduction: Reduction, row: int) -> bool:
-    """Whether some choice of one node a class goes past a limit."""
-    if reduction.limit[row] == INFINITY:
-        return False
-    most = sum(max((reduction.use[node][row] for node in members), default=0.0) for members in reduction.members)
-    return most > reduction.limit[row] + reduction.tolerance[row]
+def _binding(reduction: Reduction) -> list[int]:
+    """The rows whose limit some choice of one node a class goes past."""
+    use, limits = reduction.use, reduction.limit
+    if all(limit == INFINITY for limit in limits):
+        return []
+    most = [0.0] * len(limits)
+    for members in reduction.members:
+        used = [use[node] for node in members if any(use[node])]
+        if used:
+            others = () if len(used) == len(members) else (0.0,)
+            most = [total + max((*row, *others)) for total, row in zip(most, zip(*used, strict=True), strict=True)]
+    bounds = zip(most, limits, reduction.tolerance, strict=True)
+    return [row for row, (total, limit, over) in enumerate(bounds) if limit < INFINITY and total > limit + over]
 
 
 def _parts(reduction: Reduction, node: int) -> list[int]:

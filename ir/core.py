@@ -435,7 +435,10 @@ class Op:
         self.segments = segments
         if result_types is None:
             result_types = [getattr(self, r.like).type for r in info.results]
-        self.results = [Value(t, self, i) for i, t in enumerate(result_types)]
+        if len(result_types) == 1:  # of most
+            self.results = [Value(result_types[0], self, 0)]
+        else:
+            self.results = [Value(t, self, i) for i, t in enumerate(result_types)]
         self.regions = list(regions)
         for region in self.regions:
             region.parent = self

@@ -27,7 +27,7 @@ HOLE = re.compile(
 GUARD = re.compile(r"@(!?)\{(\w+)\} ")
 
 
-@dataclass
+@dataclass(slots=True)
 class Filled:
     """A line as it is filled: text, registers in the order of its holes, what it defines and reads."""
 
@@ -63,7 +63,7 @@ class Filled:
 Piece = Callable[[Filled], str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """The pieces of one line."""
 

@@ -73,6 +73,7 @@ class Selector:
         self.target = target
         self.forbid = forbid
         self.paths = paths(saturated.program.skeleton)
+        self.innermost_loops: dict[int, int] = {}  # by dependence mask
         self.trips = Trips(trip_counts(saturated), self.paths)
         self.pace = Pace(saturated, target)
         self.owner = places(self.frozen)
@@ -88,6 +89,7 @@ class Selector:
         self.dense: dict[int, int] = {}
         self.reached: list[int] = []
         self.names: list[str] = []
+        self.layout_names: dict[int, str] = {}
         self.enodes: dict[int, Node] = {}
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[Hashable, int] = {}
@@ -205,9 +207,15 @@ class Selector:
         found = self.dense.get(placed)
         if found is None:
             value, layout = self.owner.get(placed, (-1, -1))
-            held = self.oracle.layouts[layout] if layout >= 0 else "any layout"
-            found = self.dense[placed] = self.new_class(f"value {value} in {held}")
+            found = self.dense[placed] = self.new_class(f"value {value} in {self.spelled(layout)}")
             self.reached.append(placed)
+        return found
+
+    def spelled(self, layout: int) -> str:
+        """A layout in words; many classes have the same."""
+        found = self.layout_names.get(layout)
+        if found is None:
+            found = self.layout_names[layout] = str(self.oracle.layouts[layout]) if layout >= 0 else "any layout"
         return found
 
     def at(self, number: int, layout: int) -> int | None:
@@ -451,14 +459,16 @@ class Selector:
     def add_class(self, placed: int) -> None:
         """All nodes of one placed class."""
         value, layout = self.owner.get(placed, (-1, -1))
-        deps, loop = self.frozen.analysis.get("deps", {}).get(value, 0), self.loop_of(value)
+        trips, loop = self.trips.product(self.frozen.analysis.get("deps", {}).get(value, 0)), self.loop_of(value)
+        sort = self.frozen.sort
         for node in self.frozen.by_class.get(placed, ()):
-            below = [c for c in node.children if self.frozen.sort[c] == "P"]
+            below = [c for c in node.children if sort[c] == "P"]
             if self.loops.stands(node) and self.buildable.issuperset(below):
                 for warps, tied in self.made_for(node, layout, below):
-                    price = self.pricer.price(node, Site(layout, warps, loop))
+                    site = Site(layout, warps, loop)
+                    price = self.pricer.price(node, site)
                     children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
-                    self.add_node(node, placed, children, price, Site(layout, warps, loop), self.trips.product(deps))
+                    self.add_node(node, placed, children, price, site, trips)
 
     def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
         """Numbers of warps that a node can be made for, and whether that must be said: layouts imply it."""
@@ -533,4 +543,8 @@ class Selector:
 
     def innermost(self, deps: int) -> int:
         """The innermost loop in a dependence mask, -1 where there is none."""
-        return max((path for path in self.paths.values() if deps >> path[-1] & 1), key=len, default=(-1,))[-1]
+        found = self.innermost_loops.get(deps)
+        if found is None:
+            paths = (path for path in self.paths.values() if deps >> path[-1] & 1)
+            found = self.innermost_loops[deps] = max(paths, key=len, default=(-1,))[-1]
+        return found

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from ir.bits import NANS, bit_pattern, number_of
 from ir.nan_bits import narrowed, widened
+from ir.types import F32
 
 
 @pytest.mark.parametrize(("type_", "form"), NANS.items(), ids=map(str, NANS))
@@ -26,3 +28,9 @@ def test_every_payload_comes_back(type_, form):
 def test_the_plain_nan_is_quiet():
     assert narrowed(math.nan, 32, 23) == 0x7FC00000
     assert narrowed(widened(0x7FF0000000000001, 64, 52), 32, 23) == 0x7FC00000
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 1e-46, 7e-46, 3.4028235677973362e38, 3.4028235677973366e38, -1e39])
+def test_bits_of_f32_are_numpys_where_they_round_to_zero_and_to_infinity(number):
+    with np.errstate(over="ignore"):
+        assert bit_pattern(F32, number) == int(np.float32(number).view(np.uint32))
