@@ -9,6 +9,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError, SimulatorError
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Guard, Instruction, Negated, Pair, Register, Symbol
 from runtime.simulator.types import TYPES, Array
@@ -386,15 +387,16 @@ def _label(d: Decode, number: int, labels: dict[str, int]) -> int:
     return labels[operand.name]
 
 
-def decode_branch(d: Decode, pc: int, labels: dict[str, int]) -> Control:
+def decode_branch(d: Decode) -> None:
     """bra{.uni}."""
     d.take("uni")
     d.finish(1)
-    return Branch(_label(d, 0, labels), pc + 1, condition_of(d, d.instruction.guard))
+    d.control = Branch(_label(d, 0, d.binding.entry.labels), d.pc + 1, condition_of(d, d.instruction.guard))
 
 
-def decode_branch_table(d: Decode, pc: int, labels: dict[str, int], tables: dict[str, tuple[str, ...]]) -> Control:
-    """brx.idx{.uni} index, table."""
+def decode_branch_table(d: Decode) -> None:
+    """brx.idx{.uni} index, table: a branch table, one label a lane."""
+    labels, tables = d.binding.entry.labels, d.binding.entry.branch_targets
     d.need("idx")
     d.take("uni")
     d.finish(2)
@@ -406,19 +408,19 @@ def decode_branch_table(d: Decode, pc: int, labels: dict[str, int], tables: dict
         raise d.error(OperandError, f"label `{unknown[0]}` of the branch table is not defined")
     targets = tuple(labels[name] for name in tables[table.name])
     condition = condition_of(d, d.instruction.guard)
-    return BranchTable(
-        d.read(0, TYPES["u32"]), targets, pc + 1, condition, lambda message: d.error(OperandError, message)
+    d.control = BranchTable(
+        d.read(0, TYPES["u32"]), targets, d.pc + 1, condition, lambda message: d.error(OperandError, message)
     )
 
 
-def decode_exit(d: Decode, pc: int) -> Control:
-    """ret{.uni} and exit."""
+def decode_exit(d: Decode) -> None:
+    """exit, and ret{.uni} of an entry."""
     d.take("uni")
     d.finish(0)
-    return Exit(pc + 1, condition_of(d, d.instruction.guard))
+    d.control = Exit(d.pc + 1, condition_of(d, d.instruction.guard))
 
 
-def decode_barrier(d: Decode, pc: int) -> Control:
+def decode_barrier(d: Decode) -> None:
     """bar and barrier{.cta}: .sync, .arrive, .red with .popc, .and, .or."""
     d.take("cta")
     action = d.need("sync", "arrive", "red")
@@ -441,7 +443,8 @@ def decode_barrier(d: Decode, pc: int) -> Control:
     if uniform is not None and uniform >= _BARRIERS:
         raise d.error(OperandError, f"barrier {uniform}: a CTA has barriers 0 to 15")
     condition = condition_of(d, d.instruction.guard)
-    return Barrier(pc, pc + 1, action != "arrive", number, uniform, expected, condition, predicate, finish)
+    is_waiting = action != "arrive"
+    d.control = Barrier(d.pc, d.pc + 1, is_waiting, number, uniform, expected, condition, predicate, finish)
 
 
 def _reduction(d: Decode, operation: str) -> tuple[Array, Finish]:
@@ -467,3 +470,16 @@ def _reduction(d: Decode, operation: str) -> tuple[Array, Finish]:
         np.putmask(destination, released, result[machine.cta_of_lane].astype(destination.dtype))
 
     return lanes, finish
+
+
+OPCODES: dict[str, Callable[[Decode], None]] = {
+    "bra": decode_branch,
+    "brx": decode_branch_table,
+    "exit": decode_exit,
+    "bar": decode_barrier,
+    "barrier": decode_barrier,
+}
+FLOORS = (
+    Floor("bar cta", "", "7.8"),
+    Floor("barrier cta", "", "7.8"),
+)

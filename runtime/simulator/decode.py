@@ -19,6 +19,7 @@ from runtime.simulator.machine import PARAMETER_BASE, Machine
 from runtime.simulator.program import (
     Address,
     Element,
+    Entry,
     Immediate,
     Instruction,
     Linked,
@@ -69,8 +70,9 @@ class Placed:
 class Binding:
     """What decoders of one launch share: the machine, the symbols, the parameter bytes, constant arrays.
 
-    parameter_base: the generic address of the first parameter; functions: those that the entry can call; code: the
-    address of every function of the module; call_sites: the decoded calls by instruction; printed: what printf made.
+    parameter_base: the generic address of the first parameter; entry: with the functions that it can call; code: the
+    address of every function of the module; target, version: of the module; call_sites: the decoded calls by
+    instruction; printed: what printf made.
     """
 
     machine: Machine
@@ -79,12 +81,19 @@ class Binding:
     parameter_base: int
     transfers: Transfers
     calls: CallStack
-    functions: dict[str, Linked]
+    entry: Entry
     code: dict[str, int]
+    target: str
+    version: tuple[int, int]
     hazards: Tracker | None = None
     call_sites: "dict[int, Call]" = field(default_factory=lambda: dict[int, "Call"]())
     printed: list[str] = field(default_factory=list[str])
     constants: dict[tuple[str, int], Array] = field(default_factory=dict[tuple[str, int], Array])
+
+    @property
+    def functions(self) -> dict[str, Linked]:
+        """The functions that the entry can call."""
+        return self.entry.functions
 
     def constant(self, bits_value: int, type_: PtxType) -> Array:
         """A constant in every lane, from its bits. Read-only, shared between instructions."""

@@ -39,6 +39,10 @@ class UnsupportedModifierError(SimulatorError):
     """A modifier, type or combination of them that the simulator does not implement."""
 
 
+class TargetError(SimulatorError):
+    """An instruction that the module's .target or .version does not have, or a .target that its .version lacks."""
+
+
 class OperandError(SimulatorError):
     """An operand of the wrong kind, number or width."""
 

@@ -235,7 +235,16 @@ class Module:
         words = self.memory.put(np.zeros(_GRID_WORDS, np.uint32)) if options.cooperative else None
         try:
             placement = place(self._parsed, self._statics, kernel, options.dynamic_smem)
-            source = Source(self._parsed.target, kernel, placement, self._statics.code, parameters, address, words)
+            source = Source(
+                self._parsed.target,
+                self._parsed.version,
+                kernel,
+                placement,
+                self._statics.code,
+                parameters,
+                address,
+                words,
+            )
             yield _prepare(source, geometry, self.memory, options)
         finally:
             if words is not None:
@@ -351,6 +360,7 @@ class Source:
     """
 
     target: str
+    version: tuple[int, int]
     kernel: Entry
     placement: Placement
     code: dict[str, int]
@@ -403,8 +413,8 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     transfers = Transfers(machine, tracker)
     calls = CallStack(machine, placement.fixed)
     binding = Binding(
-        machine, placement.symbols, source.parameters, source.parameter_address, transfers, calls, kernel.functions,
-        source.code, tracker,
+        machine, placement.symbols, source.parameters, source.parameter_address, transfers, calls, kernel, source.code,
+        source.target, source.version, tracker,
     )  # fmt: skip
     code, sites = link(kernel, binding)
     return Prepared(machine, binding, code, sites, shared_size)

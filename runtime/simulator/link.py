@@ -5,31 +5,25 @@ from typing import TypeAlias
 
 import numpy as np
 
+from runtime.simulator import control
 from runtime.simulator.access import Site
 from runtime.simulator.assigned import Use, doubtful
-from runtime.simulator.control import (
-    Control,
-    GuardedMeeting,
-    condition_of,
-    decode_barrier,
-    decode_branch,
-    decode_branch_table,
-    decode_exit,
-)
+from runtime.simulator.control import GuardedMeeting, condition_of
 from runtime.simulator.decode import Binding, Decode, Shareable, Step
-from runtime.simulator.errors import UnknownOpcodeError
+from runtime.simulator.errors import TargetError, UnknownOpcodeError
 from runtime.simulator.families import (
+    arithmetic,
     async_copy,
     atomic,
     bits,
+    bulk,
     bulk_clear,
     call,
     cluster,
     compare,
     convert,
+    convert_narrow,
     fence,
-    floating,
-    integer,
     launch_control,
     load_store,
     matrix,
@@ -39,7 +33,43 @@ from runtime.simulator.families import (
     mma,
     move,
     multimem,
-    packed,
+    register_control,
+    store_async,
+    tcgen05,
+    tensor_copy,
+    tensormap,
+    warp,
+    wgmma,
+    wmma,
+)
+from runtime.simulator.floors import Floor, cached_problem, describe
+from runtime.simulator.hazards import Tracker
+from runtime.simulator.members import watch_members
+from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
+from runtime.simulator.schedule import Code
+from runtime.simulator.types import TYPES, Array
+
+_FAMILIES = (
+    arithmetic,
+    async_copy,
+    atomic,
+    bits,
+    bulk_clear,
+    call,
+    cluster,
+    compare,
+    control,
+    convert,
+    fence,
+    launch_control,
+    load_store,
+    matrix,
+    matrix_narrow,
+    mbarrier,
+    misc,
+    mma,
+    move,
+    multimem,
     register_control,
     store_async,
     tcgen05,
@@ -48,51 +78,22 @@ from runtime.simulator.families import (
     wgmma,
     wmma,
 )
-from runtime.simulator.hazards import Tracker
-from runtime.simulator.members import watch_members
-from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
-from runtime.simulator.schedule import Code
-from runtime.simulator.types import TYPES, Array
-
-Decoder: TypeAlias = Callable[[Decode], Step | None]
-_FAMILIES = (
-    async_copy,
-    atomic,
-    bits,
-    call,
-    cluster,
-    compare,
-    convert,
-    fence,
-    integer,
-    launch_control,
-    load_store,
-    matrix,
-    matrix_narrow,
-    mbarrier,
-    misc,
-    mma,
-    move,
-    multimem,
-    register_control,
-    tcgen05,
-    tensormap,
-    warp,
-    wgmma,
-    wmma,
-)
-_CONTROL = ("bra", "brx", "ret", "exit", "bar", "barrier")
-# Opcodes that another family decodes where they have a certain modifier.
-_BY_MODIFIER: dict[tuple[str, str], Decoder] = {
-    ("st", "async"): store_async.decode_store_async,
-    ("st", "bulk"): bulk_clear.decode_bulk_clear,
-    ("red", "async"): store_async.decode_reduce_async,
-    ("prefetch", "tensormap"): tensormap.decode_prefetch_map,
-}
+_Decoder: TypeAlias = Callable[[Decode], Step | None]
+# What is refused with more to say than that.
+_REFUSED = {
+    "textures and surfaces are not modelled; read the data from global memory": (
+        "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep",
+    ),
+    "it is a video instruction; use the integer instructions": (
+        "vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset", "vadd2", "vsub2", "vavrg2",
+        "vabsdiff2", "vmin2", "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4",
+    ),
+}  # fmt: skip
 
 
-def _table() -> dict[str, Decoder]:
-    table: dict[str, Decoder] = {}
+def _table() -> dict[str, _Decoder]:
+    """Decoders by opcode, or by opcode and first modifiers where these have a decoder of their own."""
+    table: dict[str, _Decoder] = {}
     for family in _FAMILIES:
         for opcode, decoder in family.OPCODES.items():
             if opcode in table:
@@ -101,7 +102,28 @@ def _table() -> dict[str, Decoder]:
     return table
 
 
-_TABLE = _table()
+def _floors() -> dict[str, tuple[Floor, ...]]:
+    """Floors by the first part of the opcode."""
+    floors: dict[str, tuple[Floor, ...]] = {}
+    for family in (*_FAMILIES, bulk, convert_narrow, tensor_copy):
+        for floor in getattr(family, "FLOORS", ()):
+            base = floor.form.split()[0].split(".")[0]
+            floors[base] = (*floors.get(base, ()), floor)
+    return floors
+
+
+TABLE = _table()
+FLOORS = _floors()
+_FRONTS = max(opcode.count(".") for opcode in TABLE)
+
+
+def decoder_of(instruction: Instruction) -> _Decoder | None:
+    """The row of an instruction: the longest front of its opcode that has one."""
+    for count in range(min(_FRONTS, len(instruction.modifiers)), -1, -1):
+        found = TABLE.get(".".join((instruction.base, *instruction.modifiers[:count])))
+        if found is not None:
+            return found
+    return None
 
 
 def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
@@ -113,7 +135,7 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     decoded: list[tuple[Decode, Step | None]] = []
     for pc, instruction in enumerate(instructions):
         d = Decode(binding, instruction, pc)
-        decoded.append((d, _decode_one(d, entry)))
+        decoded.append((d, _decode(d)))
         if d.control is not None:
             code.controls[pc] = d.control
     if binding.hazards is not None:
@@ -124,17 +146,6 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
     for block in code.blocks.values():
         _share([d for d, _ in decoded[block.first : block.last + 1]])
     return code, [d.site for d, _ in decoded if d.site is not None and d.control is None]
-
-
-def _decode_one(d: Decode, entry: Entry) -> Step | None:
-    """What an instruction does; the end of a basic block goes to `d.control`."""
-    instruction = d.instruction
-    is_warp_barrier = instruction.base == "bar" and instruction.modifiers[:1] == ("warp",)
-    is_elsewhere = is_warp_barrier or instruction.modifiers[:1] == ("cluster",)
-    if instruction.base in _CONTROL and not is_elsewhere:
-        d.control = _control(d, d.pc, entry)
-        return None
-    return _decode(d, is_warp_barrier)
 
 
 def _doubtful(code: Code, decoded: list[tuple[Decode, Step | None]], entry: Entry) -> list[set[int]]:
@@ -154,9 +165,7 @@ def _place(code: Code, pc: int, d: Decode, step: Step | None) -> None:
     """Put a decoded instruction into the code, guarded and, with hazards, watched."""
     instruction, tracker, guard = d.instruction, d.binding.hazards, d.instruction.guard
     if d.control is not None:
-        if tracker is not None and instruction.base in _CONTROL and instruction.modifiers[:1] != ("cluster",):
-            code.steps[pc] = tracker.watch(instruction, pc, None, d.reads, d.writes)
-        elif tracker is not None:
+        if tracker is not None:
             code.steps[pc] = _watched_control(tracker, d, guard)
         return
     if step is None:
@@ -192,21 +201,20 @@ def _share(decoded: list[Decode]) -> None:
             available = {key: work for key, work in available.items() if not work.registers & d.writes}
 
 
-def _decode(d: Decode, is_warp_barrier: bool) -> Step | None:
-    base = d.instruction.base
-    if is_warp_barrier:
-        return warp.decode_warp_barrier(d)
-    # one opcode, two families: the last type decides
-    decoder: Decoder | None = _TABLE.get(base)
-    for modifier in d.instruction.modifiers[:2]:
-        decoder = _BY_MODIFIER.get((base, modifier), decoder)
-    if base in packed.OPCODES and packed.is_packed(d):
-        decoder = packed.OPCODES[base]
-    elif base in floating.OPCODES and (base not in integer.OPCODES or (d.types and d.types[-1].is_float)):
-        decoder = floating.OPCODES[base]
+def _decode(d: Decode) -> Step | None:
+    """Decode an instruction that the simulator has, on a target and version that have it."""
+    instruction, base = d.instruction, d.instruction.base
+    decoder = decoder_of(instruction)
     if decoder is None:
-        raise d.error(UnknownOpcodeError, f"opcode `{base}` is not simulated")
-    return decoder(d)
+        more = [words for words, opcodes in _REFUSED.items() if base in opcodes]
+        raise d.error(UnknownOpcodeError, f"opcode `{base}` is not simulated" + "".join(f": {one}" for one in more))
+    step = decoder(d)
+    lacks = cached_problem(
+        FLOORS.get(base, ()), instruction.opcode, describe(instruction), d.binding.target, d.binding.version
+    )
+    if lacks is not None:
+        raise d.error(TargetError, f"`{instruction.opcode}`: {lacks}")
+    return step
 
 
 def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
@@ -241,25 +249,12 @@ def _nothing(mask: Array | None) -> None:
 
 def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step | None:
     """A step that checks the registers which the end of a block reads."""
-    check = tracker.watch(d.instruction, d.pc, None, d.reads, d.writes)
-    if guard is None:
-        return check
+    guards = set[int]() if guard is None else {guard.register.index}
+    if guard is None or (d.reads <= guards and not d.writes):
+        return tracker.watch(d.instruction, d.pc, None, d.reads | guards, d.writes)
+    check = tracker.watch(d.instruction, d.pc, None, d.reads - guards, d.writes)
     guarded = None if check is None else _guarded(d, check, guard)
-    return tracker.watch(d.instruction, d.pc, guarded, {guard.register.index}, set())
-
-
-def _control(d: Decode, pc: int, entry: Entry) -> Control:
-    base = d.instruction.base
-    if base == "bra":
-        return decode_branch(d, pc, entry.labels)
-    if base == "brx":
-        return decode_branch_table(d, pc, entry.labels, entry.branch_targets)
-    function = next((one for one in entry.functions.values() if one.first <= pc < one.first + one.length), None)
-    if base == "ret" and function is not None:
-        return call.decode_return(d, function)
-    if base in ("ret", "exit"):
-        return decode_exit(d, pc)
-    return decode_barrier(d, pc)
+    return tracker.watch(d.instruction, d.pc, guarded, guards, set())
 
 
 def _guarded(d: Decode, step: Step, guard: Guard) -> Step:

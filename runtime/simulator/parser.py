@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from runtime.simulator.declarations import parse_formals, parse_parameters, parse_registers, parse_variable
 from runtime.simulator.errors import ParseError
+from runtime.simulator.floors import check_target
 from runtime.simulator.operands import OperandParser, split_commas
 from runtime.simulator.program import (
     Entry,
@@ -123,7 +124,9 @@ class _Parser:
         if match := self._accept(_VERSION):
             self._module.version = (int(match.group(1)), int(match.group(2)))
         elif match := self._accept(_TARGET):
+            line = bisect_right(self._newlines, match.start() - 1) + 1
             self._module.target = match.group(1).split(",")[0].strip()
+            check_target(self._module.target, self._module.version, line)
         elif match := self._accept(_ADDRESS_SIZE):
             if match.group(1) != "64":
                 raise self._fail("only .address_size 64 is simulated")

@@ -30,7 +30,7 @@ def combiner(operation: str, type_name: str) -> Combine | None:
     if type_.kind == "packed" or type_.name == "f16":
         function = _FLOAT[operation]
         return lambda old, given: narrow(function(widen(old, type_), widen(given, type_)), type_).view(storage)
-    if type_.kind == "bits":
+    if type_.kind == "bits" or (operation, type_name) == ("add", "s64"):  # PTX ISA, "cp.reduce.async.bulk": add has u64
         return None
     function = (_FLOAT if type_.is_float else _ORDERED)[operation]
     return lambda old, given: function(old.view(type_.dtype), given.view(type_.dtype)).view(storage)

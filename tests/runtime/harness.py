@@ -29,8 +29,8 @@ def run_lanes(code: str, *inputs: np.ndarray, out: object, extra: str = "") -> n
         )
     parameters = ", ".join([*(f".param .u64 p{n}" for n in range(len(inputs))), ".param .u64 po"])
     width = out_type.itemsize
-    ptx = f""".version 8.8
-.target sm_90
+    ptx = f""".version 9.5
+.target sm_100a
 .address_size 64
 {extra}
 .visible .entry k({parameters})

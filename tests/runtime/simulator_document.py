@@ -9,18 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from runtime.simulator import link
-from runtime.simulator.families import floating, packed
+from runtime.simulator.families.arithmetic import ByType
 from runtime.simulator.findings import Kind
 from runtime.simulator.parser import parse
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "simulator.md"
 DATA = Path(__file__).parent / "data"
-CONTROL = {
-    "bra": "bra{.uni}", "brx": "brx.idx{.uni} index, table: a branch table, one label a lane", "ret": "ret{.uni}",
-    "exit": "exit", "bar": "bar and barrier{.cta}: .sync, .arrive, .red with .popc, .and, .or; bar.warp.sync",
-    "barrier": "barrier{.cta} as bar; barrier.cluster",
-}  # fmt: skip
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
@@ -31,6 +26,10 @@ driver tells of an entry (parameters and their offsets, most threads, shared byt
 back.
 What is not simulated is refused with the PTX line and its text; no modifier is skipped. This page is generated:
 `python -m tests.runtime.simulator_document`.
+
+Whether an instruction exists on the module's `.target` and `.version` is checked as ptxas does, from floors beside
+each family's opcodes (`FLOORS`); `tests/runtime/test_floors.py` compares them with ptxas 13.5.37 on every target and
+version, form by form.
 
 ## Instructions
 
@@ -90,16 +89,17 @@ KINDS
 - `%pm0` to `%pm7`, `%envreg` beside 1 and 2, `%reserved_smem_offset_*`.
 - Constant expressions in operands, vector registers, 32-bit addresses, `.alias`.
 - Functions without a body in the module, except those named above.
-- Time: caches, memory latency, occupancy and clocks. Whether an instruction exists on the module's `.target`.
+- Time: caches, memory latency, occupancy and clocks.
 """
 
 
-def _decoders() -> Iterator[tuple[str, Callable[..., object]]]:
-    yield from link._TABLE.items()
-    for family in (floating, packed):
-        yield from family.OPCODES.items()
-    for (base, modifier), decoder in link._BY_MODIFIER.items():
-        yield f"{base}.{modifier}", decoder
+def _whats(opcode: str) -> Iterator[tuple[str, str]]:
+    """Family and first sentence of a row; of each family where types choose one."""
+    decoder = link.TABLE[opcode]
+    parts = [decoder.integers, decoder.floats, decoder.packs] if isinstance(decoder, ByType) else [decoder]
+    for part in parts:
+        if part is not None:
+            yield part.__module__.rsplit(".", 1)[-1], _first_sentence(part)
 
 
 def _texts() -> Iterator[str]:
@@ -121,6 +121,10 @@ def _forms() -> dict[str, set[str]]:
     return found
 
 
+def _starts(form: str, modifiers: list[str]) -> bool:
+    return form.split(".")[1 : 1 + len(modifiers)] == modifiers
+
+
 def _first_sentence(decoder: Callable[..., object]) -> str:
     text = (decoder.__doc__ or "").strip().split("\n")[0].rstrip(".")
     return text.replace("|", "\\|")
@@ -128,20 +132,16 @@ def _first_sentence(decoder: Callable[..., object]) -> str:
 
 def render() -> str:
     """The page."""
-    whats: dict[str, dict[str, str]] = defaultdict(dict)
-    for opcode, decoder in _decoders():
-        whats[opcode][decoder.__module__.rsplit(".", 1)[-1]] = _first_sentence(decoder)
-    for opcode, what in CONTROL.items():
-        whats[opcode]["control"] = what
     forms = _forms()
     rows: list[str] = []
-    for opcode in sorted(whats):
-        base, _, modifier = opcode.partition(".")
-        here = forms.get(base, set())
-        count = sum(f".{modifier}" in form for form in here) if modifier else len(here)
-        for family, what in whats[opcode].items():
-            rows.append(f"| `{opcode}` | {count} | {family} | {what} |")
-    unknown = sorted(set(forms) - set(whats))
+    for opcode in sorted(link.TABLE):
+        base, *modifiers = opcode.split(".")
+        count = sum(_starts(form, modifiers) for form in forms.get(base, set()))
+        whats = dict(_whats(opcode))
+        families = ", ".join(whats)
+        what = "; ".join(dict.fromkeys(whats.values()))
+        rows.append(f"| `{opcode}` | {count} | {families} | {what} |")
+    unknown = sorted(set(forms) - {opcode.split(".")[0] for opcode in link.TABLE})
     if unknown:
         raise ValueError(f"the tests' PTX has opcodes that the simulator lacks: {unknown}")
     kinds = "\n".join(f"| `{kind.title}` | {kind.meaning} |" for kind in Kind)

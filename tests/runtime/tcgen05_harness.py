@@ -43,7 +43,7 @@ class Shape:
         return plain | scale_b << 4 | scale_type << 23 | scale_a << 29
 
 
-def kernel(code: str, group: int, before: str = "", after: str = "") -> str:
+def kernel(code: str, group: int, before: str = "", after: str = "", target: str = "sm_100a") -> str:
     """All 128 threads fill tensor memory, thread 0 of the first CTA runs `code`, all threads read it back.
 
     In `code`: %tm is the base of tensor memory, %lead holds in the thread that runs it.
@@ -57,7 +57,7 @@ def kernel(code: str, group: int, before: str = "", after: str = "") -> str:
     loads = " ".join(f"ld.global.v4.b32 {quad}, [%rd2+{offset}];" for offset, quad in quads)
     stores = " ".join(f"st.global.v4.b32 [%rd2+{offset}], {quad};" for offset, quad in quads)
     return f""".version 8.8
-.target sm_100a
+.target {target}
 .address_size 64
 .shared .align 1024 .b8 smem[{SHARED}];
 .shared .align 8 .b64 done;
@@ -118,6 +118,7 @@ def run(
     hazards: bool = False,
     before: str = "",
     after: str = "",
+    target: str = "sm_100a",
 ) -> np.ndarray:
     """Tensor memory [cta, 128, 512] after `code`, from shared memory [cta, bytes] and tensor memory before it."""
     memory = GlobalMemory()
@@ -127,5 +128,5 @@ def run(
     args = [memory.put(image), memory.put(tensor.astype(np.uint32))]
     out = memory.alloc(group * 128 * 512 * 4)
     args += [out, memory.put(given)]
-    launch(kernel(code, group, before, after), (group, 1, 1), (128, 1, 1), args, memory, hazards=hazards)
+    launch(kernel(code, group, before, after, target), (group, 1, 1), (128, 1, 1), args, memory, hazards=hazards)
     return memory.get(out, (group, 128, 512), np.uint32)

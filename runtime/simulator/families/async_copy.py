@@ -11,6 +11,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families import bulk, mbarrier
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.program import Immediate, Register
 from runtime.simulator.types import TYPES, Array
@@ -170,3 +171,7 @@ def _taken(site: Site, source: Array, size: int, lanes: Array | None, tracker: T
 
 
 OPCODES = {"cp": decode_cp}
+FLOORS = (
+    Floor("cp.async", "80", "7.0"),
+    Floor("cp.async !bulk L2::*", "", "7.4"),
+)

@@ -13,6 +13,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.families.floating import narrow, widen
 from runtime.simulator.families.load_store import by_window, open_port, space_name
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Sink
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
@@ -165,3 +166,12 @@ def _update(name: str, type_: PtxType) -> Update:
 
 
 OPCODES: dict[str, Callable[[Decode], Step]] = {"atom": decode_atomic, "red": decode_atomic}
+FLOORS = (
+    Floor("atom b128", "90", "8.3"),
+    Floor("atom v2|v4|v8", "90", "8.1"),
+    Floor("red v2|v4|v8", "90", "8.1"),
+    Floor("atom L2::cache_hint", "80", "7.4"),
+    Floor("red L2::cache_hint", "80", "7.4"),
+    Floor("atom bf16|bf16x2", "90", "7.8"),
+    Floor("red bf16|bf16x2", "90", "7.8"),
+)

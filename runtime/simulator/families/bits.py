@@ -7,6 +7,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Negated, Pair, Sink
 from runtime.simulator.types import TYPES, Array, PtxType
 
@@ -310,3 +311,8 @@ OPCODES: dict[str, Callable[[Decode], Step]] = {
     "bmsk": decode_bmsk,
     "szext": decode_szext,
 }
+FLOORS = (
+    Floor("lop3 and|or|xor", "", "8.2"),
+    Floor("szext", "", "7.6"),
+    Floor("bmsk", "", "7.6"),
+)

@@ -20,6 +20,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families import tensor_copy
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.reductions import OPERATIONS, Combine, combiner
 from runtime.simulator.shared_access import CLUSTER
 from runtime.simulator.transfers import Transfer
@@ -213,3 +214,11 @@ def _writer(
             window[...] = data
 
     return write
+
+
+FLOORS = (
+    Floor("cp.async.bulk", "90", "8.0"),
+    Floor("cp.reduce.async.bulk", "90", "8.0"),
+    Floor("cp.async.bulk shared::cta.global", "", "8.6"),
+    Floor("cp.async.bulk cp_mask", "100", "8.6"),
+)

@@ -1,11 +1,14 @@
 """st.bulk: zeros over a stretch of shared memory (sm_100 on)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import MisalignedError
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import Fault
 from runtime.simulator.program import Immediate
 from runtime.simulator.types import TYPES, Array
@@ -50,3 +53,7 @@ def decode_bulk_clear(d: Decode) -> Step:
             clear(lane, address, size)
 
     return step
+
+
+OPCODES: dict[str, Callable[[Decode], Step]] = {"st.bulk": decode_bulk_clear}
+FLOORS = (Floor("st.bulk", "100", "8.6"),)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from runtime.simulator.callstack import CallStack, StackOverflowFault
-from runtime.simulator.control import Condition, Control, Lanes, condition_of
+from runtime.simulator.control import Condition, Lanes, condition_of, decode_exit
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError, OutOfBoundsError, SimulatorError
 from runtime.simulator.families import library
 from runtime.simulator.families.library import End
+from runtime.simulator.floors import Floor
 from runtime.simulator.functions import BUILTINS, callee
 from runtime.simulator.program import Formal, Immediate, Linked, Operand, Register, Sink, Symbol, Vector
 from runtime.simulator.types import TYPES, Array
@@ -223,12 +224,17 @@ class Return:
             lanes.add(pc + 1, back)
 
 
-def decode_return(d: Decode, function: Linked) -> Control:
-    """ret{.uni} inside a function."""
+def decode_return(d: Decode) -> None:
+    """ret{.uni} of an entry or a function."""
+    functions = d.binding.functions.values()
+    function = next((one for one in functions if one.first <= d.pc < one.first + one.length), None)
+    if function is None:
+        decode_exit(d)
+        return
     d.take("uni")
     d.finish(0)
     condition = condition_of(d, d.instruction.guard)
-    return Return(d.pc + 1, condition, d.binding.calls, function, d.binding.call_sites)
+    d.control = Return(d.pc + 1, condition, d.binding.calls, function, d.binding.call_sites)
 
 
 def library_ends(
@@ -342,7 +348,13 @@ def decode_stack_pointer(d: Decode) -> Step:
 
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {
     "call": decode_call,
+    "ret": decode_return,
     "alloca": decode_alloca,
     "stacksave": decode_stack_pointer,
     "stackrestore": decode_stack_pointer,
 }
+FLOORS = (
+    Floor("alloca", "", "7.3"),
+    Floor("stacksave", "", "7.3"),
+    Floor("stackrestore", "", "7.3"),
+)

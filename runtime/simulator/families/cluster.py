@@ -8,6 +8,7 @@ from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import HazardError, OperandError
 from runtime.simulator.findings import Kind
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.types import TYPES, Array
 from runtime.simulator.waiting import Wait
@@ -130,7 +131,13 @@ def decode_getctarank(d: Decode) -> Step:
 
 
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {
-    "barrier": decode_cluster_barrier,
+    "barrier.cluster": decode_cluster_barrier,
     "mapa": decode_mapa,
     "getctarank": decode_getctarank,
 }
+FLOORS = (
+    Floor("barrier.cluster", "90", "7.8"),
+    Floor("barrier.cluster acquire|release|relaxed", "", "8.0"),
+    Floor("mapa", "90", "7.8"),
+    Floor("getctarank", "90", "7.8"),
+)

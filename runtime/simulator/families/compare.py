@@ -8,6 +8,7 @@ import numpy as np
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.floats import bf16_to_f32, flush_f32
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Negated, Operand, Pair, Sink
 from runtime.simulator.types import TYPES, Array, PtxType
 
@@ -219,3 +220,7 @@ def decode_testp(d: Decode) -> Step:
 
 
 OPCODES: dict[str, Callable[[Decode], Step]] = {"setp": decode_setp, "set": decode_set, "testp": decode_testp}
+FLOORS = (
+    Floor("set bf16|bf16x2", "90", "7.8"),
+    Floor("setp bf16|bf16x2", "90", "7.8"),
+)

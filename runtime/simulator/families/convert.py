@@ -13,6 +13,7 @@ from runtime.simulator.exact import directed_f64
 from runtime.simulator.families.conversion import Conversion, refuse, round_narrow, shape, store
 from runtime.simulator.families.convert_narrow import PACKED, decode_pack, decode_packed
 from runtime.simulator.floats import FORMATS, bf16_to_f32, flush_f32, round_bits, tf32_values, to_odd, two_sum
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import Array, PtxType
 
 _TO_INTEGRAL: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
@@ -180,3 +181,14 @@ def _round(values: Array, form: Conversion, mode: str) -> Array:
 
 
 OPCODES: dict[str, Callable[[Decode], Step]] = {"cvt": decode_cvt}
+FLOORS = (
+    Floor("cvt bf16|bf16x2|tf32", "80", "7.0"),
+    Floor("cvt f16x2.f32", "80", "7.0"),
+    Floor("cvt relu", "80", "7.0"),
+    Floor("cvt f32.bf16", "80", "7.1"),
+    Floor("cvt tf32 rn|rz", "90", "7.8"),
+    Floor("cvt bf16.bf16", "90", "7.8"),
+    Floor("cvt bf16 s8|s16|s32|s64|u8|u16|u32|u64|f16|f64", "90", "7.8"),
+    Floor("cvt satfinite f16.f32|bf16.f32|f16x2.f32|bf16x2.f32|tf32.f32", "", "8.1"),
+    Floor("cvt rn.satfinite.tf32|rz.satfinite.tf32", "100", "8.6"),
+)

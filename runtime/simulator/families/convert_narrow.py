@@ -11,6 +11,7 @@ from runtime.simulator.decode import Decode, Step, assign
 from runtime.simulator.elements import narrow_table, scale_table
 from runtime.simulator.families.conversion import Conversion, refuse, round_narrow, shape, store
 from runtime.simulator.floats import FORMATS, RandomBits, bf16_to_f32, float8_table, round_bits
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 _F32, _U32 = TYPES["f32"], TYPES["u32"]
@@ -204,3 +205,14 @@ def decode_pack(d: Decode) -> Step:
         return ((above.astype(np.int64) << (2 * width)) | (upper << width) | lower).astype(unsigned(32))
 
     return assign(d.write(0, _U32), compute, a, b, rest)
+
+
+FLOORS = (
+    Floor("cvt.pack", "", "6.5"),
+    Floor("cvt e4m3x2|e5m2x2", "89@8.1 90@7.8"),
+    Floor("cvt e2m1x2|e2m3x2|e3m2x2|ue8m0x2", "100f 110f 120f", "8.6"),
+    Floor("cvt rs", "100a 103a", "8.7"),
+    Floor("cvt bf16x2.e4m3x2|bf16x2.e5m2x2|bf16x2.e2m1x2|bf16x2.e2m3x2|bf16x2.e3m2x2", "100f 110f 120f", "9.2"),
+    Floor("cvt e2m1x2.f16x2|e2m3x2.f16x2|e3m2x2.f16x2", "", "9.1"),
+    Floor("cvt e4m3x2.bf16x2|e5m2x2.bf16x2|e2m1x2.bf16x2|e2m3x2.bf16x2|e3m2x2.bf16x2", "100f 110f 120f", "9.1"),
+)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.tensormap import MAP_BYTES
 from runtime.simulator.types import Array
 
@@ -98,3 +99,13 @@ def _tensormap(d: Decode) -> Step | None:
 
 
 OPCODES: dict[str, Callable[[Decode], Step | None]] = {"fence": decode_fence, "membar": decode_membar}
+FLOORS = (
+    Floor("fence.proxy.alias", "", "7.5"),
+    Floor("fence.proxy.async", "90", "8.0"),
+    Floor("fence.mbarrier_init", "90", "8.0"),
+    Floor("fence.proxy.tensormap::generic", "90", "8.3"),
+    Floor("fence.acquire", "90", "8.6"),
+    Floor("fence.release", "90", "8.6"),
+    Floor("fence.proxy.async::generic", "90", "8.6"),
+    Floor("membar.proxy", "", "7.5"),
+)

@@ -14,6 +14,7 @@ import numpy as np
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.exact import NEAREST_F32, NEAREST_F64, directed_f32, directed_f64
 from runtime.simulator.floats import FORMATS, bf16_to_f32, f32_to_bf16, flush_f32, fma_odd, round_bits
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import Array, PtxType
 
 _DIRECTED = ("rz", "rm", "rp")
@@ -396,3 +397,20 @@ OPCODES: dict[str, Callable[[Decode], Step]] = {
     "min": decode_min_max,
     "max": decode_min_max,
 }
+FLOORS = (
+    Floor("add bf16|bf16x2", "90", "7.8"),
+    Floor("sub bf16|bf16x2", "90", "7.8"),
+    Floor("mul bf16|bf16x2", "90", "7.8"),
+    Floor("fma bf16|bf16x2|relu", "80", "7.0"),
+    Floor("max f16|f16x2|bf16|bf16x2|NaN", "80", "7.0"),
+    Floor("min f16|f16x2|bf16|bf16x2|NaN", "80", "7.0"),
+    Floor("max xorsign", "86", "7.2"),
+    Floor("min xorsign", "86", "7.2"),
+    Floor("max f32 #4", "100", "8.8"),
+    Floor("min f32 #4", "100", "8.8"),
+    Floor("ex2 f16|f16x2", "75", "7.0"),
+    Floor("ex2 bf16|bf16x2", "90", "7.8"),
+    Floor("tanh", "75", "7.0"),
+    Floor("tanh bf16|bf16x2", "90", "7.8"),
+    Floor("abs f16|f16x2", "", "6.5"),
+)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign, into
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import TYPES, Array, PtxType, signed, unsigned
 
 _WIDTHS = (16, 32, 64)
@@ -314,3 +315,8 @@ OPCODES: dict[str, Callable[[Decode], Step]] = {
     "dp4a": decode_dot,
     "dp2a": decode_dot,
 }
+FLOORS = (
+    Floor("add u16x2|s16x2", "90", "8.0"),
+    Floor("max u16x2|s16x2|relu.s32", "90", "8.0"),
+    Floor("min u16x2|s16x2|relu.s32", "90", "8.0"),
+)

@@ -12,6 +12,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.findings import Kind
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Operand, Sink
 from runtime.simulator.transfers import Transfer
 from runtime.simulator.types import TYPES, Array
@@ -133,3 +134,8 @@ OPCODES: dict[str, Callable[[Decode], Step | None]] = {
     "griddepcontrol": decode_grid_dependency,
     "clusterlaunchcontrol": decode_cluster_launch,
 }
+FLOORS = (
+    Floor("griddepcontrol", "90", "7.8"),
+    Floor("clusterlaunchcontrol", "100", "8.6"),
+    Floor("clusterlaunchcontrol multicast::cluster::all", "100f 110f 120f", "8.6"),
+)

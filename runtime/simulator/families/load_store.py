@@ -9,6 +9,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError, OutOfBoundsError
 from runtime.simulator.families import wide_access
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import CELL, FIRST_GLOBAL_WINDOW, FRESH, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Fault
 from runtime.simulator.program import Address, Immediate, Register, Sink, Symbol
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
@@ -430,3 +431,19 @@ OPCODES = {
     "prefetch": decode_prefetch,
     "prefetchu": decode_prefetch,
 }
+FLOORS = (
+    Floor("ld b128", "", "8.3"),
+    Floor("st b128", "", "8.3"),
+    Floor("ld L1::*|L2::*", "", "7.4"),
+    Floor("st L1::*|L2::*", "", "7.4"),
+    Floor("ld L2::cache_hint", "80", "7.4"),
+    Floor("st L2::cache_hint", "80", "7.4"),
+    Floor("ld v8|v4.b64|v4.f64|v4.u64|v4.s64", "100", "8.8"),
+    Floor("st v8|v4.b64|v4.f64|v4.u64|v4.s64", "100", "8.8"),
+    Floor("discard", "80", "7.4"),
+    Floor("applypriority", "80", "7.4"),
+    Floor("prefetch L2::evict_last|L2::evict_normal", "80", "7.4"),
+    Floor("ld mmio", "", "8.2"),
+    Floor("st mmio", "", "8.2"),
+    Floor("ld L2::256B", "80", "7.4"),
+)

@@ -10,6 +10,7 @@ from runtime.simulator.access import Pattern, Site
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.report import extra_wavefronts
 from runtime.simulator.types import TYPES, Array
@@ -157,3 +158,4 @@ def decode_movmatrix(d: Decode) -> Step:
 
 
 OPCODES = {"movmatrix": decode_movmatrix}  # the other two: matrix_narrow, which also reads narrower elements
+FLOORS = (Floor("movmatrix", "75", "7.8"),)

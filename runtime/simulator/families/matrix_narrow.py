@@ -17,6 +17,7 @@ from runtime.simulator.elements import unpack
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.families.matrix import MatrixSite, all_members, decode_ldmatrix, decode_stmatrix
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.report import extra_wavefronts
 from runtime.simulator.types import TYPES, Array
@@ -191,3 +192,9 @@ def _is_narrow(d: Decode) -> bool:
 
 
 OPCODES = {"ldmatrix": decode_load, "stmatrix": decode_store}
+FLOORS = (
+    Floor("ldmatrix", "75", "6.5"),
+    Floor("ldmatrix b8|b8x16*", "100f 110f 120f", "8.6"),
+    Floor("stmatrix", "90", "7.8"),
+    Floor("stmatrix b8", "100f 110f 120f", "8.6"),
+)

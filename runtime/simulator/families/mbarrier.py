@@ -14,6 +14,7 @@ from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step, into
 from runtime.simulator.errors import HazardError, OperandError
 from runtime.simulator.findings import Kind
+from runtime.simulator.floors import Floor
 from runtime.simulator.mbarrier import pending_of, phase_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.program import Register, Sink
@@ -375,3 +376,13 @@ _ACTIONS: dict[str, Callable[[Decode], Step | None]] = {
     "pending_count": _pending_count,
 }
 OPCODES = {"mbarrier": decode_mbarrier}
+FLOORS = (
+    Floor("mbarrier", "80", "7.0"),
+    Floor("mbarrier.try_wait", "90", "7.8"),
+    Floor("mbarrier expect_tx|complete_tx|shared::cluster", "90", "8.0"),
+    Floor("mbarrier acquire|release", "", "8.0"),
+    Floor("mbarrier relaxed !expect_tx !complete_tx", "90", "8.6"),
+    Floor("mbarrier.arrive _", "", "7.1"),
+    Floor("mbarrier.test_wait parity", "", "7.1"),
+    Floor("mbarrier.arrive !noComplete !expect_tx #3", "90", "7.8"),
+)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from runtime.simulator.decode import Decode, Step, assign
 from runtime.simulator.errors import TrapError
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import TYPES, Array
 
 
@@ -61,3 +62,4 @@ OPCODES: dict[str, Callable[[Decode], Step | None]] = {
     "trap": decode_trap,
     "createpolicy": decode_createpolicy,
 }
+FLOORS = (Floor("createpolicy", "80", "7.4"),)

@@ -16,6 +16,7 @@ from runtime.simulator.families.matrix import all_members
 from runtime.simulator.families.mma_extended import decode_extended, is_extended
 from runtime.simulator.families.mma_volta import decode_volta, is_volta
 from runtime.simulator.floats import float8_table, tf32_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Register
 from runtime.simulator.types import TYPES, Array, PtxType
 
@@ -288,3 +289,20 @@ def _double(d: Decode, text: str, saturates: bool) -> Step:
 
 
 OPCODES = {"mma": decode_mma}
+FLOORS = (
+    Floor("mma", "70", "6.4"),
+    Floor("mma !m8n8k4", "75", "6.5"),
+    Floor("mma f64|bf16|tf32", "80", "7.0"),
+    Floor("mma m16n8k4|m16n8k16|m16n8k32|m16n8k64|m16n8k128|m16n8k256", "80", "7.0"),
+    Floor("mma f64 m16n8k4|m16n8k8|m16n8k16", "90", "7.8"),
+    Floor("mma b1", "", "7.0"),
+    Floor("mma and", "80", "7.1"),
+    Floor("mma sp|sp::ordered_metadata", "80", "7.1"),
+    Floor("mma sp::ordered_metadata", "", "8.5"),
+    Floor("mma e4m3|e5m2 !kind::*", "89", "8.4"),
+    Floor("mma e4m3|e5m2 !kind::* f16|m16n8k16", "", "8.7"),
+    Floor("mma kind::*", "100f 110f 120f", "8.6"),
+    Floor("mma kind::mx*", "120f", "8.7"),
+    Floor("mma kind::f8f6f4 e2m1|e2m3|e3m2|f16|sp::ordered_metadata", "120f", "8.7"),
+    Floor("mma kind::mxf4* sp::ordered_metadata", "120a 121a", "8.7"),
+)

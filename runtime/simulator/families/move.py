@@ -8,6 +8,7 @@ import numpy as np
 from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.program import Address, Element, Operand, Special, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
@@ -203,3 +204,11 @@ OPCODES = {
     "selp": decode_selp,
     "slct": decode_slct,
 }
+FLOORS = (
+    Floor("mov b128", "", "8.3"),
+    Floor("cvta.param", "", "7.7"),
+    Floor("isspacep param", "", "7.7"),
+    Floor("mov %cluster*|%nclusterid*|%is_explicit_cluster", "90", "7.8"),
+    Floor("mov %aggr_smem_size", "90", "8.1"),
+    Floor("mov %current_graph_exec", "", "8.0"),
+)

@@ -15,6 +15,7 @@ from runtime.simulator.families.atomic import in_turns
 from runtime.simulator.families.floating import narrow, widen
 from runtime.simulator.families.load_store import address_values, port_at
 from runtime.simulator.floats import FORMATS, float8_table, round_bits
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import Fault
 from runtime.simulator.reductions import Combine, combiner
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
@@ -235,3 +236,8 @@ def decode_multimem(d: Decode) -> Step:
 
 
 OPCODES = {"multimem": decode_multimem}
+FLOORS = (
+    Floor("multimem", "90", "8.1"),
+    Floor("multimem acc::*", "", "8.2"),
+    Floor("multimem e4m3*|e5m2*", "100f 110f 120a 121a", "8.6"),
+)

@@ -6,6 +6,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step, assign
 from runtime.simulator.families.floating import arithmetic, take_rounding, widen
+from runtime.simulator.floors import Floor
 from runtime.simulator.types import TYPES, Array
 
 _F32 = TYPES["f32"]
@@ -60,3 +61,9 @@ OPCODES: dict[str, Callable[[Decode], Step]] = {
     "mul": decode_arithmetic,
     "fma": decode_arithmetic,
 }
+FLOORS = (
+    Floor("add f32x2|f32.f16|f32.bf16", "100", "8.6"),
+    Floor("sub f32x2|f32.f16|f32.bf16", "100", "8.6"),
+    Floor("mul f32x2", "100", "8.6"),
+    Floor("fma f32x2|f32.f16|f32.bf16", "100", "8.6"),
+)

@@ -5,6 +5,7 @@ import numpy as np
 from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.types import Array
 from runtime.simulator.waiting import Wait
@@ -86,3 +87,4 @@ def _take(d: Decode, count: int) -> Wait:
 
 
 OPCODES = {"setmaxnreg": decode_setmaxnreg}
+FLOORS = (Floor("setmaxnreg", "90a 100f 110f 120f", "8.0"),)

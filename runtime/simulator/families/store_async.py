@@ -1,10 +1,13 @@
 """st.async and red.async: stores to shared memory of the cluster that complete on an mbarrier. Source: PTX ISA."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.bulk_operands import COMPLETE
 from runtime.simulator.decode import Decode, Step
+from runtime.simulator.floors import Floor
 from runtime.simulator.program import Operand
 from runtime.simulator.reductions import OPERATIONS, Combine, combiner
 from runtime.simulator.shared_access import CLUSTER, positions
@@ -87,3 +90,10 @@ def _store(d: Decode, space: str | None, items: tuple[Operand, ...], bits: int, 
             )
 
     return step
+
+
+OPCODES: dict[str, Callable[[Decode], Step]] = {"st.async": decode_store_async, "red.async": decode_reduce_async}
+FLOORS = (
+    Floor("st.async", "90", "8.1"),
+    Floor("red.async", "90", "8.1"),
+)

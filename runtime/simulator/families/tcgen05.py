@@ -18,6 +18,7 @@ from runtime.simulator.families.matrix import all_members
 from runtime.simulator.families.tcgen05_mma import decode_mma
 from runtime.simulator.families.tcgen05_move import decode_load, decode_store
 from runtime.simulator.families.tcgen05_site import TensorSite, group_size
+from runtime.simulator.floors import Floor
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP
 from runtime.simulator.shared_access import CLUSTER, OWN, position_of, positions
@@ -291,3 +292,13 @@ _ACTIONS: dict[str, Callable[[Decode], Step | None]] = {
 }
 
 OPCODES = {"tcgen05": decode_tcgen05}
+FLOORS = (
+    Floor("tcgen05", "100f 110f", "8.6"),
+    Floor("tcgen05.ld.red", "103f 110f", "8.6"),
+    Floor("tcgen05.mma block16|block32", "", "8.8"),
+    Floor("tcgen05.mma scale_vec::*", "100a 103a 110a", "8.6"),
+    Floor("tcgen05.mma scale_vec::4X", "", "8.7"),
+    Floor("tcgen05.mma kind::i8", "100a 110a", "8.6"),
+    Floor("tcgen05.mma imm #6|#7", "100f", "8.6"),
+    Floor("tcgen05.shift", "100a 103a 110a", "8.6"),
+)

@@ -23,6 +23,7 @@ from runtime.simulator.errors import (
 )
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.findings import Kind
+from runtime.simulator.floors import Floor
 from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.program import Address, Operand, Vector
 from runtime.simulator.reductions import OPERATIONS, Combine, combiner
@@ -397,3 +398,11 @@ def decode_prefetch(d: Decode) -> Step:
                 tensor.units(box, lane)
 
     return step
+
+
+FLOORS = (
+    Floor("cp.async.bulk.tensor tile::gather4", "100", "8.6"),
+    Floor("cp.async.bulk.tensor tile::gather4 shared::cluster", "100f 110f", "8.6"),
+    Floor("cp.async.bulk.tensor tile::scatter4|cta_group::1|cta_group::2|im2col::w|im2col::w::128", "100f 110f", "8.6"),
+    Floor("cp.async.bulk.prefetch.tensor tile::gather4", "100f 110f", "8.6"),
+)

@@ -13,6 +13,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.families.matrix import all_members
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.memory import SHARED_WINDOW, WINDOW_BITS
 from runtime.simulator.shared_access import positions
@@ -150,4 +151,14 @@ def decode_prefetch_map(d: Decode) -> Step | None:
     return None
 
 
-OPCODES: dict[str, Callable[[Decode], Step | None]] = {"tensormap": decode_tensormap}
+OPCODES: dict[str, Callable[[Decode], Step | None]] = {
+    "tensormap": decode_tensormap,
+    "prefetch.tensormap": decode_prefetch_map,
+    "prefetch.param.tensormap": decode_prefetch_map,
+    "prefetch.const.tensormap": decode_prefetch_map,
+}
+FLOORS = (
+    Floor("tensormap.replace", "90a 100f 110f 120f", "8.3"),
+    Floor("tensormap.cp_fenceproxy", "90", "8.3"),
+    Floor("prefetch tensormap", "90", "8.0"),
+)

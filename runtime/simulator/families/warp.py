@@ -7,6 +7,7 @@ import numpy as np
 
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.program import Immediate, Negated, Operand, Pair, Sink
 from runtime.simulator.types import TYPES, Array
@@ -291,4 +292,10 @@ OPCODES: dict[str, Callable[[Decode], Step]] = {
     "redux": decode_redux,
     "activemask": decode_activemask,
     "elect": decode_elect,
+    "bar.warp": decode_warp_barrier,
 }
+FLOORS = (
+    Floor("redux", "80", "7.0"),
+    Floor("redux f32", "100f", "8.6"),
+    Floor("elect", "90", "8.0"),
+)

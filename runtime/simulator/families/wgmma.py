@@ -18,6 +18,7 @@ from runtime.simulator.descriptors import DescriptorError, wgmma_descriptor
 from runtime.simulator.elements import BITS, decoder
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.matrix import all_members
+from runtime.simulator.floors import Floor
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import WARP
 from runtime.simulator.program import Operand, Register, Vector
@@ -390,3 +391,8 @@ class Late:
 
 
 OPCODES = {"wgmma": decode_wgmma}
+FLOORS = (
+    Floor("wgmma", "90a", "8.0"),
+    Floor("wgmma.mma_async.sp", "", "8.2"),
+    Floor("wgmma s8.u8|u8.s8", "", "8.4"),
+)

@@ -20,6 +20,7 @@ from runtime.simulator.exact import directed_f64, fma_f64
 from runtime.simulator.families.load_store import address_values, by_window, port_at, space_name
 from runtime.simulator.families.matrix import all_members
 from runtime.simulator.families.mma import element_decoder
+from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
 from runtime.simulator.types import TYPES, Array, PtxType
 
@@ -401,3 +402,9 @@ def decode_wmma(d: Decode) -> Step:
 
 
 OPCODES = {"wmma": decode_wmma}
+FLOORS = (
+    Floor("wmma", "70", "6.0"),
+    Floor("wmma bf16|tf32|f64", "80", "7.0"),
+    Floor("wmma m16n16k8|m8n8k4", "80", "7.0"),
+    Floor("wmma and", "80", "7.1"),
+)
