@@ -34,8 +34,8 @@ class _Node(NamedTuple):
     fixed: tuple[Fixing, ...]
 
 
-def branch_and_cut(session: Session, budget: Budget) -> bool:
-    """Search what is left of the graph; whether the search came to its end."""
+def branch_and_cut(session: Session, budget: Budget, *, rounds: int = ROUNDS) -> bool:
+    """Search what is left of the graph; whether the search came to its end. rounds: of separation at a node."""
     graph = session.graph
     if graph is None or session.optimal:
         return True
@@ -45,7 +45,7 @@ def branch_and_cut(session: Session, budget: Budget) -> bool:
     if program is None:
         session.prove("branch and cut")
         return True
-    tree = _Tree(session, Relaxation(session, program), budget)
+    tree = _Tree(session, Relaxation(session, program), budget, rounds)
     tree.search()
     if not tree.open:
         session.prove("branch and cut")
@@ -57,8 +57,9 @@ def branch_and_cut(session: Session, budget: Budget) -> bool:
 class _Tree:
     """Depth first towards what the relaxation chooses most of, best bound first when that has come to an end."""
 
-    def __init__(self, session: Session, relaxation: Relaxation, budget: Budget) -> None:
+    def __init__(self, session: Session, relaxation: Relaxation, budget: Budget, rounds: int) -> None:
         self.session = session
+        self.rounds = rounds
         self.relaxation = relaxation
         self.budget = budget
         self.open: list[_Node] = [_Node(session.bound - session.simplified.base, 0, ())]
@@ -107,7 +108,7 @@ class _Tree:
         solver, cutoff = self.relaxation.solver, self.session.cutoff
         solver.fix(dict(node.fixed), cutoff)
         relaxed = solver.relax(self.budget)
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             before = relaxed.bound
             if relaxed.value is None or before >= cutoff or not self.relaxation.separate(relaxed, self.budget):
                 break

@@ -20,13 +20,13 @@ from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.heuristics import run_bounds
 from extract.infeasible import why_infeasible
-from extract.session import Listener, Session
+from extract.session import Listener, Session, why_ended
 from extract.settle import INFINITY
 
 
 def branched(
     graph: Graph, group: int, budget: Budget, *, start: Answer | None = None, listener: Listener | None = None,
-    below: float = INFINITY,
+    below: float = INFINITY, effort: float = INFINITY,
 ) -> Answer:  # fmt: skip
     """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs.
 
@@ -37,7 +37,7 @@ def branched(
     for alternative in graph.groups[group]:
         within = graph.forbid(others(graph, group, alternative))
         with suppress(InfeasibleError):
-            session = Session(graph, budget, start=start, listener=listener, within=within, below=below)
+            session = Session(graph, budget, start=start, listener=listener, within=within, below=below, effort=effort)
             run_bounds(session, thorough=False)
             sessions.append(session)
     best: Answer | None = None
@@ -61,8 +61,10 @@ def branched(
             session.require_answer()
         raise InfeasibleError(sessions[0].why_none if sessions else partial(why_infeasible, graph))
     bound = min([best.cost, *(session.bound for session in sessions)])
-    ended = "" if all(session.optimal for session in sessions) else budget.name
-    return replace(best, bound=bound, seconds=perf_counter() - began, ended=ended)
+    found = replace(best, bound=bound, seconds=perf_counter() - began, ended="")
+    if found.optimal:
+        return found
+    return replace(found, ended=budget.name if effort == INFINITY else why_ended(budget, found.gap))
 
 
 def others(graph: Graph, group: int, alternative: int) -> list[int]:

@@ -31,6 +31,7 @@ def extract(
     listener: Listener | None = None,
     branch: int | None = None,
     below: float = INFINITY,
+    effort: float = INFINITY,
 ) -> Answer:
     """Extract by a named method and re-verify the answer.
 
@@ -38,7 +39,8 @@ def extract(
     every machine. time_limit: a limit in seconds besides, which makes the answer depend on the machine and its load.
     start: an answer to begin from, also one for other costs. listener: called when the best answer or the bound
     changes. branch: a choice group that `auto` searches alternative by alternative. below: `auto` passes over answers
-    that do not cost less, and ends where there are none. Raises InfeasibleError, and
+    that do not cost less, and ends where there are none. effort: how much `auto` does for a
+    small gap. Raises InfeasibleError, and
     ExtractionError for an unknown method and where the budget ended before any answer was found.
     """
     if method == "tree":
@@ -51,8 +53,9 @@ def extract(
         answer = ilp(graph, budget=budget, time_limit=time_limit, start=start, listener=listener)
     elif method == "auto":
         answer = auto(
-            graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch, below=below
-        )
+            graph, budget=budget, time_limit=time_limit, start=start, listener=listener, branch=branch, below=below,
+            effort=effort,
+        )  # fmt: skip
     else:
         raise ExtractionError(f"unknown method {method!r}; there are auto, tree, greedy, pruned and ilp")
     check(graph, answer)

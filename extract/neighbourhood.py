@@ -37,11 +37,11 @@ def run_neighbourhoods(session: Session) -> None:
         return
     if session.cost - session.bound <= GAP * abs(session.cost):
         return
-    budget = session.budget.part(SHARE)
+    budget = session.share(SHARE)
     random = Random(2)  # the same answer every time
     size = float(FIRST)
     idle = 0
-    while not session.optimal and idle < IDLE and budget.left > 0:
+    while not session.done and idle < IDLE and budget.left > 0:
         best = session.nodes()
         if best is None:
             return

@@ -81,7 +81,7 @@ def run_pruned(session: Session) -> bool:
         if kept < before * GROWTH:
             continue
         before = kept
-        if not solve_exactly(session, f"pruned {theta:g}", session.budget.part(SLICE), keep):
+        if not solve_exactly(session, f"pruned {theta:g}", session.share(SLICE), keep):
             return False
     return True
 

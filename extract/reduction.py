@@ -41,7 +41,11 @@ class Reduction:
         self.kids: list[frozenset[int]] = [frozenset()] * graph.n_nodes
         self.cost: list[float] = graph.cost.tolist()
         self.tag: list[tuple[int, int]] = [NO_ALTERNATIVE] * graph.n_nodes
-        self.use: list[tuple[float, ...]] = list(zip(*graph.resource.tolist(), strict=True)) or [()] * graph.n_nodes
+        self.no_use = (0.0,) * len(graph.limit)
+        """The one object that all nodes have which use nothing: most nodes."""
+        self.use = [self.no_use] * graph.n_nodes
+        for node in np.flatnonzero(graph.resource.any(axis=0)).tolist():
+            self.use[node] = tuple(graph.resource[:, node].tolist())
         self.limit: list[float] = graph.limit.tolist()
         self.tolerance = [slack(limit) / 10 for limit in self.limit]  # what is left of a limit was rounded
         self.parts: dict[int, tuple[int, ...]] = {}
@@ -130,7 +134,7 @@ class Reduction:
         return found.tolist()
 
     def _fits(self, use: tuple[float, ...]) -> bool:
-        if not any(use):
+        if use is self.no_use:
             return True
         return all(used <= limit + over for used, limit, over in zip(use, self.limit, self.tolerance, strict=True))
 
@@ -246,9 +250,13 @@ class Reduction:
             self._kill(node, None)
 
     def _join(self, user: int, node: int, kids: frozenset[int]) -> None:
-        use = tuple(a + b for a, b in zip(self.use[user], self.use[node], strict=True))
-        if not self._fits(use):
-            return
+        above, below = self.use[user], self.use[node]
+        if above is self.no_use or below is self.no_use:
+            use = below if above is self.no_use else above
+        else:
+            use = tuple(a + b for a, b in zip(above, below, strict=True))
+            if not self._fits(use):
+                return
         new = len(self.owner)
         cls = self.owner[user]
         self.owner.append(cls)
@@ -318,7 +326,8 @@ class Reduction:
     def _binds_no_more(self, other: int, node: int) -> bool:
         if self.tag[other] not in (NO_ALTERNATIVE, self.tag[node]):
             return False
-        return all(a <= b for a, b in zip(self.use[other], self.use[node], strict=True))
+        less, more = self.use[other], self.use[node]
+        return less is self.no_use or less is more or all(a <= b for a, b in zip(less, more, strict=True))
 
     # --- needs
 

@@ -44,9 +44,11 @@ class Session:
         listener: Listener | None = None,
         within: Graph | None = None,
         below: float = INFINITY,
+        effort: float = INFINITY,
     ) -> None:
         """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers. `below`:
-        answers that do not cost less are passed over.
+        answers that do not cost less are passed over. `effort`: part of the budget that closing a gap is worth, times
+        the root of the gap.
         """
         self.began = perf_counter()
         self.budget = Budget(LONG_BUDGET) if budget is None else budget
@@ -57,6 +59,9 @@ class Session:
         self.cut_short = False  # did a share of the budget end what would have gone on?
         self.chosen: dict[int, int] | None = None
         """The best answer so far, in the original graph."""
+        self.effort = effort
+        self.closing: float | None = None
+        """Units that were spent when the work began that a small gap is not worth."""
         self.below = self.cost = below
         self.bound = -INFINITY
         try:
@@ -95,9 +100,28 @@ class Session:
         return self.cost - self.bound <= self.slack
 
     @property
+    def gap(self) -> float:
+        """Part of the best cost by which the bound falls short of it."""
+        if self.chosen is None or not math.isfinite(self.bound):
+            return INFINITY
+        return (self.cost - self.bound) / abs(self.cost) if self.cost else INFINITY
+
+    @property
+    def worth(self) -> float:
+        """Units up to which the gap that there is now may be worked on."""
+        if self.closing is None or self.effort == INFINITY:
+            return INFINITY
+        return self.closing + self.budget.work * self.effort * math.sqrt(max(0.0, self.gap))
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the gap is too small for more work than there was."""
+        return self.budget.spent >= self.worth
+
+    @property
     def done(self) -> bool:
         """Whether there is nothing left to do, or no budget to do it."""
-        return self.optimal or self.left <= 0
+        return self.optimal or self.left <= 0 or self.accepted
 
     @property
     def slack(self) -> float:
@@ -108,6 +132,12 @@ class Session:
     def cutoff(self) -> float:
         """What answers cheaper than the best stay below, in costs of the reduced graph."""
         return self.cost - self.simplified.base - (self.unit / 2 if self.unit else self.slack)
+
+    def share(self, part: float) -> Budget:
+        """A budget of a part of what is left, which ends where the gap that there is now is accepted."""
+        budget = self.budget.part(part)
+        budget.limit = min(budget.limit, self.worth)
+        return budget
 
     def nodes(self) -> list[int] | None:
         """The best answer in the reduced graph, or None when it has lost one of its nodes."""
@@ -183,7 +213,11 @@ class Session:
         if self.chosen is None:
             raise InfeasibleError(self.why_none)
         found = make_answer(self.original, self.chosen, self.bound, method, perf_counter() - self.began)
-        ended = "" if found.optimal or not (self.cut_short or self.left <= 0) else self.budget.name
+        ended = ""
+        if not found.optimal and self.accepted:
+            ended = why_ended(self.budget, found.gap)
+        elif not found.optimal and (self.cut_short or self.left <= 0):
+            ended = self.budget.name
         return replace(found, report=self._report(), ended=ended)
 
     def require_answer(self) -> None:
@@ -258,6 +292,11 @@ class Session:
             trace=tuple(self.trace),
             interrupted=self.interrupted,
         )
+
+
+def why_ended(budget: Budget, gap: float) -> str:
+    """What ended a search before there was a proof, for messages."""
+    return budget.name if budget.left <= 0 else f"a gap of {gap:.1%} after {budget.spent:.0f} of {budget.work:g} units"
 
 
 def _unit(cost: Floats) -> float:

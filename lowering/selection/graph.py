@@ -41,6 +41,7 @@ from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
+EFFORT = 0.8  # 8 % of the budget for a gap of 1 %, 25 % for 10 %: docs/benchmarks.md, compile time
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 
 
@@ -116,7 +117,7 @@ class Selector:
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
             warps = self.groups.get(("warps",))
-            answer = extract(graph, cast(Any, method), budget=self.budget, branch=warps, below=below)
+            answer = extract(graph, cast(Any, method), budget=self.budget, branch=warps, below=below, effort=EFFORT)
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:

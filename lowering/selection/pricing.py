@@ -115,6 +115,7 @@ class Pricer:
         loops = [item for item in saturated.program.skeleton.walk() if isinstance(item, For)]
         self.yields = {self.frozen.class_of(number) for item in loops for number in item.yields}
         self._streams: dict[int, bool] = {}
+        self._conversions: dict[tuple[int, int, int], Price | None] = {}  # two nodes of three are conversions
         self.folds = Folds(self.bodies, oracle, target, forbid)
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
         early = set(ahead(saturated.program)) - promised(saturated.program, self.frozen)
@@ -194,13 +195,17 @@ class Pricer:
     @prices(placed.Convert)
     def convert(self, node: placed.Convert, site: Site) -> Price | None:
         """Scratch is what a round trip through shared memory takes."""
-        here, there = self.oracle.layout(node.source_layout), self.oracle.layout(node.layout)
-        kind = self.oracle.tile(node.type)
-        bits = moved_bits(kind.element)
-        cost = estimate(here, there, bits, self.target)
-        scratch = kind.size * bits // 8 if cost else 0
-        parts = (("shared", cost),) if cost else ()
-        return None if scratch > self.target.smem_bytes else Price(Cost(latency=cost, parts=parts), scratch=scratch)
+        key = (node.type, node.source_layout, node.layout)
+        if key not in self._conversions:
+            here, there = self.oracle.layout(node.source_layout), self.oracle.layout(node.layout)
+            kind = self.oracle.tile(node.type)
+            bits = moved_bits(kind.element)
+            cost = estimate(here, there, bits, self.target)
+            scratch = kind.size * bits // 8 if cost else 0
+            parts = (("shared", cost),) if cost else ()
+            fits = scratch <= self.target.smem_bytes
+            self._conversions[key] = Price(Cost(latency=cost, parts=parts), scratch=scratch) if fits else None
+        return self._conversions[key]
 
     def operands(self, node: leaves.Combining) -> list[TileType]:
         """The types of the tiles that a reduction or scan takes."""

@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import re
 import signal
 import sys
 import threading
@@ -94,6 +95,32 @@ def test_budgets_end_a_search_at_the_same_place_whatever_the_clock_says(
     busy = method(tangle(300), budget=60.0)
     assert (busy.chosen, busy.cost, busy.bound, busy.ended) == (quiet.chosen, quiet.cost, quiet.bound, quiet.ended)
     assert busy.seconds > 1000
+
+
+def test_a_small_gap_ends_a_search_that_asks_for_little_effort() -> None:
+    proof = auto(tangle(120), budget=4000)
+    early = auto(tangle(120), budget=4000, effort=0.05)
+    again = auto(tangle(120), budget=4000, effort=0.05)
+    assert re.fullmatch(r"a gap of \d+\.\d% after \d+ of 4000 units", early.ended), early.ended
+    assert f"a gap of {early.gap:.1%}" in early.ended
+    assert early.bound <= proof.cost <= early.cost
+    assert early.gap > proof.gap
+    assert (again.chosen, again.bound, again.ended) == (early.chosen, early.bound, early.ended)
+
+
+def test_a_search_with_all_the_effort_ends_with_its_budget() -> None:
+    answer = auto(tangle(300), budget=60.0, effort=1000.0)
+    assert answer.ended == "the extraction budget of 60 units"
+
+
+def test_small_graphs_are_proved_with_little_effort() -> None:
+    for seed in range(40):
+        graph = random_graph(seed)
+        expected = brute_force(graph)
+        if expected is not None:
+            answer = auto(graph, effort=0.8)
+            assert answer.bound <= expected + 1e-6 <= answer.cost + 2e-6
+            assert answer.optimal or answer.ended
 
 
 def slow_clock() -> Callable[[], float]:

@@ -1,5 +1,8 @@
 """A choice group searched alternative by alternative."""
 
+import re
+
+import numpy as np
 import pytest
 
 from extract import Graph, GraphBuilder, InfeasibleError, extract
@@ -56,3 +59,19 @@ def test_below_changes_no_answer_that_costs_less(seed: int) -> None:
     assert (found.cost, found.optimal) == (pytest.approx(best.cost), best.optimal)
     with pytest.raises(InfeasibleError, match="no answer costs less than"):
         extract(graph, "auto", below=best.cost)
+
+
+def test_a_gap_that_is_not_worth_more_work_is_named() -> None:
+    random, builder = np.random.default_rng(5), GraphBuilder()
+    for alternative in range(2):
+        builder.add("root", 0, [1], float(alternative), group=0, alternative=alternative)
+    for cls in range(1, 121):
+        below = np.arange(cls + 1, min(cls + 25, 121))
+        for _ in range(4):
+            children = random.choice(below, min(3, len(below)), replace=False) if len(below) else []
+            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)))
+    graph = builder.build(0)
+    full = extract(graph, "auto", branch=0, budget=4000)
+    early = extract(graph, "auto", branch=0, budget=4000, effort=0.05)
+    assert re.fullmatch(r"a gap of \d+\.\d% after \d+ of 4000 units", early.ended), early.ended
+    assert early.bound <= full.cost <= early.cost

@@ -13,7 +13,7 @@ from extract.program import make_program
 from extract.separation import Relaxation
 from extract.session import Session
 from extract.settle import INFINITY
-from extract.solver import Cover
+from extract.solver import Cover, Solver
 from tests.extract.brute import answers, brute_force
 from tests.extract.random_graphs import random_graph
 
@@ -141,3 +141,33 @@ def test_branch_and_cut_ends_with_its_budget() -> None:
     session = Session(buffers(12, 32.0, 80.0))
     assert not branch_and_cut(session, Budget(0.0))
     assert not session.optimal
+
+
+def test_dropping_slack_rows_leaves_the_relaxation_as_it_was() -> None:
+    dropped = 0
+    for seed in range(60):
+        graph = random_graph(seed, rewards=False)
+        program = make_program(graph, INFINITY)
+        if program is None:
+            continue
+        solver = Solver(program, relaxed=True)
+        topology = graph.topology
+        for cls in topology.roots:
+            solver.add_cut(topology.class_nodes[cls])
+        nodes = topology.nodes
+        solver.add_cut(nodes)  # slack wherever an answer takes two nodes
+        solver.add_cover(Cover(dict.fromkeys(nodes, 1.0), {}, len(nodes) + 1.0))  # slack always
+        before = solver.relax(Budget(100.0))
+        if before.value is None:
+            continue
+        rows = solver.n_rows
+        solver.drop_slack(least=1)
+        after = solver.relax(Budget(100.0))
+        assert not solver.covers
+        assert solver.n_rows == solver.highs.getNumRow() < rows
+        assert after.bound == pytest.approx(before.bound), seed
+        activity = solver.highs.getSolution().row_value
+        for row, cut in solver.cuts.items():  # its rows have their new places
+            assert activity[row] == pytest.approx(sum(after.value[node] for node in cut if node in program.column))
+        dropped += rows - solver.n_rows
+    assert dropped > 60
