@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from runtime.driver import limits
 from runtime.driver.answers import Answers, Options
 from runtime.driver.errors import (
@@ -46,6 +48,7 @@ from runtime.simulator import (
     UnsupportedModifierError,
 )
 from runtime.simulator.launch import Kernel
+from runtime.simulator.types import Array
 
 _DEFAULT_SHARED = 48 << 10
 # What ends a kernel: its status for the program, and what the report calls it.
@@ -92,6 +95,7 @@ class Device(Answers):
         self._summary = summary
         self._output = output
         self._memory = DeviceMemory()
+        self._shared: dict[int, Array] = {}
         self._modules: dict[int, Loaded] = {}
         self._functions: dict[int, Function] = {}
 
@@ -301,6 +305,7 @@ class Device(Answers):
     def sim_release(self, address: int) -> None:
         self.check_fault()
         self._memory.release(address)
+        self._shared.pop(address, None)
 
     def sim_write(self, address: int, data: bytes) -> None:
         self.check_fault()
@@ -309,6 +314,19 @@ class Device(Answers):
     def sim_read(self, address: int, size: int) -> tuple[bytes]:
         self.check_fault()
         return (self._memory.get(address, size, "u1").tobytes(),)
+
+    def sim_share(self, address: int, data: bytes) -> None:
+        """What both sides see, before a launch; kept, so that only what a kernel changes goes back."""
+        self.sim_write(address, data)
+        self._shared[address] = np.frombuffer(data, np.uint8)
+
+    def sim_fetch(self, address: int, size: int) -> tuple[int, bytes]:
+        self.check_fault()
+        now = self._memory.get(address, size, np.uint8)
+        if np.array_equal(now, self._shared[address]):
+            return 0, b""
+        self._shared[address] = now
+        return 1, now.tobytes()
 
     def sim_copy(self, to: int, source: int, size: int) -> None:
         self.check_fault()

@@ -13,7 +13,7 @@ enum kind { MANAGED = 1, PAGE_LOCKED, REGISTERED };
 struct shared_range {
   struct shared_range *next;
   uint64_t device, size;
-  char *host;
+  char *host, *known; /* known: what the device holds, once a launch has carried it there */
   enum kind kind;
 };
 
@@ -24,7 +24,7 @@ static int add_range(uint64_t device, char *host, uint64_t size, enum kind kind)
   struct shared_range *range = malloc(sizeof *range);
   if (!range) return OUT_OF_MEMORY;
   pthread_mutex_lock(&ranges_busy);
-  *range = (struct shared_range){ranges, device, size, host, kind};
+  *range = (struct shared_range){ranges, device, size, host, NULL, kind};
   ranges = range;
   pthread_mutex_unlock(&ranges_busy);
   return 0;
@@ -70,6 +70,7 @@ static int drop_range(uint64_t address) {
   if (!range) return INVALID_VALUE;
   int status = sim_release(range->device);
   if (range->kind != REGISTERED) munmap(range->host, range->size);
+  free(range->known);
   free(range);
   return status;
 }
@@ -110,12 +111,26 @@ static int fill_rows(uint64_t address, uint64_t pitch, uint32_t value, uint32_t 
   return status;
 }
 
-/* Carries what both sides see to the device, or back. */
+/* Carries what the program has changed since the last launch to the device. */
+static int send_range(struct shared_range *range) {
+  if (range->known && !memcmp(range->known, range->host, range->size)) return 0;
+  if (!range->known && !(range->known = malloc(range->size))) return OUT_OF_MEMORY;
+  memcpy(range->known, range->host, range->size);
+  return sim_share(range->device, range->known, range->size);
+}
+
+/* Carries a range back that a kernel has changed. */
+static int fetch_range(struct shared_range *range) {
+  uint32_t changed = 0;
+  int status = sim_fetch(range->device, range->size, &changed, range->known);
+  if (changed && !status) memcpy(range->host, range->known, range->size);
+  return status;
+}
+
 static int exchange_ranges(int to_device) {
   int status = 0;
   for (struct shared_range *range = ranges; range && !status; range = range->next)
-    status = to_device ? sim_write(range->device, range->host, range->size)
-                       : sim_read(range->device, range->host, range->size);
+    status = to_device ? send_range(range) : fetch_range(range);
   return status;
 }
 
