@@ -43,6 +43,7 @@ from runtime.simulator import (
     ParseError,
     SimulatorError,
     StepLimitError,
+    TargetError,
     TrapError,
     UnknownOpcodeError,
     UnsupportedModifierError,
@@ -61,7 +62,7 @@ _FAULTS: tuple[tuple[type[SimulatorError], int, str], ...] = (
     (TrapError, FAILED, "trap"),
     (SimulatorError, FAILED, "failure"),
 )
-_NOT_SIMULATED = (UnknownOpcodeError, UnsupportedModifierError, OperandError, ParseError)
+_NOT_SIMULATED = (UnknownOpcodeError, UnsupportedModifierError, OperandError, ParseError, TargetError)
 
 
 @dataclass(slots=True)
