@@ -1,5 +1,6 @@
 """Programs and scripts whose CUDA calls go to the simulator."""
 
+import re
 import shutil
 import subprocess
 from importlib.util import find_spec
@@ -8,7 +9,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from runtime.driver.build import build, compiler
+from runtime.driver.build import build, compiler, default_folder
 from tilesat.cli import main
 
 HERE = Path(__file__).parent
@@ -156,6 +157,49 @@ def test_what_cannot_be_run(
 ) -> None:
     assert main(["sanitize", "--build", str(folder), *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "place", "message"),
+    [
+        ("no-such-compiler", "", "no C compiler: install gcc or clang"),
+        ("false", "", "` failed:"),
+        (None, "/proc/nothing", "cannot build the library in /proc/nothing: .*; give another folder"),
+    ],
+)
+def test_a_library_that_cannot_be_built(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str | None,
+    place: str,
+    message: str,
+) -> None:
+    if command is not None:
+        monkeypatch.setenv("CC", command)
+    assert main(["sanitize", "--build", place or str(tmp_path), "true"]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_the_build_folder_is_written(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    before = {path for path in folder.parent.rglob("*") if path.is_dir()}
+    assert main(["sanitize", "--build", str(folder), str(compiled(HERE / "linked.c", folder))]) == 0
+    assert not list(tmp_path.iterdir())
+    assert {path for path in folder.parent.rglob("*") if path.is_dir()} == before
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert default_folder() == tmp_path / ".cache" / "tilesat" / "driver"
+
+
+def test_a_forked_child_has_a_device_of_its_own(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, report = sanitize(folder, compiled(HERE / "forked.c", folder))
+    assert status == 1
+    assert report.count("error: memset: 64 bytes at ") == 1
+    assert capfd.readouterr().out == "1 1 0\n"
 
 
 def test_the_status_of_a_program_that_is_killed(folder: Path) -> None:
