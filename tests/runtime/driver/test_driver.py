@@ -63,7 +63,9 @@ def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixtu
 
 
 def test_a_fault_ends_in_the_report_and_in_a_status(folder: Path) -> None:
-    status, report = sanitize(folder, "--target", "sm_90", folder / "program", HERE / "axpy.ptx", "fault")
+    status, report = sanitize(
+        folder, "--target", "sm_90", compiled(HERE / "program.c", folder), HERE / "axpy.ptx", "fault"
+    )
     assert status == 1
     assert "error: out of bounds: " in report
     assert "    in axpy, PTX line 14\n=========     ld.global.f32 %f1, [%d2];" in report
@@ -125,7 +127,7 @@ def test_a_runtime_inside_the_program_is_redirected(folder: Path, capfd: pytest.
 def test_ptx_for_a_newer_device_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     newer = folder / "newer.ptx"
     newer.write_text((HERE / "axpy.ptx").read_text().replace("8.0", "8.7").replace("sm_80", "sm_120a"))
-    status, report = sanitize(folder, "--target", "sm_90", folder / "program", newer)
+    status, report = sanitize(folder, "--target", "sm_90", compiled(HERE / "program.c", folder), newer)
     assert "error: module: the PTX is for sm_120a, the device is sm_90: give --target sm_120" in report
     monkeypatch.setenv("KERNELS", str(newer))
     assert "the PTX is for sm_120a, the device is sm_80" in sanitize(folder, compiled(HERE / "registered.c", folder))[1]
@@ -187,8 +189,9 @@ def test_only_the_build_folder_is_written(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    program = compiled(HERE / "linked.c", folder)
     before = {path for path in folder.parent.rglob("*") if path.is_dir()}
-    assert main(["sanitize", "--build", str(folder), str(compiled(HERE / "linked.c", folder))]) == 0
+    assert main(["sanitize", "--build", str(folder), str(program)]) == 0
     assert not list(tmp_path.iterdir())
     assert {path for path in folder.parent.rglob("*") if path.is_dir()} == before
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
