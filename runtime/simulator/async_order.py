@@ -96,6 +96,10 @@ class AsyncOrder:
             )
         self._machine.findings.found(kind, f"{who}, {reason}", site.instruction, thread)
 
+    def is_owned(self, where: Array) -> bool:
+        """Whether a copy is writing any of these grains, or they belong to an mbarrier."""
+        return self._is_used and bool(self._landing[where].any() or self._object[where].any())
+
     def is_landing(self, where: Array) -> Array:
         """Which grains a copy is still writing."""
         return self._landing[where] != 0

@@ -18,6 +18,7 @@ from runtime.simulator.program import Entry, Instruction, Operand, Register, Vec
 from runtime.simulator.types import Array
 
 FREE, RESULT, SOURCE, LOADED = 0, 1, 2, 3
+_NOTHING = np.zeros(0, np.bool_)
 _ADVICE = {
     RESULT: "is the result of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
     SOURCE: "is operand A of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
@@ -53,17 +54,19 @@ class Flights:
         self._index = np.array(owned, np.int64)
         shape = len(owned), machine.lanes
         self._state = np.zeros(shape, np.int8)
-        self._group = np.zeros(shape, np.int64)
-        self._line = np.zeros(shape, np.int64)
+        self._group = np.zeros(shape, np.int32)
+        self._line = np.zeros(shape, np.int32)
         self._form = np.zeros(shape, np.int32)
         self._touched = np.ones(shape, np.bool_)
         self._shadow = np.zeros(shape, np.uint32)
         self._boxes = machine.boxes
+        self._is_flying = False
         self.committed = np.zeros(machine.lanes, np.int64)
 
     def start(self) -> None:
         """A batch begins: nothing is in flight, and every register needs a fence before wgmma."""
         self._state.fill(FREE)
+        self._is_flying = False
         self._touched.fill(True)
         self.committed.fill(0)
 
@@ -82,7 +85,7 @@ class Flights:
 
         def check(mask: Array | None) -> None:
             lanes = self._machine.active(mask)
-            state = self._state[rows]
+            state = self._state[rows] if self._is_flying else _NOTHING
             if state.any():
                 bad = (state == RESULT) | (state == LOADED) | ((state == SOURCE) & is_written)
                 if lanes is not None:
@@ -139,6 +142,7 @@ class Flights:
 
     def issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, values: Array, form: int) -> None:
         """Results [register, lane] wait for delivery; the caller poisons the registers."""
+        self._is_flying = True
         put = self._boxes.put
         put(self._shadow, row_index(accumulators), lanes, values)
         put(self._form, row_index(accumulators), lanes, form)
@@ -179,6 +183,7 @@ class Flights:
             given = done[row] & (self._state[row] != SOURCE)
             np.putmask(target, given, self._shadow[row])
         self._state[done] = FREE
+        self._is_flying = bool(self._state.any())
 
     def warp_commits(self) -> Array:
         """Groups that each warp of the machine has committed."""
@@ -192,6 +197,7 @@ class Flights:
         if busy.any():
             row, lane = (int(axis[0]) for axis in np.nonzero(busy))
             self._found(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
+        self._is_flying = True
         self._boxes.put(self._shadow, row_index(rows), lanes, values)
         self._boxes.put(self._state, row_index(rows), lanes, LOADED)
         self._boxes.put(self._line, row_index(rows), lanes, site.instruction.line)

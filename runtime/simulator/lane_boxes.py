@@ -3,6 +3,7 @@
 Lanes are regular where they are the same contiguous lanes of several CTAs, as those of consumer warpgroups are.
 """
 
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -81,5 +82,10 @@ class LaneBoxes:
 
 def row_index(rows: Array) -> Array | slice:
     """Rows as a slice where they follow each other."""
-    found = _slice(rows) if rows.size else None
+    found = _row_slice(rows.tobytes()) if rows.size else None
     return rows if found is None else found
+
+
+@lru_cache(maxsize=4096)
+def _row_slice(rows: bytes) -> slice | None:
+    return _slice(np.frombuffer(rows, np.int64))

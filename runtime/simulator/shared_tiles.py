@@ -12,12 +12,16 @@ from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tile:
-    """The 16-byte cells of distinct tiles [tile, ...], and which tile each asker gets (None: its own)."""
+    """The 16-byte cells of distinct tiles [tile, ...], and which tile each asker gets (None: its own).
+
+    grains: those of every asker [asker, n], once they were asked for.
+    """
 
     cells: Array
     which: Array | None
+    grains: Array | None = None
 
 
 class TileReader:
@@ -85,8 +89,10 @@ class TileReader:
 
     def all_grains(self, tile: Tile, grain: int) -> Array:
         """The grains [asker, n] of the machine's shared memory that every asker's tile takes, without padding."""
-        cells = tile.cells if tile.which is None else tile.cells[tile.which]
-        return grains(cells, UNIT, grain, self._used).reshape(cells.shape[0], -1)
+        if tile.grains is None:
+            cells = tile.cells if tile.which is None else tile.cells[tile.which]
+            tile.grains = grains(cells, UNIT, grain, self._used).reshape(cells.shape[0], -1)
+        return tile.grains
 
     def raw(self, tile: Tile) -> Array:
         """The bytes of the tiles: [tile, row, k bytes], or [tile, k, row bytes] for MN-major."""

@@ -385,7 +385,7 @@ class Late:
         for operand in (self._operation.a, self._operation.b):
             if isinstance(operand, SharedOperand):
                 where = operand.grains(chosen, self._tracker.grain)
-                self._tracker.async_read(self._site, where[numbers], lanes.tolist())
+                self._tracker.async_read(self._site, where, lanes.tolist(), numbers)
                 for number, (first, base) in enumerate(zip(chosen.first.tolist(), bases, strict=True)):
                     self._tracker.async_read_begins(self._site, where[number], first, warps[base : base + 4])
 
