@@ -202,19 +202,34 @@ class Transfers:
         self._signal(transfer)
 
     def deliver(self, wanted: Array) -> bool:
-        """Let the newest transfer arrive that completes on one of these mbarrier cells; whether there was one."""
+        """Let the newest transfer of each cluster arrive that completes on one of these mbarrier cells; was there one?
+
+        Clusters do not wait for each other's copies, so that theirs arrive together keeps them in step.
+        """
         cells = set(wanted.tolist())
-        for position in range(len(self._flying) - 1, -1, -1):
-            transfer = self._flying[position]
-            if transfer.cell in cells:
-                if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
-                    self._flying[position : position + 1] = [replace(p, phase=transfer.phase) for p in transfer.parts()]
-                    return self.deliver(wanted)
-                del self._flying[position]
-                self._finish(transfer)
-                self._check_left(transfer)
-                return True
-        return False
+        served: set[int] = set()
+        while True:
+            transfer = self._newest(cells, served)
+            if transfer is None:
+                return bool(served)
+            if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
+                position = self._flying.index(transfer)
+                self._flying[position : position + 1] = [replace(p, phase=transfer.phase) for p in transfer.parts()]
+                continue
+            self._flying.remove(transfer)
+            served.add(self._cluster(transfer))
+            self._finish(transfer)
+            self._check_left(transfer)
+
+    def _newest(self, cells: set[int], served: set[int]) -> Transfer | None:
+        """The newest transfer that completes on one of these cells, of a cluster that was not served."""
+        for transfer in reversed(self._flying):
+            if transfer.cell in cells and self._cluster(transfer) not in served:
+                return transfer
+        return None
+
+    def _cluster(self, transfer: Transfer) -> int:
+        return transfer.lane // (self.machine.slots * self.machine.geometry.cluster_size)
 
     def _has_room(self, transfer: Transfer) -> bool:
         """Whether the phase of a transfer's mbarrier waits for all its arrivals."""
