@@ -34,8 +34,8 @@ Extent: TypeAlias = Sequence[int]
 # Lanes that run as one vector: as many CTAs as have so many threads run side by side, which bounds the memory. Measured
 # on one core: FlashAttention-4 5.1 s at 2048 lanes, 2.9 s at 4096, 3.2 s at 8192; attention of sm_90a 2.8, 1.5, 1.5 s.
 _BATCH_LANES = 4096
-# The same with hazards, whose shadow takes up to some hundred bytes for each grain of shared memory. Attention of sm_90a:
-# 0.47 s at 512, 0.35 s at 2048, as much at 4096 with twice the memory.
+# The same with hazards, whose shadow takes up to some hundred bytes for each grain of shared memory. Attention of
+# sm_90a: 0.47 s at 512 lanes, 0.35 s at 2048, no less at 4096 with twice the memory.
 _HAZARD_LANES = 2048
 # Bytes of shared memory that a CTA may have. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability", maximum amount of shared memory per thread block.

@@ -45,6 +45,8 @@ TAIL = """
 - Lanes at one instruction run as one vector. Where control flow splits them, the smallest instruction number goes
   first. `schedule="skewed:SEED"` runs each warp alone until it must wait, in an order drawn from the seed: with it a
   missing barrier between accesses of global memory, which `hazards=True` does not track, shows in the numbers.
+- CTAs run side by side as one vector as long as they have at most 4096 threads together (2048 with hazards), or one
+  cluster where that has more; the others follow. That bounds the memory, and keeps the lanes of warp roles many.
 - Atomics on one address take their turns in lane order.
 - `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states; those of
   `lg2`, `sin`, `cos` and `tanh` are as coarse as it allows, since code may not count on more.
