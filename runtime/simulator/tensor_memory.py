@@ -88,6 +88,12 @@ class TensorMemory:
         """Raise TensorMemoryError where columns are not all allocated in a CTA."""
         self.check_all(cta, column + np.arange(columns))
 
+    def check_each(self, ctas: list[int], column: int, columns: int) -> None:
+        """As `check`, of several CTAs."""
+        if column + columns > COLUMNS or not self.owned[ctas, column : column + columns].all():
+            for cta in ctas:
+                self.check(cta, column, columns)
+
     def check_all(self, cta: int, columns: Array) -> None:
         """Raise TensorMemoryError where not all of some columns, in rising order, are allocated in a CTA."""
         last = int(columns[-1])

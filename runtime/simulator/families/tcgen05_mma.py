@@ -5,7 +5,7 @@ lies in shared or tensor memory, B in shared memory. Of a pair, each CTA holds h
 the columns of B. Source: PTX ISA, "tcgen05.mma", "Data Path Layout", "Block Scaling for tcgen05.mma".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Operands:
         needed = 5 + mode.is_sparse + (2 if mode.scales else 0)
         if len(rest) < needed:
             raise d.error(OperandError, f"`{d.instruction.opcode}` takes at least {needed} operands here")
+        self._uniform: list[Callable[[], Array]] = []
         self.d = self._tensor(d, 0)
         self.a_in_tensor = isinstance(d.operands[1], Address)
         self.a = self._tensor(d, 1) if self.a_in_tensor else self._plain(d.read(1, TYPES["b64"]))
@@ -73,7 +74,9 @@ class Operands:
         if mode.is_sparse:
             self.metadata = self._tensor(d, position)
             position += 1
-        self.form = self._plain(d.read(position, TYPES["b32"]))
+        forms = d.read(position, TYPES["b32"])
+        self._uniform.append(lambda: forms)
+        self.form = self._plain(forms)
         position += 1
         self.scales = None
         if mode.scales:
@@ -93,17 +96,27 @@ class Operands:
         if self.disabled and (mode.is_stationary or mode.scales):
             raise d.unsupported(f"`{d.instruction.opcode}` with disable-output-lane")
         d.finish(position + 1 + has_scale)
-        self.enable = self._plain(d.read(position, TYPES["pred"]))
+        enables = d.read(position, TYPES["pred"])
+        self._uniform.append(lambda: enables)
+        self.enable = self._plain(enables)
         self.shift = d.constant_int(position + 1) if has_scale else 0
         if not 0 <= self.shift <= 15:
             raise d.error(OperandError, f"scale-input-d is 0 to 15, not {self.shift}")
 
     def _tensor(self, d: Decode, number: int) -> Callable[[int], int]:
         values = address_values(d, d.address(number), 32)
+        if number < 2:  # D, and A in tensor memory
+            self._uniform.append(values)
         return lambda lane: int(values()[lane])
 
     def _plain(self, values: Array) -> Callable[[int], int]:
         return lambda lane: int(values[lane])
+
+    def agree(self, lanes: Array) -> Iterator[bool]:
+        """Of D, A in tensor memory, the instruction descriptor and enable-input-d: whether lanes have one value."""
+        for values in self._uniform:
+            chosen = values()[lanes]
+            yield bool((chosen == chosen[0]).all())
 
 
 class Product:
@@ -159,17 +172,14 @@ class Product:
         mode, operands, core = self._mode, self._operands, self._site.core
         if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
             return False
-        same = {(operands.form(lane), operands.d(lane), operands.enable(lane)) for lane in lanes}
+        is_same = all(operands.agree(np.array(lanes)))
         groups = [core.group(self._site.cta(lane), mode.group) for lane in lanes]
         ctas = [cta for group in groups for cta in group]
         form = parse(operands.form(lanes[0]), mode)
-        if len(same) > 1 or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
-            return False
-        if operands.a_in_tensor and len({operands.a(lane) for lane in lanes}) > 1:
+        if not is_same or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
             return False
         column, keeps = operands.d(lanes[0]) & 0xFFFF, bool(operands.enable(lanes[0]))
-        for cta in ctas:
-            core.memory.check(cta, column, form.n)
+        core.memory.check_each(ctas, column, form.n)
         numbers = [self._site.begin(lane, "tcgen05.mma", (mode, form.m, form.n, form.result)) for lane in lanes]
         threads = [(lane, number) for lane, number in zip(lanes, numbers, strict=True) for _ in range(mode.group)]
         columns = self._tiles(self._reader(form)[1], operands.b, threads, ctas).reshape(len(lanes), 1, form.n, form.k)
@@ -197,8 +207,8 @@ class Product:
         element = self._in_shared(form.a).replace("pad.", "byte.")
         column, words = self._operands.a(threads[0][0]) & 0xFFFF, form.k * BITS[element] // 32
         memory = self._site.core.memory
+        memory.check_each(ctas, column, words)
         for (_, number), cta in zip(threads, ctas, strict=True):
-            memory.check(cta, column, words)
             self._site.reads(number, cta, slice(0, form.rows), slice(column, column + words), _COPIED)
         raw = np.ascontiguousarray(memory.words[ctas, : form.rows, column : column + words])
         return decoder(element)(raw.view(np.uint8))

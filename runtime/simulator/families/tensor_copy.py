@@ -87,6 +87,7 @@ class TensorOperand:
         self._site = site
         self._mode = mode
         self._dimensions = dimensions
+        self._boxes: dict[bytes, tuple[Box, int]] = {}
         operand = d.address(number)
         self._address = address_values(d, Address(operand.base, operand.offset), 64)
         items = _items(d, operand.rest[0] if len(operand.rest) == 1 else None, mode.coordinates, "coordinates")
@@ -124,8 +125,15 @@ class TensorOperand:
 
     def box(self, lane: int) -> tuple[Box, int]:
         """The box of the lane's map, and where the tensor starts in the arena."""
+        data = self._bytes(lane)
+        found = self._boxes.get(data)
+        if found is None:
+            found = self._boxes[data] = self._box(lane, data)
+        return found
+
+    def _box(self, lane: int, data: bytes) -> tuple[Box, int]:
         try:
-            tensor = decode_map(self._bytes(lane))
+            tensor = decode_map(data)
         except LaunchError as problem:
             raise self._error(OperandError, lane, problem.message) from None
         wants_column = self._mode.name.startswith("im2col")
