@@ -9,7 +9,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from runtime.ptxas import Cubin, assemble, disassemble
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 _COMMENT = re.compile(r"//.*")
+_LABEL = re.compile(r"\s*(\$\w+):")
+_BRANCH = re.compile(r"\bbra(?:\.uni)?\s+(\$\w+)")
 _OPCODE = re.compile(r"(?:[\w$]+:)?\s*[{}]?\s*(?:@!?%?\w+\s+)?(?P<opcode>[a-z]\w*(?:[.:]+\w+)*)")
 _DECIDED = re.compile(
     r"(mma|wgmma|cp|bar|barrier|mbarrier|fence|membar|ldmatrix|stmatrix|movmatrix|setmaxnreg|shfl|atom|red|redux|vote|elect"
@@ -61,13 +63,29 @@ def length(cubin: Cubin) -> int:
     return sum(name != "NOP" for name in mnemonics(disassemble(cubin)))
 
 
-def rows(files: Iterable[Path], targets: Iterable[str]) -> Iterator[tuple[str, str, Assembled, Assembled]]:
+def without_unrolling(ptx: str) -> str:
+    """The same text, whose loops ptxas leaves as they are: `.pragma "nounroll"` in the block of each label that a later
+    branch goes back to (PTX ISA 8.8, Pragma Strings).
+    """
+    lines, seen, headers = ptx.splitlines(), dict[str, int](), set[int]()
+    for place, line in enumerate(lines):
+        if (label := _LABEL.match(line)) is not None:
+            seen[label[1]] = place
+        headers |= {seen[target] for target in _BRANCH.findall(line) if target in seen}
+    return "\n".join(
+        f'{line}\n    .pragma "nounroll";' if place in headers else line for place, line in enumerate(lines)
+    )
+
+
+def rows(
+    files: Iterable[Path], targets: Iterable[str], prepared: Callable[[str], str]
+) -> Iterator[tuple[str, str, Assembled, Assembled]]:
     """Name, target, ours and LLVM's."""
     for file in files:
         for target in targets:
             kernel = tilesat.compile(file, target)
-            theirs = to_ptx(kernel.stages["llvm"])
-            yield file.stem, target, Assembled.of(kernel.ptx, target), Assembled.of(theirs, target)
+            ours, theirs = prepared(kernel.ptx), prepared(to_ptx(kernel.stages["llvm"]))
+            yield file.stem, target, Assembled.of(ours, target), Assembled.of(theirs, target)
 
 
 def main() -> int:
@@ -77,11 +95,15 @@ def main() -> int:
         "files", nargs="*", type=Path, default=sorted(EXAMPLES.glob("*.mlir")), help="default: examples"
     )
     parser.add_argument("--target", default=",".join(TARGETS), help="default: %(default)s")
+    parser.add_argument(
+        "--no-unrolling", action="store_true", help="compare loops as they are written: ptxas unrolls ours more often"
+    )
     options = parser.parse_args()
+    prepared = without_unrolling if options.no_unrolling else str
     print("| kernel | target | ours: SASS | registers | spills | LLVM: SASS | registers | spills | ours / LLVM |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     longer = 0
-    for name, target, ours, theirs in rows(options.files, options.target.split(",")):
+    for name, target, ours, theirs in rows(options.files, options.target.split(","), prepared):
         longer += ours.instructions > theirs.instructions
         both = (str(n) for each in (ours, theirs) for n in (each.instructions, each.registers, each.spills))
         ratio = ours.instructions / theirs.instructions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tilesat
-from benchmarks.llvm import decided, length, opcodes
+from benchmarks.llvm import decided, length, opcodes, without_unrolling
 from benchmarks.upstream import to_ptx
 from ir.core import Block, Op, Region, Type
 from ir.dialects import llvm, nvvm
@@ -259,3 +259,17 @@ def test_llvm_carries_every_instruction_of_a_tier(target: str) -> None:
             made.add(*sample)
     theirs = to_ptx(print_module(made.finished()))
     assert assemble(theirs, target)
+
+
+def test_loops_are_compared_as_they_are_written():
+    """ptxas unrolls a counted loop four times: with the pragma the same loop is less than half as long."""
+    ptx = tilesat.compile(PROGRAMS["in-place-after-loop"].source(), "sm_80").ptx
+    plain = without_unrolling(ptx)
+    assert plain.count(".pragma") == 1
+    assert [line for line in plain.splitlines() if ".pragma" not in line] == ptx.splitlines()
+    assert 2 * length(assemble(plain, "sm_80")) < length(assemble(ptx, "sm_80"))
+
+
+def test_branches_ahead_are_no_loops():
+    ahead = "    @%p0 bra $L1;\n    add.s32 %r0, %r1, 1;\n$L1:\n    ret;"
+    assert without_unrolling(ahead) == ahead
