@@ -4,14 +4,17 @@ The number beside an opcode counts its different spellings in the PTX that the t
 """
 
 import gzip
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from runtime.simulator import link
 from runtime.simulator.families.arithmetic import ByType
 from runtime.simulator.findings import Kind
 from runtime.simulator.parser import parse
+from tests.runtime.mutations.sweep import RESULTS, tables
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "simulator.md"
@@ -83,6 +86,17 @@ its sm_100 kernels; that is reported, since the PTX ISA forbids it.
 |---|---|
 KINDS
 
+## Mutants
+
+How much of this is found: `python -m tests.runtime.mutations.sweep` changes one statement at a time of the kernels
+below (an operator at every site, and some changes by hand) and runs each mutant with `hazards=True`, in step, then with
+three seeds apart. It is caught by a hazard, by another error that names a line, or by its result. An *equivalent* is a
+right program: `tests/runtime/mutations/equivalents.py` has the PTX line that makes it so. The figures are of DATE.
+Silent are `tcgen05.fence` (Triton never uses it), `bar.warp.sync` before one lane tells for its warp (order is tracked
+by warp), `membar.gl` between CTAs, a proxy fence between reads and a copy over what was read, and what the tables show.
+
+MUTANTS
+
 ## Not modelled
 
 - Textures, surfaces and samplers (`tex`, `tld4`, `suld`, `sust`, `sured`, `txq`, `suq`, `istypep`).
@@ -147,7 +161,13 @@ def render() -> str:
     if unknown:
         raise ValueError(f"the tests' PTX has opcodes that the simulator lacks: {unknown}")
     kinds = "\n".join(f"| `{kind.title}` | {kind.meaning} |" for kind in Kind)
-    return HEAD + "\n".join(rows) + "\n" + TAIL.replace("KINDS", kinds)
+    results: dict[str, Any] = json.loads(RESULTS.read_text())
+    dates = sorted({each["date"] for each in results.values()})
+    filled = {"KINDS": kinds, "DATE": " to ".join(sorted({dates[0], dates[-1]})), "MUTANTS": tables(results)}
+    tail = TAIL
+    for name, text in filled.items():
+        tail = tail.replace(name, text)
+    return HEAD + "\n".join(rows) + "\n" + tail
 
 
 def main() -> None:

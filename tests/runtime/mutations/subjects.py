@@ -40,12 +40,16 @@ Run = Callable[[str, Mode], tuple[list[Array], int]]
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel. run: arrays it leaves and the instructions it took; entry: the one that is mutated, where several."""
+    """A kernel. run: arrays it leaves and the instructions it took; entry: the one that is mutated, where several.
+
+    by_hand_only: no operators, only the changes that name it.
+    """
 
     name: str
     text: Callable[[], str]
     run: Run
     entry: str | None = None
+    by_hand_only: bool = False
 
     def lines(self) -> range:
         """The PTX lines that are mutated."""
@@ -99,6 +103,24 @@ def _norm() -> tuple[Any, ...]:
     )
 
 
+def _sorted() -> tuple[Any, ...]:
+    return _random(2, 256, kind=np.float32), np.zeros((2, 256), np.float32), np.zeros(2, np.int32)
+
+
+def _softmax() -> tuple[Any, ...]:
+    return _random(2, 400, kind=np.float32), np.zeros((2, 400), np.float32), 400, 400
+
+
+def _histogram() -> tuple[Any, ...]:
+    x = np.random.default_rng(5).integers(0, 64, 1900).astype(np.int32)
+    return x, np.zeros(128, np.int32), np.array([-1, 1000], np.int32), x.size
+
+
+def _scan() -> tuple[Any, ...]:
+    x = np.random.default_rng(4).integers(-1000, 1000, (2, 450)).astype(np.int32)
+    return x, np.zeros(x.shape, np.float32), np.zeros_like(x), np.zeros(x.shape, np.float32), 450
+
+
 TRITON: dict[str, tuple[tuple[int, ...], Callable[[], tuple[Any, ...]]]] = {
     "gemm_descriptors.sm_90": ((1, 1), lambda: _described(512)),
     "gemm_specialised.sm_100": ((1, 1), lambda: _described(512)),
@@ -107,10 +129,15 @@ TRITON: dict[str, tuple[tuple[int, ...], Callable[[], tuple[Any, ...]]]] = {
     "gemm_ragged.sm_90": ((1, 1), lambda: _products(60, 50, 100)),
     "attention.sm_80": ((1, 1), _attention),
     "attention.sm_90": ((1, 1), _attention),
-    "softmax.sm_90": ((2,), lambda: (_random(2, 400, kind=np.float32), np.zeros((2, 400), np.float32), 400, 400)),
-    "layer_norm.sm_80": ((2,), _norm),
+    **{f"softmax.{target}": ((2,), _softmax) for target in ("sm_80", "sm_90", "sm_120")},
+    **{f"layer_norm.{target}": ((2,), _norm) for target in ("sm_80", "sm_90", "sm_100")},
+    "sort_rows.sm_90": ((2,), _sorted),
     "transpose.sm_80": ((1, 1), lambda: (_random(48, 40, kind=np.float32), np.zeros((40, 48), np.float32), 48, 40)),
+    "scan.sm_80": ((2,), _scan),
+    "histogram.sm_90": ((4,), _histogram),
 }  # fmt: skip
+BY_HAND = ("scan.sm_80", "histogram.sm_90")
+"""Kernels of one operator seventy times, and of barriers around atomics on global memory, which nothing tracks."""
 
 
 class _Judged(Launched):
@@ -179,6 +206,16 @@ def _tcgen05(memory: GlobalMemory) -> list[Any]:
     return [*maps, np.zeros((128, 128), np.float32), 192]
 
 
+def _dependent(ptx: str, mode: Mode) -> tuple[list[Array], int]:
+    """Two grids, of which the second may begin before the first has ended."""
+    memory, data = GlobalMemory(), _words(192)
+    address, count = memory.put(data), 0
+    for entry in ("first", "second"):
+        report = launch(ptx, (1,), (64,), [address], memory, entry=entry, dependent=entry == "second", **mode.options)
+        count += report.instructions.total()
+    return [memory.get(address, data.shape, data.dtype)], count
+
+
 FILES: dict[str, tuple[str, str | None, Run]] = {
     "ring.sm_80": ("ptx/01_cpasync_ldmatrix_mma_f16.ptx", None, _launched((1,), (32,), _ring)),
     "tcgen05_gemm.sm_100": ("ptx/17_tcgen05_gemm_f16.ptx", None, _launched((1,), (128,), _tcgen05)),
@@ -195,7 +232,7 @@ FILES: dict[str, tuple[str, str | None, Run]] = {
         "protocols/reused_mbarrier.ptx", None,
         _launched((1,), (64,), lambda _: [_words(128), np.zeros(64, np.uint32)]),
     ),
-    "cluster.sm_90": ("ptx/13_cluster.ptx", None, _launched((2,), (128,), lambda _: [np.zeros(128, np.uint32)])),
+    "dependent_grid.sm_90": ("protocols/dependent_grid.ptx", "second", _dependent),
     "nvcc_tiled.sm_80": (
         "nvcc/kernels.ptx", "tiled",
         _launched((1, 1), (16, 16), lambda _: [
@@ -224,7 +261,7 @@ FILES: dict[str, tuple[str, str | None, Run]] = {
 def _own(name: str) -> Run:
     def run(ptx: str, mode: Mode) -> tuple[list[Array], int]:
         program, manifest = compiled.program(name), compiled.manifest(name)
-        given = checked(Signature.of(manifest["params"], name, UNKNOWN), program.arguments())
+        given = checked(Signature.of(manifest["params"], name, UNKNOWN), compiled.arguments(name))
         memory = GlobalMemory()
         arrays = [value for value in given if isinstance(value, np.ndarray)]
         addresses = {id(array): memory.put(array) for array in arrays}
@@ -240,7 +277,9 @@ def _own(name: str) -> Run:
 @cache
 def subjects() -> Mapping[str, Subject]:
     """All of them by name."""
-    found = [Subject(name, lambda name=name: ptx_of(name), _triton(name)) for name in TRITON]
+    found = [
+        Subject(name, lambda name=name: ptx_of(name), _triton(name), by_hand_only=name in BY_HAND) for name in TRITON
+    ]
     for name, (path, entry, run) in FILES.items():
         found.append(Subject(name, lambda path=path: (DATA / path).read_text(), run, entry))
     for name, targets in compiled.CHOSEN.items():

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from runtime.simulator import HazardError, SimulatorError
-from tests.runtime.mutations.equivalents import reason
+from tests.runtime.mutations.changes import OPERATOR, changes_of
+from tests.runtime.mutations.equivalents import equivalent
 from tests.runtime.mutations.operators import OPERATORS, Mutant, mutants_of
 from tests.runtime.mutations.subjects import Array, Mode, Subject, subjects
 
@@ -46,9 +47,11 @@ def right(name: str) -> tuple[tuple[Array, ...], int]:
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """The mutants of a kernel."""
-    lines = subject.lines()
-    return (mutant for mutant in mutants_of(subject.name, subject.text()) if mutant.line in lines)
+    """The mutants of a kernel: operators at every site, then changes by hand."""
+    if not subject.by_hand_only:
+        lines = subject.lines()
+        yield from (mutant for mutant in mutants_of(subject.name, subject.text()) if mutant.line in lines)
+    yield from changes_of(subject.name)
 
 
 def run(mutant: Mutant, schedule: str) -> Verdict | None:
@@ -88,7 +91,7 @@ def table(title: str, rows: dict[str, Counter[str]]) -> list[str]:
 def tables(results: dict[str, Any]) -> str:
     """What the kernels' results say, by operator, by kernel and by what caught them."""
     kernels = {name: Counter[str]() for name in subjects() if name in results}
-    operators = {operator.name: Counter[str]() for operator in OPERATORS}
+    operators = {name: Counter[str]() for name in (*(operator.name for operator in OPERATORS), OPERATOR)}
     ways = Counter[str]()
     for name, count in kernels.items():
         for operator, found in results[name]["caught"].items():
@@ -96,8 +99,8 @@ def tables(results: dict[str, Any]) -> str:
                 count["caught"] += number
                 operators[operator]["caught"] += number
                 ways[how] += number
-        for operator, line, number in results[name]["silent"]:
-            kind = "silent" if reason(name, operator, line, number) is None else "equivalent"
+        for operator, line, _ in results[name]["silent"]:
+            kind = "silent" if equivalent(name, operator, line) is None else "equivalent"
             count[kind] += 1
             operators[operator][kind] += 1
     by = [f"| {how} | {number} |" for how, number in sorted(ways.items(), key=lambda entry: -entry[1])]
@@ -113,7 +116,7 @@ def sweep(subject: Subject) -> dict[str, Any]:
         verdict = judge(mutant)
         if verdict.how == "silent":
             silent.append((mutant.operator, mutant.line, mutant.number))
-            known = reason(mutant.kernel, mutant.operator, mutant.line, mutant.number)
+            known = equivalent(mutant.kernel, mutant.operator, mutant.line)
             print(f"{'silent' if known is None else 'equivalent'}: {mutant.name}: {mutant.statement}", flush=True)
         else:
             caught.setdefault(mutant.operator, Counter())[verdict.how] += 1
