@@ -128,12 +128,14 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 
 
 def extract(
-    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str, budget: float, apart: bool, below: float
-) -> Selection:
+    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str, budget: float, apart: bool,
+    below: float, unspilled: bool,
+) -> Selection:  # fmt: skip
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
-        prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below
-    )
+        prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
+        unspilled,
+    )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
     return found
@@ -190,22 +192,25 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 
 
 def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
-    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
-    columns too; keep the cheapest. Rings that cannot share memory as they were to are tried apart.
+    """Run the passes inside on the kernel and, where its loops spill registers, again with none to spill, and on the
+    kernel in slices of rows and of columns too; keep the cheapest. Rings that cannot share memory as they were to are
+    tried apart.
     """
     best, made = attempt(entry, context.trying("whole"), steps)
     tried = 1
     if any(best.spilled.values()):
-        for number, other in enumerate(context.shared.once(("slices", entry), lambda: in_slices(entry)), 1):
+        slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
+        others = [("unspilled", entry), *((f"slices {number}", other) for number, other in enumerate(slices, 1))]
+        for name, other in others:
             try:
-                below = with_options(steps, "extract", below=most(best))
-                found, scheduled = attempt(other, sliced := context.trying(f"slices {number}"), below)
+                wanted = with_options(steps, "extract", below=most(best), unspilled=other is entry)
+                found, scheduled = attempt(other, trial := context.trying(name), wanted)
             except TileError:
-                continue  # where slices do not fit or cost more, the whole stays
+                continue  # where it does not fit or costs more, the first stays
             tried += 1
             if preferable(found, best):
                 best, made = found, scheduled
-                context.levels.update(sliced.levels)
+                context.levels.update(trial.levels)
     context.levels["chosen"] = best
     context.count(programs=tried)
     return made

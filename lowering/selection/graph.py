@@ -36,7 +36,7 @@ from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selecti
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, CTAS, SHARED, Rows, has_producer
+from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Rows, has_producer
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
@@ -47,16 +47,17 @@ STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes a
 
 def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str,
-    budget: float | None = None, apart: bool = False, below: float = INFINITE,
+    budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `budget`: units of work that the search may do (`extract.budget`).
 
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
+    `unspilled`: tiles take no more registers than there are.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return Selector(saturated, oracle, target, forbid, budget, apart).run(method, below)
+    return Selector(saturated, oracle, target, forbid, budget, apart, unspilled).run(method, below)
 
 
 class Selector:
@@ -64,7 +65,7 @@ class Selector:
 
     def __init__(
         self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
-        budget: float | None, apart: bool,
+        budget: float | None, apart: bool, unspilled: bool,
     ):  # fmt: skip
         self.budget = budget
         self.saturated = saturated
@@ -83,7 +84,7 @@ class Selector:
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
-        self.pressure = Pressure(self)
+        self.pressure = Pressure(self, SPILLS[:1] if unspilled else SPILLS)
         offered, straight = CTAS if shared else CTAS[:1], self.pressure.straight()
         self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
@@ -478,7 +479,8 @@ class Selector:
             return [(placed.n_warps, False)]
         if isinstance(node, Copy) and node.mechanism != Mechanism.TMA:
             return [(warps, True) for warps in self.oracle.warps]
-        layouts = {self.owner[c][1] for c in below if c in self.owner}
+        typed = self.frozen.analysis.get("type", {})  # ends of lists and missing operands are in every layout
+        layouts = {self.owner[c][1] for c in below if c in self.owner and self.owner[c][0] in typed}
         counts = {self.warps_of(id) for id in layouts if id and isinstance(self.oracle.layouts[id], Layout)}
         return [(warps, True) for warps in counts] or [(min(self.oracle.warps), False)]
 

@@ -10,7 +10,7 @@ from egraph.placed import Assume, LoadPointer, LoadView, Own, Permute, Product, 
 from egraph.term import Node
 from lowering.layouts.elements import element_bytes
 from lowering.selection.pricing import Price, Site
-from lowering.selection.resources import SPILLS, Peak, registers
+from lowering.selection.resources import Peak, registers
 from lowering.selection.spans import Points
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ REGISTER = 4  # bytes
 class Pressure:
     """Classes that say what is needed at one time, and those that pay for registers that there are not."""
 
-    def __init__(self, selector: Selector):
+    def __init__(self, selector: Selector, offered: tuple[int, ...]):
+        """`offered`: how many registers may be spilled."""
         self.selector = selector
+        self.offered = offered
         self.points = Points(selector.saturated)
         self.peaks: dict[str, Peak] = {}
         self.pieces: dict[int, int] = {}  # operand of products, and what it is made of -> registers in use at one time
@@ -56,7 +58,7 @@ class Pressure:
         s = self.selector
         found = s.new_class(f"spills of {s.rows.names[row]}")
         trips = s.trips.of(path[-1]) if path else 1.0
-        for warps, spilled in product(s.oracle.warps, SPILLS):
+        for warps, spilled in product(s.oracle.warps, self.offered):
             cost = trips * s.pricer.machines[warps].spill(spilled).scalar()
             resource = s.rows.kept(row, spilled)
             node = s.builder.add(f"{spilled} spilled", found, s.warps(warps), cost, resource=resource)

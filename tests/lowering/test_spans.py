@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tilesat
 from ir.dialects import cuda_tile as ct
 from ir.text import parse
+from lowering.cost import FREE, Machine
+from lowering.passes import source
+from lowering.selection import select
 from lowering.selection.spans import points, total
+from lowering.targets import Target
+from runtime.ptxas import assemble
 from tests.programs.program import Program, check, random
 from tests.programs.writer import Writer
 
@@ -151,3 +158,48 @@ def narrow(width: int = 512, step: int = 128, columns: int = 32, steps: int = 2)
 def test_narrow_loads_take_a_register_an_element() -> None:
     """They were counted as packed already: 44 bytes were spilled."""
     check(narrow(), "sm_120a")
+
+
+def scanned(size: int = 64) -> Program:
+    """Running sums of a product's rows: a scan takes a list of tiles, a view a list of strides, and both end alike."""
+
+    def source() -> str:
+        w = Writer("scanned", a="ptr<f16>", b="ptr<f16>", o="ptr<f32>", n="i32")
+        w.promise(a=16, b=16, o=16, n=16)
+        a, b = (w.load(w.view(p, [size, w.n], [w.n, 1], [size, size]), 0, 0) for p in (w.a, w.b))
+        (sums,) = w.fold([w.dot(a, b)], 1, lambda x, y: [x[0] + y[0]], [0.0], scan=True)
+        w.store(sums, w.view(w.o, [size, size], [size, 1], [size, size]), 0, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [*(random((size, size), "f16", seed) for seed in (1, 2)), random((size, size), "f32", 3), size]
+
+    def expected(a: Any, b: Any, *rest: Any) -> dict[int, Any]:
+        return {2: np.cumsum(a.astype(np.float64) @ b.astype(np.float64), 1)}
+
+    return Program("scanned", source, arguments, (1,), expected, 2e-2)
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+def test_every_number_of_warps_is_offered(warps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a list was in the layout that came last, so only that one's warps could make a view:
+    intra_chunk_prepare of TileGym spilled 104 bytes with 8 on sm_120a and costs 27 % less with 4.
+    """
+
+    def asked(saturated: Any, oracle: Any, target: Target, *rest: Any) -> Any:
+        assert set(oracle.warps) == {4, 8}
+        return select(saturated, oracle, replace(target, asked_warps=warps), *rest)
+
+    monkeypatch.setattr(source, "select", asked)
+    assert f".reqntid {32 * warps}," in tilesat.compile(scanned().source(), "sm_80").ptx
+
+
+def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cheapest program spills, it is compared with the cheapest that does not: moe_actgrad_bwd of TileGym on
+    sm_120a had 4 warps, 36 bytes of spills and 2,256 instructions, and has 8 warps and 1,256.
+    """
+    monkeypatch.setattr(Machine, "spill", lambda machine, registers: FREE)
+    monkeypatch.setattr(source, "UNSPILLED", 2.0)
+    check(gated(), "sm_80")
+    monkeypatch.setattr(source, "UNSPILLED", 0.5)  # nothing else is cheap enough
+    assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
