@@ -25,8 +25,9 @@ from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.grains import grain_of, grains, tensor_grain_of
 from runtime.simulator.grid_order import GridOrder
 from runtime.simulator.machine import WARP, Machine
-from runtime.simulator.program import Entry, Instruction
+from runtime.simulator.program import Entry
 from runtime.simulator.proxies import Proxies
+from runtime.simulator.register_watch import RegisterWatch
 from runtime.simulator.remote_memory import check_remote
 from runtime.simulator.types import Array, unsigned
 
@@ -69,6 +70,7 @@ class Tracker:
         self.flags = FlagOrder(machine, self.clocks)
         self.proxies = Proxies(machine, self.grain)
         self.flights = Flights(machine, entry)
+        self.registers = RegisterWatch(machine, entry, self.flights)
         self.async_reads = AsyncReads(machine, self.grain)
         count = machine.shared.bytes.size // self.grain
         warps = self.clocks.warp_columns
@@ -84,9 +86,6 @@ class Tracker:
         self._flights: list[Copy] = []
         self._copies = 0
         self._committed = np.zeros(machine.lanes, np.int64)
-        self._initialised = np.zeros((len(entry.registers), machine.lanes), np.bool_)
-        self._doubtful: list[set[int]] = []
-        self.followed: set[int] = set()
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
@@ -102,7 +101,7 @@ class Tracker:
             array.fill(_NOBODY)
         self._write_epoch.fill(0)
         self._is_read.fill(False)
-        self._initialised.fill(False)
+        self.registers.start()
         self._committed.fill(0)
         self._flights.clear()
 
@@ -182,9 +181,6 @@ class Tracker:
 
     def _grains(self, cells: Array, size: int) -> Array:
         return grains(cells, size, self.grain)
-
-    def _of(self, cells: Array, size: int) -> Array:
-        return self._grains(cells, size).reshape(-1)
 
     def _numbers(self, lanes: Array | None) -> Array:
         return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
@@ -289,7 +285,7 @@ class Tracker:
         clash = lost & (values[where] != given)
         if clash.any():
             lane, byte = self._first(clash, writer, where)
-            other = self._who(int(self._writer[self._absolute(clash, where)]))
+            other = self._who(int(self._writer[int(where[clash][0])]))
             self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
 
     def async_read(self, site: Site, where: Array, lanes: Sequence[int], rows: Array | None = None) -> None:
@@ -359,9 +355,6 @@ class Tracker:
         warps: Array = np.any(active.reshape(-1, WARP), axis=1)
         least = self.flights.warp_commits() - pending
         self.async_reads.waited(warps, least, self.clocks.epoch.reshape(-1))
-
-    def _absolute(self, bad: Array, where: Array) -> int:
-        return int(where[bad][0])
 
     def _check_writer(
         self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
@@ -558,7 +551,7 @@ class Tracker:
         if transfer.source is not None:
             self.async_read(transfer.site, transfer.source_grains(self.grain)[None, :], [transfer.lane])
         if transfer.target is not None:
-            where = self._of(transfer.target, transfer.unit)
+            where = grains(transfer.target, transfer.unit, self.grain).reshape(-1)
             if transfer.updates:
                 self.order.check_update(transfer.site, where[None, :], lane)
             else:
@@ -602,64 +595,3 @@ class Tracker:
             self._strong[where] = transfer.updates
             self._is_read[where] = False
             self.proxies.async_wrote(where)
-
-    # ---- registers and shuffles
-
-    def follow(self, doubtful: list[set[int]]) -> None:
-        """Registers to check at each instruction: the others are written on every path to it."""
-        self._doubtful = doubtful
-        self.followed = set().union(*doubtful)
-
-    def check_written(self, site: Site, pc: int, registers: list[int], lanes: Array) -> None:
-        """Report where lanes (numbers) have not written one of these registers, which instruction `pc` wants."""
-        for number in sorted(self._doubtful[pc].intersection(registers)):
-            known = self._initialised[number][lanes]
-            if not known.all():
-                lane = int(lanes[int(np.argmin(known))])
-                name = self._entry.registers[number].name
-                message = f"reads register `{name}`, which it has not written"
-                self._found(Kind.UNWRITTEN_REGISTER, site, lane, message)
-
-    def check_shuffle(self, instruction: Instruction, lanes: Array, source: Array) -> None:
-        """Lanes read a register of the source lanes, which must take part too."""
-        absent = lanes & ~lanes[source]
-        if absent.any():
-            lane = int(np.flatnonzero(absent)[0])
-            who = self._who(lane)
-            message = f"{who} reads from lane {int(source[lane]) % WARP}, which does not take part"
-            self._machine.findings.found(Kind.SHUFFLE_SOURCE, message, instruction, who)
-
-    def watch(
-        self,
-        instruction: Instruction,
-        pc: int,
-        step: Callable[[Array | None], None] | None,
-        reads: set[int],
-        writes: set[int],
-    ) -> Callable[[Array | None], None] | None:
-        """A step that first checks that the registers it reads were written, and notes what it writes."""
-        machine = self._machine
-        sources = [(number, self._initialised[number]) for number in sorted(reads & self._doubtful[pc])]
-        targets = [self._initialised[number] for number in sorted(writes & self.followed)]
-        guard = self.flights.guard(instruction, reads, writes)
-        if not sources and not targets and (guard is None or step is None):
-            return step if guard is None else guard
-
-        def watched(mask: Array | None) -> None:
-            lanes = machine.active(mask)
-            for number, known in sources:
-                bad = ~known if lanes is None else lanes & ~known
-                if bad.any():
-                    lane = int(np.flatnonzero(bad)[0])
-                    name = self._entry.registers[number].name
-                    who = machine.describe(lane)
-                    message = f"{who} reads register `{name}`, which it has not written"
-                    machine.findings.found(Kind.UNWRITTEN_REGISTER, message, instruction, who)
-            if guard is not None:
-                guard(mask)
-            if step is not None:
-                step(mask)
-            for known in targets:
-                known |= True if lanes is None else lanes
-
-        return watched

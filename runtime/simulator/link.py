@@ -139,7 +139,7 @@ def link(entry: Entry, binding: Binding) -> tuple[Code, list[Site]]:
         if d.control is not None:
             code.controls[pc] = d.control
     if binding.hazards is not None:
-        binding.hazards.follow(_doubtful(code, decoded, entry))
+        binding.hazards.registers.follow(_doubtful(code, decoded, entry))
     for pc, (d, step) in enumerate(decoded):
         _place(code, pc, d, step)
     code.build_blocks()
@@ -185,7 +185,7 @@ def _place(code: Code, pc: int, d: Decode, step: Step | None) -> None:
     step = _guarded(d, step, guard)
     code.steps[pc] = step
     if tracker is not None:
-        code.steps[pc] = tracker.watch(instruction, pc, step, {guard.register.index}, set())
+        code.steps[pc] = tracker.registers.watch(instruction, pc, step, {guard.register.index}, set())
 
 
 def _share(decoded: list[Decode]) -> None:
@@ -220,18 +220,20 @@ def _decode(d: Decode) -> Step | None:
 def _watched(tracker: Tracker, d: Decode, step: Step) -> Step:
     """A step that checks the registers it reads; selp reads only the operand that it selects."""
     instruction = d.instruction
-    is_certain = not d.reads & tracker.followed and tracker.flights.guard(instruction, d.reads, d.writes) is None
+    is_certain = (
+        not d.reads & tracker.registers.followed and tracker.flights.guard(instruction, d.reads, d.writes) is None
+    )
     if instruction.base != "selp" or is_certain:
-        return tracker.watch(instruction, d.pc, step, d.reads, d.writes) or step
+        return tracker.registers.watch(instruction, d.pc, step, d.reads, d.writes) or step
     first, second, chosen = instruction.operands[1:4]
     predicate = d.value(chosen, TYPES["pred"])
 
     def of(operand: Operand) -> set[int]:
         return {operand.index} if isinstance(operand, Register) else set()
 
-    check_first = tracker.watch(instruction, d.pc, None, of(first), set()) or _nothing
-    check_second = tracker.watch(instruction, d.pc, None, of(second), set()) or _nothing
-    whole = tracker.watch(instruction, d.pc, step, of(chosen), d.writes) or step
+    check_first = tracker.registers.watch(instruction, d.pc, None, of(first), set()) or _nothing
+    check_second = tracker.registers.watch(instruction, d.pc, None, of(second), set()) or _nothing
+    whole = tracker.registers.watch(instruction, d.pc, step, of(chosen), d.writes) or step
     machine = d.machine
 
     def selected(mask: Array | None) -> None:
@@ -251,10 +253,10 @@ def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step |
     """A step that checks the registers which the end of a block reads."""
     guards = set[int]() if guard is None else {guard.register.index}
     if guard is None or (d.reads <= guards and not d.writes):
-        return tracker.watch(d.instruction, d.pc, None, d.reads | guards, d.writes)
-    check = tracker.watch(d.instruction, d.pc, None, d.reads - guards, d.writes)
+        return tracker.registers.watch(d.instruction, d.pc, None, d.reads | guards, d.writes)
+    check = tracker.registers.watch(d.instruction, d.pc, None, d.reads - guards, d.writes)
     guarded = None if check is None else _guarded(d, check, guard)
-    return tracker.watch(d.instruction, d.pc, guarded, guards, set())
+    return tracker.registers.watch(d.instruction, d.pc, guarded, guards, set())
 
 
 def _guarded(d: Decode, step: Step, guard: Guard) -> Step:

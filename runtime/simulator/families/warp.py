@@ -82,7 +82,7 @@ def decode_shfl(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         lanes, valid = source()
         if tracker is not None:
-            tracker.check_shuffle(d.instruction, present(mask), lanes)
+            tracker.registers.check_shuffle(d.instruction, present(mask), lanes)
         if target is not None:
             _store(target, a.take(lanes), mask)
         if valid_target is not None:

@@ -365,7 +365,7 @@ class Late:
         keeps = operation.keeps(chosen)
         adding = every if keeps is None else every[keeps]
         adding = adding if chosen.active is None else np.intersect1d(adding, lanes)
-        self._tracker.check_written(site, operation.pc, operation.accumulator.block.indices, adding)
+        self._tracker.registers.check_written(site, operation.pc, operation.accumulator.block.indices, adding)
         self._read_shared(chosen, lanes)
         before = flights.current(self._rows, every, operation.accumulator.block.read(every))
         after = operation.accumulator.combine(operation.products(chosen), before, keeps)
