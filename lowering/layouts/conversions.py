@@ -116,7 +116,7 @@ def shared_plan(src: Layout, dst: Layout, element_bits: int, target: Target = SM
         return _cycles(src, shared, Feature.STMATRIX, target) + _cycles(dst, shared, Feature.LDMATRIX, target)
 
     costs = {shared: cost(shared) for shared in _candidates(src, dst, element_bytes)}
-    shared = min(costs, key=lambda s: costs[s])
+    shared = min(costs, key=lambda s: (costs[s], _matrix(dst, s, Feature.LDMATRIX, target) is None))
     store = _matrix(src, shared, Feature.STMATRIX, target) or access_plan(src, shared, "store")
     load = _matrix(dst, shared, Feature.LDMATRIX, target) or access_plan(dst, shared, "load")
     waits = 2 * (target.latency.shared + target.latency.barrier)

@@ -298,6 +298,17 @@ def test_operands_are_read_back_by_ldmatrix():
         assert found.store.vector == 8
 
 
+def test_ldmatrix_is_preferred_to_plain_loads_of_the_same_cost():
+    """The vectors of plain loads lay across the pairs of registers that a product takes: swa_attention of TileGym had
+    293 moves in its loop.
+    """
+    src = Layout((1, 2, 4, 1024, 2048, 4096, 8192), (8, 16, 32, 64, 128), (256, 512), 14)
+    keys = Layout((1, 8, 1024, 2048, 4096, 8192, 16, 32, 64), (2, 4, 128, 256, 512), (0, 0), 14)
+    found = plan(src, keys, 16)
+    check(found, src, keys)
+    assert isinstance(found.load, LdMatrix)
+
+
 def test_accumulators_leave_by_stmatrix_where_the_target_has_it():
     src, dst = SMALL.c, coalesced((32, 16), 1, 2, 4)
     found = plan(src, dst, 16, target("sm_90a"))
