@@ -31,6 +31,7 @@ class CreatePipeline(Op):
     """A ring of stages. By mbarriers: a full and an empty one for each stage, 8 bytes each, from byte `offset` of
     shared memory on; `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor
     copies, one of each thread that copies by cp.async; `consumers` arrivals, of warps or threads (`each`), empty it.
+    Where the lanes of a warp read for themselves, they `meet` before one of them arrives.
 
     By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
     the CTA is between two iterations.
@@ -41,6 +42,7 @@ class CreatePipeline(Op):
     producers = Attr(int, 1, least=1)
     consumers = Attr(int, 1, least=1)
     each = Attr(str, "warp", among=("warp", "thread"))
+    meet = flag()
     result = Result(is_pipeline)
 
     effect = WRITE

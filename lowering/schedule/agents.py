@@ -271,8 +271,11 @@ class Consumer:
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])
         ops = nested(self.plan.loop.body.block)
-        if any(isinstance(each, nv_tileas.SharedLoad) and each.atom == "ld.shared" for each in ops):
+        reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad)}
+        if "ld.shared" in reads:
             found.pipeline.attributes |= {"consumers": WARP * warps, "each": "thread"}
+        elif reads:  # an arrival tells what its own lane has read
+            found.pipeline.attributes["meet"] = True
         return found
 
 

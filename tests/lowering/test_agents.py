@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from tests.programs.agents_random import nested as random_nest
 from tests.programs.program import FAR_APART, check, simulate
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 COPIED = ("agents-expert",)
 """Programs in which the threads of the producer copy."""
@@ -101,6 +104,19 @@ def test_agents_without_warpgroup_products(name: str) -> None:
     kernel = check(AGENTS[name], "sm_100a", forbid=["cp.async"])  # which takes fewer registers: more CTAs an SM
     assert "cp.async.bulk" in kernel.ptx
     assert "mma.sync" in kernel.ptx
+
+
+def test_lanes_meet_before_one_of_them_releases_a_stage() -> None:
+    """An arrival tells what its lane has read: ldmatrix reads for every lane, a warpgroup product for all at once."""
+    by_lanes = compiled_for("sm_120a").ptx
+    assert re.findall(r"bar\.warp\.sync -1;\n    @%p\d+ mbarrier\.arrive\.shared", by_lanes)
+    assert len(re.findall(r"mbarrier\.arrive\.shared", by_lanes)) == by_lanes.count("bar.warp.sync")
+    assert "bar.warp.sync" not in compiled_for("sm_90a").ptx
+
+
+def compiled_for(name: str) -> Kernel:
+    """A GEMM with a producer."""
+    return tilesat.compile(EXAMPLES / "gemm.mlir", name)
 
 
 def test_warps_of_the_agents() -> None:

@@ -139,9 +139,13 @@ def boxes(
 
 
 def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
-    """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide."""
+    """Arrive at the empty barrier, one lane for its warp where the reads were warp-wide: ldmatrix reads for each lane
+    by itself (PTX ISA 8.8, memory consistency model), so the lanes meet first.
+    """
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     emitter.settle(shared_only=True)
+    if barriers.op.meet and barriers.op.each == "warp":
+        emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     lane = emitter.when(31) if barriers.op.each == "warp" else None
     enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
     operands = [barriers.at(emitter, x.scalar(op.stage), True), *([] if enable is None else [enable])]
