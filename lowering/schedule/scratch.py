@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from ir.core import Block, Op, Type
+from ir.core import Block, Op, Type, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
 from lowering.layouts.conversions import SharedRoundTrip
@@ -25,6 +25,9 @@ from lowering.schedule.rings import align
 from lowering.targets import Target
 
 SMALL = PERIOD // 2  # bytes of scratch that fit twice into what alignment takes of shared memory anyway
+RENAMES = (nv_tileas.Broadcast, nv_tileas.Reshape, nv_tileas.Permute)
+BY_REGISTER = ("arith.", "math.")
+"""Operations whose registers are each made when they are asked for."""
 FRAGMENTS = 64
 """Registers beside an accumulator and a factor for addresses and the fragments of a step; an estimate. A
 block-scaled product with 128 of an accumulator and 128 of a factor spills 492 bytes (ptxas 13.5)."""
@@ -60,9 +63,11 @@ def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
     """Where both factors of a product come from shared memory and registers would not hold one of them whole, place the
     smaller behind `free`, if there is room: then the other need not be read before. Returns the end of what is used.
     """
-    made = [value.owner for value in (op.a, op.b)]
-    factors = [each for each in made if isinstance(each, nv_tileas.ConvertLayout) and scratch_of(each, target)]
-    if len(factors) < 2 or factors[0].parent is not factors[1].parent:
+    found = (
+        max(read_by(value, target), key=lambda each: scratch_of(each, target), default=None) for value in (op.a, op.b)
+    )
+    factors = [each for each in found if each is not None]
+    if len(factors) < 2 or factors[0] is factors[1] or factors[0].parent is not factors[1].parent:
         return free
     held = words(op.c.type) + min(words(each.result.type) for each in factors)
     smaller = min(factors, key=lambda each: scratch_of(each, target))
@@ -72,6 +77,23 @@ def beside(op: nv_tileas.Dot, free: int, target: Target) -> int:
         return free
     smaller.attributes |= {"scratch": offset, "apart": True}
     return end
+
+
+def read_by(value: Value, target: Target) -> list[nv_tileas.ConvertLayout]:
+    """Conversions through scratch memory that a tile is made of register by register."""
+    found: list[nv_tileas.ConvertLayout] = []
+    rest, seen = [value], set[Value]()
+    while rest:
+        each = rest.pop()
+        op = each.op
+        if each in seen or op is None:
+            continue
+        seen.add(each)
+        if isinstance(op, nv_tileas.ConvertLayout) and scratch_of(op, target):
+            found.append(op)
+        elif isinstance(op, RENAMES) or op.name.startswith(BY_REGISTER):
+            rest += op.operands
+    return found
 
 
 def words(kind: Type) -> int:

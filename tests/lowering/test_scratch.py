@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir.core import Block
+import tilesat
+from ir.core import Block, Builder
+from ir.dialects import arith, nv_tileas
 from ir.types import F32
 from lowering.convert.tileas_to_nvgpu.emitter import EVERYWHERE, Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
 from lowering.layouts.anchors import coalesced
+from lowering.schedule.scratch import read_by
+from lowering.targets import target
 from tests.programs.agents import DEEP, K, M, N, Product
 from tests.programs.products import block_scaled
 from tests.programs.program import PROGRAMS, Program, check, random
@@ -197,3 +201,14 @@ def test_factors_lie_apart_where_registers_would_not_hold_one() -> None:
     """Both come through scratch memory; 504 bytes of spills where writing one made the other be read as a whole."""
     kernel = check(SCALED, "sm_100a")
     assert "apart" in kernel.stages["nv_tileas"]
+
+
+def test_what_a_scaled_factor_is_read_from() -> None:
+    """Scaling goes register by register, so it reads the conversion before it in pieces as the product would."""
+    func, tier = tilesat.compile(SCALED.source(), "sm_100a").compiled.modules["nv_tileas"], target("sm_100a")
+    products = [op for op in func.walk() if isinstance(op, nv_tileas.Dot)]
+    factors = [value for op in products for value in (op.a, op.b) if read_by(value, tier)]
+    assert factors
+    for factor in factors:
+        scaled = Builder(Block()).add(arith.MulF, factor, factor, types=[factor.type])
+        assert read_by(scaled.result, tier) == read_by(factor, tier)
