@@ -78,17 +78,18 @@ class Graph:
     @cached_property
     def before(self) -> tuple[tuple[Dependence, ...], ...]:
         """What each operation waits for."""
-        found: list[list[Dependence]] = [[] for _ in self.operations]
-        for each in self.dependences:
-            found[each.target].append(each)
-        return tuple(map(tuple, found))
+        return self._of([each.target for each in self.dependences])
 
     @cached_property
     def after(self) -> tuple[tuple[Dependence, ...], ...]:
         """What waits for each operation."""
+        return self._of([each.source for each in self.dependences])
+
+    def _of(self, ends: Sequence[int]) -> tuple[tuple[Dependence, ...], ...]:
+        """The dependences of each operation that is one of their ends."""
         found: list[list[Dependence]] = [[] for _ in self.operations]
-        for each in self.dependences:
-            found[each.source].append(each)
+        for end, each in zip(ends, self.dependences, strict=True):
+            found[end].append(each)
         return tuple(map(tuple, found))
 
     def in_slots(self, slot: float) -> Graph:
