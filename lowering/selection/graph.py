@@ -118,7 +118,14 @@ class Selector:
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
             warps = self.groups.get(("warps",))
-            answer = extract(graph, cast(Any, method), budget=self.budget, branch=warps, below=below, effort=EFFORT)
+            answer = extract(
+                graph,
+                cast(Any, method),
+                budget=self.budget,
+                branch=warps,
+                below=below,
+                effort=EFFORT if self.budget is None else INFINITE,
+            )
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:

@@ -47,7 +47,10 @@ def test_products_stay_on_tensor_cores(target: str, shape: tuple[int, int, int])
     matrices, scalar = products(kernel)
     assert matrices >= 16
     assert scalar < 1000  # exp takes some
-    assert kernel.bound == pytest.approx(kernel.cost)
+    if kernel.bound < 0.999 * kernel.cost:  # a small gap ended the search: what is proved costs the same
+        proved = tilesat.compile(OWN[shape].source(), target, extract_budget=60_000)
+        assert proved.bound == pytest.approx(proved.cost)
+        assert proved.cost == pytest.approx(kernel.cost)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("sm_100a", marks=pytest.mark.slow), "sm_120a"])
