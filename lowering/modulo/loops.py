@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from egraph import leaves, placed
-from egraph.skeleton import For, If, Region, Store
+from egraph.skeleton import For, If, Store
 from egraph.term import Node, Term
 from lowering.cost import Cost
 from lowering.decode.needs import Needs
@@ -197,7 +197,8 @@ class _Body:
         """Operations for the stores, updates and loads in order of the body, one after the other; a load's result is
         made by its operation.
         """
-        items = [item for item in stores(self.item.body) if item.item in self.selection.stores]
+        effects = (item for item in self.item.body.walk() if isinstance(item, Store))
+        items = [item for item in effects if item.item in self.selection.stores]
         before: int | None = None
         first: int | None = None
         prices, found = self.store_costs(), list[tuple[Store, int]]()
@@ -229,12 +230,3 @@ class _Body:
 
 MEMORY = ("global", "shared", "tensor")
 """Units whose time is not that of instructions, which are counted beside."""
-
-
-def stores(region: Region) -> Iterator[Store]:
-    """The effects of a region, those in branches too."""
-    for item in region.items:
-        if isinstance(item, Store):
-            yield item
-        elif isinstance(item, If):
-            yield from (*stores(item.then), *stores(item.otherwise))

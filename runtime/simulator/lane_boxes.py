@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from runtime.simulator.by_lanes import ByLanes
 from runtime.simulator.types import Array
 
 Index: TypeAlias = tuple[Array | slice, ...]
@@ -27,15 +28,7 @@ class LaneBoxes:
 
     def __init__(self, ctas: int, slots: int) -> None:
         self._ctas, self._slots = ctas, slots
-        self._known: dict[bytes, tuple[Array | slice, slice] | None] = {}
-
-    def _box(self, lanes: Array) -> tuple[Array | slice, slice] | None:
-        key = lanes.tobytes()
-        if key not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = self._find(lanes)
-        return self._known[key]
+        self._box = ByLanes(self._find, _KEPT)
 
     def _find(self, lanes: Array) -> tuple[Array | slice, slice] | None:
         ctas = np.unique(lanes // self._slots)

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from runtime.simulator.by_lanes import ByLanes
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
@@ -51,7 +52,7 @@ class Warpgroups:
         self._cta = np.repeat(np.arange(machine.ctas), per_cta)
         is_whole = machine.slots % SIZE == 0
         self._all = Selection(self._starts, self._cta, None, None) if is_whole else None
-        self._known: dict[bytes, Selection] = {}
+        self._chosen = ByLanes(self._find, _KEPT)
 
     def select(self, mask: Array | None) -> Selection:
         """The warpgroups with lanes in a mask of the scheduler. Raises PartialWarpgroupError."""
@@ -60,12 +61,7 @@ class Warpgroups:
             return self._all
         if lanes is None:
             lanes = np.ones(self._machine.lanes, np.bool_)
-        key = lanes.tobytes()
-        if key not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = self._find(lanes)
-        return self._known[key]
+        return self._chosen(lanes)
 
     def _find(self, lanes: Array) -> Selection:
         inside = lanes[self._lanes]

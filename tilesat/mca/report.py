@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from lowering.targets import Target
 from tilesat.mca import units
 from tilesat.mca.flow import loops
 from tilesat.mca.listing import functions
 from tilesat.mca.timing import timing
-
-NO_RATE = ("control", "uniform", "copy")
-"""Units whose instructions are counted, but have no rate."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,6 @@ class LoopFigures:
     products: dict[str, int] = field(default_factory=dict[str, int])
     unknown: tuple[str, ...] = ()
 
-    def plain(self) -> dict[str, object]:
-        """As JSON takes it."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class FunctionFigures:
@@ -55,14 +49,11 @@ def figures(listing: str, target: Target, warps: int = 1) -> list[FunctionFigure
         made: list[LoopFigures] = []
         for loop in loops(function):
             each = timing(loop.path, target)
-            products: dict[str, int] = {}
-            for instruction in loop.path:
-                if units.product(instruction.opcode) is not None:
-                    products[instruction.opcode] = products.get(instruction.opcode, 0) + 1
+            products = Counter(i.opcode for i in loop.path if units.product(i.opcode) is not None)
             unknown = sorted({i.family for i in loop.path if not units.unit(i.opcode)})
             made.append(LoopFigures(
                 loop.address, len(loop.path), loop.beside, dict(each.counts.most_common()), each.cycles, each.alone,
-                warps, each.with_warps(warps), each.limit(warps), products, tuple(unknown),
+                warps, each.with_warps(warps), each.limit(warps), dict(products), tuple(unknown),
             ))  # fmt: skip
         found.append(FunctionFigures(function.name, len(function.instructions), tuple(made)))
     return found

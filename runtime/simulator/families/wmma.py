@@ -176,6 +176,11 @@ class _Access:
             return np.full(d.machine.lanes, self.plan.leading, np.uint32)
         return d.read(2, TYPES["u32"])
 
+    def registers(self, count: int) -> tuple[Array, Array]:
+        """Bytes of `count` registers a lane, as cells of an access [lane, access] and as registers [lane, register]."""
+        whole = np.zeros((self._d.machine.lanes, count * self.fragment.register.bytes), np.uint8)
+        return whole.view(np.dtype(f"u{self.plan.size}")), whole.view(np.dtype(f"u{self.fragment.register.bytes}"))
+
     def guarded(self, step: Step) -> Step:
         """A step that also serves warps whose generic addresses fall in several state spaces."""
         return by_window(self._d, self._address, step) if self.is_generic else step
@@ -216,9 +221,7 @@ def _decode_load(d: Decode) -> Step:
     targets = [d.target(item, fragment.register) for item in items]
     machine, tracker, site, port = d.machine, d.binding.hazards, access.site, access.port
     distinct = fragment.count // fragment.repeats
-    whole = np.zeros((machine.lanes, distinct * fragment.register.bytes), np.uint8)
-    cells = whole.view(np.dtype(f"u{access.plan.size}"))
-    words = whole.view(np.dtype(f"u{fragment.register.bytes}"))
+    cells, words = access.registers(distinct)
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
@@ -244,9 +247,7 @@ def _decode_store(d: Decode) -> Step:
     fragment = access.fragment
     sources = [d.value(item, fragment.register) for item in d.vector(1, (fragment.count,))]
     machine, tracker, site, port = d.machine, d.binding.hazards, access.site, access.port
-    whole = np.zeros((machine.lanes, fragment.count * fragment.register.bytes), np.uint8)
-    cells = whole.view(np.dtype(f"u{access.plan.size}"))
-    words = whole.view(np.dtype(f"u{fragment.register.bytes}"))
+    cells, words = access.registers(fragment.count)
 
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
