@@ -28,17 +28,21 @@ class Code:
 
 def read_code(cubin: Path) -> Code:
     """Loop, registers and spills of a cubin with one kernel, from its listing and its section headers."""
-    from benchmarks.sass import innermost, mma_loop, mnemonics, round_trips
     from runtime.ptxas import disassemble
+    from tilesat.mca.flow import loops, product_loop
+    from tilesat.mca.listing import functions
+    from tilesat.mca.waits import round_trips
 
     binary = cubin.read_bytes()
-    listing = disassemble(binary)
-    loop, every = mma_loop(listing), mnemonics(listing)
-    spills = sum(name.partition(".")[0] in ("STL", "LDL") for name in every)
-    lengths = sorted((each.length for each in innermost(listing)), reverse=True)
-    found = (loop.length, loop.tensor_core) if loop is not None else (max(lengths, default=0), 0)
-    count = sum(name != "NOP" for name in every)  # NOP pads the code to a multiple of 128 bytes
-    return Code(*found, registers(binary), spills, count, tuple(lengths), round_trips(listing))
+    found = functions(disassemble(binary))
+    innermost = [loop for function in found for loop in loops(function)]
+    every = [each for function in found for each in function.instructions]
+    spills = sum(each.family in ("STL", "LDL") for each in every)
+    lengths = sorted((loop.length for loop in innermost), reverse=True)
+    loop = product_loop(innermost)
+    hot = (loop.length, loop.products) if loop is not None else (max(lengths, default=0), 0)
+    count = sum(each.family != "NOP" for each in every)  # NOP pads the code to a multiple of 128 bytes
+    return Code(*hot, registers(binary), spills, count, tuple(lengths), round_trips(every))
 
 
 def registers(binary: bytes) -> int:

@@ -87,12 +87,13 @@ def fresh_process(target: str) -> tuple[float, float]:
 
 def loop_counts(listing: str) -> dict[str, Any]:
     """Length and instruction mix of the MMA loop."""
-    from benchmarks.sass import mma_loop
+    from tilesat.mca.flow import loops, product_loop
+    from tilesat.mca.listing import functions
 
-    loop = mma_loop(listing)
+    loop = product_loop(each for function in functions(listing) for each in loops(function))
     if loop is None:
         return {"instructions": 0, "mma": 0, "mix": {}}
-    return {"instructions": loop.length, "mma": loop.tensor_core, "mix": dict(loop.mix.most_common())}
+    return {"instructions": loop.length, "mma": loop.products, "mix": dict(loop.mix.most_common())}
 
 
 def report(target: str, result: dict[str, Any]) -> None:

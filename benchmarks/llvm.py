@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tilesat
-from benchmarks.sass import mnemonics
 from benchmarks.upstream import to_ptx
 from runtime.ptxas import Cubin, assemble, disassemble
+from tilesat.mca.listing import functions
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
@@ -60,7 +60,7 @@ class Assembled:
 
 def length(cubin: Cubin) -> int:
     """Instructions of a kernel; NOP pads the code to a multiple of 128 bytes."""
-    return sum(name != "NOP" for name in mnemonics(disassemble(cubin)))
+    return sum(each.family != "NOP" for found in functions(disassemble(cubin)) for each in found.instructions)
 
 
 def without_unrolling(ptx: str) -> str:

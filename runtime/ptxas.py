@@ -30,12 +30,6 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _ABORTED = "Ptx assembly aborted due to errors"
 
-_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
-_LABEL = re.compile(r"^\s*(\.L_[\w.]+):")
-_BRANCH = re.compile(r"\bBRA\b.*`\((\.L_[\w.]+)\)")
-# Tensor-core instructions of all generations: HMMA, IMMA, QMMA, DMMA, OMMA, HGMMA, UTCHMMA, ...
-_MMA = re.compile(r"^[A-Z]*MMA\b")
-
 
 class PtxasNotFoundError(RuntimeError):
     """ptxas or nvdisasm is not installed; the message says how to get it."""
@@ -170,44 +164,6 @@ def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = Fal
     if done.returncode != 0:
         raise PtxasError("nvdisasm", [Diagnostic(0, "", done.stderr.strip() or "nvdisasm failed")])
     return done.stdout
-
-
-def mma_loop(sass: str) -> int:
-    """Instructions in the innermost loop that holds tensor-core instructions, 0 where there is none.
-
-    A loop is what lies between a label and a later branch back to it. Of several innermost loops (a main loop and its
-    remainder) the one with the most tensor-core instructions counts.
-    """
-    opcodes: list[str] = []
-    labels: dict[str, int] = {}
-    loops: list[tuple[int, int]] = []
-    for line in sass.splitlines():
-        label = _LABEL.match(line)
-        if label is not None:
-            labels[label.group(1)] = len(opcodes)
-            continue
-        instruction = _INSTRUCTION.match(line)
-        if instruction is None:
-            continue
-        opcodes.append(instruction.group(2))
-        branch = _BRANCH.search(line)
-        if branch is not None and branch.group(1) in labels:
-            loops.append((labels[branch.group(1)], len(opcodes)))
-    counted = [(start, end, _count_mma(opcodes[start:end])) for start, end in loops]
-    holding = [loop for loop in counted if loop[2]]
-    innermost = [
-        one
-        for one in holding
-        if not any(other != one and one[0] <= other[0] and other[1] <= one[1] for other in holding)
-    ]
-    if not innermost:
-        return 0
-    start, end, _ = max(innermost, key=lambda loop: loop[2])
-    return end - start
-
-
-def _count_mma(opcodes: list[str]) -> int:
-    return sum(1 for opcode in opcodes if _MMA.match(opcode))
 
 
 def _diagnostics(said: str, ptx: str) -> list[Diagnostic]:

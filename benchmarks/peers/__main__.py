@@ -5,7 +5,7 @@
 PYTHON is an interpreter whose environment has the extra `peers` (default: this one). Ours and tileiras compile the same
 bytecode, Triton its own source of the same work (benchmarks/peers/cases.py). All counts are of SASS: the longest
 innermost loop, or, where there are products, the loop of the products; LDL and STL; serial round trips
-(benchmarks.sass.round_trips); all instructions. A cell loses where ours is more than the better peer's.
+(tilesat.mca.waits.round_trips); all instructions. A cell loses where ours is more than the better peer's.
 """
 
 from __future__ import annotations

@@ -63,33 +63,6 @@ def test_advisories_are_kept() -> None:
     assert "(C7508)" in cubin.infos[0]
 
 
-def test_mma_loop_counts_the_loop_of_the_gemm() -> None:
-    sass = ptxas.disassemble(ptxas.assemble(ONE_WARP, "sm_80"))
-    count = ptxas.mma_loop(sass)
-    assert 20 <= count <= 60
-    assert ptxas.mma_loop(sass.replace("HMMA", "FFMA")) == 0
-
-
-def test_mma_loop_takes_the_innermost_loop_with_most_mma() -> None:
-    sass = """
-.L_x_1:
-        /*0000*/                   IADD3 R1, R1, 0x1, RZ ;
-.L_x_2:
-        /*0010*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
-        /*0020*/                   HMMA.16816.F32 R4, R8, R14, R4 ;
-        /*0030*/               @P0 BRA `(.L_x_2) ;
-.L_x_3:
-        /*0040*/                   HMMA.16816.F32 R4, R8, R12, R4 ;
-        /*0050*/                   IADD3 R1, R1, 0x1, RZ ;
-        /*0060*/              @!P1 BRA `(.L_x_3) ;
-        /*0070*/               @P2 BRA `(.L_x_1) ;
-        /*0080*/                   EXIT ;
-.L_x_4:
-        /*0090*/                   BRA `(.L_x_4);
-"""
-    assert ptxas.mma_loop(sass) == 3
-
-
 def test_missing_program_says_how_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))

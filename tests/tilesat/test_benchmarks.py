@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tilesat
-from benchmarks import cubin, gpu, sass
+from benchmarks import cubin, gpu
 from benchmarks.corpus import table
 from benchmarks.corpus.compilers import Limits, Outcome, Worker
 from benchmarks.corpus.table import Row
@@ -73,46 +73,6 @@ def test_same_program_goes_to_both_compilers(tmp_path: Path) -> None:
     source = tmp_path / "gemm.tileirbc"
     source.write_bytes(timings._bytecode())
     assert tilesat.compile(source).ptx == tilesat.compile(EXAMPLES / "gemm.mlir").ptx
-
-
-def test_innermost_loop_with_most_products_counts() -> None:
-    """An outer loop over two inner ones has more products than either, and is not what runs each step."""
-    inner = "        /*0010*/ HGMMA R0, R1, R2 ;\n        /*0020*/ IADD3 R0, R1, R2, R3 ;\n"
-    lines = [
-        ".L_outer:",
-        ".L_long:\n" + 2 * inner + "        /*0030*/ @P0 BRA `(.L_long) ;",
-        ".L_short:\n" + inner + "        /*0040*/ @!P1 BRA `(.L_short) ;",
-        "        /*0050*/ BRA `(.L_outer) ;",
-    ]
-    loop = sass.mma_loop("\n".join(lines))
-    assert loop is not None
-    assert (loop.label, loop.length, loop.tensor_core) == (".L_long", 5, 2)
-
-
-def test_serial_round_trips() -> None:
-    """Two loads in flight are one trip; an address that was loaded is a second; a copy and a barrier one each."""
-    code = [
-        "LDG.E.64 R4, desc[UR4][R2.64]",
-        "@P0 LDG.E R6, desc[UR4][R2.64+0x10]",
-        "FADD R7, R5, R6",
-        "FADD R8, R6, R6",
-        "LDG.E R9, desc[UR4][R7.64]",
-        "STG.E desc[UR4][R2.64], R9",
-        "LDG.E R9, desc[UR4][R7.64]",
-        "MOV R9, RZ",
-        "FADD R9, R9, R9",
-        "LDGSTS.E.BYPASS.128 [R11], desc[UR4][R2.64]",
-        "LDGDEPBAR",
-        "DEPBAR.LE SB0, 0x0",
-        "UTMALDG.2D [UR8], [UR16]",
-        "SYNCS.ARRIVE.TRANS64 RZ, [UR7], R2",
-        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7+0x30030], R0",
-    ]
-    counts = [
-        sass.round_trips("\n".join(f"        /*{16 * i:04x}*/   {each} ;" for i, each in enumerate(code[:end])))
-        for end in range(1, len(code) + 1)
-    ]
-    assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]
 
 
 def test_peers_cell_loses_to_the_better_peer() -> None:

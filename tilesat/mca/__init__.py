@@ -3,6 +3,7 @@
     listing   a disassembly as instructions with their control codes
     flow      blocks, loops, and the path of an iteration
     units     which unit an instruction takes, for how long, and when its result is there
+    waits     round trips to global memory
     timing    one warp through iterations of a path
     report    the figures of a loop as text and as plain data
 

@@ -6,16 +6,20 @@ that was put out of line (behind the loop's last instruction); a loop that only 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tilesat.mca.listing import Function, Instruction
-from tilesat.mca.units import unit
+from tilesat.mca.units import multiplies, unit
 
 LEAVES = frozenset({"EXIT", "RET", "KILL", "BRX", "JMX"})
 """Behind these nothing follows that is known here, unless they have a predicate."""
 JUMPS = frozenset({"BRA", "JMP"})
 WAITING = frozenset({"control", "uniform", "int_add", "int_mul"})
 """Units of what a loop that polls does beside."""
+RELOADS = frozenset({"LDL"})
+"""What it may load: the address of its barrier, where that was spilled."""
 POLLS = ("SYNCS.PHASECHK", "USETMAXREG.TRY_ALLOC", "LD.E.STRONG", "LDG.E.STRONG", "NANOSLEEP", "CCTL")
 
 
@@ -30,13 +34,26 @@ class Block:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a function. path: the instructions of an iteration; beside: those of the body that it passes over."""
+    """A loop of a function. path: the instructions of an iteration; beside: those of the body that it passes over;
+    length: of the body, from where it begins to its last branch back.
+    """
 
     function: Function
     header: int
     body: frozenset[int]
     path: tuple[Instruction, ...]
     beside: int
+    length: int
+
+    @property
+    def products(self) -> int:
+        """Instructions of an iteration that run on tensor cores."""
+        return sum(multiplies(each.opcode) for each in self.path)
+
+    @property
+    def mix(self) -> Counter[str]:
+        """Instructions of an iteration by the first part of their opcodes."""
+        return Counter(each.family for each in self.path)
 
     @property
     def address(self) -> int:
@@ -80,9 +97,18 @@ def loops(function: Function) -> list[Loop]:
         if header not in polling and not inner:
             path = _path(made, order, header, body)
             code = [each for at in path for each in function.instructions[made[at].first : made[at].end]]
-            count = sum(made[at].end - made[at].first for at in body)
-            found.append(Loop(function, header, frozenset(body), tuple(code), count - len(code)))
+            sizes = {at: made[at].end - made[at].first for at in body}
+            last = max(at for at in body if header in made[at].follow)
+            length = sum(size for at, size in sizes.items() if header <= at <= last)
+            beside = sum(sizes.values()) - len(code)
+            found.append(Loop(function, header, frozenset(body), tuple(code), beside, length))
     return [loop for loop in found if len(loop.path) > 1]  # a branch to itself pads the code behind EXIT
+
+
+def product_loop(found: Iterable[Loop]) -> Loop | None:
+    """Of innermost loops that with the most products an iteration, and of these the shortest; None without products."""
+    with_products = [loop for loop in found if loop.products]
+    return min(with_products, key=lambda loop: (-loop.products, loop.length), default=None)
 
 
 def _bodies(made: list[Block], dominators: dict[int, frozenset[int]]) -> dict[int, set[int]]:
@@ -144,7 +170,8 @@ def _polls(function: Function, made: list[Block], body: set[int]) -> bool:
     """Does a loop only wait for a barrier or a flag?"""
     code = [each for at in body for each in function.instructions[made[at].first : made[at].end]]
     polls = [each.opcode.startswith(POLLS) for each in code]
-    return any(polls) and all(poll or unit(each.opcode) in WAITING for poll, each in zip(polls, code, strict=True))
+    beside = [each for poll, each in zip(polls, code, strict=True) if not poll]
+    return any(polls) and all(unit(each.opcode) in WAITING or each.family in RELOADS for each in beside)
 
 
 def _path(made: list[Block], order: list[int], header: int, body: set[int]) -> list[int]:

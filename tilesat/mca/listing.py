@@ -16,6 +16,8 @@ from ir.core import TileError
 NO_BARRIER = 7
 STALL, WRITES, READS, WAITS = 41, 46, 49, 52
 """First bits of the fields, in the upper 64: 4 bits of cycles, 3 and 3 of barriers, a mask of 6."""
+NO_CODES = NO_BARRIER << WRITES | NO_BARRIER << READS
+"""The upper half of an instruction whose bits a listing does not show."""
 
 _FUNCTION = re.compile(r"^\s*\.section\s+\.text\.([^,]+),")
 _LABEL = re.compile(r"^(\.L_\w+):")
@@ -60,20 +62,25 @@ class Function:
 
 
 def functions(text: str) -> list[Function]:
-    """The functions of a disassembly, in its order. Raises TileError where there is no code."""
+    """The functions of a disassembly, in its order; without -hex its instructions have no control codes.
+
+    Raises TileError where there is no code.
+    """
     found: list[tuple[str, list[Instruction], dict[str, int]]] = []
     begun: re.Match[str] | None = None
     for line in text.splitlines():
         section, label, upper = _FUNCTION.match(line), _LABEL.match(line), _UPPER.match(line)
+        instruction = _INSTRUCTION.match(line)
+        if begun and found and (section or label or upper or instruction):
+            found[-1][1].append(_instruction(begun, int(upper[1], 16) if upper else NO_CODES))
+            begun = None
         if section:
             found.append((section[1], [], {}))
         elif label and found:
             found[-1][2][label[1]] = len(found[-1][1])
-        elif upper and begun and found:
-            found[-1][1].append(_instruction(begun, int(upper[1], 16)))
-            begun = None
-        else:
-            begun = _INSTRUCTION.match(line) or begun
+        begun = instruction or begun
+    if begun and found:
+        found[-1][1].append(_instruction(begun, NO_CODES))
     made = [Function(name, tuple(code), labels) for name, code, labels in found if code]
     if not made:
         raise TileError("the file holds no code that nvdisasm can show", hint="give a cubin of one target, or PTX")

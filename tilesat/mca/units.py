@@ -76,6 +76,11 @@ def unit(opcode: str) -> str:
     return "tensor" if product(opcode) is not None else FAMILIES.get(opcode.partition(".")[0], "")
 
 
+def multiplies(opcode: str) -> bool:
+    """Does an opcode run on tensor cores: HMMA, IMMA, QMMA, DMMA, BMMA, HGMMA, UTCHMMA, ...?"""
+    return opcode.partition(".")[0].endswith("MMA")
+
+
 @cache
 def product(opcode: str) -> tuple[int, int, int] | None:
     """m, n, k of a matrix product of a warp or a warpgroup; None for anything else."""
