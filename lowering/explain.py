@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,7 +51,7 @@ TRIALS = 10_000.0
 
 def explain(compiled: Compiled) -> str:
     """The report: saturation, sizes, cost and bound, tile values and stores in the source's order, agents, loops."""
-    report = _Explanation(compiled.selection)
+    report = Explanation(compiled.selection)
     cut = ["large tiles are cut into slices of rows or columns: what follows names their values once a slice"]
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(),
@@ -69,7 +70,20 @@ def ctas(compiled: Compiled) -> Iterator[str]:
     yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
 
-class _Explanation:
+@dataclass(frozen=True)
+class RunnerUp:
+    """What comes in place of a choice that is forbidden, in words; `nodes` of the extraction graph that it then takes,
+    and how much more the whole program costs, where there is one.
+    """
+
+    text: str
+    nodes: tuple[int, ...] = ()
+    more: float | None = None
+
+
+class Explanation:
+    """What is asked of a chosen program; texts for people, by value class and by node of its extraction graph."""
+
     def __init__(self, selection: Selection):
         self.selection = selection
         self.graph = selection.graph
@@ -80,7 +94,7 @@ class _Explanation:
         self.streamed = streamed_classes(selection.saturated, selection.forbid)
         self.layouts: set[int] = set()
         self.trials = Budget(TRIALS)
-        self.names = _Names(self.program.entry)
+        self.names = SourceNames(self.program.entry)
         self.chosen = {e.cls: n for n in self.answer.chosen.values() if (e := selection.enodes.get(n)) is not None}
         self.candidates: dict[int, list[int]] = {}  # value class -> graph nodes that compute it, in any layout
         for node, enode in selection.enodes.items():
@@ -161,7 +175,7 @@ class _Explanation:
                 graph_node = self.chosen[made]
                 yield f"    {self.how(node)}, {self.cost(graph_node)}"
                 if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
-                    yield f"        {self.runner_up(cls, graph_node)}"
+                    yield f"        {self.runner_up(cls, graph_node).text}"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
 
@@ -191,6 +205,7 @@ class _Explanation:
         return same if len(same) < len(ways) else [node]
 
     def store(self, choice: StoreChoice, op: Op) -> str:
+        """A way of a store in words."""
         if choice.atom:
             buffer = self.layout(choice.shared)
             kind = "reduction" if choice.reduces else "store"
@@ -200,27 +215,27 @@ class _Explanation:
             name = "ld.global" if isinstance(op, LoadPtr) else "atom"
         return f"from {self.layout(choice.layout)}, {name} of {choice.width} {unit}"
 
-    def runner_up(self, cls: int, node: int) -> str:
+    def runner_up(self, cls: int, node: int) -> RunnerUp:
         """What extraction picks for a value when a node is forbidden, and the cost of that program."""
         same = [n for n in self.candidates.get(cls, ()) if self.selection.enodes[n] == self.selection.enodes[node]]
         if all(self.illegal(n) for n in self.candidates.get(cls, ()) if n not in same):
-            return "else nothing: no other legal way"
+            return RunnerUp("else nothing: no other legal way")
         if not self.trials.left:
-            return f"else not tried: the {TRIALS:g} units of work for runners-up are spent"
+            return RunnerUp(f"else not tried: the {TRIALS:g} units of work for runners-up are spent")
         trial = self.without(same)
         if trial is None:
-            return "else nothing: no program without it"
+            return RunnerUp("else nothing: no program without it")
         before = {self.selection.enodes[n] for n in self.answer.chosen.values() if n in self.selection.enodes}
         ways = set(self.candidates.get(cls, ()))
-        chosen = [self.selection.enodes[n] for n in trial.chosen.values() if n in ways]
-        now = [each for each in chosen if each not in before]
+        chosen = [n for n in trial.chosen.values() if n in ways]
+        now = [n for n in chosen if self.selection.enodes[n] not in before]
         if not now:
             words = "less of the same" if chosen else "a program without this value"
         else:
             here = self.how(self.selection.enodes[node])
-            texts = [self.how(n) + (", of other operands" if self.how(n) == here else "") for n in now]
-            words = " and ".join(texts)
-        return f"else {words}; {self.difference(trial)}"
+            texts = [self.how(self.selection.enodes[n]) for n in now]
+            words = " and ".join(text + (", of other operands" if text == here else "") for text in texts)
+        return RunnerUp(f"else {words}; {self.difference(trial)}", tuple(now), trial.cost - self.answer.cost)
 
     def without(self, nodes: list[int]) -> Answer | None:
         """The best program without these nodes: those of one e-node, or of one choice."""
@@ -276,7 +291,9 @@ class _Explanation:
     def paired(self, node: Node) -> str:
         """By what an elementwise operation takes several elements at once."""
         value, id = self.selection.owner[node.cls]
-        kind, layout = self.program.interner.type(self.frozen.analysis["type"][value]), self.oracle.layouts[id]
+        type = self.frozen.analysis["type"].get(value)
+        kind = None if type is None else self.program.interner.type(type)
+        layout = self.oracle.layouts[id]
         if not isinstance(kind, TileType) or not isinstance(layout, Layout):
             return ""
         selection = self.selection
@@ -359,7 +376,7 @@ class _Explanation:
         return int(self.graph.node_class[node])
 
 
-class _Names:
+class SourceNames:
     """What the source calls its values; those without a name are called as the disassembler would."""
 
     def __init__(self, entry: Entry):

@@ -43,13 +43,16 @@ class Options:
 
 @dataclass
 class Compiled:
-    """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops."""
+    """A compiled entry. `stages` print a level when called, `modules` are the levels below the e-graph as ops,
+    `nv_tileaa` the one above it.
+    """
 
     ptx: str
     manifest: dict[str, Any]
     stages: dict[str, Callable[[], str]]
     selection: Selection
     modules: dict[str, Op]
+    nv_tileaa: Op
     timings: dict[str, float] = field(default_factory=dict[str, float])
     slices: bool = False  # is the kernel cut into slices of rows or columns?
     counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
@@ -129,8 +132,8 @@ def _compiled(module: ct.Module, outcome: Outcome) -> Compiled:
     }
     slices = outcome.context.shared.sliced or program.entry is not levels["cuda_tile"]
     return Compiled(
-        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, outcome.context.seconds, slices,
-        outcome.context.counts,
+        outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
+        outcome.context.seconds, slices, outcome.context.counts,
     )  # fmt: skip
 
 

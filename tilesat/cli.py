@@ -111,7 +111,9 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
-    parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of the e-graph, programs and layouts")
+    parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of what was chosen, and an explorer")
+    parser.add_argument("--viz-focus", type=_focus, action="append", default=[], metavar="VALUE[:RADIUS]",
+                        help="of a value of the source, and what is so many steps from it, 1 by default")  # fmt: skip
     parser.add_argument("--lineinfo", action="store_true",
                         help="source places in PTX as .loc directives, for profilers and nvdisasm")  # fmt: skip
     parser.add_argument("--annotate", action="store_true",
@@ -226,6 +228,13 @@ def _count(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def _focus(text: str) -> tuple[str, int]:
+    name, colon, radius = text.partition(":")
+    if not name.lstrip("%") or (colon and not (radius.isdecimal() and int(radius))):
+        raise argparse.ArgumentTypeError(f"cannot read {text!r}: expected VALUE or VALUE:RADIUS, such as %acc:2")
+    return name, int(radius or 1)
 
 
 def _grid(text: str) -> Grid:

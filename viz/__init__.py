@@ -1,18 +1,29 @@
-"""Pictures of the road: the e-graph, a program at any level, and which thread holds which element of a tile."""
+"""Pictures of a compilation, all made of one record: an overview, values in detail, layouts; programs as dataflow.
 
-from viz.egraph import PicturedNode, draw_egraph, draw_extraction
-from viz.layout import BitLayout, draw_layout, is_bit_layout, layout_text
-from viz.picture import Picture
+record    what a compilation was, as plain data
+overview  one node a value of the chosen program
+focus     every way to make a value, and what is near it
+layout    who holds which element of a tile
+program   a program at any level
+picture   DOT and SVG of any of them
+"""
+
+from viz.focus import draw_focus
+from viz.layout import draw_layout, layout_text
+from viz.overview import draw_overview
+from viz.picture import Picture, missing_dot, write_pictures
 from viz.program import draw_program
+from viz.record import Record, to_json
 
 __all__ = [
-    "BitLayout",
     "Picture",
-    "PicturedNode",
-    "draw_egraph",
-    "draw_extraction",
+    "Record",
+    "draw_focus",
     "draw_layout",
+    "draw_overview",
     "draw_program",
-    "is_bit_layout",
     "layout_text",
+    "missing_dot",
+    "to_json",
+    "write_pictures",
 ]

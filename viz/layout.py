@@ -1,16 +1,16 @@
-"""Which thread and register holds which element of a tile, as a grid.
+"""Which thread and register holds which element of a tile, or where it lies in shared memory, as a grid.
 
-A layout is read through `BitLayout`: XOR bases over the row-major flattened element index, as linear layouts are
-(arXiv 2505.23819). viz does not import lowering, so any object with these three fields is drawn.
+Layouts are XOR bases over the row-major flattened element index, as linear layouts are (arXiv 2505.23819).
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from math import prod
 
 from viz.picture import INK, Drawing, Picture
+from viz.record import Layout
 
 MAX_ROWS, MAX_COLUMNS = 32, 32
 """A grid beyond 1024 cells is unreadable; the corner shows the pattern, which is linear and so repeats."""
@@ -18,39 +18,18 @@ MAX_ROWS, MAX_COLUMNS = 32, 32
 PALETTE = (
     "#dbe9f6", "#fde2d2", "#dff0d8", "#f6dbe9", "#fff3c4", "#e3dcf2", "#d2f0ee", "#ececec",
 )  # fmt: skip
-"""Ground of a cell by lane / 4: mma and ldmatrix fragments are groups of four lanes (PTX ISA, mma fragments)."""
-
-
-@runtime_checkable
-class BitLayout(Protocol):
-    """Basis k of each tuple is the element-index XOR mask of bit k of the register, lane or warp number."""
-
-    @property
-    def reg(self) -> tuple[int, ...]:
-        """Bases of the register number."""
-        ...
-
-    @property
-    def lane(self) -> tuple[int, ...]:
-        """Bases of the lane number."""
-        ...
-
-    @property
-    def warp(self) -> tuple[int, ...]:
-        """Bases of the warp number."""
-        ...
-
-
-def is_bit_layout(layout: object) -> TypeGuard[BitLayout]:
-    """Whether `layout` can be drawn (a layout of shared memory, for one, cannot)."""
-    return isinstance(layout, BitLayout)
-
+"""Ground of a cell: of registers by lane / 4, since mma and ldmatrix fragments are groups of four lanes (PTX ISA, mma
+fragments); of shared memory by the 16 bytes of its row of 128 that it is in, the unit that swizzles move."""
+BANK_BYTES, BANKS = 4, 32
+"""Of shared memory; CUDA C++ Programming Guide, shared memory."""
+CHUNK_BYTES = 16
+"""Four banks: what a swizzle moves as a whole; PTX ISA, swizzling modes."""
 
 Holder = tuple[int, int, int]
 """(warp, lane, register)."""
 
 
-def holders(layout: BitLayout, size: int) -> list[list[Holder]]:
+def holders(layout: Layout, size: int) -> list[list[Holder]]:
     """For each element of a tile of `size` elements, everyone who holds it, first warp and lane first."""
     found: list[list[Holder]] = [[] for _ in range(size)]
     registers, lanes, warps = (_span(bases) for bases in (layout.reg, layout.lane, layout.warp))
@@ -61,6 +40,11 @@ def holders(layout: BitLayout, size: int) -> list[list[Holder]]:
     return found
 
 
+def offsets(layout: Layout) -> list[int]:
+    """The byte at which each element lies in a buffer of shared memory."""
+    return [offset * layout.bytes for offset in _span(layout.offset)]
+
+
 def _span(bases: Sequence[int]) -> list[int]:
     """The XOR of the bases selected by each number's bits, for all numbers."""
     values = [0]
@@ -69,34 +53,38 @@ def _span(bases: Sequence[int]) -> list[int]:
     return values
 
 
-def layout_text(layout: BitLayout, shape: tuple[int, ...]) -> str:
-    """The grid as plain text; a cell is `w0 t12 r3` (warp, lane, register), `+n` where n more threads hold it."""
-    rows, note = _grid(layout, shape)
-    cells = [[_plain(holding) for holding in row] for row in rows]
+Cell = tuple[str, str, str]
+"""Two lines of text, and the ground."""
+
+
+def layout_text(layout: Layout, shape: Sequence[int]) -> str:
+    """The grid as plain text; a cell is `w0 t12 r3` (warp, lane, register), `+n` where n more threads hold it, or the
+    byte offset and the bank in shared memory, `@144 b4`.
+    """
+    grid, note = _grid(layout, shape)
+    cells = [[f"{first} {second}".strip() for first, second, _ in row] for row in grid]
     width = max(len(cell) for row in cells for cell in row)
     lines = [" ".join(cell.ljust(width) for cell in row).rstrip() for row in cells]
     return "\n".join([_title(layout, shape), *([note] if note else []), *lines]) + "\n"
 
 
-def draw_layout(layout: BitLayout, shape: tuple[int, ...], name: str = "layout") -> Picture:
-    """The grid as one HTML-label table; cells of four neighbouring lanes share a colour."""
-    rows, note = _grid(layout, shape)
-    cells = "".join("<TR>" + "".join(_cell(holding) for holding in row) + "</TR>" for row in rows)
+def draw_layout(layout: Layout, shape: Sequence[int], name: str = "layout") -> Picture:
+    """The grid as one HTML-label table; cells of four neighbouring lanes, or of 16 bytes, share a colour."""
+    grid, note = _grid(layout, shape)
+    cells = "".join("<TR>" + "".join(map(_cell, row)) + "</TR>" for row in grid)
     table = f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="2" COLOR="{INK}">{cells}</TABLE>'
     title = _title(layout, shape) + (f"\n{note}" if note else "")
     graph = Drawing.new(name, title)
     graph.table("grid", table)
-    return Picture(name, graph.source, note)
+    return Picture(name, graph.source, note, layout_text(layout, shape))
 
 
-def _grid(layout: BitLayout, shape: tuple[int, ...]) -> tuple[list[list[list[Holder]]], str]:
+def _grid(layout: Layout, shape: Sequence[int]) -> tuple[list[list[Cell]], str]:
     """The tile as rows of its last dimension (leading dimensions flattened), cut to the limits, and what was cut."""
-    columns = shape[-1] if shape else 1
-    size = 1
-    for extent in shape:
-        size *= extent
-    found = holders(layout, size)
-    rows = [found[start : start + columns] for start in range(0, size, columns)]
+    columns, size = shape[-1] if shape else 1, prod(shape)
+    shared = layout.shared
+    cells = [*map(_shared_cell, offsets(layout))] if shared else [*map(_held_cell, holders(layout, size))]
+    rows = [cells[start : start + columns] for start in range(0, size, columns)]
     note = ""
     if len(rows) > MAX_ROWS or columns > MAX_COLUMNS:
         kept = f"{min(len(rows), MAX_ROWS)} of {len(rows)} rows, {min(columns, MAX_COLUMNS)} of {columns} columns"
@@ -104,24 +92,26 @@ def _grid(layout: BitLayout, shape: tuple[int, ...]) -> tuple[list[list[list[Hol
     return [row[:MAX_COLUMNS] for row in rows[:MAX_ROWS]], note
 
 
-def _title(layout: BitLayout, shape: tuple[int, ...]) -> str:
+def _title(layout: Layout, shape: Sequence[int]) -> str:
     extent = "x".join(map(str, shape)) or "scalar"
-    return f"{extent}: w warp, t lane, r register; {layout}"
+    what = "@ byte, b bank" if layout.shared else "w warp, t lane, r register"
+    return f"{layout.name} {extent}: {what}; {layout.text}"
 
 
-def _plain(holding: list[Holder]) -> str:
+def _held_cell(holding: list[Holder]) -> Cell:
     if not holding:
-        return "-"
+        return "-", "", "white"
     warp, lane, register = holding[0]
     more = f"+{len(holding) - 1}" if len(holding) > 1 else ""
-    return f"w{warp} t{lane} r{register}{more}"
+    return f"w{warp} t{lane}", f"r{register}{more}", PALETTE[lane // 4 % len(PALETTE)]
 
 
-def _cell(holding: list[Holder]) -> str:
-    if not holding:
-        return '<TD BGCOLOR="white">-</TD>'
-    warp, lane, register = holding[0]
-    more = f" +{len(holding) - 1}" if len(holding) > 1 else ""
-    ground = PALETTE[lane // 4 % len(PALETTE)]
-    text = html.escape(f"w{warp} t{lane}")
-    return f'<TD BGCOLOR="{ground}"><FONT POINT-SIZE="8">{text}<BR/>r{register}{more}</FONT></TD>'
+def _shared_cell(offset: int) -> Cell:
+    bank = offset // BANK_BYTES % BANKS
+    return f"@{offset}", f"b{bank}", PALETTE[offset // CHUNK_BYTES % len(PALETTE)]
+
+
+def _cell(cell: Cell) -> str:
+    first, second, ground = cell
+    text = f"{html.escape(first)}<BR/>{html.escape(second)}" if second else html.escape(first)
+    return f'<TD BGCOLOR="{ground}"><FONT POINT-SIZE="8">{text}</FONT></TD>'

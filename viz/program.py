@@ -12,9 +12,14 @@ MAX_OPS = 400
 
 
 def draw_program(root: Op, name: str = "program", max_ops: int = MAX_OPS) -> Picture:
-    """Draw `root` and what it holds; at most `max_ops` operations, and a note when there are more."""
-    total = sum(1 for _ in root.walk())
-    note = f"cut: the first {max_ops} of {total} operations" if total > max_ops else ""
+    """Draw `root` and what it holds; at most `max_ops` operations, and a note when there are more. Scalar constants
+    stand in the boxes of those who read them.
+    """
+    total = sum(1 for op in root.walk() if _scalar(op) is None)
+    constants = sum(1 for op in root.walk() if _scalar(op) is not None)
+    notes = [f"cut: the first {max_ops} of {total} operations"] if total > max_ops else []
+    notes += [f"{constants} scalar constants are in the boxes that read them"] if constants else []
+    note = "; ".join(notes)
     graph = Drawing.new(name, f"{root.name} {_symbol(root)}" + (f"\n{note}" if note else ""))
     _Painter(graph, max_ops).region_op(root, graph)
     return Picture(name, graph.source, note)
@@ -57,6 +62,8 @@ class _Painter:
             if self.left <= 0:
                 cluster.node(self._fresh(), "…", shape="plaintext")
                 return
+            if _scalar(op) is not None:
+                continue
             self.left -= 1
             node = self._op(op, cluster)
             if op.effect in (WRITE, CONTROL) or not op.results:
@@ -95,8 +102,17 @@ def _value(value: Value) -> str:
 
 
 def _label(op: Op) -> str:
-    """Name, attributes that fit, and result types."""
-    attributes = ", ".join(f"{key}={value}" for key, value in op.attributes.items())
+    """Name, operands that are constants, attributes that fit, and result types."""
+    read = [_scalar(value.op) if value.op is not None else None for value in op.operands]
+    said = [f"operand {place} {constant}" for place, constant in enumerate(read) if constant is not None]
+    attributes = ", ".join([*said, *(f"{key}={value}" for key, value in op.attributes.items())])
     types = ", ".join(str(result.type) for result in op.results)
     lines = [op.name, shorten(attributes, 60), shorten(types, 60)]
     return "\n".join(line for line in lines if line)
+
+
+def _scalar(op: Op) -> str | None:
+    """The value of a constant that is no tile; None for anything else."""
+    if not op.name.endswith(".constant") or len(op.results) != 1 or getattr(op.results[0].type, "shape", ()):
+        return None
+    return shorten(str(op.attributes.get("value", "?")), 20)

@@ -7,7 +7,7 @@ from typing import Literal
 from ir.core import ParseError
 from ir.dialects.cuda_tile import Module
 from ir.text import access, effects, structured
-from ir.text.generic import print_generic
+from ir.text.generic import located_lines, print_generic
 from ir.text.generic_input import parse_quoted
 from ir.text.modules import read_module, read_modules, split_text
 from ir.text.parser import QUOTED, STRUCTURED, Parser
@@ -43,4 +43,13 @@ def print_text(module: Module, form: Literal["tile", "generic"] = "tile", locati
     return print_generic(module) if form == "generic" else Printer(module, locations).module(module)
 
 
-__all__ = ["ParseError", "parse", "parse_all", "parse_modules", "print_generic", "print_text", "split_text"]
+__all__ = [
+    "ParseError",
+    "located_lines",
+    "parse",
+    "parse_all",
+    "parse_modules",
+    "print_generic",
+    "print_text",
+    "split_text",
+]

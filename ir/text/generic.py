@@ -22,6 +22,21 @@ def print_generic(op: Op) -> str:
     return _Generic(op).operation(op, "") + "\n"
 
 
+def located_lines(op: Op) -> list[tuple[str, Op | None]]:
+    """The lines of `print_generic`, each with the operation that begins on it: none where a block or an end does."""
+    printer = _Located(op)
+    found: list[tuple[str, Op | None]] = []
+    for line in printer.operation(op, "").split("\n"):
+        before, mark, rest = line.partition(_MARK)
+        number, _, text = rest.partition(_MARK)
+        found.append((before + text, printer.begun[int(number)]) if mark else (line, None))
+    return found
+
+
+_MARK = "\0"
+"""Around the number of an operation, where it begins; no printed name or string has one."""
+
+
 def _own_name(op: Op) -> str:
     return op.name
 
@@ -71,3 +86,18 @@ class _Generic:
                 text += f"{indent}^bb{number}{f'({arguments})' if arguments else ''}:\n"
             text += "".join(f"{inner}{self.operation(op, inner)}\n" for op in block.ops)
         return f"{text}{indent}}}"
+
+
+class _Located(_Generic):
+    """Marks where each operation begins."""
+
+    __slots__ = ("begun",)
+
+    def __init__(self, root: Op):
+        super().__init__(root)
+        self.begun: list[Op] = []
+
+    def operation(self, op: Op, indent: str) -> str:
+        number = len(self.begun)
+        self.begun.append(op)
+        return f"{_MARK}{number}{_MARK}{super().operation(op, indent)}"

@@ -1,30 +1,232 @@
-"""`--viz`: a picture of each layout of the placed program, every one once."""
+"""The record of a compiled kernel, and `--viz`: what they say is what the compilation says."""
 
 from __future__ import annotations
 
-import html
 import re
+import shutil
 from pathlib import Path
 
+import pytest
+
 import tilesat
+from ir.core import TileError
 from ir.types import TensorType
 from lowering.layouts.layout import Layout
-from tilesat.pictures import draw
+from lowering.layouts.shared import SharedLayout
+from lowering.selection import StoreChoice
+from tilesat.cli import main
+from tilesat.pictures import draw, find_value
+from tilesat.pictures.record import record_of
+from viz.record import Record, Way
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+GEMM = EXAMPLES / "gemm.mlir"
 
 
-def test_every_layout_of_the_program_is_drawn(tmp_path: Path) -> None:
-    """The placed program says which there are: rows of 1,024 over all threads, and what is left of a row."""
-    kernel = tilesat.compile(EXAMPLES / "softmax.mlir")
+@pytest.fixture(scope="module")
+def kernel() -> tilesat.Kernel:
+    return tilesat.compile(GEMM, "sm_90a")
+
+
+@pytest.fixture(scope="module")
+def record(kernel: tilesat.Kernel) -> Record:
+    return record_of(kernel)
+
+
+def ways(record: Record) -> list[Way]:
+    return [way for form in record.forms for way in form.ways]
+
+
+def chosen(record: Record, name: str) -> list[Way]:
+    value = record.values[find_value(record, name)]
+    return [way for form in value.forms for way in record.forms[form].ways if way.chosen]
+
+
+def test_values_have_their_names_and_no_list_is_one(record: Record) -> None:
+    names = {name for value in record.values for name in value.names}
+    assert {"%a_tile", "%b_transposed", "%acc_next", "%sum", "%lda"} <= names
+    assert not {value.op for value in record.values} & {"cons", "nil", "none", "p.list"}
+    view = record.values[find_value(record, "%a_view")]
+    operands = {record.values[kid].names[0] for term in view.terms for kid in term.kids if record.values[kid].names}
+    assert {"%a", "%m", "%k", "%lda"} <= operands  # behind lists of sizes and strides
+    kids = {record.values[record.forms[kid].value].name for way in chosen(record, "%a_tile") for kid in way.kids}
+    assert {"%bm", "%kt"} <= kids
+
+
+def test_the_chosen_program_is_that_of_the_selection(kernel: tilesat.Kernel, record: Record) -> None:
+    selection = kernel.compiled.selection
+    known = {*selection.enodes, *(n for n, each in selection.choices.items() if isinstance(each, StoreChoice))}
+    others = sum(float(selection.graph.cost[n]) for n in selection.answer.chosen.values() if n not in known)
+    made = [*ways(record), *(way for effect in record.effects for way in effect.ways)]
+    assert sum(way.cost or 0.0 for way in made if way.chosen) + others == pytest.approx(kernel.cost)
+    product = next(way for way in chosen(record, "%acc_next") if way.op == "mmaf" or "wgmma" in way.atom)
+    assert product.atom.startswith("wgmma.m64n128k16")
+    assert set(product.parts) == {"tensor", "alu"}
+    assert [way.stages for way in chosen(record, "%a_tile") if way.mechanism == "tma"] == [6]
+    assert [effect.name for effect in record.effects] == ["cuda_tile.store_view_tko"]
+    assert sum(way.chosen for way in record.effects[0].ways) == 1
+
+
+def test_costs_by_pipe_add_up(record: Record) -> None:
+    split = [way for way in ways(record) if way.parts]
+    assert len(split) > 100
+    for way in split:
+        assert way.cost is not None
+        assert sum(way.parts.values()) == pytest.approx(way.cost)
+
+
+def test_what_is_not_legal_says_why(kernel: tilesat.Kernel, record: Record) -> None:
+    illegal = [way for way in ways(record) if way.cost is None]
+    assert illegal
+    assert all(way.reason and not way.chosen for way in illegal)
+    reasons = {f"{way.atom}: {way.reason}" for way in illegal}
+    assert set(re.findall(r"not legal: (.*)", kernel.report)) <= reasons
+
+
+def test_runners_up_are_those_of_explain(kernel: tilesat.Kernel, record: Record) -> None:
+    said = re.findall(r"else .*the program then costs .*\(([+-][\d.e+]+)\)", kernel.report)
+    found = [way.runner_up for way in ways(record) if way.runner_up is not None]
+    assert found
+    assert {f"{each:+g}" for each in found} <= set(said)
+
+
+def test_loops_say_what_goes_round(record: Record) -> None:
+    (loop,) = record.loops
+    assert loop.name == "loop at line 46"
+    names = [[record.values[number].names[0] for number in each] for each in loop.around]
+    assert names == [["%acc_zero", "%acc", "%acc_next", "%product"]]
+    assert record.values[find_value(record, "%acc_next")].loop == 0
+    assert record.values[find_value(record, "%sum")].loop == -1
+
+
+def test_levels_are_the_stages_line_by_line(kernel: tilesat.Kernel, record: Record) -> None:
+    ptx = record.level("ptx")
+    assert ptx is not None
+    assert ptx.lines == kernel.ptx.splitlines()
+    for name in ("nv_tileaa", "nvgpu", "nvvm"):
+        level = record.level(name)
+        assert level is not None
+        text = kernel.stages[name].splitlines()
+        assert [line.partition("#")[0] for line in level.lines] == [line.partition("#")[0] for line in text], name
+
+
+@pytest.mark.parametrize(("level", "holds"), [
+    (str(GEMM), "mmaf"), ("nv_tileaa", "nv_tileaa.dot"), ("nv_tileas", "nv_tileas.dot"), ("nvgpu", "wgmma"),
+    ("nvvm", "wgmma"), ("ptx", "wgmma.mma_async"),
+])  # fmt: skip
+def test_a_line_of_the_source_is_found_at_every_level(record: Record, level: str, holds: str) -> None:
+    """The product, line 50 of the source."""
+    place = next(n for n, (_, line, _) in enumerate(record.places) if line == 50)
+    found = record.level(level)
+    assert found is not None
+    marked = [line for line, places in zip(found.lines, found.places, strict=True) if place in places]
+    assert any(holds in line for line in marked), marked[:5]
+    assert place in record.values[find_value(record, "%acc_next")].places
+
+
+def test_agents_rings_and_schedules_are_there(record: Record) -> None:
+    assert [agent.warps for agent in record.agents] == [[0, 1, 2, 3], [4]]
+    steps = [[(step.kind, step.depth) for step in agent.steps] for agent in record.agents]
+    assert ("product", 1) in steps[0]
+    assert ("copy", 1) in steps[1]
+    lines = record.level("nv_tileas")
+    assert lines is not None
+    for step in (step for agent in record.agents for step in agent.steps if step.kind != "loop"):
+        assert step.text.split(" ")[0].rstrip(",") in lines.lines[step.line]
+    assert [ring.stages for ring in record.rings] == [6, 6, 6]
+    (schedule,) = record.schedules
+    assert schedule.proved
+    assert set(schedule.table) == {"global", "tensor", "issue"}
+    assert all(len(row) == schedule.interval for row in schedule.table.values())
+
+
+def test_saturation_is_told_by_iteration(kernel: tilesat.Kernel, record: Record) -> None:
+    report = kernel.compiled.saturated.report
+    assert sum(entry[0] for each in record.saturation for entry in each.rules.values()) == report.matches()
+    assert record.saturation[-1].rows == report.sizes[-1][2]
+    assert record.stopped == {phase: reason.value for phase, reason in report.stop.items()}
+
+
+def test_every_layout_of_the_program_is_drawn(kernel: tilesat.Kernel) -> None:
+    """The placed program says which there are: of registers and of shared memory."""
     operations = kernel.compiled.modules["nv_tileas"].walk()
-    kinds = {value.type for op in operations for value in (*op.operands, *op.results)}
-    placed = [kind for kind in kinds if isinstance(kind, TensorType) and isinstance(kind.layout, Layout)]
-    wanted = {("x".join(map(str, kind.shape)), str(kind.layout).removeprefix("#")) for kind in placed if kind.shape}
-    assert {shape for shape, _ in wanted} == {"1x1024", "1x1", "1"}
-    draw(kernel, tmp_path)
-    pictures = [html.unescape(path.read_text()) for path in tmp_path.glob("layout*.dot")]
-    drawn = [re.search(r"(\d[\dx]*): w warp, t lane, r register; #?(linear<[^>]*>)", text) for text in pictures]
-    assert sorted(found.groups() for found in drawn if found) == sorted(wanted)
-    texts = sorted(path.name for path in tmp_path.glob("layout*.txt"))
-    assert texts == [f"layout{n}.txt" for n in range(len(wanted))]
+    kinds = {value.type for op in operations for value in op.results}
+    placed = [kind for kind in kinds if isinstance(kind, TensorType) and isinstance(kind.layout, Layout | SharedLayout)]
+    wanted = {f"{'x'.join(map(str, kind.shape))} {kind.layout}" for kind in placed if kind.shape}
+    drawn = [picture.text.splitlines()[0] for picture in draw(kernel) if picture.name.startswith("layout")]
+    found = {re.sub(r"L\d+ ([\dx]+): .*; (#.*)", r"\1 \2", text) for text in drawn}
+    assert found == wanted
+    assert len(drawn) == len(wanted)
+    assert any("#shared" in text for text in drawn)
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_the_overview_of_a_gemm_fits_a_screen(kernel: tilesat.Kernel, tmp_path: Path) -> None:
+    """2,000 pixels of 96 an inch, of which Graphviz counts points of 72."""
+    (overview,) = (picture for picture in draw(kernel) if picture.name == "overview")
+    overview.write(tmp_path)
+    width = re.search(r'width="(\d+)pt"', (tmp_path / "overview.svg").read_text())
+    assert width is not None
+    assert int(width[1]) * 96 / 72 <= 2000
+
+
+def test_viz_links_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]) == 0
+    links = set(re.findall(r'URL="value-([\w-]+).svg"', (tmp_path / "viz" / "overview.dot").read_text()))
+    assert {"acc_next", "a_tile", "b_tile"} <= links
+    for link in links:
+        text = (tmp_path / "viz" / f"value-{link}.dot").read_text()
+        assert 'URL="overview.svg"' in text
+        assert not re.search(r"\bc\d+\b", text), "a class number"
+
+
+def test_viz_says_once_that_dot_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = ["compile", str(EXAMPLES / "vecadd_view.mlir"), "--target", "sm_80,sm_90a", "-o", str(tmp_path / "k.ptx")]
+    assert main([*command, "--viz", str(tmp_path / "viz")]) == 0
+    assert capsys.readouterr().err.count("'dot' is not installed; apt-get install graphviz") == 1
+    assert (tmp_path / "viz" / "sm_80" / "overview.dot").exists()
+    assert (tmp_path / "viz" / "sm_90a" / "overview.dot").exists()
+
+
+def test_focus_draws_what_is_asked_for(tmp_path: Path) -> None:
+    command = ["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]
+    assert main([*command, "--viz-focus", "%acc", "--viz-focus", "a_tile:2"]) == 0
+    made = {path.name for path in (tmp_path / "viz").glob("*.dot")}
+    assert made == {"overview.dot", "value-acc.dot", "value-a_tile.dot"}
+
+
+def test_focus_on_no_value_names_those_that_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: tilesat.Kernel
+) -> None:
+    """And nothing is written."""
+    command = ["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]
+    assert main([*command, "--viz-focus", "accumulator"]) == 1
+    said = capsys.readouterr().err
+    assert "error: @gemm has no value %accumulator" in said
+    assert "%acc, %acc_next" in said
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(TileError, match="no value %accumulator"):
+        draw(kernel, [("accumulator", 1)])
+
+
+def test_focus_without_a_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(GEMM), "--viz-focus", "acc"]) == 1
+    assert "--viz-focus says what is drawn below --viz DIR" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["acc:0", "acc:x", "%", ":1"])
+def test_a_focus_that_cannot_be_read_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compile", str(GEMM), "--viz", "x", "--viz-focus", text])
+    assert f"cannot read {text!r}: expected VALUE or VALUE:RADIUS" in capsys.readouterr().err
+
+
+def test_a_stored_kernel_has_no_record(kernel: tilesat.Kernel) -> None:
+    import pickle
+
+    with pytest.raises(TileError, match="a stored kernel has no e-graph to show"):
+        record_of(pickle.loads(pickle.dumps(kernel)))

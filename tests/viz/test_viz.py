@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,35 +10,14 @@ import pytest
 
 from ir.core import Block, Op, Operand, Region, RegionField, Result, op, same_type_as
 from ir.types import F32, I32, TensorType
-from viz import Picture, draw_egraph, draw_layout, draw_program, layout_text
-from viz.layout import holders
+from viz import Picture, draw_layout, draw_program, layout_text, missing_dot, write_pictures
+from viz.layout import holders, offsets
+from viz.record import Layout
 
-
-@dataclass
-class Node:
-    op: str
-    cls: int
-    children: tuple[int, ...] = ()
-    literals: tuple[int, ...] = ()
-
-
-@dataclass
-class Bits:
-    reg: tuple[int, ...]
-    lane: tuple[int, ...]
-    warp: tuple[int, ...] = ()
-
-
-MMA_C = Bits(reg=(1, 64), lane=(2, 4, 8, 16, 32))
+MMA_C = Layout("L1", "#linear", reg=[1, 64], lane=[2, 4, 8, 16, 32])
 """mma.sync m16n8 accumulator, 16x8 flattened row-major: row = lane>>2 + 8*(r>>1), column = 2*(lane&3) + (r&1)."""
-
-
-def chain(length: int) -> list[Node]:
-    """Class i holds a chosen node over class i+1 and a rival over class i+1 twice."""
-    nodes = [Node("leaf", length - 1, literals=(7,))]
-    for cls in range(length - 1):
-        nodes += [Node(f"take{cls}", cls, (cls + 1,)), Node(f"leave{cls}", cls, (cls + 1, cls + 1))]
-    return nodes
+SWIZZLED = Layout("L2", "#shared", offset=[1, 2, 4, 8, 16, 32, 72, 144, 288], bytes=2)
+"""8 rows of 64 f16 (128 bytes), swizzled by 128 bytes: byte ^= (byte >> 7 & 7) << 4 (PTX ISA, swizzling modes)."""
 
 
 def parses(source: str) -> None:
@@ -49,46 +27,6 @@ def parses(source: str) -> None:
         done = subprocess.run([dot, "-Tcanon"], input=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert not done.stderr
-
-
-def test_egraph_shows_classes_as_clusters_and_marks_the_chosen_with_cost() -> None:
-    nodes = chain(3)
-    chosen = {node.cls: index for index, node in enumerate(nodes) if node.op.startswith(("take", "leaf"))}
-    picture = draw_egraph(nodes, [0], chosen, {index: 1.5 * index for index in chosen.values()})
-    assert set(re.findall(r"cluster_c(\d+)\"? \{", picture.source)) == {"0", "1", "2"}
-    bold = {line.split()[0] for line in picture.source.splitlines() if "penwidth=2.5" in line}
-    assert bold == {f"n{index}" for index in chosen.values()}
-    assert f"cost {1.5 * chosen[1]:.4g}" in picture.source
-    assert not picture.note
-    parses(picture.source)
-
-
-def test_large_egraph_is_cut_near_the_root_and_says_so() -> None:
-    nodes = chain(1000)
-    picture = draw_egraph(nodes, [0], max_nodes=50)
-    assert "cut to the neighbourhood of the root: 50 of 1999 nodes" in picture.note
-    assert picture.note in picture.source
-    assert "take0" in picture.source
-    assert "take900" not in picture.source
-    assert "stub25" in picture.source
-    parses(picture.source)
-
-
-def test_cut_egraph_keeps_the_chosen_program_before_alternatives() -> None:
-    """Two branches of equal depth: the chosen one is followed to its end, the other only as room allows."""
-    nodes = [Node("root", 0, (1,)), Node("rival", 0, (100,))]
-    nodes += [Node("a", cls, (cls + 1,)) for cls in range(1, 9)] + [Node("end", 9)]
-    nodes += [Node("b", cls, (cls + 1,)) for cls in range(100, 150)] + [Node("end", 150)]
-    chosen = {0: 0, **{cls: cls + 1 for cls in range(1, 10)}}
-    picture = draw_egraph(nodes, [0], chosen, max_nodes=14)
-    assert all(f"cluster_c{cls}" in picture.source for cls in range(1, 10))
-    assert "cluster_c103" not in picture.source
-
-
-def test_cyclic_egraph_is_drawn() -> None:
-    picture = draw_egraph([Node("neg", 0, (0,)), Node("x", 0)], [0])
-    assert "n0 -> n0" in picture.source
-    parses(picture.source)
 
 
 @pytest.mark.parametrize("element", range(128))
@@ -108,14 +46,14 @@ def test_layout_text_is_a_grid_of_holders() -> None:
 
 
 def test_replicated_elements_say_how_many_more_hold_them() -> None:
-    replicated = Bits(reg=(), lane=(1, 2, 0, 0, 0), warp=(0,))
+    replicated = Layout("L", "#linear", reg=[], lane=[1, 2, 0, 0, 0], warp=[0])
     assert "w0 t3 r0+15" in layout_text(replicated, (4,))
 
 
 def test_large_layout_is_cut_and_says_so() -> None:
     rng = np.random.default_rng(3)
     bits = [1 << int(k) for k in rng.permutation(12)]
-    picture = draw_layout(Bits(tuple(bits[:5]), tuple(bits[5:10]), tuple(bits[10:])), (64, 64))
+    picture = draw_layout(Layout("L", "#linear", reg=bits[:5], lane=bits[5:10], warp=bits[10:]), (64, 64))
     assert "32 of 64 rows" in picture.note
     assert picture.source.count("<TD") == 32 * 32
     parses(picture.source)
@@ -184,16 +122,55 @@ def test_large_program_is_cut_and_says_so() -> None:
     assert "the first 100 of 904 operations" in picture.source
 
 
+def test_scalar_constants_stand_where_they_are_read() -> None:
+    block = Block()
+    seven = block.append(Constant((), [I32], {"value": 7})).result0
+    block.append(Store([seven]))
+    picture = draw_program(Func((), (), {}, [Region([block])]))
+    assert "test.store\\noperand 0 7" in picture.source
+    assert "test.constant" not in picture.source
+    assert picture.note == "1 scalar constants are in the boxes that read them"
+
+
+@op("test.constant")
+class Constant(Op):
+    result = Result()
+
+
+@pytest.mark.parametrize("row", range(8))
+def test_a_swizzle_is_drawn_by_byte_and_bank(row: int) -> None:
+    """Against the formula of the hardware, which moves 16 bytes by the number of the row."""
+    found = offsets(SWIZZLED)[row * 64 : row * 64 + 64]
+    assert found == [byte ^ (byte >> 7 & 7) << 4 for byte in range(row * 128, row * 128 + 128, 2)]
+    cells = layout_text(SWIZZLED, (8, 64)).splitlines()[2 + row].split(" @")
+    assert cells[8].split() == [str(found[8]), f"b{found[8] // 4 % 32}"]
+
+
+def test_shared_memory_is_coloured_by_what_a_swizzle_moves() -> None:
+    picture = draw_layout(SWIZZLED, (8, 64))
+    grounds = re.findall(r'BGCOLOR="(#\w+)"', picture.source)
+    assert len(set(grounds[:8])) == 1  # 16 bytes
+    assert grounds[0] != grounds[8]
+    assert grounds[32] == grounds[8]  # the next row begins where the first one has its second 16 bytes
+    assert "32 of 64 columns" in picture.note
+    parses(picture.source)
+
+
 def test_only_dot_is_written_where_graphviz_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [path.name for path in Picture("g", "digraph { a -> b }").write(tmp_path / "out")] == ["g.dot"]
+    assert "Graphviz's program 'dot' is not installed; apt-get install graphviz" in missing_dot()
 
 
-def test_svg_and_png_are_written_where_dot_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_svg_is_written_where_dot_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process for all pictures; one that it left unfinished is not kept."""
     stand_in = tmp_path / "dot"
-    stand_in.write_text('#!/bin/sh\necho "drawn $1"\n')
+    stand_in.write_text('#!/bin/sh\necho "<svg>$*</svg>" > a.dot.svg\necho "<svg>" > b.dot.svg\n')
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    written = Picture("g", "digraph { a -> b }").write(tmp_path / "out")
-    assert [path.name for path in written] == ["g.dot", "g.svg", "g.png"]
-    assert (tmp_path / "out" / "g.png").read_text() == "drawn -Tpng\n"
+    assert not missing_dot()
+    pictures = [Picture("a", "digraph { a -> b }", text="a to b"), Picture("b", "digraph { }")]
+    written = write_pictures(pictures, tmp_path / "out")
+    assert [path.name for path in written] == ["a.dot", "b.dot", "a.txt", "a.svg"]
+    assert (tmp_path / "out" / "a.svg").read_text() == "<svg>-Tsvg -O a.dot b.dot</svg>\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.dot", "a.svg", "a.txt", "b.dot"]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ir.core import TileError
 from ir.levels import LOGICAL
 from tilesat.cli import DEFAULT_TARGET, OK
 from tilesat.commands import from_level, partial
 from tilesat.commands.partial import watching
 from tilesat.output import deliver, named
 from tilesat.source import find_entry, logical_kernel, read
+
+if TYPE_CHECKING:
+    from tilesat.kernel import Kernel
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
             return partial.run(kernel, [own_target(kernel, arguments.target)], steps, arguments, seconds)
         deliver(from_level.compile_kernel(kernel, steps, arguments, seconds))
         return OK
+    if arguments.viz_focus and arguments.viz is None:
+        raise TileError("--viz-focus says what is drawn below --viz DIR", hint="add --viz DIR")
     modules = read(source, seconds, name)
     if arguments.emit == "cuda_tile":  # says what was read, also where nothing can be compiled
         from ir.text import print_text
@@ -58,14 +66,21 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.manifest is not None:
             text = json.dumps(kernel.manifest, indent=2) + "\n"
             outputs.append((named(arguments.manifest, kernel.target, several), text))
+    write_pictures = _pictures(kernels, arguments)
     deliver(outputs)
+    write_pictures()
     for kernel in kernels:
-        if arguments.viz is not None:
-            from tilesat.pictures import draw
-
-            draw(kernel, arguments.viz / kernel.target if several else arguments.viz)
         print_reports(kernel, arguments)
     return OK
+
+
+def _pictures(kernels: list[Kernel], arguments: argparse.Namespace) -> Callable[[], object]:
+    """What writes the pictures, which are drawn by then."""
+    if arguments.viz is None:
+        return list
+    from tilesat.pictures import draw_all
+
+    return draw_all(kernels, arguments.viz, arguments.viz_focus)
 
 
 def _source(arguments: argparse.Namespace) -> tuple[bytes, str]:

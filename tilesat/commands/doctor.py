@@ -82,7 +82,7 @@ def _cutile() -> Finding:
 
 
 def _dot() -> Finding:
-    return Finding("dot", shutil.which("dot"), "--viz writes DOT only; install graphviz for SVG and PNG")
+    return Finding("dot", shutil.which("dot"), "--viz writes DOT only; install graphviz for SVG")
 
 
 def _driver() -> Finding:
