@@ -53,18 +53,18 @@ $(BIN)/python:
 # Modules are compiled here, as pip does for a package that is not editable: some environments forbid Python to do it.
 # The CUDA wheels declare 350 MB of companions (nvvm, runtime headers) that ptxas and nvdisasm never open: --no-deps.
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lab]'
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["ptxas"], sep="\n")' > $(VENV)/ptxas.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/ptxas.txt
 	$(BIN)/python -m compileall -q $(PACKAGES)
 	@touch $@
 
 $(LINT_READY): pyproject.toml $(READY)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lint]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lab,lint]'
 	@touch $@
 
 $(GPU_READY): pyproject.toml $(READY)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,cuda]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lab,cuda]'
 	@touch $@
 
 # Its declared companions talk to a GPU; the bindings of MLIR need none of them: --no-deps.

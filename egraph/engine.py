@@ -85,13 +85,14 @@ class RuleError(TileError):
 
 @dataclass(frozen=True)
 class IterationReport:
-    """One iteration of one ruleset: matches and seconds a rule."""
+    """One iteration of one ruleset: matches and seconds a rule; grown: rows by rule, where each ran by itself."""
 
     ruleset: str
     matches: Mapping[str, int]
     rule_seconds: Mapping[str, float]
     updated: bool
     seconds: float
+    grown: Mapping[str, int] | None = None
 
 
 class Engine:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from egraph import facts, vocabulary
 from egraph.encode import Program
-from egraph.engine import Engine, IterationReport
+from egraph.engine import Engine
 from egraph.frozen import Frozen
-from egraph.report import Report, Row, StopReason
+from egraph.report import Iteration, Report, StopReason
 from egraph.rulefile import own_rules, read_commands, select
+from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
 from ir.core import TileError
@@ -35,6 +35,13 @@ without their terms is better than none."""
 
 FAST_MATH = {"nsz": 0, "contract": 1}
 """Permissions for inexact rules, as rows of `allow`: no-signed-zeros, and contraction of a product and a sum."""
+
+
+def check_permissions(names: Iterable[str]) -> None:
+    """Raise TileError for a permission that there is not."""
+    for name in names:
+        if name not in FAST_MATH:
+            raise TileError(f"there is no permission {name!r}", hint=f"permissions are {', '.join(FAST_MATH)}")
 
 
 ROWS_PER_MATCH = 2
@@ -66,11 +73,15 @@ class Limits:
     iterations: int = ITERATIONS
 
     @staticmethod
-    def of(program: Program, budget: int | None = None) -> Limits:
-        """The limits for a program, of a budget of matches where one is given."""
+    def of(
+        program: Program, budget: int | None = None, rows: int | None = None, iterations: int | None = None
+    ) -> Limits:
+        """The limits for a program, of a budget of matches, of rows or of iterations of a phase where one is given."""
         values = len(program.values)
         matches = Limits.matches + MATCHES_PER_VALUE * values if budget is None else budget
-        return Limits(matches, ROWS_PER_MATCH * matches, ITERATIONS + ITERATIONS_PER_VALUE * values)
+        return Limits(
+            matches, rows or ROWS_PER_MATCH * matches, iterations or ITERATIONS + ITERATIONS_PER_VALUE * values
+        )
 
 
 @dataclass(frozen=True)
@@ -109,18 +120,20 @@ class _Run:
     engine: Engine
     limits: Limits
     report: Report
+    scheduler: Turns = field(default_factory=Turns)
+    counting: bool = False
+    """Are rows counted after every iteration?"""
     matches: int = 0
     measured: int = 0
     """Matches when rows were last counted."""
     rows_before: int = 0
-    pending: list[tuple[str, int, IterationReport]] = field(default_factory=list[tuple[str, int, IterationReport]])
-    """Phase, number and report of the iterations since rows were counted."""
     ended: list[str] = field(default_factory=list[str])
     """The limits that ended phases, in words."""
 
     def stop(self, phase: str, reason: StopReason) -> bool:
         """Report the end of a phase; whether it came to its fixpoint."""
-        self.measure()
+        if self.report.iterations and self.report.iterations[-1].rows is None:
+            self.report.iterations[-1] = replace(self.report.iterations[-1], rows=self.measure())
         self.report.stop[phase] = reason
         if reason is not StopReason.SATURATED:
             self.ended.append(in_words(phase, reason, self.limits))
@@ -128,24 +141,20 @@ class _Run:
 
     def step(self, phase: str, iteration: int, ruleset: str) -> bool:
         """One iteration of a ruleset, reported; True where it changed anything."""
-        done = self.engine.run(ruleset)
+        done = self.scheduler.step(self.engine, ruleset)
         self.matches += sum(done.matches.values())
-        self.pending.append((phase, iteration, done))
-        if self.matches - self.measured >= min(MEASURED, self.limits.matches):
-            self.measure()
+        due = self.counting or self.matches - self.measured >= min(MEASURED, self.limits.matches)
+        rows = self.measure() if due else None
+        self.report.iterations.append(
+            Iteration(phase, iteration, ruleset, done.matches, done.rule_seconds, done.seconds, rows, done.grown)
+        )
         return done.updated
 
-    def measure(self) -> None:
-        """Count rows, and report the iterations since they were last counted."""
-        total = sum(sum(done.matches.values()) for _, _, done in self.pending)
-        growth = self.engine.growth() if total else 0
-        for phase, iteration, done in self.pending:
-            for rule, matches in done.matches.items():
-                share, seconds = growth * matches / total, done.rule_seconds.get(rule, 0.0)
-                self.report.rows.append(Row(phase, iteration, rule, matches, share, seconds))
-            self.report.sizes.append((phase, iteration, self.engine.rows))
-        self.pending.clear()
+    def measure(self) -> int:
+        """Count rows."""
         self.measured = self.matches
+        self.engine.growth()
+        return self.engine.rows
 
     def exceeded(self, iteration: int) -> StopReason | None:
         """The limit that is hit, if any."""
@@ -184,7 +193,7 @@ class _Run:
                         return iteration, reason
                     if ruleset in ("canon", "algebra"):
                         break  # new terms get their facts before the next round of rewrites
-            if not changed or len(rulesets) == 1:
+            if (not changed or len(rulesets) == 1) and not self.scheduler.rested():
                 return iteration, StopReason.SATURATED
 
     def attempt(
@@ -199,6 +208,7 @@ class _Run:
             self.engine.load(packed(program.facts))
             self.engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
             self.engine.run("load")
+            self.report.loaded = self.measure() if self.counting else self.engine.rows
             loaded = time.perf_counter()
             whole = self.algebra(rulesets)
             rewritten = time.perf_counter()
@@ -254,17 +264,22 @@ def in_words(phase: str, reason: StopReason, limits: Limits) -> str:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """An engine and the constructors that its rules know of."""
+    """An engine, the constructors that its rules know of, and the rules where they are in rulesets of their own."""
 
     engine: Engine
     constructors: frozenset[str]
+    rules: Rules | None
+
+
+MOST_ENGINES = 8
+"""Engines that a thread keeps: each takes some 10 MB and 0.1 s to make, and a sweep goes through many sets of rules."""
 
 
 class _Engines(threading.local):
-    """The engines of one thread, by the user's rules and the rules left out."""
+    """The engines of one thread, by the user's rules, the rules left out, and whether rules run by themselves."""
 
     def __init__(self) -> None:
-        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...]], _Loaded] = {}
+        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Loaded] = {}
 
 
 _ENGINES = _Engines()
@@ -280,19 +295,32 @@ def engine_for(
     Raises TileError, located, for a file that cannot be read, that holds what egraph/userrules.py does not allow, or
     that egglog refuses.
     """
+    return _loaded(rules, without, operations, alone=False).engine
+
+
+def _loaded(
+    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, *, alone: bool
+) -> _Loaded:
+    """The same with what it was made of; `alone`: each rule is in a ruleset of its own."""
     extra = user_rules([Path(path) for path in rules])
     declared = frozenset(c.text.split()[1] for c in extra if c.head == "relation")  # nobody reads ours
-    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))))
+    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), alone)
     rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
         operations = vocabulary.everything()
-    found = _ENGINES.loaded.get(key)
+    loaded = _ENGINES.loaded
+    found = loaded.pop(key, None)
     if found is None or found.engine.broken or not operations <= found.constructors:
         known = found.constructors if found is not None else frozenset[str]()
         wanted = vocabulary.reachable(commands, operations | known)
-        found = _ENGINES.loaded[key] = _Loaded(Engine(vocabulary.usable(commands, wanted), declared), wanted)
-    return found.engine
+        usable = vocabulary.usable(commands, wanted)
+        own = apart(usable) if alone else None
+        found = _Loaded(Engine(usable if own is None else own.commands, declared), wanted, own)
+    loaded[key] = found  # the last one used is the last to go
+    while len(loaded) > MOST_ENGINES:
+        loaded.pop(next(iter(loaded))).engine.close()
+    return found
 
 
 def saturate(
@@ -302,21 +330,25 @@ def saturate(
     without: Iterable[str] = (),
     limits: Limits | None = None,
     fast: Iterable[str] = (),
+    scheduling: str = TURNS,
+    counting: bool = False,
 ) -> Saturated:
     """Saturate an encoded kernel.
 
-    `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the FAST_MATH permissions given.
+    `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the FAST_MATH permissions given,
+    `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration.
     Raises TileError for bad rule files and for rules that contradict each other.
     """
     limits = limits or Limits()
     start = time.perf_counter()
-    engine = engine_for(rules, without, vocabulary.operations(program.facts))
+    loaded = _loaded(rules, without, vocabulary.operations(program.facts), alone=scheduling != TURNS)
     ready = time.perf_counter()
     report = Report()
     early: list[str] = []
     for rulesets in ATTEMPTS:
         report = Report(seconds={"rules": ready - start})
-        run = _Run(engine, limits, report)
+        turns = scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
+        run = _Run(loaded.engine, limits, report, turns, counting or loaded.rules is not None)
         frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
         early += [text for text in run.ended if text not in early]
         if frozen is not None:
@@ -330,7 +362,4 @@ def saturate(
 
 def busiest(report: Report) -> str:
     """The three rules with most matches."""
-    counts: Counter[str] = Counter()
-    for row in report.rows:
-        counts[row.rule] += row.matches
-    return ", ".join(f"{rule} ({matches})" for rule, matches in counts.most_common(3))
+    return ", ".join(f"{rule} ({matches})" for rule, (matches, _, _) in list(report.by_rule().items())[:3])

@@ -14,6 +14,7 @@ from extract.greedy import greedy
 from extract.ilp import ilp
 from extract.many import extract_many
 from extract.methods import METHODS, Method, extract
+from extract.own import CostFunction, Extractor, recosted
 from extract.pruned import pruned
 from extract.session import Listener
 from extract.top import top
@@ -24,7 +25,9 @@ __all__ = [
     "Answer",
     "Budget",
     "CheckError",
+    "CostFunction",
     "ExtractionError",
+    "Extractor",
     "Graph",
     "GraphBuilder",
     "GraphError",
@@ -41,6 +44,7 @@ __all__ = [
     "greedy",
     "ilp",
     "pruned",
+    "recosted",
     "top",
     "tree",
 ]

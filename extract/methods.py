@@ -11,6 +11,7 @@ from extract.errors import ExtractionError
 from extract.graph import Graph
 from extract.greedy import greedy
 from extract.ilp import ilp
+from extract.own import Extractor, own
 from extract.pruned import pruned
 from extract.session import Listener
 from extract.settle import INFINITY
@@ -23,7 +24,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 def extract(
     graph: Graph,
-    method: Method = "greedy",
+    method: Method | Extractor = "greedy",
     *,
     budget: Budget | float | None = None,
     time_limit: float | None = None,
@@ -33,7 +34,7 @@ def extract(
     below: float = INFINITY,
     effort: float = INFINITY,
 ) -> Answer:
-    """Extract by a named method and re-verify the answer.
+    """Extract by a named method, or by a function of the user's (`extract.own`), and re-verify the answer.
 
     budget: units of work (`extract.budget`) for auto (10,000 by default), pruned and ilp (60,000): the same answer on
     every machine. time_limit: a limit in seconds besides, which makes the answer depend on the machine and its load.
@@ -43,7 +44,9 @@ def extract(
     small gap. Raises InfeasibleError, and
     ExtractionError for an unknown method and where the budget ended before any answer was found.
     """
-    if method == "tree":
+    if callable(method):
+        answer = own(graph, method, budget=budget, below=below)
+    elif method == "tree":
         answer = tree(graph)
     elif method == "greedy":
         answer = greedy(graph, start=start)

@@ -108,12 +108,13 @@ class Explanation:
         """The report of saturation and the sizes it ended with."""
         report = self.selection.saturated.report
         yield "saturation"
-        table = report.table(most=len(report.rows)).splitlines()
+        table = str(report).splitlines()
         yield from (f"  {line}" for line in table if not line.startswith("phase "))
         for phase, reason in report.stop.items():
+            count = sum(each.phase == phase for each in report.iterations)
             sizes = [rows for name, _, rows in report.sizes if name == phase]
             if sizes:
-                yield f"  {phase}: {len(sizes)} iterations, {sizes[-1]} rows at its end, stopped: {reason.value}"
+                yield f"  {phase}: {count} iterations, {sizes[-1]} rows at its end, stopped: {reason.value}"
 
     def extraction(self) -> Iterator[str]:
         """Sizes, cost, bound and resources."""

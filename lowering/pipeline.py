@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from egraph.saturate import Saturated
+from egraph.saturate import Saturated, check_permissions
+from extract import CostFunction, Extractor
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.names import check_forbidden
 from lowering.launch import manifest_of
 from lowering.levels import printers
-from lowering.passes.manager import Outcome, Watcher, run
+from lowering.passes.manager import Outcome, Shared, Watcher, run
 from lowering.passes.registry import Step
 from lowering.passes.syntax import parse, with_options
 from lowering.passes.table import ROAD
@@ -20,12 +21,16 @@ from lowering.placement import LayoutOracle
 from lowering.selection import Selection
 from lowering.selection.hints import as_asked
 from lowering.targets import target as target_named
+from lowering.targets.changed import changed
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method, and how
-    much work extraction (units of `extract.budget`) and saturation (matches of rules) may do; None: the default.
+    """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method (a name,
+    or a function of the user's), and how much work extraction (units of `extract.budget`) and saturation (matches of
+    rules, rows, iterations of a phase) may do; None: the default. `fast`: permissions for inexact rules; `scheduler`:
+    one of `egraph.schedulers`; `counting`: rows of the e-graph after every iteration; `costs`: a function of the user's
+    that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives.
     """
@@ -33,12 +38,19 @@ class Options:
     rules: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     forbid: frozenset[str] = frozenset()
-    extractor: str = "auto"
+    extractor: str | Extractor = "auto"
     extract_budget: float | None = None
     saturate_budget: int | None = None
     verify_each: bool = False
     annotate: bool = False
     lineinfo: bool = False
+    fast: frozenset[str] = frozenset()
+    scheduler: str = "turns"
+    rows: int | None = None
+    iterations: int | None = None
+    counting: bool = False
+    costs: CostFunction | None = None
+    rates: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass
@@ -96,26 +108,29 @@ def road(options: Options) -> tuple[Step, ...]:
     """The pipeline that compiles with these options."""
     steps = with_options(
         parse(ROAD), "saturate", rules=options.rules, without=tuple(sorted(options.without)),
-        budget=options.saturate_budget or 0,
+        budget=options.saturate_budget or 0, fast=tuple(sorted(options.fast)), scheduler=options.scheduler,
+        rows=options.rows or 0, iterations=options.iterations or 0, counting=options.counting,
     )  # fmt: skip
     steps = with_options(
         steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,
-        budget=float(options.extract_budget or 0),
+        budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)
 
 
 def compile_entry(
     module: ct.Module, entry: ct.Entry, targets: Sequence[str], options: Options, watchers: Sequence[Watcher] = (),
-    counting: bool = False,
+    counting: bool = False, shared: Shared | None = None,
 ) -> list[Compiled]:  # fmt: skip
     """Compile one entry of a verified module for some targets: one e-graph, an extraction and a lowering for each.
+    `shared`: what earlier compilations of this entry for these targets made, and where this one puts what it makes.
 
     Raises TargetError for an unknown target, UnsupportedError or TileError, located, for what cannot be compiled.
     """
-    tiers = tuple(as_asked(entry, target_named(target)) for target in targets)
+    tiers = tuple(as_asked(entry, changed(target_named(target), options.rates)) for target in targets)
     check_forbidden(options.forbid)
-    outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=tiers)
+    check_permissions(options.fast)
+    outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=tiers, shared=shared)
     return [_compiled(module, outcome) for outcome in outcomes]
 
 

@@ -1,4 +1,4 @@
-"""The command line: `tilesat compile | opt | run | check | cat | sanitize | mca | passes | targets | doctor | demo`.
+"""The command line: `tilesat compile | opt | run | check | cat | sanitize | experiment | mca | passes | ...`.
 
 Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
 2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
     _add_sanitize(commands.add_parser("sanitize", help="run a CUDA program or script on the simulator, find hazards"))
+    _add_experiment(commands.add_parser("experiment", help="kernels x targets x configurations, to a table"))
     _add_mca(commands.add_parser("mca", help="what the loops of a cubin or of PTX take of an SM, predicted"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
     passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
@@ -203,6 +204,34 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command="mca")
 
 
+def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Tile IR text or bytecode")
+    parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}")
+    parser.add_argument("--vary", action="append", default=[], metavar="NAME=V[;V...]",
+                        help="values of one thing, lists with commas: 'forbid=;ldmatrix;ldmatrix,cp.async'; those of "
+                             "several are combined")  # fmt: skip
+    parser.add_argument("--configurations", type=Path, action="append", default=[], metavar="F.json",
+                        help="an object with what a configuration varies, or a list of them")  # fmt: skip
+    parser.add_argument("--entry", metavar="NAME", help="which kernel, where the module holds several")
+    parser.add_argument("--sig", metavar="SPEC", help=argparse.SUPPRESS)
+    parser.add_argument("--check", action="store_true", help="run on the simulator, compare with the interpreter")
+    parser.add_argument("--grid", type=_grid, metavar="X[,Y[,Z]]", help="tile blocks, for --check")
+    parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="arguments, for --check, as of run")
+    parser.add_argument("--tolerance", type=float, metavar="X", help="for --check, in place of the one by element type")
+    parser.add_argument("--no-ptxas", action="store_true", help="no registers, spills and loops of assembled code")
+    parser.add_argument("--workers", type=_count, default=0, metavar="N", help="processes of a local Dask cluster")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that runs, such as tcp://host:8786")
+    parser.add_argument("--records", type=Path, metavar="F.jsonl",
+                        help="all of each run as it ends; runs that it holds are not run again")  # fmt: skip
+    parser.add_argument("--retry", action="store_true", help="those that died are")
+    parser.add_argument("--progress", action="store_true", help="a bar also where standard error is not a terminal")
+    parser.add_argument("--format", choices=("csv", "json", "jsonl", "markdown"), metavar="FORM",
+                        help="csv, json, jsonl or markdown (the default)")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="pictures, by matplotlib")
+    parser.set_defaults(command="experiment")
+
+
 def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="level", choices=READ, metavar="LEVEL",
                         help=f"insist that FILE holds one of {', '.join(READ)}; else its text says which")  # fmt: skip
@@ -214,6 +243,8 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
         "--without", action="append", default=[], metavar="PREFIX", help="leave out rules whose name starts so"
     )
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
+    parser.add_argument("--fast", action="append", default=[], metavar="NAME[,NAME]",
+                        help="inexact rewrites that are allowed: nsz (the sign of zeros), contract (fma)")  # fmt: skip
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from extract import Extractor
 from extract.collector import collector_paused
 from ir.dialects.cuda_tile import Entry, Module
-from lowering.passes.manager import Watcher
+from lowering.passes.manager import Shared, Watcher
 from lowering.pipeline import Options, compile_entry
 from tilesat import cutile, given
 from tilesat.kernel import Kernel
@@ -27,19 +28,21 @@ def compile(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
-    extractor: str = "auto",
+    extractor: str | Extractor = "auto",
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
     lineinfo: bool = False,
+    fast: Iterable[str] = (),
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
     `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
-    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp; `extract_budget`: units of work of
-    the search for the cheapest program (10,000; `extract.budget`); `saturate_budget`: matches of rules (200,000). Both
-    count work and no seconds: the same program on any machine at any load. `lineinfo`: PTX with the source places of
-    its instructions as .loc directives.
+    of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp, or a function from the graph to a
+    node for each class (`extract.own`); `extract_budget`: units of work of the search for the cheapest program (10,000;
+    `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
+    on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
+    `fast`: permissions for inexact rewrites, nsz (the sign of zeros) and contract (a product and a sum become one fma).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
@@ -50,7 +53,7 @@ def compile(
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast)
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, [target], options, seconds))[0]
 
@@ -63,15 +66,16 @@ def compile_for(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
-    extractor: str = "auto",
+    extractor: str | Extractor = "auto",
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
     lineinfo: bool = False,
+    fast: Iterable[str] = (),
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo)
+    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast)
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, tiers, options, seconds))
 
@@ -88,13 +92,13 @@ def warned(kernels: list[Kernel]) -> list[Kernel]:
 
 def compile_module(
     module: Module, entry: Entry, targets: Sequence[str], options: Options, seconds: dict[str, float],
-    watchers: Sequence[Watcher] = (), counting: bool = False,
+    watchers: Sequence[Watcher] = (), counting: bool = False, shared: Shared | None = None,
 ) -> list[Kernel]:  # fmt: skip
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
-    statistics.
+    statistics. `shared`: with what earlier compilations of this very entry have made.
     """
     with collector_paused():  # a tenth of the time: nothing that a compilation makes goes before its end
-        compiled = compile_entry(module, entry, targets, options, watchers, counting)
+        compiled = compile_entry(module, entry, targets, options, watchers, counting, shared)
     return [
         Kernel(module, entry, target, each, {**seconds, **each.timings})
         for target, each in zip(targets, compiled, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from extract import Extractor
 from extract.methods import METHODS
 from ir.core import TileError
 from lowering.pipeline import Options
@@ -56,15 +57,15 @@ def targets(given: object) -> tuple[str, ...]:
 
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
-    lineinfo: Any = False,
+    lineinfo: Any = False, fast: Any = (),
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
-    if extractor not in METHODS:
-        raise TileError(f"extractor: expected one of {', '.join(METHODS)}, got {shown(extractor)}")
+    if not callable(extractor) and extractor not in METHODS:
+        raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
     return Options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
-        extractor, positive("extract_budget", extract_budget), positive("saturate_budget", saturate_budget),
-        lineinfo=bool(lineinfo),
+        cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
+        positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=frozenset(names("fast", fast)),
     )  # fmt: skip
 
 

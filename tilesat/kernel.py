@@ -8,8 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ir.dialects.cuda_tile import Entry, Module
+from tilesat.egraph import EGraph
 
 if TYPE_CHECKING:
+    from egraph.report import Report as SaturationReport
+    from extract import Answer, Graph
     from ir.core import TileError
     from lowering.pipeline import Compiled
     from runtime.simulator import Report
@@ -86,6 +89,45 @@ class Kernel:
     def limits(self) -> list[str]:
         """What a limit on counted work (`extract_budget`, `saturate_budget`) ended early, in words; mostly empty."""
         return self.compiled.limits
+
+    @property
+    def saturation(self) -> SaturationReport:
+        """What saturation did: iterations, matches and seconds by rule, rows, why each phase stopped."""
+        return self.compiled.selection.saturated.report
+
+    @property
+    def egraph(self) -> EGraph:
+        """The saturated e-graph: to look at, to write to a file."""
+        return EGraph(self.compiled.selection)
+
+    @property
+    def graph(self) -> Graph:
+        """What extraction chose from: classes, nodes with their costs, choice groups, resource rows."""
+        return self.compiled.selection.graph
+
+    @property
+    def extraction(self) -> Answer:
+        """What extraction chose of `graph`: a node for each class, cost, bound, method, seconds."""
+        return self.compiled.selection.answer
+
+    @property
+    def warps(self) -> int:
+        """Warps of a CTA that compute; agents that only move data come on top."""
+        return self.compiled.selection.warps
+
+    @property
+    def cost_parts(self) -> dict[str, float]:
+        """The cost by the target's tables in cycles of tensor cores, other pipes, memory and waiting."""
+        from lowering.selection.parts import cost_parts
+
+        return cost_parts(self.compiled.selection)
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """Cycles for which each unit of the SM is busy; those of memory may overlap."""
+        from lowering.selection.parts import busy
+
+        return busy(self.compiled.selection)
 
     @property
     def ignored_hints(self) -> list[TileError]:

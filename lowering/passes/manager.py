@@ -157,9 +157,10 @@ def tiers_of(program: Op, targets: Sequence[str]) -> tuple[Target, ...]:
 def run(
     steps: Sequence[Step], program: Op, targets: Sequence[str] = (), watchers: Sequence[Watcher] = (),
     verify_each: bool = False, counting: bool = False, seconds: Mapping[str, float] | None = None,
-    tiers: tuple[Target, ...] | None = None,
+    tiers: tuple[Target, ...] | None = None, shared: Shared | None = None,
 ) -> list[Outcome]:  # fmt: skip
-    """A verified kernel through a pipeline, once for each target; `seconds` are those already spent.
+    """A verified kernel through a pipeline, once for each target; `seconds` are those already spent; `shared`: with the
+    results of passes that earlier runs on this very program, for targets of these features, had in common.
 
     Raises VerifyError, at the column of the pipeline, for a pass at the wrong level, and located for an operation that
     is not of the program's; TileError, located, as its passes do.
@@ -168,7 +169,10 @@ def run(
     LEVELS[level_of(program)].refuse_illegal(program)
     for name in names(steps):
         assert PASSES[name].function  # imported now: no pass is charged for it
-    shared = Shared(tiers_of(program, targets) if tiers is None else tiers, watchers, verify_each, counting)
+    made = Shared(tiers_of(program, targets) if tiers is None else tiers, watchers, verify_each, counting)
+    if shared is not None:
+        made.results = shared.results
+    shared = made
     outcomes: list[Outcome] = []
     for tier in shared.targets:
         context = Context(tier, shared, dict(seconds or {}), levels={level_of(program): program})

@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {
     "number": "a number",
     "name": "a name",
     "names": "names with commas between",
+    "function": "a Python function, which only a program can give",
 }
 """Kinds of options and what they expect."""
 

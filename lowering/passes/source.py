@@ -10,6 +10,8 @@ from egraph.encode import encode as encode_entry
 from egraph.rulefile import own_rules
 from egraph.saturate import Limits, Saturated
 from egraph.saturate import saturate as saturate_program
+from egraph.schedulers import TURNS
+from extract import CostFunction, Extractor
 from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -106,15 +108,15 @@ def encode(entry: ct.Entry, context: Context) -> Encoded:
 
 
 def saturate(
-    encoded: Encoded, context: Context, rules: tuple[str, ...], budget: int, without: tuple[str, ...]
-) -> Prepared:
+    encoded: Encoded, context: Context, rules: tuple[str, ...], budget: int, without: tuple[str, ...],
+    fast: tuple[str, ...] = (), scheduler: str = TURNS, rows: int = 0, iterations: int = 0, counting: bool = False,
+) -> Prepared:  # fmt: skip
     """Run all rules: rewrites and analyses to their fixpoint, then the placement of values in layouts."""
     program = encoded.program
-    found = saturate_program(program, encoded.oracle, rules, without, Limits.of(program, budget or None))
+    limits = Limits.of(program, budget or None, rows or None, iterations or None)
+    found = saturate_program(program, encoded.oracle, rules, without, limits, fast, scheduler, counting)
     report = found.report
-    context.count(
-        matches=report.matches, iterations=len(report.sizes), rows=lambda: report.sizes[-1][2] if report.sizes else 0
-    )
+    context.count(matches=report.matches, iterations=len(report.iterations), rows=report.size)
     return Prepared(found, encoded.oracle)
 
 
@@ -128,13 +130,13 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 
 
 def extract(
-    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str, budget: float, apart: bool,
-    below: float, unspilled: bool,
+    prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str | Extractor, budget: float,
+    apart: bool, below: float, unspilled: bool, costs: CostFunction | None = None,
 ) -> Selection:  # fmt: skip
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
         prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled,
+        unspilled, costs,
     )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)

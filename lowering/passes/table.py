@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lowering.passes.registry import Option, Pass, Statistic
 
+SCHEDULERS = ("turns", "alone", "back-off")
 METHODS = ("auto", "tree", "greedy", "pruned", "ilp")
 SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
 INFINITE = float("inf")
@@ -43,8 +44,13 @@ PASSES: dict[str, Pass] = {
              statistics=(Statistic("values", "values of the source"), Statistic("rows", "rows of all tables")),
              shared=True),
         Pass("saturate", "encoded", "egraph", f"{SOURCE}:saturate",
-             (*_RULES, Option("without", "names", (), "prefixes of names of rules that are left out")), _MATCHES,
-             shared=True),
+             (*_RULES, Option("without", "names", (), "prefixes of names of rules that are left out"),
+              Option("fast", "names", (), "permissions for inexact rules: nsz, contract",
+                     check="egraph.saturate:check_permissions"),
+              Option("scheduler", "name", "turns", "how rules take turns", SCHEDULERS),
+              Option("rows", "count", 0, "rows that a phase may add, 0 for twice the matches"),
+              Option("iterations", "count", 0, "iterations of a phase, 0 for the default of 400 and 3 a value"),
+              Option("counting", "flag", False, "count rows after every iteration")), _MATCHES, shared=True),
         Pass("sink-negf-through-shapes", "encoded", "egraph", f"{SOURCE}:sink_negf", _RULES[1:], _MATCHES, shared=True),
         Pass("extract", "egraph", "chosen", f"{SOURCE}:extract",
              (Option("forbid", "names", (), "prefixes of names of atoms that may not be chosen",
@@ -53,7 +59,8 @@ PASSES: dict[str, Pass] = {
               Option("budget", "number", 0.0, "units of work of the search, 0 for the default of 10000"),
               Option("apart", "flag", False, "no two loops share the memory of a ring"),
               Option("below", "number", INFINITE, "pass over programs that do not cost less"),
-              Option("unspilled", "flag", False, "tiles take no more registers than there are")),
+              Option("unspilled", "flag", False, "tiles take no more registers than there are"),
+              Option("costs", "function", None, "what nodes cost instead of what the target's tables say")),
              (Statistic("classes", "classes that the cheapest program needs"),
               Statistic("cost", "its cost in cycles of the target"),
               Statistic("bound", "no program of the e-graph costs less"))),

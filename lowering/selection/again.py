@@ -92,6 +92,7 @@ class Kept:
         trips = s.trips.of(loop)
         for node, below, price in priced:
             made = s.builder.add(node.op, found, below, trips * price.cost.scalar())
+            s.priced[made] = trips, price.cost
             self.made[made] = (loop, placed, node)
         return found
 

@@ -138,6 +138,14 @@ class Selection:
     spilled: dict[str, int] = field(default_factory=dict[str, int])  # row of registers -> beyond its limit, at a price
     again: dict[tuple[int, int], dict[int, Node]] = field(default_factory=dict[tuple[int, int], dict[int, Node]])
     branch: int | None = None  # the choice group of `warps`, which divides the graph
+    priced: dict[int, tuple[float, Cost]] = field(default_factory=dict[int, tuple[float, Cost]])
+    """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
+    tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
+
+    @property
+    def by_tables(self) -> Graph:
+        """The graph under the costs of the target's tables."""
+        return self.graph if self.tables is None else self.tables
 
     def scalar_products(self) -> list[TileError]:
         """Products that scalar instructions compute only because the tensor cores' are forbidden; not raised."""

@@ -17,7 +17,18 @@ from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Store
 from egraph.term import Node
-from extract import Answer, ExtractionError, Graph, GraphBuilder, GraphError, InfeasibleError, extract
+from extract import (
+    Answer,
+    CostFunction,
+    ExtractionError,
+    Extractor,
+    Graph,
+    GraphBuilder,
+    GraphError,
+    InfeasibleError,
+    extract,
+    recosted,
+)
 from ir.core import Location, TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType, TokenType
@@ -46,18 +57,20 @@ STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes a
 
 
 def select(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str,
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
     budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
+    cost: CostFunction | None = None,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
-    `budget`: units of work that the search may do (`extract.budget`).
+    `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
+    (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
 
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
     `unspilled`: tiles take no more registers than there are.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return Selector(saturated, oracle, target, forbid, budget, apart, unspilled).run(method, below)
+    return Selector(saturated, oracle, target, forbid, budget, apart, unspilled).run(method, below, cost)
 
 
 class Selector:
@@ -93,6 +106,7 @@ class Selector:
         self.names: list[str] = []
         self.layout_names: dict[int, str] = {}
         self.enodes: dict[int, Node] = {}
+        self.priced: dict[int, tuple[float, Cost]] = {}
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[Hashable, int] = {}
         self.warp_classes: dict[int, int] = {}
@@ -106,7 +120,7 @@ class Selector:
         able = filter(self.on_tensor_cores, self.products)
         self.pricer.tensor_products = frozenset(self.owner[node.cls][0] for node in able)
 
-    def run(self, method: str, below: float) -> Selection:
+    def run(self, method: str | Extractor, below: float, cost: CostFunction | None) -> Selection:
         """Build the problem and solve it."""
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
@@ -117,6 +131,7 @@ class Selector:
         self.pressure.finish()
         try:
             graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
+            tables, graph = graph, graph if cost is None else recosted(graph, cost)
             warps = self.groups.get(("warps",))
             answer = extract(
                 graph,
@@ -130,9 +145,9 @@ class Selector:
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
-        return self.selection(graph, answer)
+        return self.selection(graph, tables, answer)
 
-    def selection(self, graph: Graph, answer: Answer) -> Selection:
+    def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""
         of_dense = {d: c for c, d in self.dense.items()}
         of_warps = {d: warps for warps, d in self.warp_classes.items()}
@@ -141,7 +156,7 @@ class Selector:
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
-            branch=self.groups.get(("warps",)),
+            branch=self.groups.get(("warps",)), priced=self.priced, tables=tables,
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)
@@ -315,6 +330,7 @@ class Selector:
                 choice.way if isinstance(choice, StoreChoice) else name, cls, children,
                 way.trips * way.cost.scalar(), group=group, alternative=alternative, resource=self.rows.use(way.use),
             )  # fmt: skip
+            self.priced[node] = way.trips, way.cost
             if choice is not None:
                 self.choices[node] = choice
         return cls
@@ -522,6 +538,8 @@ class Selector:
                 ),
             )  # fmt: skip
             self.enodes[made] = node
+            if price is not None:
+                self.priced[made] = trips, price.cost
             if ring:
                 self.staged[made] = stages
 

@@ -1,12 +1,10 @@
 """Saturation: user rules, limits, reports, the turns with an oracle."""
 
-from dataclasses import astuple
-
 import pytest
 
 from egraph.encode import encode
 from egraph.report import StopReason
-from egraph.saturate import Limits, saturate
+from egraph.saturate import Limits, check_permissions, saturate
 from ir.core import TileError
 from ir.text import parse
 
@@ -94,16 +92,49 @@ def test_report_names_rules_iterations_and_reasons(program):
     table = report.table()
     assert "sink-negf/twice" in report.table(most=1000)
     assert "phase algebra: saturated" in table
-    assert sum(row.new_rows for row in report.rows) > 0
-    assert all(size > 0 for _, _, size in report.sizes)
+    assert report.size == report.sizes[-1][2] > report.loaded
+    assert all(row.new_rows is None for row in report.rows)  # nobody measured them
+    assert report.by_ruleset() == {}
 
 
-def test_rows_are_counted_now_and_then(program, monkeypatch):
+def test_rows_are_counted_now_and_then_or_after_every_iteration(program):
     seldom = saturate(program, limits=Limits(matches=10**6)).report
-    monkeypatch.setattr("egraph.saturate.MEASURED", 1)
-    often = saturate(program, limits=Limits(matches=10**6)).report
-    assert sum(row.new_rows for row in often.rows) == pytest.approx(sum(row.new_rows for row in seldom.rows))
-    assert sorted(astuple(row)[:4] for row in often.rows) == sorted(astuple(row)[:4] for row in seldom.rows)
+    often = saturate(program, limits=Limits(matches=10**6), counting=True).report
+    assert len(often.sizes) == len(often.iterations) > len(seldom.sizes)
+    assert often.size == seldom.size
+    assert sum(often.by_ruleset().values()) == often.size - often.loaded
+    assert [each.matches for each in often.iterations] == [each.matches for each in seldom.iterations]
+
+
+def test_rows_of_a_rule_are_measured_where_it_runs_by_itself(program):
+    together, alone = saturate(program), saturate(program, scheduling="alone")
+    assert alone.report.size == together.report.size  # the same fixpoint
+    grown = {rule: rows for rule, (_, rows, _) in alone.report.by_rule().items()}
+    assert sum(filter(None, grown.values())) == alone.report.size - alone.report.loaded
+    assert grown["sink-negf/twice"] is not None
+    assert f"{'rows':>8}" in alone.report.table()
+    assert f"{'rows':>8}" not in together.report.table()
+
+
+def test_a_rule_with_too_many_matches_rests(program, tmp_path, monkeypatch):
+    path = tmp_path / "mine.egg"
+    path.write_text('(rewrite (addf x y r f) (addf y x r f) :ruleset algebra :name "mine/commute")\n')
+    plain = saturate(program, rules=[path], scheduling="alone").report
+    monkeypatch.setattr("egraph.schedulers.MATCH_LIMIT", 1)
+    rested = saturate(program, rules=[path], scheduling="back-off").report
+    assert rested.saturated
+    assert rested.size == plain.size  # what rested ran again before the end
+    assert len(rested.iterations) > len(plain.iterations)  # some of them without it
+
+
+def test_permissions(program):
+    names = numbers(program)
+    exact, loose = saturate(program), saturate(program, fast=["nsz"])
+    assert loose.report.matches() > exact.report.matches()
+    assert loose.frozen.class_of(names["n"]) >= 0
+    with pytest.raises(TileError, match="there is no permission 'reassoc'") as caught:
+        check_permissions(["reassoc"])
+    assert caught.value.hint == "permissions are nsz, contract"
 
 
 def test_oracle_is_asked_until_it_has_nothing_new(program, tmp_path):

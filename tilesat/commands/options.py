@@ -17,10 +17,15 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
     """Options as `lowering.pipeline` takes them."""
     made = options(
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
-        arguments.saturate_budget,
+        arguments.saturate_budget, fast=permissions(arguments.fast),
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
     return replace(made, verify_each=arguments.verify_each, **places)
+
+
+def permissions(given: list[str]) -> list[str]:
+    """What --fast names, with commas between."""
+    return [name for text in given for name in text.split(",") if name]
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:

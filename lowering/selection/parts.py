@@ -1,0 +1,71 @@
+"""What the cost of a chosen program is made of: by part, by unit of the SM, by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lowering.cost import FREE, Cost
+from lowering.selection.choices import Selection
+
+PARTS = ("tensor", "alu", "memory", "latency")
+WAITS, ADDRESSES, SPILLS = "waits for memory", "addresses", "spills"
+"""Costs that are no node's: of loops whose rings are not deep enough, of warps, of registers that there are not."""
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """A chosen node: its extraction class in words, operator, cost over all executions by part, and how many those
+    are (1 where the cost is not one execution's).
+    """
+
+    name: str
+    op: str
+    cost: float
+    trips: float
+    parts: dict[str, float]
+
+
+def node_costs(selection: Selection) -> Iterator[NodeCost]:
+    """The chosen nodes that cost something by the target's tables, in the order of the answer."""
+    graph = selection.by_tables
+    for cls, node in selection.answer.chosen.items():
+        found = selection.priced.get(node)
+        name = graph.class_name[cls] if graph.class_name else str(cls)
+        if found is not None:
+            trips, cost = found
+            if cost is not FREE and cost.scalar():
+                parts = {part: trips * getattr(cost, part) for part in PARTS if getattr(cost, part)}
+                yield NodeCost(name, graph.node_op[node], trips * cost.scalar(), trips, parts)
+        elif graph.cost[node]:
+            amount = float(graph.cost[node])
+            yield NodeCost(name, graph.node_op[node], amount, 1.0, {_part(name): amount})
+
+
+def _part(name: str) -> str:
+    if name.startswith("spills"):
+        return SPILLS
+    return ADDRESSES if name.endswith("warps") else WAITS
+
+
+def cost_parts(selection: Selection) -> dict[str, float]:
+    """Cycles by part; their sum is the cost by the target's tables."""
+    found: dict[str, float] = {}
+    for each in node_costs(selection):
+        for part, cycles in each.parts.items():
+            found[part] = found.get(part, 0.0) + cycles
+    return found
+
+
+def busy(selection: Selection) -> dict[str, float]:
+    """Cycles that each unit of the SM is busy; those of memory overlap, so the sum is more than the cost."""
+    found: dict[str, float] = {}
+    for node in selection.answer.chosen.values():
+        trips, cost = selection.priced.get(node, (1.0, FREE))
+        for unit, cycles in _uses(cost).items():
+            found[unit] = found.get(unit, 0.0) + trips * cycles
+    return found
+
+
+def _uses(cost: Cost) -> dict[str, float]:
+    return cost.uses() | ({"latency": cost.latency} if cost.latency else {})

@@ -1,0 +1,46 @@
+"""The saturated e-graph of a kernel: its size, its text, and files that other programs read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from egraph.frozen import Frozen
+    from lowering.selection import Selection
+
+
+@dataclass(frozen=True)
+class EGraph:
+    """What saturation ended with, of a kernel that was compiled in this process."""
+
+    selection: Selection
+
+    def __repr__(self) -> str:
+        """One line; `text` has all of it."""
+        sorts = self.sorts
+        entry = self.selection.saturated.program.entry.sym_name
+        return f"<EGraph of @{entry}: {sorts['V']} value classes, {sorts['P']} placed classes, {self.n_nodes} e-nodes>"
+
+    @property
+    def frozen(self) -> Frozen:
+        """Nodes, facts and relations as plain data."""
+        return self.selection.saturated.frozen
+
+    @property
+    def sorts(self) -> Counter[str]:
+        """Classes of values (V) and of placed values (P)."""
+        return Counter(self.frozen.sort)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of e-nodes that are not subsumed."""
+        return len(self.frozen.nodes)
+
+    @property
+    def text(self) -> str:
+        """A paragraph a class, as `--emit egraph` prints it."""
+        from lowering.egraph_text import egraph_text
+
+        return egraph_text(self.selection.saturated, self.selection.oracle)

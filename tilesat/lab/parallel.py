@@ -1,0 +1,60 @@
+"""Sweeps on dask.distributed: one run a task, so that a worker that dies takes one row with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from ir.core import TileError
+from tilesat.lab.bench import Bench, Run
+from tilesat.lab.record import Record
+
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 0,  # a run that ends its worker would end the next one too
+    "distributed.scheduler.worker-saturation": 1.0,  # no run waits on a worker that may die
+    "distributed.worker.memory.terminate": 0.95,
+    "distributed.logging.distributed": "critical",
+}
+_BENCHES: list[Bench] = []
+"""This worker's bench, once it has run anything."""
+
+
+def on_cluster(runs: Sequence[Run], workers: int, scheduler: str | None = None) -> Iterator[Record]:
+    """Records as they come. Raises TileError where the extra lab is not installed or no cluster answers."""
+    if find_spec("distributed") is None:
+        raise TileError("dask.distributed is not installed", hint="pip install 'tilesat[lab]'; workers=0 needs none")
+    dask, distributed = import_module("dask"), import_module("distributed")
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(SETTINGS))
+        client = stack.enter_context(_client(distributed, workers, scheduler, stack))
+        tasks = {client.submit(run_here, run, key=f"run-{run.key}", retries=0): run for run in runs}
+        for future in distributed.as_completed(tasks):
+            yield _record(future, tasks[future])
+
+
+def _client(distributed: Any, workers: int, scheduler: str | None, stack: ExitStack) -> Any:
+    if scheduler is not None:
+        try:
+            return distributed.Client(scheduler, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise TileError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+    cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    return distributed.Client(stack.enter_context(cluster))
+
+
+def _record(future: Any, run: Run) -> Record:
+    """What a task gave, or the row of one that died."""
+    if future.status == "finished":
+        return future.result()
+    error = future.exception()
+    return run.failed(f"the worker died: {type(error).__name__}: {error}")
+
+
+def run_here(run: Run) -> Record:
+    """One run on the bench of this worker."""
+    if not _BENCHES:
+        _BENCHES.append(Bench())
+    return _BENCHES[0].run(run)
