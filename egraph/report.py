@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 
 RESOLUTION = 0.001
 """Seconds by which egglog's clock ticks (measured on egglog 13.2.0): a rule of less in an iteration reads as 0."""
@@ -50,7 +51,7 @@ class Row:
     seconds: float
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """All iterations of a saturation, the reason each phase stopped, and wall-clock seconds by step."""
 
@@ -117,6 +118,15 @@ class Report:
 
     def __str__(self) -> str:
         return self.table(most=len(self.rows))
+
+    def __repr__(self) -> str:
+        """One line; `str` has all rules."""
+        ended = self.ended or "saturated"
+        return f"<Report: {len(self.iterations)} iterations, {self.matches()} matches, {self.size} rows, {ended}>"
+
+    def _repr_html_(self) -> str:
+        """The rules with most matches, for notebooks."""
+        return f"<pre>{escape(self.table(most=8))}</pre>"
 
     def table(self, most: int = 20) -> str:
         """The rules with most matches, then how each phase ended. Rows where they were measured."""

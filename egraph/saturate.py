@@ -18,7 +18,7 @@ from egraph.encode import Program
 from egraph.engine import Engine
 from egraph.frozen import Frozen
 from egraph.report import Iteration, Report, StopReason
-from egraph.rulefile import own_rules, read_commands, select
+from egraph.rulefile import Command, own_rules, read_commands, select
 from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
@@ -104,6 +104,17 @@ class Query:
 Oracle = Callable[[Query], Mapping[str, Sequence[tuple[int, ...]]]]
 
 
+@dataclass(frozen=True)
+class Source:
+    """What the engine was given beside the program: declarations and rules, the oracle's answers turn by turn,
+    permissions.
+    """
+
+    commands: tuple[Command, ...]
+    answers: tuple[Mapping[str, Sequence[tuple[int, ...]]], ...]
+    fast: tuple[str, ...]
+
+
 @dataclass
 class Saturated:
     """The frozen e-graph of a program and how it came about."""
@@ -111,6 +122,7 @@ class Saturated:
     frozen: Frozen
     report: Report
     program: Program
+    source: Source = field(default_factory=lambda: Source((), (), ()))
 
 
 @dataclass
@@ -129,6 +141,10 @@ class _Run:
     rows_before: int = 0
     ended: list[str] = field(default_factory=list[str])
     """The limits that ended phases, in words."""
+    answers: list[Mapping[str, Sequence[tuple[int, ...]]]] = field(
+        default_factory=list[Mapping[str, Sequence[tuple[int, ...]]]]
+    )
+    """What the oracle has said in each of its turns."""
 
     def stop(self, phase: str, reason: StopReason) -> bool:
         """Report the end of a phase; whether it came to its fixpoint."""
@@ -247,6 +263,7 @@ class _Run:
                 for name, rows in new.items():
                     loaded.setdefault(name, set()).update(rows)
                 self.engine.load(new)
+                self.answers.append(new)
                 relations = None
             elif not asked:
                 return StopReason.SATURATED
@@ -268,6 +285,7 @@ class _Loaded:
 
     engine: Engine
     constructors: frozenset[str]
+    commands: tuple[Command, ...]
     rules: Rules | None
 
 
@@ -316,7 +334,7 @@ def _loaded(
         wanted = vocabulary.reachable(commands, operations | known)
         usable = vocabulary.usable(commands, wanted)
         own = apart(usable) if alone else None
-        found = _Loaded(Engine(usable if own is None else own.commands, declared), wanted, own)
+        found = _Loaded(Engine(usable if own is None else own.commands, declared), wanted, tuple(usable), own)
     loaded[key] = found  # the last one used is the last to go
     while len(loaded) > MOST_ENGINES:
         loaded.pop(next(iter(loaded))).engine.close()
@@ -353,7 +371,7 @@ def saturate(
         early += [text for text in run.ended if text not in early]
         if frozen is not None:
             report.ended = ", then ".join(early)
-            return Saturated(frozen, report, program)
+            return Saturated(frozen, report, program, Source(loaded.commands, tuple(run.answers), tuple(fast)))
     raise TileError(
         f"the facts about values do not come to an end: {', then '.join(early)}; most matches: {busiest(report)}",
         program.entry.location, "leave out the rules that grow without end (without=..., --without)",

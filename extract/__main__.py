@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Final
 
 from extract.answer import Answer
+from extract.compare import compare, lines
 from extract.errors import ExtractionError, GraphWarning
 from extract.graph import Graph
 from extract.methods import METHODS, extract
@@ -27,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     progress = Progress(sys.stderr) if sys.stderr.isatty() else None
     try:
         graph = _read(options.file)
+        if options.compare:
+            return _compare(graph, options)
         answers = _answers(graph, options, progress)
     except ExtractionError as error:
         print(f"extract: {error}", file=sys.stderr)
@@ -44,6 +47,20 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print(as_text(graph, answers))
     return 0
+
+
+def _compare(graph: Graph, options: argparse.Namespace) -> int:
+    """All methods; 1 where none has an answer."""
+    outcomes = compare(graph, budget=options.budget, time_limit=options.time_limit)
+    if options.json:
+        print(json.dumps([
+            {"method": each.method, "wall_seconds": round(each.seconds, 6),
+             **({"error": each.reason} if each.answer is None else _record(graph, each.answer))}
+            for each in outcomes
+        ]))  # fmt: skip
+    else:
+        print(f"{graph.n_nodes} nodes, {graph.n_classes} classes", *lines(outcomes), sep="\n")
+    return int(all(each.answer is None for each in outcomes))
 
 
 def as_record(graph: Graph, answers: list[Answer]) -> dict[str, Any]:
@@ -129,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m extract", description="Extract from an extraction-gym JSON file; Ctrl-C ends with the best yet."
     )
     parser.add_argument("file", metavar="FILE.json")
+    parser.add_argument("--compare", action="store_true", help="all methods, one after the other, in a table")
     parser.add_argument("--method", choices=METHODS, default="auto")
     parser.add_argument(
         "--budget", type=_count, metavar="N", help="units of work for auto (default 10000), pruned and ilp (60000)"

@@ -40,7 +40,7 @@ class Report(NamedTuple):
     interrupted: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """One node for every class the roots need, with its DAG cost and a proved lower bound."""
 
@@ -60,6 +60,10 @@ class Answer:
     """Sizes and progress, from the methods that keep them."""
     ended: str = ""
     """The limit that ended the search before its proof, in words; empty where none did."""
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Answer by {self.method}: {len(self.chosen)} nodes, cost {self.cost:g}, bound {self.bound:g}>"
 
     @property
     def gap(self) -> float:

@@ -37,7 +37,7 @@ class Shared:
         """Whether a copy under other costs exists, so that sharing pays."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A validated e-graph with costs, choice groups and resource rows.
 
@@ -130,6 +130,11 @@ class Graph:
         from extract.gym import read
 
         return read(path)
+
+    def __repr__(self) -> str:
+        """One line."""
+        rows = ", ".join(self.resource_names)
+        return f"<Graph: {self.n_classes} classes, {self.n_nodes} nodes, resources: {rows or 'none'}>"
 
     @property
     def n_nodes(self) -> int:

@@ -1,7 +1,8 @@
-"""Reading the extraction-gym JSON format.
+"""Reading and writing the extraction-gym JSON format, which is that of egraph-serialize.
 
 Format (https://github.com/egraphs-good/extraction-gym, MIT): an object with `nodes`, a map from node id to
-{op, eclass, cost (default 1), children (node ids, standing for their classes)}, and `root_eclasses`.
+{op, eclass, cost (default 1), children (node ids, standing for their classes)}, and `root_eclasses`. Children may be
+class ids instead, as in the files of e-boost and SmoothE: where all are ids of nodes they are taken as such.
 Two optional keys of ours carry constraints: a node may have `group`, `alternative` and `resources` (name to use), and
 the object may have `limits` (resource name to limit).
 """
@@ -16,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from extract.errors import GraphError, GraphWarning
+from extract.errors import GraphError, GraphWarning, InfeasibleError
 from extract.graph import NO_GROUP, Graph
 
 Record = dict[str, Any]
@@ -44,10 +45,7 @@ def from_data(data: object) -> Graph:
     nodes = {name: _object(value, f"node {name}") for name, value in _object(top.get("nodes"), "`nodes`").items()}
     limits = _object(top.get("limits", {}), "`limits`")
     ids = _class_ids(nodes)
-    children = [
-        [_child_class(nodes, ids, name, child) for child in _list(node, "children", name)]
-        for name, node in nodes.items()
-    ]
+    children = _children(nodes, ids)
     sizes = [len(row) for row in children]
     return Graph.build(
         node_op=[str(node.get("op", "")) for node in nodes.values()],
@@ -78,11 +76,17 @@ def _class_ids(nodes: dict[str, Record]) -> dict[str, int]:
     return ids
 
 
-def _child_class(nodes: dict[str, Record], ids: dict[str, int], parent: str, child: object) -> int:
-    node = nodes.get(str(child))
-    if node is None:
-        raise GraphError(f"node {parent} has the child {child!r}, which is no node (dangling child)")
-    return ids[str(node["eclass"])]
+def _children(nodes: dict[str, Record], ids: dict[str, int]) -> list[list[int]]:
+    """The classes of each node's children, named by their nodes or by themselves."""
+    named = [(name, [str(child) for child in _list(node, "children", name)]) for name, node in nodes.items()]
+    stray = next(((name, child) for name, row in named for child in row if child not in nodes), None)
+    if stray is None:
+        return [[ids[str(nodes[child]["eclass"])] for child in row] for _, row in named]
+    other = next(((name, child) for name, row in named for child in row if child not in ids), None)
+    if other is not None:
+        name, child = stray if stray[1] not in ids else other
+        raise GraphError(f"node {name} has the child {child!r}, which is no node (dangling child)")
+    return [[ids[child] for child in row] for _, row in named]
 
 
 def _roots(ids: dict[str, int], names: list[Any]) -> list[int]:
@@ -106,6 +110,75 @@ def _resources(nodes: dict[str, Record], limits: Record) -> np.ndarray[Any, np.d
                 raise GraphError(f"node {name} uses resource {resource!r}, which has no entry in `limits`")
             use[rows[resource], column] = _number(value, f"the use of {resource} by node {name}")
     return use
+
+
+def to_data(graph: Graph) -> dict[str, Any]:
+    """The JSON value of a graph, constraints included, which `from_data` and other programs read.
+
+    JSON has no infinity: forbidden nodes are left out, and so is what cannot be built or is not needed without them.
+    Raises InfeasibleError where a root cannot be built.
+    """
+    kept = _kept(graph)
+    names = [f"n{node}" for node in range(graph.n_nodes)]
+    first: dict[int, str] = {}
+    for node in kept:
+        first.setdefault(int(graph.node_class[node]), names[node])
+    if missing := [root for root in graph.root.tolist() if root not in first]:
+        raise InfeasibleError(f"root {graph.describe_class(missing[0])} has no node that is not forbidden")
+    nodes: dict[str, Any] = {}
+    for node in kept:
+        record: Record = {
+            "op": graph.node_op[node],
+            "children": [first[child] for child in graph.children(node)],
+            "eclass": f"c{graph.node_class[node]}",
+            "cost": float(graph.cost[node]),
+            "subsumed": False,
+        }
+        if graph.group[node] >= 0:
+            record |= {"group": int(graph.group[node]), "alternative": int(graph.alternative[node])}
+        use = {n: float(row[node]) for n, row in zip(graph.resource_names, graph.resource, strict=True) if row[node]}
+        if use:
+            record["resources"] = use
+        nodes[names[node]] = record
+    described = graph.class_name or [""] * graph.n_classes
+    made: dict[str, Any] = {"nodes": nodes, "root_eclasses": [f"c{root}" for root in graph.root.tolist()]}
+    made["class_data"] = {f"c{cls}": {"type": described[cls]} for cls in first}
+    limits = zip(graph.resource_names, graph.limit.tolist(), strict=True)
+    return made | {"limits": {name: limit if math.isfinite(limit) else "inf" for name, limit in limits}}
+
+
+def write(graph: Graph) -> str:
+    """The JSON text of a graph, a line a node."""
+    data = to_data(graph)
+    nodes = ",\n".join(f" {json.dumps(name)}: {json.dumps(record)}" for name, record in data.pop("nodes").items())
+    rest = json.dumps(data)[1:]
+    return f'{{"nodes": {{\n{nodes}\n}},\n{rest}\n'
+
+
+def _kept(graph: Graph) -> list[int]:
+    """The nodes below the roots that are not forbidden and whose children can be built."""
+    by_class: dict[int, list[int]] = {}
+    for node in graph.topology.nodes:
+        if math.isfinite(graph.cost[node]):
+            by_class.setdefault(int(graph.node_class[node]), []).append(int(node))
+    changed = True
+    while changed:
+        changed = False
+        for cls, nodes in list(by_class.items()):
+            able = [node for node in nodes if all(child in by_class for child in graph.children(node))]
+            if len(able) < len(nodes):
+                changed = True
+                by_class[cls] = able
+                if not able:
+                    del by_class[cls]
+    reached: set[int] = set()
+    waiting = [root for root in graph.root.tolist() if root in by_class]
+    while waiting:
+        cls = waiting.pop()
+        if cls not in reached:
+            reached.add(cls)
+            waiting += [child for node in by_class[cls] for child in graph.children(node)]
+    return sorted(node for cls in reached for node in by_class[cls])
 
 
 def _object(value: object, what: str) -> Record:

@@ -22,7 +22,9 @@ OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
-STAGES = ("cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "llvm", "ptx", "sass")
+STAGES = (
+    "cuda_tile", "nv_tileaa", "egraph", "egraph-json", "egglog", "nv_tileas", "nvgpu", "nvvm", "llvm", "ptx", "sass",
+)  # fmt: skip
 READ = ("cuda_tile", "nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
 """Levels that `compile`, `opt` and `run` take up from a file."""
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")

@@ -44,3 +44,27 @@ class EGraph:
         from lowering.egraph_text import egraph_text
 
         return egraph_text(self.selection.saturated, self.selection.oracle)
+
+    @property
+    def json(self) -> str:
+        """What extraction chooses from, as extraction-gym and egraph-serialize write it, costs by the target's tables,
+        with choice groups and resource rows; `python -m extract` reads it.
+        """
+        from extract.gym import write
+
+        return write(self.selection.by_tables)
+
+    @property
+    def egglog(self) -> str:
+        """A program that saturates it in egglog: declarations, rules, the kernel as facts, a schedule."""
+        from egraph.egglog_program import egglog_program
+
+        return egglog_program(self.selection.saturated)
+
+    def _repr_html_(self) -> str:
+        """Its size, for notebooks."""
+        from tilesat.html import facts
+
+        report = self.selection.saturated.report
+        stop = report.ended or "saturated"
+        return facts(repr(self)[1:-1], [("rows", report.size), ("matches", report.matches()), ("ended", stop)])

@@ -55,6 +55,18 @@ class Kernel:
         lines = self.ptx.count("\n")
         return f"<Kernel @{self.entry.sym_name} for {self.target}: {lines} lines of PTX, cost {self.cost:.6g} cycles>"
 
+    def _repr_html_(self) -> str:
+        """What it is and costs, for notebooks."""
+        from tilesat.html import facts
+
+        block, shared = self.manifest["block"], self.manifest["dynamic_smem"]
+        pairs: list[tuple[str, object]] = [
+            ("PTX", f"{self.ptx.count(chr(10))} lines"), ("block", " x ".join(map(str, block))),
+            ("dynamic shared memory", f"{shared} bytes"), ("cost", f"{self.cost:g} cycles, at least {self.bound:g}"),
+            ("compiled in", f"{sum(self.seconds.values()):.3f} s"),
+        ]  # fmt: skip
+        return facts(f"@{self.entry.sym_name} for {self.target}", pairs)
+
     @property
     def ptx(self) -> str:
         """PTX text, ready for ptxas or the driver."""
@@ -68,7 +80,12 @@ class Kernel:
     @property
     def stages(self) -> Stages:
         """The program at each level, by the names of `--emit` (sass needs ptxas and nvdisasm)."""
-        return Stages({**self.compiled.stages, "sass": lambda: sass(self.ptx, self.target)})
+        more = {
+            "egraph-json": lambda: self.egraph.json,
+            "egglog": lambda: self.egraph.egglog,
+            "sass": lambda: sass(self.ptx, self.target),
+        }
+        return Stages({**self.compiled.stages, **more})
 
     @property
     def cost(self) -> float:

@@ -68,6 +68,13 @@ class Layout(Attribute):
         reg, lane, warp = (", ".join(map(str, bases)) for bases in (self.reg, self.lane, self.warp))
         return f"#linear<reg=[{reg}], lane=[{lane}], warp=[{warp}]>"
 
+    def _repr_html_(self) -> str:
+        """The bases, for notebooks."""
+        size = f"{1 << self.bits} elements, {1 << len(self.warp)} warps, {1 << len(self.reg)} registers a thread"
+        named = (("register", self.reg), ("lane", self.lane), ("warp", self.warp))
+        rows = "".join(f"<tr><td>{name}</td><td>{', '.join(map(str, bases))}</td></tr>" for name, bases in named)
+        return f"<b>layout of {size}</b><table>{rows}</table>"
+
     def mlir(self) -> str:
         """The bases and the size of the tile."""
         reg, lane, warp = (", ".join(map(str, bases)) for bases in (self.reg, self.lane, self.warp))

@@ -43,6 +43,11 @@ class SharedLayout(Attribute):
     def __str__(self) -> str:
         return f"#shared<offset=[{', '.join(map(str, self.offset))}], bytes={self.element_bytes}>"
 
+    def _repr_html_(self) -> str:
+        """The bases, for notebooks."""
+        size = f"{1 << self.bits} elements of {self.element_bytes} bytes"
+        return f"<b>shared layout of {size}</b><p>offsets {', '.join(map(str, self.offset))}</p>"
+
     def mlir(self) -> str:
         """The bases and the bytes of an element."""
         return f"#nv_tileas.shared<offset = [{', '.join(map(str, self.offset))}], bytes = {self.element_bytes}>"

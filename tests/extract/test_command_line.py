@@ -178,3 +178,20 @@ def test_progress_waits_and_keeps_its_pace(monkeypatch: pytest.MonkeyPatch) -> N
     assert 10 <= stream.getvalue().count("cost 12  bound 9  gap 25.00 %  ilp") <= 16
     progress.close()
     assert stream.getvalue().endswith(ERASE)
+
+
+def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([FILE, "--compare"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "13 nodes, 9 classes"
+    assert [line.split()[0] for line in out[2:7]] == list(METHODS)
+    assert out[-1] == "no answer costs less than 36"
+    assert main([FILE, "--compare", "--json"]) == 0
+    assert [each["cost"] for each in json.loads(capsys.readouterr().out)] == [36.0] * 5
+
+
+def test_compare_where_there_is_no_answer(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.json"
+    path.write_text('{"nodes": {"a": {"op": "f", "eclass": "c", "children": ["a"]}}, "root_eclasses": ["c"]}')
+    assert main([str(path), "--compare"]) == 1
+    assert capsys.readouterr().out.count(" none: ") == len(METHODS)

@@ -7,7 +7,8 @@ import warnings
 
 import pytest
 
-from extract import Graph, GraphWarning, extract, greedy
+from extract import Graph, GraphError, GraphWarning, extract, greedy
+from extract.gym import from_data
 
 GYM = pathlib.Path(__file__).parents[3] / "shared" / "data" / "extraction-gym"
 
@@ -96,3 +97,29 @@ def test_chain_of_4000_classes_is_not_quadratic() -> None:
     began = time.process_time()
     assert greedy(graph).cost == 10.0 * depth
     assert time.process_time() - began < 2.0  # 0.1 s alone; dict-based sets took 120 s
+
+
+def test_children_may_be_classes() -> None:
+    """As in files of e-boost and SmoothE."""
+    nodes = {
+        "0.0": {"op": "f", "eclass": "0", "cost": 1, "children": ["1", "1"]},
+        "1.0": {"op": "x", "eclass": "1", "cost": 2, "children": []},
+        "1.1": {"op": "y", "eclass": "1", "cost": 5, "children": []},
+    }
+    graph = from_data({"nodes": nodes, "root_eclasses": ["0"]})
+    assert graph.children(0) == [1, 1]
+    assert extract(graph, "auto").cost == 3.0
+
+
+def test_children_are_nodes_where_they_could_be_either() -> None:
+    nodes = {"a": {"op": "f", "eclass": "b", "children": ["c"]}, "b": {"op": "x", "eclass": "c", "children": []},
+             "c": {"op": "y", "eclass": "d", "children": []}}  # fmt: skip
+    graph = from_data({"nodes": nodes, "root_eclasses": ["b"]})
+    assert graph.class_name is not None
+    assert graph.class_name[graph.children(0)[0]] == "d"
+
+
+def test_children_of_both_kinds_are_refused() -> None:
+    nodes = {"n0": {"op": "f", "eclass": "c0", "children": ["n1", "c1"]}, "n1": {"op": "x", "eclass": "c1"}}
+    with pytest.raises(GraphError, match="dangling child"):
+        from_data({"nodes": nodes, "root_eclasses": ["c0"]})

@@ -50,7 +50,7 @@ class Table(Sequence[Record]):
 
     def _repr_html_(self) -> str:
         """The first rows, for notebooks."""
-        from tilesat.lab.html import rows
+        from tilesat.html import rows
 
         return rows([each.row() for each in self.records[:FEW]], SHOWN, len(self))
 
