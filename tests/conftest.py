@@ -1,15 +1,13 @@
-"""Golden files: the expected text of a level, kept under tests/data/golden and rewritten by `--update-golden`."""
+"""Golden files: the expected text of a level, kept under tests/data/golden and renewed by `--bless`."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tilesat.testing.golden import check as compare
+
 GOLDEN = Path(__file__).parent / "data" / "golden"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write what the tests got into tests/data/golden")
 
 
 @pytest.fixture
@@ -17,11 +15,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """golden(name, text): `text` is what the file of that name holds."""
 
     def check(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if request.config.getoption("--update-golden"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        assert path.exists(), f"no golden file {name}: run pytest with --update-golden and read what it wrote"
-        assert text == path.read_text(), f"{name} is stale: if the change is meant, run pytest with --update-golden"
+        compare(GOLDEN / name, text, request.config.getoption("--bless"), "the test")
 
     return check

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ir.core import TileError
     from tilesat.compiler import compile, compile_for
+    from tilesat.execution import WrongResultError
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel, lower
 
@@ -22,9 +23,10 @@ _HOME = {
     "Kernel": "tilesat.kernel",
     "LoweredKernel": "tilesat.levels",
     "TileError": "ir.core",
+    "WrongResultError": "tilesat.execution",
 }
 
-__all__ = ["Kernel", "LoweredKernel", "TileError", "compile", "compile_for", "lower"]
+__all__ = ["Kernel", "LoweredKernel", "TileError", "WrongResultError", "compile", "compile_for", "lower"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -18,7 +19,7 @@ from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
 if TYPE_CHECKING:
-    from runtime.simulator import Report
+    from runtime.simulator import Hazard, Report
 
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
@@ -162,6 +163,25 @@ def simulate(
     return report
 
 
+@contextmanager
+def located(lines: Callable[[], Mapping[int, str]]) -> Generator[None]:
+    """An error of the simulator inside gets the source lines of its PTX lines, and so do its hazards."""
+    from runtime.simulator import SimulatorError
+
+    try:
+        yield
+    except SimulatorError as error:
+        error.source = error.source or lines().get(error.line or 0, "")
+        locate(error.hazards, lines)
+        raise
+
+
+def locate(hazards: Iterable[Hazard], lines: Callable[[], Mapping[int, str]]) -> None:
+    """Give hazards the source lines of their PTX lines, where the PTX does not say them."""
+    for each in hazards:
+        each.source = each.source or lines().get(each.line or 0, "")
+
+
 def launch_arguments(manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> list[Any]:
     """What the simulator takes for each PTX parameter; `addresses` of arrays by their id."""
     return [_simulator_argument(parameter, arguments, addresses) for parameter in manifest["params"]]
@@ -203,16 +223,41 @@ def refuse(on: str, entry: Entry) -> NoReturn:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One array argument after two runs: the largest error, and what is allowed."""
+    """One array argument after two runs: the largest error, what is allowed, where it is, and both values there."""
 
     position: int
     error: float
     tolerance: float
+    index: tuple[int, ...] = ()
+    found: float = 0.0
+    expected: float = 0.0
 
     @property
     def ok(self) -> bool:
         """Within the tolerance; NaN on one side only is not."""
         return self.error <= self.tolerance
+
+    def __str__(self) -> str:
+        verdict = f"largest error {self.error:.3g}, tolerance {self.tolerance:.3g}"
+        if self.ok:
+            return f"arg{self.position}: ok, {verdict}"
+        place = f"[{', '.join(map(str, self.index))}]"
+        return f"arg{self.position}: WRONG, {verdict}: {self.found:.9g} at {place}, expected {self.expected:.9g}"
+
+
+class WrongResultError(Exception):
+    """The simulator, or a GPU, computed something else than the reference interpreter. comparisons: of each array."""
+
+    def __init__(self, name: str, comparisons: Sequence[Comparison]):
+        self.comparisons = tuple(comparisons)
+        lines = [f"entry '{name}' computes something else than the interpreter", *map(str, comparisons)]
+        super().__init__("\n  ".join(lines))
+
+
+def copied(arguments: Sequence[Argument]) -> list[Argument]:
+    """Copies of the arguments; an array given twice stays one array."""
+    copies = {id(each): each.copy() for each in arguments}
+    return [copies[id(each)] for each in arguments]
 
 
 def compare(
@@ -226,22 +271,32 @@ def compare(
     arrays = [argument for argument in expected if isinstance(argument, np.ndarray)]
     allowed = tolerance if tolerance is not None else max((type_tolerance(a.dtype) for a in arrays), default=0.0)
     return [
-        Comparison(position, largest_error(f, e), allowed if _is_float(e.dtype) else 0.0)
+        _comparison(position, f, e, allowed if _is_float(e.dtype) else 0.0)
         for position, (f, e) in enumerate(zip(found, expected, strict=True))
         if isinstance(e, np.ndarray) and isinstance(f, np.ndarray)
     ]
 
 
+def _comparison(position: int, found: Array, expected: Array, allowed: float) -> Comparison:
+    if not found.size:
+        return Comparison(position, 0.0, allowed)
+    error = _errors(found, expected)
+    at = tuple(map(int, np.unravel_index(int(error.argmax()), error.shape)))
+    return Comparison(position, float(error[at]), allowed, at, float(found[at]), float(expected[at]))
+
+
 def largest_error(found: Array, expected: Array) -> float:
     """Largest |found - expected| / max(1, |expected|); equal infinities and NaN on both sides count as equal."""
-    if not found.size:
-        return 0.0
+    return float(_errors(found, expected).max()) if found.size else 0.0
+
+
+def _errors(found: Array, expected: Array) -> Array:
     with np.errstate(invalid="ignore"):  # NaNs that signal
         f, e = found.astype(np.float64), expected.astype(np.float64)
     same = (f == e) | (np.isnan(f) & np.isnan(e))
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, np.abs(f - e) / np.maximum(1.0, np.abs(e)))
-    return float(np.where(np.isnan(error), np.inf, error).max())
+    return np.where(np.isnan(error), np.inf, error)
 
 
 def _is_float(kind: np.dtype[Any]) -> bool:

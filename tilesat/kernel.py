@@ -163,9 +163,24 @@ class Kernel:
         """What saturation did, rule by rule, and what extraction chose and why."""
         return self.compiled.explain()
 
+    @cached_property
+    def source_lines(self) -> dict[int, str]:
+        """File and line of the source for each PTX line that computes something of it; nothing for a pickled kernel."""
+        from lowering.levels import descend, road_from
+        from runtime.simulator import source_lines
+        from tilesat.stored import Stored
+
+        if "\n.file " in self.ptx:
+            return source_lines(self.ptx)
+        if isinstance(self.compiled, Stored):
+            return {}
+        code = self.compiled.modules["nvvm"]
+        return source_lines(descend(code, {}, steps=road_from(code, lineinfo=True)).ptx, plain=True)
+
     def run(
-        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim", hazards: bool | str = False,
-        max_instructions: int | None = None, suppress: Sequence[str] = (),
+        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim",
+        hazards: bool | str | None = None, max_instructions: int | None = None, suppress: Sequence[str] = (),
+        check: bool = False, tolerance: float | None = None,
     ) -> Report | None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
 
@@ -173,25 +188,39 @@ class Kernel:
         On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
         the cost ("report" goes on after the first, `suppress` names some that do not count), and a launch ends after
         `max_instructions` instructions of warps. Returns the simulator's report, None elsewhere.
-        Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong, CudaError
-        where there is no GPU, one of another architecture, or one that refuses.
+        `check`: the reference interpreter runs the source on the same arguments, and what it has in the arrays must be
+        there, within `tolerance` (by default that of the element type, `tilesat.execution.type_tolerance`); then
+        hazards count unless they are turned off.
+        Raises TileError where the arguments do not fit the entry, SimulatorError where the PTX goes wrong,
+        WrongResultError where the check fails, CudaError where there is no GPU, one of another architecture, or one
+        that refuses.
         """
         from tilesat import execution
         from tilesat.grid import as_grid
 
         blocks = as_grid(grid)
         values = execution.check_arguments(self.entry, args)
+        expected = execution.copied(values) if check else []
+        report: Report | None = None
         if on == "ref":
             execution.interpret(self.module, self.entry, blocks, values)
         elif on == "sim":
-            return execution.simulate(self.ptx, self.manifest, blocks, values, hazards, max_instructions, suppress)
+            with execution.located(lambda: self.source_lines):
+                wanted = check if hazards is None else hazards
+                report = execution.simulate(self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress)
+            execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
             from runtime.cuda import run
 
             run(self.ptx, self.manifest, blocks, values)
         else:
             execution.refuse(on, self.entry)
-        return None
+        if check:
+            execution.interpret(self.module, self.entry, blocks, expected, output=lambda _: None)  # the run printed it
+            comparisons = execution.compare(values, expected, tolerance)
+            if not all(each.ok for each in comparisons):
+                raise execution.WrongResultError(self.entry.sym_name, comparisons)
+        return report
 
     def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[Any, ...]]:
         """Operations refer to each other in chains as long as the program, which pickle would follow by recursion."""

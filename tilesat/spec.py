@@ -27,7 +27,7 @@ Fill: TypeAlias = "Callable[[np.random.Generator, tuple[int, ...], str], Array]"
 
 _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")
 
-_NUMPY_NAME = {
+NUMPY_NAMES = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "f16": "float16", "f32": "float32", "f64": "float64", "tf32": "float32",
     "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2", "f8E8M0FNU": "float8_e8m0fnu",
@@ -106,9 +106,9 @@ def _as(numbers: Array, kind: np.dtype[Any], text: str) -> Array:
 
 def numpy_type(name: str) -> np.dtype[Any]:
     """NumPy's type for an element type of Tile IR. Raises SpecError for an unknown name."""
-    if name not in _NUMPY_NAME:
-        raise SpecError(f"unknown element type {name!r}; known: {', '.join(_NUMPY_NAME)}")
-    numpy_name = _NUMPY_NAME[name]
+    if name not in NUMPY_NAMES:
+        raise SpecError(f"unknown element type {name!r}; known: {', '.join(NUMPY_NAMES)}")
+    numpy_name = NUMPY_NAMES[name]
     return np.dtype(getattr(ml_dtypes, numpy_name, None) or numpy_name)
 
 
@@ -122,8 +122,8 @@ def parse(text: str, position: int = 0) -> Spec:
     if match is None:
         raise SpecError(f"{text!r} is no argument: write f16[512,256]=normal:7, f32[64]=zeros, i32=512 or @file.npy")
     dtype = match["type"]
-    if dtype not in _NUMPY_NAME:
-        raise SpecError(f"{text}: unknown element type {dtype!r}; known: {', '.join(_NUMPY_NAME)}")
+    if dtype not in NUMPY_NAMES:
+        raise SpecError(f"{text}: unknown element type {dtype!r}; known: {', '.join(NUMPY_NAMES)}")
     if match["shape"] is None:
         return Spec(text, dtype, None, match["contents"])
     shape = _shape(text, match["shape"])

@@ -22,7 +22,7 @@ from runtime.simulator.errors import (
     UnknownOpcodeError,
     UnsupportedModifierError,
 )
-from runtime.simulator.findings import Hazard, hazard_table
+from runtime.simulator.findings import Hazard, hazard_table, source_lines
 from runtime.simulator.launch import Kernel, Module, Symbol, check, launch
 from runtime.simulator.memory import Address, GlobalMemory
 from runtime.simulator.report import Report, Sectors
@@ -54,5 +54,6 @@ __all__ = [
     "UnsupportedModifierError",
     "check",
     "hazard_table",
+    "source_lines",
     "launch",
 ]

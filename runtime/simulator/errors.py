@@ -10,7 +10,8 @@ class SimulatorError(Exception):
     """A PTX program that cannot be parsed, decoded or run.
 
     message: what is wrong and what to do; line: PTX line number from 1, None before any line is known;
-    text: the statement as written; hazards: what hazards="report" had collected when this ended the run.
+    text: the statement as written; hazards: what hazards="report" had collected when this ended the run; source: file
+    and line of the program that the PTX was made of, empty where no `.loc` says it.
     """
 
     def __init__(self, message: str, line: int | None = None, text: str | None = None) -> None:
@@ -18,13 +19,15 @@ class SimulatorError(Exception):
         self.line = line
         self.text = text
         self.hazards: list[Hazard] = []
+        self.source = ""
         super().__init__(message)
 
     def __str__(self) -> str:
         if self.line is None:
             return self.message
         shown = f" `{self.text}`" if self.text else ""
-        return f"PTX line {self.line}{shown}: {self.message}"
+        source = f" ({self.source})" if self.source else ""
+        return f"PTX line {self.line}{shown}{source}: {self.message}"
 
 
 class ParseError(SimulatorError):

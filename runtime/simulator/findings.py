@@ -120,6 +120,7 @@ class Findings:
             if isinstance(error, DeadlockError):
                 self._add(Hazard(Kind.DEADLOCK, error.line, error.text or "", "", error.message), is_suppressed=False)
             error.hazards = self.hazards(ptx)
+            error.source = source_lines(ptx).get(error.line or 0, "")
             raise
 
     def _note(self, kind: Kind, message: str, instruction: Instruction | None, thread: str) -> bool:
@@ -157,16 +158,19 @@ def _rule(text: str) -> tuple[Kind | None, int | None]:
     return kinds.get(match["kind"]), int(line) if line else None
 
 
-def source_lines(ptx: str) -> dict[int, str]:
+def source_lines(ptx: str, plain: bool = False) -> dict[int, str]:
     """For each PTX line that stands under a `.loc`: "file:line" of the program that the PTX was made of.
 
+    plain: lines are numbered as if the text had no `.loc`.
     Source: PTX ISA, "Debugging Directives": a `.loc` holds for the instructions that follow; `.file` may come later.
     """
     files: dict[str, str] = {}
     places: dict[int, tuple[str, str]] = {}
     current: tuple[str, str] | None = None
+    skipped = 0
     for number, line in enumerate(ptx.splitlines(), 1):
         words = line.split(None, 3)
+        skipped += plain and words[:1] == [".loc"]
         if len(words) > 2 and words[0] == ".file":
             files[words[1]] = line.split('"')[1] if line.count('"') > 1 else words[2]
         elif len(words) > 2 and words[0] == ".loc":
@@ -174,7 +178,7 @@ def source_lines(ptx: str) -> dict[int, str]:
         elif line.startswith("}"):
             current = None
         elif current is not None:
-            places[number] = current
+            places[number - skipped] = current
     return {number: f"{files.get(file, 'file ' + file)}:{line}" for number, (file, line) in places.items()}
 
 

@@ -11,118 +11,91 @@ from functools import cache
 import numpy as np
 import pytest
 
-import tilesat
 from tests.tilesat.example_cases import EXAMPLES, F16_TOLERANCE, Case, gemm, gemm_negated
-from tilesat import Kernel
 from tilesat.execution import largest_error
+from tilesat.testing.kernel import CheckedKernel
+from tilesat.testing.tile import Tile
 
 TILE = 64
 CASES: dict[str, Callable[[int, int, int], Case]] = {"gemm": gemm, "gemm_negated": gemm_negated}
 
 
+@cache
 def halved(example: str) -> str:
     """The example with every tile extent of 64 or 128 halved."""
     source = (EXAMPLES / f"{example}.mlir").read_text()
     return re.sub(r"(?<=[<(x])(128|64)(?=x|\))", lambda found: str(int(found[1]) // 2), source)
 
 
-@cache
-def compiled(example: str, forbid: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> Kernel:
-    return tilesat.compile(halved(example), forbid=forbid, without=without)
+def compiled(tile: Tile, example: str, forbid: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> CheckedKernel:
+    return tile.compile(halved(example), forbid=forbid, without=without)
 
 
-@cache
-def full_size(example: str, without: tuple[str, ...] = ()) -> Kernel:
-    return tilesat.compile(EXAMPLES / f"{example}.mlir", without=without)
+def full_size(tile: Tile, example: str, without: tuple[str, ...] = ()) -> CheckedKernel:
+    return tile.compile(EXAMPLES / f"{example}.mlir", without=without)
 
 
-def check(kernel: Kernel, example: str, m: int = 72, n: int = 40, k: int = 56) -> None:
-    """Simulator against NumPy, for sizes that are no multiple of the tile."""
-    case = CASES[example](m, n, k)
-    arguments = case.fresh()
-    kernel.run((-(-m // TILE), -(-n // TILE)), *arguments, on="sim")
+def check(k: CheckedKernel, example: str, m: int = 72, n: int = 40, k_extent: int = 56) -> None:
+    """Simulator against the interpreter and NumPy, for sizes that are no multiple of the tile."""
+    case = CASES[example](m, n, k_extent)
+    arguments = k.runs((-(-m // TILE), -(-n // TILE)), case.arguments, tolerance=F16_TOLERANCE)
     assert largest_error(case.logical(arguments), case.expected) <= F16_TOLERANCE
     assert case.outside_untouched(arguments)
-
-
-def instructions(text: str) -> list[str]:
-    return re.findall(r"^ +(?:@!?%\w+ )?([a-z][\w.:]*)", text, re.M)
-
-
-def loops(ptx: str) -> list[list[str]]:
-    """The instructions between every label and the branches back to it."""
-    found: list[list[str]] = []
-    for label in re.finditer(r"^(\$?\w+):$", ptx, re.M):
-        after = ptx[label.end() :]
-        back = list(re.finditer(rf"\bbra(?:\.uni)? {re.escape(label[1])};", after))
-        if back:
-            found.append(instructions(after[: back[-1].end()]))
-    return found
-
-
-def product_loop(kernel: Kernel, atom: str = "mma.sync") -> list[str]:
-    """The loop that holds the products."""
-    (found,) = (loop for loop in loops(kernel.ptx) if any(name.startswith(atom) for name in loop))
-    return found
-
-
-def count(names: list[str], *prefixes: str) -> int:
-    return sum(name.startswith(prefixes) for name in names)
 
 
 # --- what was taken away is replaced by the next best
 
 
-def test_best_program_uses_the_tensor_cores_as_intended() -> None:
-    kernel = compiled("gemm")
-    loop = product_loop(kernel)
-    assert count(loop, "mma.sync") == 64 * 64 * 32 // (16 * 8 * 16) // 4
-    assert count(loop, "ldmatrix") > 0
-    assert count(loop, "cp.async") > 0
-    check(kernel, "gemm")
+def test_best_program_uses_the_tensor_cores_as_intended(tile: Tile) -> None:
+    k = compiled(tile, "gemm")
+    loop = k.ptx.loop("mma.sync")
+    loop.expect("mma.sync", count=64 * 64 * 32 // (16 * 8 * 16) // 4)
+    loop.expect("ldmatrix")
+    loop.expect("cp.async")
+    k.chosen("%acc").expect(atom="mma.sync.m16n8k16", stages__ge=2)
+    check(k, "gemm")
 
 
-def test_without_ldmatrix_fragments_are_read_by_shared_loads() -> None:
-    kernel = compiled("gemm", ("ldmatrix",))
-    loop = product_loop(kernel)
-    assert count(instructions(kernel.ptx), "ldmatrix") == 0
-    assert count(loop, "ld.shared") > count(product_loop(compiled("gemm")), "ldmatrix")
-    assert count(loop, "mma.sync") == count(product_loop(compiled("gemm")), "mma.sync")
-    assert kernel.cost > compiled("gemm").cost
-    check(kernel, "gemm")
+def test_without_ldmatrix_fragments_are_read_by_shared_loads(tile: Tile) -> None:
+    k, best = compiled(tile, "gemm", ("ldmatrix",)), compiled(tile, "gemm")
+    k.ptx.expect("ldmatrix", count=0)
+    loop, best_loop = k.ptx.loop("mma.sync"), best.ptx.loop("mma.sync")
+    loop.expect("ld.shared", count__gt=best_loop.count("ldmatrix"))
+    loop.expect("mma.sync", count=best_loop.count("mma.sync"))
+    k.expect(cost__gt=best.kernel.cost)
+    check(k, "gemm")
 
 
-def test_without_mma_the_product_is_scalar() -> None:
-    kernel = compiled("gemm", ("mma.sync",))
-    names = instructions(kernel.ptx)
-    assert count(names, "mma") == 0
-    assert count(product_loop(kernel, "fma.rn.f32"), "fma.rn.f32") == 64 * 64 * 32 // 128
-    assert kernel.cost > compiled("gemm").cost
-    check(kernel, "gemm", 72, 40, 40)
+def test_without_mma_the_product_is_scalar(tile: Tile) -> None:
+    k = compiled(tile, "gemm", ("mma.sync",))
+    k.ptx.expect("mma", count=0)
+    k.ptx.loop("fma.rn.f32").expect("fma.rn.f32", count=64 * 64 * 32 // 128)
+    k.chosen("%acc").expect(atom="fma.rn.f32")
+    k.expect(cost__gt=compiled(tile, "gemm").kernel.cost)
+    check(k, "gemm", 72, 40, 40)
 
 
-def test_without_asynchronous_copies_they_go_through_registers() -> None:
-    kernel = compiled("gemm", ("cp.async",))
-    loop = product_loop(kernel)
-    assert count(instructions(kernel.ptx), "cp.async") == 0
-    assert count(loop, "ld.global") > 0
-    assert count(loop, "st.shared") > 0
-    assert kernel.cost > compiled("gemm").cost
-    check(kernel, "gemm")
+def test_without_asynchronous_copies_they_go_through_registers(tile: Tile) -> None:
+    k = compiled(tile, "gemm", ("cp.async",))
+    loop = k.ptx.loop("mma.sync")
+    k.ptx.expect("cp.async", count=0)
+    loop.expect("ld.global")
+    loop.expect("st.shared")
+    k.expect(cost__gt=compiled(tile, "gemm").kernel.cost)
+    check(k, "gemm")
 
 
-def test_with_all_of_it_gone_the_program_is_still_right() -> None:
-    kernel = compiled("gemm", ("cp.async", "ldmatrix", "mma.sync"))
-    names = instructions(kernel.ptx)
-    assert count(names, "cp.async", "ldmatrix", "mma.sync") == 0
-    assert kernel.cost >= compiled("gemm", ("mma.sync",)).cost
-    check(kernel, "gemm", 40, 72, 40)
+def test_with_all_of_it_gone_the_program_is_still_right(tile: Tile) -> None:
+    k = compiled(tile, "gemm", ("cp.async", "ldmatrix", "mma.sync"))
+    k.ptx.expect("cp.async", "ldmatrix", "mma", count=0)
+    k.expect(cost__ge=compiled(tile, "gemm", ("mma.sync",)).kernel.cost)
+    check(k, "gemm", 40, 72, 40)
 
 
 @pytest.mark.parametrize("atom", ["ldmatrix", "mma.sync", "cp.async"])
-def test_one_graph_serves_both_choices(atom: str) -> None:
+def test_one_graph_serves_both_choices(tile: Tile, atom: str) -> None:
     """Forbidding is a matter of cost: saturation does the same."""
-    free, forbidden = compiled("gemm"), compiled("gemm", (atom,))
+    free, forbidden = compiled(tile, "gemm").kernel, compiled(tile, "gemm", (atom,)).kernel
     assert len(free.compiled.saturated.frozen.nodes) == len(forbidden.compiled.saturated.frozen.nodes)
     offered = [set(each.compiled.selection.enodes.values()) for each in (free, forbidden)]
     assert offered[0] == offered[1]
@@ -131,34 +104,30 @@ def test_one_graph_serves_both_choices(atom: str) -> None:
 # --- negation
 
 
-@pytest.mark.parametrize("of", [full_size, lambda example, without=(): compiled(example, (), without)])
-def test_sinking_negations_makes_the_loop_cheaper_and_shorter(of: Callable[..., Kernel]) -> None:
-    sunk, left = of("gemm_negated"), of("gemm_negated", without=("sink-negf",))
-    assert left.cost > sunk.cost
-    assert count(product_loop(left), "neg.f16x2") > count(product_loop(sunk), "neg.f16x2")
-    assert len(product_loop(left)) > len(product_loop(sunk))
+@pytest.mark.parametrize("of", [full_size, compiled])
+def test_sinking_negations_makes_the_loop_cheaper_and_shorter(tile: Tile, of: Callable[..., CheckedKernel]) -> None:
+    sunk, left = of(tile, "gemm_negated"), of(tile, "gemm_negated", without=("sink-negf",))
+    left.expect(cost__gt=sunk.kernel.cost)
+    left_loop, sunk_loop = left.ptx.loop("mma.sync"), sunk.ptx.loop("mma.sync")
+    left_loop.expect("neg.f16x2", count__gt=sunk_loop.count("neg.f16x2"))
+    assert len(left_loop.lines) > len(sunk_loop.lines)
 
 
-def test_negated_product_is_right_with_and_without_sinking() -> None:
-    check(compiled("gemm_negated"), "gemm_negated")
-    check(compiled("gemm_negated", (), ("sink-negf",)), "gemm_negated")
+def test_negated_product_is_right_with_and_without_sinking(tile: Tile) -> None:
+    check(compiled(tile, "gemm_negated"), "gemm_negated")
+    check(compiled(tile, "gemm_negated", (), ("sink-negf",)), "gemm_negated")
 
 
 # --- the loop holds what it must and no more
 
 
-@pytest.mark.parametrize("kernel", [full_size, compiled])
-def test_product_loop_is_clean(kernel: Callable[[str], Kernel]) -> None:
-    made = kernel("gemm")
-    loop = product_loop(made)
-    assert count(loop, "div", "rem", "neg", "shfl", "cvt.rn", "st.shared", "st.global", "ld.global") == 0
-    assert "nv_tileas.convert_layout" not in made.stages["nv_tileas"]
-    assert count(instructions(made.ptx), "div", "rem") == 0
-
-
-def test_the_loop_finder_sees_what_the_tests_look_for() -> None:
-    text = "$L0:\n    mma.sync.x %f1;\n    @%p1 div.s32 %r1;\n    @%p1 bra $L0;\n    neg.f32 %f1;\n"
-    assert loops(text) == [["mma.sync.x", "div.s32", "bra"]]
+@pytest.mark.parametrize("of", [full_size, compiled])
+def test_product_loop_is_clean(tile: Tile, of: Callable[..., CheckedKernel]) -> None:
+    k = of(tile, "gemm")
+    idle = ("div", "rem", "neg", "shfl", "cvt.rn", "st.shared", "st.global", "ld.global")
+    k.ptx.loop("mma.sync").expect(*idle, count=0)
+    k.nv_tileas.expect("convert_layout", count=0)
+    k.ptx.expect("div", "rem", count=0)
 
 
 # --- needless layout conversions
@@ -252,43 +221,39 @@ NEEDLESS = {
 }  # fmt: skip
 
 
-@cache
-def needless(name: str) -> Kernel:
-    return tilesat.compile(program(NEEDLESS[name][0]))
+def needless(tile: Tile, name: str) -> CheckedKernel:
+    return tile.compile(program(NEEDLESS[name][0]))
 
 
 @pytest.mark.parametrize("name", NEEDLESS)
-def test_needless_conversions_are_not_extracted(name: str) -> None:
-    kernel = needless(name)
-    assert "nv_tileas.convert_layout" not in kernel.stages["nv_tileas"]
+def test_needless_conversions_are_not_extracted(tile: Tile, name: str) -> None:
+    k = needless(tile, name)
+    k.nv_tileas.expect("convert_layout", count=0)
     rng = np.random.default_rng(len(name))
     x, y = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
-    v, z = rng.standard_normal(64).astype(np.float32), np.full((64, 64), np.nan, np.float32)
-    kernel.run(1, x, y, v, z, on="sim")
-    assert largest_error(z, NEEDLESS[name][1](*(a.astype(np.float64) for a in (x, y, v)))) <= 1e-5
+    v = rng.standard_normal(64).astype(np.float32)
+    z = NEEDLESS[name][1](*(a.astype(np.float64) for a in (x, y, v)))
+    k.runs(1, [x, y, v, np.full((64, 64), np.nan, np.float32)], expected={3: z}, tolerance=1e-5)
 
 
 @pytest.mark.parametrize("name", ["permute of permute back", "two views of one layout"])
-def test_elementwise_programs_move_whole_vectors(name: str) -> None:
-    names = instructions(needless(name).ptx)
-    assert count(names, "ld.global.nc.v4") > 0
-    assert count(names, "st.global.v4") > 0
-    assert count(names, "ld.global.b32", "ld.global.nc.b32", "st.global.b32", "bar.") == 0
+def test_elementwise_programs_move_whole_vectors(tile: Tile, name: str) -> None:
+    ptx = needless(tile, name).ptx
+    ptx.expect("ld.global.nc.v4")
+    ptx.expect("st.global.v4")
+    ptx.expect("ld.global.b32", "ld.global.nc.b32", "st.global.b32", "bar", count=0)
 
 
-def test_a_needless_chain_costs_nothing() -> None:
-    chain, direct = needless("permute of permute back"), tilesat.compile(program(f"%out = addf %xt, %yt : {T}"))
-    assert chain.cost == direct.cost
-    assert len(instructions(chain.ptx)) == len(instructions(direct.ptx))
+def test_a_needless_chain_costs_nothing(tile: Tile) -> None:
+    chain, direct = needless(tile, "permute of permute back"), tile.compile(program(f"%out = addf %xt, %yt : {T}"))
+    chain.expect(cost=direct.kernel.cost, instructions=len(direct.ptx.lines))
 
 
-def test_a_conversion_that_is_needed_is_there() -> None:
+def test_a_conversion_that_is_needed_is_there(tile: Tile) -> None:
     """The other side of the tests above: a transposition in registers alone would read or write single elements."""
-    kernel = tilesat.compile(program(f"%a = permute %xt [1, 0] : {T} -> {T}\n        %out = addf %a, %yt : {T}"))
+    k = tile.compile(program(f"%a = permute %xt [1, 0] : {T} -> {T}\n        %out = addf %a, %yt : {T}"))
     rng = np.random.default_rng(5)
     x, y = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
     z = np.full((64, 64), np.nan, np.float32)
-    kernel.run(1, x, y, rng.standard_normal(64).astype(np.float32), z, on="sim")
-    assert largest_error(z, x.T.astype(np.float64) + y) <= 1e-6
-    moved = "nv_tileas.convert_layout" in kernel.stages["nv_tileas"] or ".shared" in kernel.ptx
-    assert moved
+    k.runs(1, [x, y, rng.standard_normal(64).astype(np.float32), z], expected={3: x.T.astype(np.float64) + y})
+    assert k.nv_tileas.count("convert_layout") or ".shared" in k.ptx.text

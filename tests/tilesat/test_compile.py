@@ -10,6 +10,7 @@ import pytest
 
 import tilesat
 from lowering.atoms.names import MOVES, check_forbidden, every_name
+from runtime.simulator import HazardError
 from tests.tilesat.example_cases import EXAMPLES, softmax, vecadd
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,3 +206,59 @@ def test_unknown_place_to_run_is_refused() -> None:
 def test_unknown_name_of_the_package_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'compiler_of_everything'"):
         tilesat.compiler_of_everything  # noqa: B018
+
+
+# --- run(check=True)
+
+
+def spoiled(error: float) -> Any:
+    """f16 sums whose PTX adds `error` times the sum to each; the right kernel and its arguments."""
+    text = VECADD.read_text().replace("f32", "f16").replace("0.000000e+00 : f16", "0.000000e+00 : f16")
+    kernel = tilesat.compile(text)
+    factor = np.float16(1 + error).view(np.uint16)
+    name, count = re.subn(
+        r"add\.rn\.f16x2 (%\w+), (%\w+), (%\w+);",
+        rf"add.rn.f16x2 \1, \2, \3; mul.rn.f16x2 \1, \1, 0x{int(factor):04x}{int(factor):04x};",
+        kernel.ptx,
+    )
+    assert count
+    object.__setattr__(kernel.compiled, "ptx", name)
+    return kernel
+
+
+@pytest.mark.parametrize(("error", "wrong"), [(0.0, False), (2.0**-10, False), (2.0**-7, True), (1.0, True)])
+def test_check_finds_what_is_off_by_more_than_the_tolerance(error: float, wrong: bool) -> None:
+    kernel = spoiled(error)
+    x, y, z = (np.random.default_rng(i).standard_normal(3000).astype(np.float16) for i in range(3))
+    if not wrong:
+        kernel.run(3, x, y, z, 3000, check=True)
+        assert np.abs(z.astype(np.float32) - x - y).max() < 0.02
+        return
+    with pytest.raises(tilesat.WrongResultError, match=r"arg2: WRONG, largest error .* at \[\d+\], expected") as caught:
+        kernel.run(3, x, y, z, 3000, check=True)
+    assert [each.ok for each in caught.value.comparisons] == [True, True, False]
+    kernel.run(3, x, y, z, 3000, check=True, tolerance=2.0)
+
+
+def test_check_looks_for_hazards_unless_it_is_told_not_to() -> None:
+    """The hazard names the source line, although the PTX has no line information."""
+    kernel = tilesat.compile(EXAMPLES / "gemm.mlir")
+    object.__setattr__(kernel.compiled, "ptx", re.sub(r"cp\.async\.wait_group \d+;", "", kernel.ptx))
+    arguments = [np.random.default_rng(i).standard_normal((128, n)) for i, n in enumerate((64, 64, 128, 128))]
+    a, b, c, d = (x.astype(kind) for x, kind in zip(arguments, ("f2", "f2", "f4", "f4"), strict=True))
+    given = (1, a, b, c, d, 128, 128, 64, 64, 64, 128, 128)
+    with pytest.raises(HazardError, match=r"PTX line \d+ .*gemm\.mlir:\d+\)") as caught:
+        kernel.run(*given, check=True)
+    assert caught.value.hazards[0].source == caught.value.source
+    kernel.run(*given, check=True, hazards=False)
+    report = kernel.run(*given, hazards="report")
+    assert report is not None
+    assert all(re.search(r"gemm\.mlir:\d+$", each.source) for each in report.hazards)
+    assert kernel.run(*given) is not None
+
+
+def test_an_array_given_twice_is_checked_as_one() -> None:
+    x, y = (np.random.default_rng(i).standard_normal(3000).astype(np.float32) for i in range(2))
+    wanted = x + y
+    tilesat.compile(EXAMPLES / "vecadd_ptr.mlir").run(3, x, y, x, 3000, check=True)
+    assert np.array_equal(x, wanted)

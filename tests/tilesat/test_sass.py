@@ -109,5 +109,5 @@ def test_serial_round_trips() -> None:
 @pytest.mark.parametrize(("pending", "trips"), [(0, 1), (1, 0), (2, 0)])
 def test_waiting_for_copies_of_iterations_before_is_no_serial_load(pending: int, trips: int) -> None:
     code = functions(listing(*CODE[9:11], f"DEPBAR.LE SB0, 0x{pending:x}"))[0].instructions
-    assert serial_loads(code) == trips
+    assert len(serial_loads(code)) == trips
     assert round_trips(code) == 1

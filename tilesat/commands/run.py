@@ -144,6 +144,5 @@ def _save(arguments: argparse.Namespace, values: Sequence[Argument]) -> None:
 
 def _report(comparisons: Sequence[execution.Comparison]) -> int:
     for each in comparisons:
-        verdict = "ok" if each.ok else "WRONG"
-        print(f"  check arg{each.position}: {verdict}, largest error {each.error:.3g}, tolerance {each.tolerance:.3g}")
+        print(f"  check {each}")
     return OK if all(each.ok for each in comparisons) else FAILED

@@ -22,12 +22,12 @@ def round_trips(code: Sequence[Instruction]) -> int:
     A wait is the first reading of a register that a load (LDG), or an atomic update with a result (ATOMG), writes; a
     DEPBAR after an LDGSTS; a try-wait on an mbarrier (SYNCS) after a tensor copy (UTMALDG). A loop's body counts once.
     """
-    return _Trips(iteration=False).read(code)
+    return len(_Trips(iteration=False).read(code))
 
 
-def serial_loads(iteration: Sequence[Instruction]) -> int:
-    """`round_trips` of an iteration of a loop to what the same iteration asked for: a DEPBAR counts where it waits for
-    a group that the iteration committed (LDGDEPBAR) before, not where it waits for those of iterations before.
+def serial_loads(iteration: Sequence[Instruction]) -> list[Instruction]:
+    """What waits in an iteration of a loop for what the same iteration asked for, as `round_trips` counts it, but that
+    a DEPBAR counts where it waits for a group that the iteration committed (LDGDEPBAR) before, not for older ones.
     """
     return _Trips(iteration=True).read(iteration)
 
@@ -41,17 +41,17 @@ class _Trips:
         self.copies = self.tensors = False
         self.groups = 0
 
-    def read(self, code: Sequence[Instruction]) -> int:
-        """How many instructions wait."""
-        trips = 0
+    def read(self, code: Sequence[Instruction]) -> list[Instruction]:
+        """The instructions that wait."""
+        found: list[Instruction] = []
         for each in code:
             if self.waits(each):
-                trips += 1
+                found.append(each)
                 self.registers.clear()
                 self.copies = self.tensors = False
                 self.groups = 0
             self.ask(each)
-        return trips
+        return found
 
     def waits(self, each: Instruction) -> bool:
         """Does an instruction wait for what was asked for?"""
