@@ -54,6 +54,6 @@ __all__ = [
     "UnsupportedModifierError",
     "check",
     "hazard_table",
-    "source_lines",
     "launch",
+    "source_lines",
 ]
