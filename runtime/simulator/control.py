@@ -10,6 +10,7 @@ import numpy as np
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError, SimulatorError
 from runtime.simulator.floors import Floor
+from runtime.simulator.groups import FULL_WARP, warp_words
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Guard, Instruction, Negated, Pair, Register, Symbol
 from runtime.simulator.types import TYPES, Array
@@ -235,17 +236,20 @@ class Barrier:
 
     def diverged(self, lanes: Lanes, mask: Array) -> None:
         """Arrive; go on where the barrier does not wait or the guard is false."""
-        here = mask if self.condition is None else self.condition.holds(mask)
-        lanes.add(self.next, mask & ~here)
-        for number in np.unique(self.number[here]):
-            chosen = here & (self.number == number)
+        here = mask
+        if self.condition is not None:
+            here = self.condition.holds(mask)
+            lanes.add(self.next, mask & ~here)
+        numbers = np.unique(self.number[here]).tolist() if self.uniform is None else [self.uniform]
+        for number in numbers if here.any() else ():
+            chosen = here if len(numbers) == 1 else here & (self.number == number)
             if self.waits:
                 arrival = Arrival(self.pc, self.next, chosen, self.expected, self.finish)
-                lanes.barriers.wait(int(number), arrival, self.predicate)
+                lanes.barriers.wait(number, arrival, self.predicate)
             else:
-                lanes.barriers.arrive(int(number), self.pc, chosen, self.expected)
+                lanes.barriers.arrive(number, self.pc, chosen, self.expected)
                 lanes.add(self.next, chosen)
-        lanes.barriers.release(lanes.add)
+        lanes.barriers.release(lanes.add, numbers)
 
 
 class Observer(Protocol):
@@ -291,7 +295,7 @@ class Barriers:
         """Lanes start to wait at a barrier."""
         self._check(number, arrival.pc)
         self.progress += 1
-        self.waits[self._instructions[arrival.pc].line] += int(arrival.mask.reshape(-1, WARP).any(axis=1).sum())
+        self.waits[self._instructions[arrival.pc].line] += int(np.count_nonzero(warp_words(arrival.mask)))
         self._arrivals.setdefault(number, []).append(arrival)
         if arrival.expected is not None:
             self._note_expected(number, arrival.mask, arrival.expected)
@@ -306,42 +310,48 @@ class Barriers:
         if self.observer is not None:
             self.observer.arrived(number, mask)
         credit = self._credit.setdefault(number, np.zeros(self._machine.ctas, np.int64))
-        warps = mask.reshape(-1, WARP).any(axis=1)
+        warps = warp_words(mask) != 0
         credit += WARP * np.count_nonzero(warps.reshape(self._machine.ctas, -1), axis=1)
         if expected is not None:
             self._note_expected(number, mask, expected)
 
     def _note_expected(self, number: int, mask: Array, expected: Array) -> None:
         counts = self._expected.setdefault(number, np.zeros(self._machine.ctas, np.int64))
-        lanes = np.where(mask, expected, 0).reshape(self._machine.ctas, -1)
-        np.maximum(counts, lanes.max(axis=1), out=counts)
+        if expected.flags.writeable:
+            most = np.where(mask, expected, 0).reshape(self._machine.ctas, -1).max(axis=1)
+        else:  # a constant, the same in every lane
+            words = warp_words(mask).reshape(self._machine.ctas, -1)
+            most = np.where(words.any(axis=1), np.int64(expected[0]), 0)
+        np.maximum(counts, most, out=counts)
 
     def _check(self, number: int, pc: int) -> None:
         if not 0 <= number < _BARRIERS:
             instruction = self._instructions[pc]
             raise OperandError(f"barrier {number}: a CTA has barriers 0 to 15", instruction.line, instruction.text)
 
-    def release(self, add: Callable[[int, Array], None]) -> None:
-        """Let the lanes of every complete barrier go on."""
-        for number in list(self._arrivals):
-            arrivals = self._arrivals[number]
-            here = np.zeros(self._machine.lanes, np.bool_)
-            for arrival in arrivals:
-                here |= arrival.mask
+    def release(self, add: Callable[[int, Array], None], numbers: Sequence[int] | None = None) -> None:
+        """Let the lanes of every complete barrier go on; numbers: those where something happened, None for all."""
+        for number in list(self._arrivals) if numbers is None else numbers:
+            arrivals = self._arrivals.get(number)
+            if not arrivals:
+                continue
+            here = arrivals[0].mask
+            for arrival in arrivals[1:]:
+                here = here | arrival.mask
             complete = self._complete(number, here)
             if not complete.any():
                 continue
-            lanes = complete[self._machine.cta_of_lane]
-            self.passed(number, here & lanes)
+            lanes = None if complete.all() else complete[self._machine.cta_of_lane]
+            self.passed(number, here if lanes is None else here & lanes)
             votes = self._votes.get(number)
             rest: list[Arrival] = []
             for arrival in arrivals:
-                going = arrival.mask & lanes
+                going = arrival.mask if lanes is None else arrival.mask & lanes
                 if arrival.finish is not None and votes is not None:
                     arrival.finish(going, votes, here)
                 add(arrival.next, going)
-                staying = arrival.mask & ~lanes
-                if staying.any():
+                staying = None if lanes is None else arrival.mask & ~lanes
+                if staying is not None and staying.any():
                     rest.append(Arrival(arrival.pc, arrival.next, staying, arrival.expected, arrival.finish))
             self._settle(number, rest, complete)
 
@@ -357,15 +367,16 @@ class Barriers:
     def _complete(self, number: int, here: Array) -> Array:
         """The CTAs whose barrier is complete, as a mask over CTAs."""
         shape = (self._machine.ctas, -1)
-        live = self._machine.live_mask()
-        some: Array = np.any(here.reshape(shape), axis=1)
-        everyone: Array = ~np.any((live & ~here).reshape(shape), axis=1)
+        words = warp_words(here)
+        live = FULL_WARP if self._machine.live is None else warp_words(self._machine.live)
+        absent = live & ~words
+        some: Array = np.any(words.reshape(shape), axis=1)
+        everyone: Array = ~np.any(absent.reshape(shape), axis=1)
         expected = self._expected.get(number)
         if expected is None:
             return some & everyone
         # dead lanes of a warp whose live lanes are all here count as arrived, since a warp counts whole
-        whole = ~(live & ~here).reshape(-1, WARP).any(axis=1) & here.reshape(-1, WARP).any(axis=1)
-        per_warp = np.where(whole, WARP, np.count_nonzero(here.reshape(-1, WARP), axis=1))
+        per_warp = np.where((absent == 0) & (words != 0), WARP, np.bitwise_count(words))
         count = per_warp.reshape(shape).sum(axis=1)
         if number in self._credit:
             count = count + self._credit[number]

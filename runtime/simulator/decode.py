@@ -7,7 +7,7 @@ registers may then write dead lanes as well), otherwise the lanes to work on.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from runtime.simulator.callstack import CallStack
 from runtime.simulator.errors import OperandError, SimulatorError, UnsupportedModifierError
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import PARAMETER_BASE, Machine
+from runtime.simulator.pointwise import Pointwise
 from runtime.simulator.program import (
     Address,
     Element,
@@ -373,25 +374,25 @@ class Decode:
         return operand
 
 
-def into(destination: Array, compute: Callable[[*Sources, Array], Any], *sources: *Sources) -> Step:
-    """A step that calls compute(*sources, destination); compute must read its sources before it writes."""
-    scratch = np.empty(destination.shape, destination.dtype)
+def into(destination: Array, compute: Callable[[*Sources, Array], Any], *sources: *Sources) -> Pointwise:
+    """A step that calls compute(*sources, destination), which must read its sources before it writes.
 
-    def step(mask: Array | None) -> None:
-        if mask is None:
-            compute(*sources, destination)
-        else:
-            compute(*sources, scratch)
-            np.putmask(destination, mask, scratch)
-
-    return step
+    compute works lane by lane on arrays of any shape and uses nothing else that has lanes.
+    """
+    return Pointwise(destination, compute, cast("tuple[Array, ...]", sources), writes=True)
 
 
 def assign(destination: Array, compute: Callable[[*Sources], Array], *sources: *Sources) -> Step:
-    """A step that stores what compute(*sources) returns, cast to the destination's type."""
+    """A step that stores what compute(*sources) returns, cast to the destination's type.
+
+    With sources, compute works lane by lane on one-dimensional arrays and uses nothing else that has lanes; without
+    any it returns a value for each lane of the machine.
+    """
+    if sources:
+        return Pointwise(destination, compute, cast("tuple[Array, ...]", sources), writes=False)
 
     def step(mask: Array | None) -> None:
-        result = compute(*sources)
+        result = cast("Callable[[], Array]", compute)()
         if mask is None:
             np.copyto(destination, result, casting="unsafe")
         else:

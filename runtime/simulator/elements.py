@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator.floats import bf16_to_f32, float8_table, tf32_values
+from runtime.simulator.floats import bf16_to_f32, f16_to_f32, float8_table, tf32_values
 from runtime.simulator.types import Array
 
 # Bits that one element of a matrix operand takes in shared memory or a register. A name that starts with "byte." is a
@@ -53,7 +53,7 @@ def decoder(element: str) -> Decoder:
     All listed types have at most 24 significant bits, so the values are exact.
     """
     if element == "f16":
-        return lambda raw: raw.view(np.float16).astype(np.float32)
+        return lambda raw: f16_to_f32(raw.view(np.uint16))
     if element == "bf16":
         return lambda raw: bf16_to_f32(raw.view(np.uint16))
     if element == "tf32":

@@ -45,6 +45,7 @@ from runtime.simulator.families import (
 from runtime.simulator.floors import Floor, cached_problem, describe
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.members import watch_members
+from runtime.simulator.pointwise import Guarded, Pointwise, Several
 from runtime.simulator.program import Entry, Guard, Instruction, Operand, Register
 from runtime.simulator.schedule import Code
 from runtime.simulator.types import TYPES, Array
@@ -262,6 +263,8 @@ def _watched_control(tracker: Tracker, d: Decode, guard: Guard | None) -> Step |
 def _guarded(d: Decode, step: Step, guard: Guard) -> Step:
     """A step that runs on the lanes whose guard holds."""
     values = d.value(guard.register, TYPES["pred"])
+    if isinstance(step, Pointwise | Several):
+        return Guarded(step, values, guard.negated)
     if guard.negated:
         inverted = np.empty_like(values)
 

@@ -12,6 +12,7 @@ import numpy as np
 from runtime.simulator.clusters import Clusters, check_clusters
 from runtime.simulator.errors import LaunchError
 from runtime.simulator.findings import Findings
+from runtime.simulator.groups import Groups
 from runtime.simulator.lane_boxes import LaneBoxes
 from runtime.simulator.memory import FRESH, RANK_SHIFT, ClusterSpace, GlobalMemory, GlobalSpace, WindowSpace
 from runtime.simulator.program import Entry, Register
@@ -126,6 +127,7 @@ class Machine:
         self.special = {**self._special(), **self.clusters.special(self.cta_of_lane, is_explicit)}
         self.clock = 0
         self.findings = Findings()
+        self.groups = Groups(self.lanes, self.slots)
         self.boxes = LaneBoxes(ctas, self.slots)
         self.carry = np.zeros(self.lanes, np.bool_)
         self.cta_index = np.zeros((ctas, 3), np.int64)

@@ -21,6 +21,7 @@ _COUNT_MASK = np.int64(MOST)
 _TX_MASK = np.int64((1 << 21) - 1)
 _TX_ZERO = 1 << 20
 INVALID = (1 << 64) - 1
+_TRUE = np.ones(1, np.bool_)
 
 
 def pending_of(state: Array) -> Array:
@@ -41,6 +42,18 @@ def owed_of(state: Array) -> Array:
 def phase_of(state: Array) -> Array:
     """The phase bit of states or tokens."""
     return (state.view(np.int64) >> _PHASE) & np.int64(1)
+
+
+def _are_objects(states: Array) -> bool:
+    """Whether all states are of mbarrier objects."""
+    return bool(((states.view(np.int64) >> 62) == 1).all())
+
+
+def _runs(cells: Array) -> Array | None:
+    """Where the runs of equal cells start, None where a cell comes back after others."""
+    starts = np.flatnonzero(np.concatenate((_TRUE, cells[1:] != cells[:-1])))
+    distinct = cells[starts]
+    return starts if bool((distinct[1:] > distinct[:-1]).all()) else None
 
 
 def _pack(expected: Array, pending: Array, owed: Array, phase: Array) -> Array:
@@ -95,8 +108,8 @@ class Mbarriers:
     def states(self, cells: Array) -> Array:
         """The states of cells. Raises Fault where one is no mbarrier object."""
         states = self._cells.take(cells)
-        bad = (states.view(np.int64) >> 62) != 1
-        if bad.any():
+        if not _are_objects(states):
+            bad = (states.view(np.int64) >> 62) != 1
             position = int(np.argmax(bad))
             raise Fault(position, "what is no mbarrier object: it was never initialised, invalidated, or overwritten")
         return states
@@ -118,6 +131,19 @@ class Mbarriers:
         given = None if owed is None else np.bincount(inverse, weights=owed, minlength=unique.size).astype(np.int64)
         self._arrive_once(unique, totals, given, drops)
         return self._tokens(before, inverse, counts)
+
+    def count(self, cells: Array, counts: Array, owed: Array | None = None, drops: bool = False) -> None:
+        """As `arrive`, for lanes that want no states."""
+        starts = _runs(cells)
+        if starts is None or starts.size == cells.size:
+            self.arrive(cells, counts, owed, drops)
+            return
+        unique, totals = cells[starts], np.add.reduceat(counts, starts)
+        states = self._cells.take(unique)
+        if (totals > pending_of(states)).any() or not _are_objects(states):
+            self.arrive(cells, counts, owed, drops)
+            return
+        self._arrive_once(unique, totals, None if owed is None else np.add.reduceat(owed, starts), drops)
 
     def signal(self, cell: int, owed: int, arrivals: int) -> None:
         """A copy completes `owed` bytes and then makes arrivals, as `add` and `arrive` of one cell do. Raises Fault."""

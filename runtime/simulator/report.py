@@ -57,7 +57,14 @@ def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes
     that access together. A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
     """
     words = max(1, size // 4)
-    first = _spread(address.astype(np.int64) >> 2, lanes)
+    first = _spread(address.astype(np.int64) >> 2, lanes).reshape(-1, phase_lanes)
+    if size >= 4:  # as many lanes a phase as there are stretches of `size` bytes in the banks
+        bank = np.uint32(1) << (first // words % phase_lanes).astype(np.uint32)
+        used = np.bitwise_or.reduce(np.where(first < 0, np.uint32(0), bank), axis=1)
+        first = first[np.bitwise_count(used) != np.count_nonzero(first >= 0, axis=1)]
+        if not first.size:
+            return 0
+    first = first.reshape(-1)
     wanted = np.where(first[:, None] < 0, -1, first[:, None] + np.arange(words)).reshape(-1, phase_lanes * words)
     wanted.sort(axis=1)
     phase, column = np.nonzero(_distinct(wanted))

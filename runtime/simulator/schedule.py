@@ -8,6 +8,7 @@ gives way after a while, so that a lock held by a group further on is released i
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from runtime.simulator.control import Barriers, Control, Fallthrough
 from runtime.simulator.decode import Step
 from runtime.simulator.errors import DeadlockError, StepLimitError
+from runtime.simulator.groups import FULL_WARP, Group, warp_words
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.pointwise import Bound, LaneStep
 from runtime.simulator.program import Instruction
 from runtime.simulator.transfers import Transfers
 from runtime.simulator.types import Array
@@ -26,6 +29,8 @@ TURN = 4096
 GIVE_WAY = 512
 # Times that lanes may give up waiting in turn with nothing else happening before that counts as a deadlock.
 _FRUITLESS = 8
+# Steps bound to groups of lanes that are kept, which bounds the memory: about a kilobyte each.
+_BOUND_STEPS = 50_000
 
 
 @dataclass(slots=True)
@@ -37,6 +42,13 @@ class Block:
     steps: list[Step]
     control: Control
     runs: int = 0
+    _whole: list[Bound] | None = None
+
+    def whole(self) -> list[Bound]:
+        """The steps bound to all lanes."""
+        if self._whole is None:
+            self._whole = [step.whole() if isinstance(step, LaneStep) else partial(step, None) for step in self.steps]
+        return self._whole
 
     @property
     def length(self) -> int:
@@ -59,6 +71,11 @@ class Code:
     first: int = 0
     blocks: dict[int, Block] = field(default_factory=dict[int, Block])
     block_of: list[Block] = field(default_factory=list[Block])
+    meets: list[bool] = field(default_factory=list[bool])
+
+    def meets_nobody(self, pc: int) -> bool:
+        """Whether no lane waits for others of its warp from an instruction to the end of its basic block."""
+        return not self.meets[pc]
 
     def leaders(self) -> list[int]:
         """The first instructions of the basic blocks."""
@@ -76,6 +93,11 @@ class Code:
             block = Block(first, last, steps, control)
             self.blocks[first] = block
             self.block_of.extend([block] * (following - first))
+        self.meets = [False] * end
+        for pc in reversed(range(end)):
+            block = self.block_of[pc]
+            later = pc < block.last and self.meets[pc + 1]
+            self.meets[pc] = later or (self.members[pc] is not None and self.steps[pc] is not None)
 
 
 class Scheduler:
@@ -101,6 +123,8 @@ class Scheduler:
         self._stalled = 0
         self._fruitless = 0
         self._progress = -1
+        self._runs: dict[tuple[int, Group], list[Bound]] = {}
+        self._bound_steps = 0
 
     def run(self) -> None:
         """Run one batch. Raises DeadlockError and what the instructions raise."""
@@ -181,7 +205,7 @@ class Scheduler:
     def live_warps(self, mask: Array | None) -> int:
         """Warps with at least one lane in a mask (None: live)."""
         lanes = self.machine.live if mask is None else mask
-        return self.machine.warps if lanes is None else int(np.count_nonzero(lanes.reshape(-1, WARP).any(axis=1)))
+        return self.machine.warps if lanes is None else int(np.count_nonzero(warp_words(lanes)))
 
     def _pick(self) -> tuple[int, Array | None]:
         ready = self.ready
@@ -204,8 +228,8 @@ class Scheduler:
         warps = self.live_warps(None)
         blocks = self.code.blocks
         while True:
-            for step in block.steps:
-                step(None)
+            for run in block.whole():
+                run()
             block.runs += warps
             self._left -= warps * block.length
             self._blocks_run += 1
@@ -218,6 +242,37 @@ class Scheduler:
 
     def _diverged(self, pc: int, mask: Array) -> None:
         block = self.code.block_of[pc]
+        group = self.machine.groups.of(mask)
+        if self.parked or not (group.whole or self.code.meets_nobody(pc)):
+            self._step_by_step(pc, block, mask)
+            return
+        for run in self._bound(pc, block, group):
+            run()
+        if pc == block.first:
+            block.runs += group.warps
+        else:
+            for number in range(pc, block.last + 1):
+                self.issued[number] += group.warps
+        self._left -= group.warps * (block.last + 1 - pc)
+        block.control.diverged(self, group.mask)
+
+    def _bound(self, pc: int, block: Block, group: Group) -> list[Bound]:
+        """The steps from an instruction to the end of its block, bound to a group of lanes."""
+        key = pc, group
+        found = self._runs.get(key)
+        if found is None:
+            steps = [step for step in self.code.steps[pc : block.last + 1] if step is not None]
+            if self._bound_steps > _BOUND_STEPS:
+                self._runs.clear()
+                self._bound_steps = 0
+            self._bound_steps += len(steps)
+            found = self._runs[key] = [
+                step.bind(group) if isinstance(step, LaneStep) else partial(step, group.mask) for step in steps
+            ]
+        return found
+
+    def _step_by_step(self, pc: int, block: Block, mask: Array) -> None:
+        """Run a block where lanes may have to wait for others of their warp."""
         steps, members = self.code.steps, self.code.members
         warps = self.live_warps(mask)
         for number in range(pc, block.last + 1):
@@ -237,9 +292,10 @@ class Scheduler:
         """Park the lanes of warps whose member masks name live lanes that have not come; the others go on."""
         earlier = self.parked.pop(pc, None)
         here = mask if earlier is None else mask | earlier
-        lanes = here.reshape(-1, WARP)
-        if bool((lanes.any(axis=1) == lanes.all(axis=1)).all()):
+        words = warp_words(here)
+        if bool(((words == 0) | (words == FULL_WARP)).all()):
             return here  # only whole warps: whoever they name is here
+        lanes = here.reshape(-1, WARP)
         bits = (np.uint32(1) << np.arange(WARP, dtype=np.uint32))[None, :]
         # every lane of a rendezvous names the same members; lanes that are not here say nothing
         named = np.bitwise_or.reduce(np.where(lanes, members.reshape(-1, WARP), np.uint32(0)), axis=1)

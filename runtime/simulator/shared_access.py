@@ -16,6 +16,7 @@ from runtime.simulator.types import Array
 Positions: TypeAlias = Callable[[Array | None], Array]
 OWN = ("shared", "shared::cta")
 CLUSTER = "shared::cluster"
+_PATTERNS = 256  # patterns of addresses that an operand remembers
 
 
 def pick(values: Array, lanes: Array | None) -> Array:
@@ -34,8 +35,19 @@ def positions(d: Decode, site: Site, number: int, space: str | None, size: int) 
     window: WindowSpace | ClusterSpace = machine.shared if space in OWN else machine.cluster_shared
     values = address_values(d, d.address(number), 64 if space is None else 32)
 
+    known: dict[tuple[bytes, bytes | None], Array] = {}
+
     def find(lanes: Array | None) -> Array:
         address = pick(values(), lanes)
+        key = address.tobytes(), None if lanes is None else lanes.tobytes()
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _PATTERNS:
+                known.clear()
+            found = known[key] = compute(address, lanes)
+        return found
+
+    def compute(address: Array, lanes: Array | None) -> Array:
         if space is None:
             foreign = (address >> np.uint64(WINDOW_BITS)) != SHARED_WINDOW
             if foreign.any():

@@ -127,9 +127,9 @@ def decode_prmt(d: Decode) -> Step:
     if d.type().name != "b32":
         raise d.unsupported(f"prmt of .{d.type().name}")
     d.finish(4)
-    lanes = np.arange(d.machine.lanes)[:, None]
 
     def compute(a: Array, b: Array, c: Array) -> Array:
+        lanes = np.arange(a.size)[:, None]
         source = np.empty((a.size, 8), np.uint8)
         source[:, :4] = a.view(np.uint8).reshape(-1, 4)
         source[:, 4:] = b.view(np.uint8).reshape(-1, 4)

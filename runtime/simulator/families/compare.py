@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.simulator.decode import Decode, Step
+from runtime.simulator.decode import Decode, Step, assign, into
 from runtime.simulator.errors import OperandError
 from runtime.simulator.floats import bf16_to_f32, flush_f32
 from runtime.simulator.floors import Floor
@@ -55,19 +55,21 @@ def _relation(d: Decode, type_: PtxType) -> Callable[[Array, Array], Array]:
     return _ORDERED[name]
 
 
-def _values(d: Decode, number: int, type_: PtxType, is_flushed: bool) -> Callable[[], Array]:
-    """What computes the comparable values of a source."""
-    raw = d.read(number, type_)
+def _comparable(type_: PtxType, is_flushed: bool) -> Callable[[Array], Array]:
+    """What computes the comparable values of a source from its bits."""
     if type_.name == "bf16":
-        return lambda: bf16_to_f32(raw)
+        return bf16_to_f32
     if type_.name == "bf16x2":
-        return lambda: bf16_to_f32(raw.view(np.uint16))
+        return lambda raw: bf16_to_f32(raw.view(np.uint16))
     if type_.name in ("f16", "f16x2"):
-        halves = raw.view(np.float16)
         if is_flushed:
-            return lambda: _flush_f16(halves.astype(np.float32))
-        return lambda: halves.astype(np.float32)
-    return (lambda: flush_f32(raw)) if is_flushed else (lambda: raw)
+            return lambda raw: _flush_f16(raw.view(np.float16).astype(np.float32))
+        return lambda raw: raw.view(np.float16).astype(np.float32)
+    return flush_f32 if is_flushed else _unchanged
+
+
+def _unchanged(raw: Array) -> Array:
+    return raw
 
 
 def _flush_f16(values: Array) -> Array:
@@ -91,22 +93,31 @@ def decode_setp(d: Decode) -> Step:
     relation = _relation(d, type_)
     combine = d.take("and", "or", "xor")
     d.finish(3 if combine is None else 4)
-    a, b = _values(d, 1, type_, is_flushed), _values(d, 2, type_, is_flushed)
+    a, b, values = d.read(1, type_), d.read(2, type_), _comparable(type_, is_flushed)
     extra = None if combine is None else _predicate(d, d.operands[3])
     first, second = _predicate_targets(d, d.operands[0])
-    if combine is None and second is None and not type_.name.endswith("x2"):
-        return _plain(relation, a, b, first)
-    operation = _COMBINE[combine] if combine else None
     is_pair = type_.name.endswith("x2")
     if isinstance(d.operands[0], Pair) and type_.name in ("f16", "bf16"):
         raise d.error(OperandError, "setp of .f16 and .bf16 writes one predicate")
+    if combine is None and second is None and not is_pair:
+        if isinstance(relation, np.ufunc) and values is _unchanged:
+            return into(first, relation, a, b)
+        return assign(first, lambda x, y: relation(values(x), values(y)), a, b)
+    operation = _COMBINE[combine] if combine else None
+    if extra is not None and operation is not None and second is None and not is_pair:
+        other, inverted = extra
+
+        def combined(x: Array, y: Array, z: Array) -> Array:
+            return operation(relation(values(x), values(y)), ~z if inverted else z)
+
+        return assign(first, combined, a, b, other)
 
     def step(mask: Array | None) -> None:
-        truth = relation(a(), b())
+        truth = relation(values(a), values(b))
         low, high = (truth[0::2], truth[1::2]) if is_pair else (truth, ~truth)
         if operation is not None and extra is not None:
-            other = extra()
-            low, high = operation(low, other), operation(high, other)
+            third = ~extra[0] if extra[1] else extra[0]
+            low, high = operation(low, third), operation(high, third)
         everywhere = True if mask is None else mask
         np.copyto(first, low, where=everywhere)
         if second is not None:
@@ -115,34 +126,10 @@ def decode_setp(d: Decode) -> Step:
     return step
 
 
-def _plain(relation: Callable[..., Array], a: Callable[[], Array], b: Callable[[], Array], target: Array) -> Step:
-    if isinstance(relation, np.ufunc):
-        compare = relation
-
-        def direct(mask: Array | None) -> None:
-            if mask is None:
-                compare(a(), b(), target)
-            else:
-                np.putmask(target, mask, compare(a(), b()))
-
-        return direct
-
-    def step(mask: Array | None) -> None:
-        truth = relation(a(), b())
-        if mask is None:
-            np.copyto(target, truth)
-        else:
-            np.putmask(target, mask, truth)
-
-    return step
-
-
-def _predicate(d: Decode, operand: Operand) -> Callable[[], Array]:
-    if isinstance(operand, Negated):
-        values = d.value(operand.register, _PREDICATE)
-        return lambda: ~values
-    plain = d.value(operand, _PREDICATE)
-    return lambda: plain
+def _predicate(d: Decode, operand: Operand) -> tuple[Array, bool]:
+    """The lanes of a predicate, and whether they are negated."""
+    is_negated = isinstance(operand, Negated)
+    return d.value(operand.register if isinstance(operand, Negated) else operand, _PREDICATE), is_negated
 
 
 def _predicate_targets(d: Decode, operand: Operand) -> tuple[Array, Array | None]:
@@ -172,7 +159,7 @@ def decode_set(d: Decode) -> Step:
         raise d.unsupported(f"`{d.instruction.opcode}`")
     if one is None or is_pair != (result.name.endswith("x2") or (is_pair and result.bits == 32)):
         raise d.unsupported(f"`{d.instruction.opcode}`")
-    a, b = _values(d, 1, type_, is_flushed), _values(d, 2, type_, is_flushed)
+    a, b, values = d.read(1, type_), d.read(2, type_), _comparable(type_, is_flushed)
     extra = None if combine is None else _predicate(d, d.operands[3])
     operation = _COMBINE[combine] if combine else None
     unit = np.uint16 if is_pair else TYPES[f"u{result.bits}"].dtype
@@ -180,9 +167,9 @@ def decode_set(d: Decode) -> Step:
     target = d.write(0, result).view(TYPES[f"u{result.bits}"].dtype)
 
     def step(mask: Array | None) -> None:
-        truth = relation(a(), b())
+        truth = relation(values(a), values(b))
         if operation is not None and extra is not None:
-            other = extra()
+            other = ~extra[0] if extra[1] else extra[0]
             truth = operation(truth, np.repeat(other, 2) if is_pair else other)
         bits = np.where(truth, value, unit(0)).view(target.dtype)
         if mask is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runtime.simulator.decode import Decode, Step
+from runtime.simulator.decode import Decode, Sources, Step, assign
 from runtime.simulator.floats import FORMATS, f32_to_bf16, round_bits
 from runtime.simulator.types import Array, PtxType
 
@@ -30,18 +30,9 @@ def refuse(d: Decode, wrong: bool) -> None:
         raise d.unsupported(f"`{d.instruction.opcode}`")
 
 
-def store(d: Decode, to: PtxType, compute: Callable[[], Array]) -> Step:
-    """A step that stores what compute() returns in the destination, extended where that is wider."""
-    target = d.wide_target(d.operands[0], to)
-
-    def step(mask: Array | None) -> None:
-        result = compute()
-        if mask is None:
-            np.copyto(target, result, casting="unsafe")
-        else:
-            np.copyto(target, result, where=mask, casting="unsafe")
-
-    return step
+def store(d: Decode, to: PtxType, compute: Callable[[*Sources], Array], *sources: *Sources) -> Step:
+    """A step that stores what compute(*sources) returns in the destination, extended where that is wider."""
+    return assign(d.wide_target(d.operands[0], to), compute, *sources)
 
 
 def shape(values: Array, form: Conversion) -> Array:

@@ -60,14 +60,16 @@ def _integers(d: Decode, form: Conversion) -> Step:
     d.finish(2)
     source = d.read_narrow(1, form.source)
     if not form.saturates:
-        return store(d, form.to, lambda: source.astype(form.to.dtype))
+        return store(d, form.to, lambda raw: raw.astype(form.to.dtype), source)
     low, high = _limits(form.to)
     least, greatest = _limits(form.source)
     refuse(d, low <= least and greatest <= high)  # ptxas 13.5: "Illegal modifier '.sat'" where nothing can overflow
     if form.source.kind == "unsigned":
-        return store(d, form.to, lambda: np.minimum(source.astype(np.uint64), np.uint64(high)).astype(form.to.dtype))
+        return store(
+            d, form.to, lambda raw: np.minimum(raw.astype(np.uint64), np.uint64(high)).astype(form.to.dtype), source
+        )
     bottom, top = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
-    return store(d, form.to, lambda: np.clip(source.astype(np.int64), bottom, top).astype(form.to.dtype))
+    return store(d, form.to, lambda raw: np.clip(raw.astype(np.int64), bottom, top).astype(form.to.dtype), source)
 
 
 def _limits(type_: PtxType) -> tuple[int, int]:
@@ -76,38 +78,37 @@ def _limits(type_: PtxType) -> tuple[int, int]:
     return 0, (1 << type_.bits) - 1
 
 
-def _source(d: Decode, number: int, type_: PtxType, flushes: bool) -> Callable[[], Array]:
+def _widened(type_: PtxType, flushes: bool) -> Callable[[Array], Array]:
     """What computes float32 or float64 values of a float source."""
-    raw = d.read_narrow(number, type_)
     if type_.name == "f16":
-        return lambda: raw.astype(np.float32)
+        return lambda raw: raw.astype(np.float32)
     if type_.name == "bf16":
-        return lambda: bf16_to_f32(raw)
+        return bf16_to_f32
     if type_.name == "tf32":
-        return lambda: tf32_values(raw)
+        return tf32_values
     if type_.name == "f32" and flushes:
-        return lambda: flush_f32(raw)
-    return lambda: raw
+        return flush_f32
+    return lambda raw: raw
 
 
 def _to_integer(d: Decode, form: Conversion) -> Step:
     """Rounded to an integer, clamped to the range of the type; NaN gives 0 (PTX ISA, "cvt")."""
     refuse(d, bool(form.mode or form.relu or form.finite) or form.integral is None or form.to.kind == "bits")
     d.finish(2)
-    values = _source(d, 1, form.source, form.flushes)
+    values, source = _widened(form.source, form.flushes), d.read_narrow(1, form.source)
     round_: Any = _TO_INTEGRAL[form.integral or "rni"]
     low, high = _limits(form.to)
     dtype = form.to.dtype
 
-    def compute() -> Array:
-        whole = round_(values().astype(np.float64))
+    def compute(raw: Array) -> Array:
+        whole = round_(values(raw).astype(np.float64))
         # 2^63 and 2^64 are float64 values but the largest 64-bit integers are not: compare before converting
         over, under = whole >= float(high), whole <= float(low)
         inside = np.where(over | under | np.isnan(whole), 0.0, whole)
         wide = inside.astype(np.uint64 if form.to.name == "u64" else np.int64).astype(dtype)
         return np.where(over, dtype(high), np.where(under, dtype(low), wide))
 
-    return store(d, form.to, compute)
+    return store(d, form.to, compute, source)
 
 
 def _to_float(d: Decode, form: Conversion) -> Step:
@@ -117,20 +118,20 @@ def _to_float(d: Decode, form: Conversion) -> Step:
     if form.source.is_integer:
         raw = d.read_narrow(1, form.source)
         if form.to.name == "f64" and form.source.bits == 64 and mode != "rn":
-            return store(d, form.to, lambda: directed_f64("add", mode, *_halves(raw)))
+            return store(d, form.to, lambda whole: directed_f64("add", mode, *_halves(whole)), raw)
         if mode == "rn" and form.to.name in ("f32", "f64") and not form.saturates:
-            return store(d, form.to, lambda: raw.astype(form.to.dtype))
-        return store(d, form.to, lambda: _round(shape(_exact_integer(raw), form), form, mode))
-    values = _source(d, 1, form.source, form.flushes)
+            return store(d, form.to, lambda whole: whole.astype(form.to.dtype), raw)
+        return store(d, form.to, lambda whole: _round(shape(_exact_integer(whole), form), form, mode), raw)
+    values, source = _widened(form.source, form.flushes), d.read_narrow(1, form.source)
     integral: Any = _TO_INTEGRAL[form.integral] if form.integral else None
 
-    def compute() -> Array:
-        value = values()
+    def compute(raw: Array) -> Array:
+        value = values(raw)
         if integral is not None:
             value = integral(value)
         return _round(shape(value, form), form, mode)
 
-    return store(d, form.to, compute)
+    return store(d, form.to, compute, source)
 
 
 def _check_to_float(d: Decode, form: Conversion) -> None:

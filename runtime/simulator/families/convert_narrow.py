@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from runtime.simulator.decode import Decode, Step, assign
+from runtime.simulator.decode import Decode, Sources, Step, assign
 from runtime.simulator.elements import narrow_table, scale_table
 from runtime.simulator.families.conversion import Conversion, refuse, round_narrow, shape, store
 from runtime.simulator.floats import FORMATS, RandomBits, bf16_to_f32, float8_table, round_bits
@@ -41,21 +41,16 @@ def decode_packed(d: Decode, form: Conversion) -> Step:
     if source == "f32":
         d.finish(3)
         high, low = d.read(1, _F32), d.read(2, _F32)
-        return _narrow(d, form, mode, lambda: [high, low])
+        return _narrow(d, form, mode, lambda *values: values, high, low)
     d.finish(2)
-    pairs = _pairs(d.read(1, form.source), source)
-    return _narrow(d, form, mode, lambda: list(pairs()))
+    return _narrow(d, form, mode, lambda raw: _pairs(raw, source), d.read(1, form.source))
 
 
-def _pairs(raw: Array, name: str) -> Callable[[], tuple[Array, Array]]:
-    """What computes the (upper, lower) values of a packed f16x2 or bf16x2 register as float32."""
-
-    def values() -> tuple[Array, Array]:
-        halves = raw.view(np.uint16)
-        wide = halves.view(np.float16).astype(np.float32) if name == "f16x2" else bf16_to_f32(halves)
-        return wide[1::2], wide[0::2]
-
-    return values
+def _pairs(raw: Array, name: str) -> tuple[Array, Array]:
+    """The (upper, lower) values of a packed f16x2 or bf16x2 register as float32."""
+    halves = raw.view(np.uint16)
+    wide = halves.view(np.float16).astype(np.float32) if name == "f16x2" else bf16_to_f32(halves)
+    return wide[1::2], wide[0::2]
 
 
 def _element(type_: PtxType) -> str:
@@ -75,14 +70,17 @@ def _spacing(type_: PtxType) -> int:
     return type_.bits // (4 if type_.name.endswith("x4") else 2)
 
 
-def _narrow(d: Decode, form: Conversion, mode: str, sources: Callable[[], list[Array]]) -> Step:
+def _narrow(
+    d: Decode, form: Conversion, mode: str, values: Callable[[*Sources], Sequence[Array]], *sources: *Sources
+) -> Step:
+    """values: from the sources to float values, the upper one first."""
     element, spacing = _element(form.to), _spacing(form.to)
 
-    def compute() -> Array:
-        codes = [round_narrow(shape(values, form), element, mode, form.finite) for values in sources()]
+    def compute(*raw: *Sources) -> Array:
+        codes = [round_narrow(shape(value, form), element, mode, form.finite) for value in values(*raw)]
         return _join(codes, spacing, form.to)
 
-    return store(d, form.to, compute)
+    return store(d, form.to, compute, *sources)
 
 
 def _codes(raw: Array, type_: PtxType) -> tuple[Array, Array]:
@@ -99,14 +97,14 @@ def _widen(d: Decode, form: Conversion) -> Step:
     element = _element(form.source)
     is_eight = element in ("e4m3", "e5m2")
     table = float8_table(element) if is_eight else narrow_table(element)
-    raw = d.read(1, form.source)
+    source = d.read(1, form.source)
     to = _element(form.to)
 
-    def compute() -> Array:
+    def compute(raw: Array) -> Array:
         values = [table.take(code, mode="wrap") for code in _codes(raw, form.source)]
         return _join([round_narrow(shape(value, form), to, "rn", form.finite) for value in values], 16, form.to)
 
-    return store(d, form.to, compute)
+    return store(d, form.to, compute, source)
 
 
 def _to_scales(d: Decode, form: Conversion) -> Step:
@@ -115,10 +113,12 @@ def _to_scales(d: Decode, form: Conversion) -> Step:
     if form.source.name == "f32":
         d.finish(3)
         high, low = d.read(1, _F32), d.read(2, _F32)
-        return store(d, form.to, lambda: _join([_scale_code(value, form) for value in (high, low)], 8, form.to))
+        return store(d, form.to, lambda *pair: _join([_scale_code(value, form) for value in pair], 8, form.to), high, low)
     d.finish(2)
-    pairs = _pairs(d.read(1, form.source), "bf16x2")
-    return store(d, form.to, lambda: _join([_scale_code(value, form) for value in pairs()], 8, form.to))
+    return store(
+        d, form.to, lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),
+        d.read(1, form.source),
+    )  # fmt: skip
 
 
 def _scale_code(values: Array, form: Conversion) -> Array:
@@ -139,7 +139,9 @@ def _from_scales(d: Decode, form: Conversion) -> Step:
     d.finish(2)
     raw = d.read(1, form.source)
     table = round_bits(scale_table("ue8m0"), FORMATS["bf16"], "rn")
-    return store(d, form.to, lambda: _join([table.take(code) for code in _codes(raw, form.source)], 16, form.to))
+    return store(
+        d, form.to, lambda code: _join([table.take(one) for one in _codes(code, form.source)], 16, form.to), raw
+    )
 
 
 def _stochastic(d: Decode, form: Conversion) -> Step:
@@ -153,14 +155,14 @@ def _stochastic(d: Decode, form: Conversion) -> Step:
     bits = d.read(3 if is_pair else 2, _U32)
     format_, spacing = FORMATS[_element(form.to)], _spacing(form.to)
 
-    def compute() -> Array:
+    def compute(drawn: Array, *values: Array) -> Array:
         codes = [
             round_bits(shape(value, form).astype(np.float64), format_, "rs", form.finite, random)
-            for value, random in zip(sources, _random(bits, to), strict=True)
+            for value, random in zip(values, _random(drawn, to), strict=True)
         ]
         return _join(codes, spacing, form.to)
 
-    return store(d, form.to, compute)
+    return store(d, form.to, compute, bits, *sources)
 
 
 def _random(bits: Array, to: str) -> list[RandomBits]:

@@ -147,12 +147,10 @@ def decode_mad(d: Decode) -> Step:
         return assign(target, lambda x, y, z: np.clip(high_product(x, y).astype(np.int64) + z, low, high), a, b, c)
     if part == "hi":
         return assign(target, lambda x, y, z: high_product(x, y) + z, a, b, c)
-    product = np.empty_like(target)
     dtype = result.dtype
 
     def multiply_add(x: Array, y: Array, z: Array, out: Array) -> None:
-        np.multiply(x, y, out=product, dtype=dtype)
-        np.add(product, z, out)
+        np.add(np.multiply(x, y, dtype=dtype), z, out)
 
     return into(target, multiply_add, a, b, c)
 

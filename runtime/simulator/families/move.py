@@ -10,7 +10,8 @@ from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.floors import Floor
 from runtime.simulator.memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_BITS
-from runtime.simulator.program import Address, Element, Operand, Special, Symbol, Vector
+from runtime.simulator.pointwise import Several
+from runtime.simulator.program import Address, Element, Operand, Sink, Special, Symbol, Vector
 from runtime.simulator.types import TYPES, Array, PtxType, unsigned
 
 # The first generic address of each state space that has a window; global addresses are generic as they are.
@@ -85,43 +86,24 @@ def _copy(source: Array, out: Array) -> None:
 def _pack(d: Decode, type_: PtxType, target: Operand, source: Vector) -> Step:
     part = _part(d, type_, len(source.items))
     values = [d.value(item, part) for item in source.items]
-    if type_.bits == 128:
-        destination = d.target(target, type_).view(part.dtype)
-        scratch = np.empty_like(destination)
-    else:
-        destination = d.target(target, TYPES[f"b{type_.bits}"])
-        scratch = np.empty((d.machine.lanes, len(values)), part.dtype)
-    columns = [scratch[:, number] for number in range(len(values))]
-    packed = scratch if type_.bits == 128 else scratch.view(unsigned(type_.bits)).reshape(-1)
+    # parts are narrower than the whole, so that none of them is a register that another one's move changes
+    whole = _parts(d.target(target, type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]), part, len(values))
+    return Several([into(whole[:, number], _copy, value) for number, value in enumerate(values)])
 
-    def step(mask: Array | None) -> None:
-        for column, value in zip(columns, values, strict=True):
-            np.copyto(column, value)
-        if mask is None:
-            np.copyto(destination, packed)
-        else:
-            destination[mask] = packed[mask]
 
-    return step
+def _parts(whole: Array, part: PtxType, count: int) -> Array:
+    """A register's lanes as [lane, part]."""
+    return whole.view(part.dtype).reshape(-1, count)
 
 
 def _unpack(d: Decode, type_: PtxType, target: Vector, source: Operand) -> Step:
     part = _part(d, type_, len(target.items))
-    if type_.bits == 128:
-        whole = d.value(source, type_).view(part.dtype)
-    else:
-        whole = d.value(source, TYPES[f"b{type_.bits}"]).view(part.dtype).reshape(-1, len(target.items))
-    moves = [(d.target(item, part), whole[:, number]) for number, item in enumerate(target.items)]
-
-    def step(mask: Array | None) -> None:
-        # copied first: a destination may be part of the source
-        for destination, value in [(out, column.copy()) for out, column in moves]:
-            if mask is None:
-                np.copyto(destination, value)
-            else:
-                np.putmask(destination, mask, value)
-
-    return step
+    whole = _parts(d.value(source, type_ if type_.bits == 128 else TYPES[f"b{type_.bits}"]), part, len(target.items))
+    return Several([
+        into(d.target(item, part), _copy, whole[:, number])
+        for number, item in enumerate(target.items)
+        if not isinstance(item, Sink)
+    ])  # fmt: skip
 
 
 def _part(d: Decode, type_: PtxType, count: int) -> PtxType:
@@ -167,7 +149,9 @@ def decode_isspacep(d: Decode) -> Step:
     ranks = d.machine.rank_base
     if ranks is not None and name in ("shared", "shared::cta"):
         own = ((SHARED_WINDOW << WINDOW_BITS) + ranks).astype(np.uint64) >> np.uint64(RANK_SHIFT)
-        return assign(d.write(0, TYPES["pred"]), lambda value: (value >> np.uint64(RANK_SHIFT)) == own, source)
+        return assign(
+            d.write(0, TYPES["pred"]), lambda value, mine: (value >> np.uint64(RANK_SHIFT)) == mine, source, own
+        )
     return assign(d.write(0, TYPES["pred"]), lambda value: (value >> shift) == window, source)
 
 

@@ -9,6 +9,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.floors import Floor
 from runtime.simulator.machine import WARP
+from runtime.simulator.pointwise import Pointwise, Several
 from runtime.simulator.program import Immediate, Negated, Operand, Pair, Sink
 from runtime.simulator.types import TYPES, Array
 
@@ -259,14 +260,18 @@ def decode_elect(d: Decode) -> Step:
     target, elected = _pair_targets(d, d.operands[0], "b32")
     lane = d.machine.special["laneid"]
 
-    def step(mask: Array | None) -> None:
-        leader = np.bitwise_count((members & -members) - np.uint32(1)).astype(np.uint32)
-        if target is not None:
-            _store(target, leader, mask)
-        if elected is not None:
-            _store(elected, lane == leader, mask)
+    # the predicate first: the other destination may be the register of the members
+    steps: list[Pointwise] = []
+    if elected is not None:
+        steps.append(Pointwise(elected, lambda named, own: own == _leader(named), (members, lane), writes=False))
+    if target is not None:
+        steps.append(Pointwise(target, _leader, (members,), writes=False))
+    return Several(steps)
 
-    return step
+
+def _leader(members: Array) -> Array:
+    """The lowest lane of each member mask."""
+    return np.bitwise_count((members & -members) - np.uint32(1)).astype(np.uint32)
 
 
 def decode_warp_barrier(d: Decode) -> Step:
