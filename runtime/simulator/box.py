@@ -160,6 +160,20 @@ class Box:
             return None
         return self._chunked + sum(c * stride for c, stride in zip(where, self._stride, strict=True))
 
+    def chunk_offsets(self, coordinates: Sequence[Array]) -> Array | None:
+        """As whole_chunks for the coordinates of several tiles: [tile, chunk]."""
+        bits = self.map.element.bits
+        if self._chunked is None or (coordinates[0] * bits % (8 * CHUNK)).any():
+            return None
+        start = coordinates[0] * bits // 8
+        where = coordinates[0] * bits // self._unit_bits, *coordinates[1:]
+        for c, count, step, extent in zip(where, self._counts, self._steps, self._extent, strict=True):
+            if int(c.min()) < 0 or int(c.max()) + step * (count - 1) >= extent:
+                return None
+        for c, stride in zip(coordinates[1:], self._stride[1:], strict=True):
+            start = start + c * stride
+        return self._chunked + start[:, None]
+
     def rows(self, coordinates: Sequence[int]) -> Units:
         """gather4 and scatter4: the pieces of four rows; coordinates: column, then the rows."""
         column = self.first_unit(coordinates[0])

@@ -7,7 +7,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.decode import Decode
 from runtime.simulator.errors import LaunchError, MisalignedError, OperandError, OutOfBoundsError
-from runtime.simulator.shared_access import position_of
+from runtime.simulator.shared_access import position_of, positions
 from runtime.simulator.types import TYPES, Array
 
 UNIT = 16  # bulk copies move multiples of 16 bytes at multiples of 16 (PTX ISA, "cp.async.bulk")
@@ -33,7 +33,14 @@ class SharedRange:
         self._d = d
         self._site = site
         self._find = position_of(d, site, number, space, 1)
+        self._find_all = positions(d, site, number, space, 1)
         self._alignment = alignment
+
+    def starts(self, lanes: Array) -> Array | None:
+        """The byte positions of the lanes of a mask, None where one is misaligned."""
+        shared = self._d.machine.shared
+        found = self._find_all(lanes)
+        return None if ((found % shared.stride + shared.base) % self._alignment).any() else found
 
     def start(self, lane: int) -> int:
         """The byte position in the machine's shared memory. Raises MisalignedError."""
@@ -65,6 +72,11 @@ class Signal:
 
     def __init__(self, d: Decode, site: Site, number: int, space: str) -> None:
         self._find = position_of(d, site, number, space, 8)
+        self._find_all = positions(d, site, number, space, 8)
+
+    def cells(self, lanes: Array) -> list[int]:
+        """The 8-byte cells of the mbarriers of the lanes of a mask."""
+        return (self._find_all(lanes) >> 3).tolist()
 
     def cell(self, lane: int) -> int:
         """The mbarrier's 8-byte cell."""

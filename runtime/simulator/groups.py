@@ -26,13 +26,14 @@ def warp_words(mask: Array) -> Array:
 class Group:
     """Lanes of a mask (read-only) and their box.
 
-    where: which lanes of the box [cta, lane] belong to the group, None for all; warps: how many have a lane in it;
-    whole: whether none of these warps has a lane outside of it.
+    box: its CTAs and their lanes; shape: how many of each; where: which lanes of the box belong to the group, None for
+    all; warps: how many have a lane in it; whole: whether none of these warps has a lane outside of it; slots: lanes of
+    a CTA.
     """
 
     mask: Array
-    ctas: slice
-    lanes: slice
+    box: tuple[slice, slice]
+    shape: tuple[int, ...]
     where: Array | None
     warps: int
     whole: bool
@@ -43,9 +44,23 @@ class Group:
 
     def view(self, array: Array) -> Array:
         """The box of an array that has one or several entries a lane: [cta, lane], [cta, lane, entry] or with more."""
-        count = array.shape[0] // self.mask.size
-        entries = array.shape[1:] if count == 1 else (count, *array.shape[1:])
-        return array.reshape(-1, self.slots, *entries)[self.ctas, self.lanes]
+        shape = array.shape
+        if shape == self.mask.shape:
+            return array.reshape(-1, self.slots)[self.box]
+        count = shape[0] // self.mask.size
+        entries = shape[1:] if count == 1 else (count, *shape[1:])
+        return array.reshape(-1, self.slots, *entries)[self.box]
+
+    def source(self, array: Array) -> Array:
+        """As `view`, to be read only: of a constant, which is the same in every lane, lanes that follow each other."""
+        if array.flags.writeable or array.shape != self.mask.shape:
+            return self.view(array)
+        return array[: self.size].reshape(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Lanes of the box."""
+        return self.shape[0] * self.shape[1]
 
     def buffer(self, number: int, shape: tuple[int, ...], dtype: Any) -> Array:
         """Room that everything done with the group shares, as different arrays for different numbers."""
@@ -82,4 +97,4 @@ class Groups:
         words = warp_words(mask)
         warps = int(np.count_nonzero(words))
         is_whole = warps == int(np.count_nonzero(words == FULL_WARP))
-        return Group(mask, rows, columns, None if where.all() else where, warps, is_whole, self._slots)
+        return Group(mask, (rows, columns), where.shape, None if where.all() else where, warps, is_whole, self._slots)

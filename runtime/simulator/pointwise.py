@@ -72,11 +72,11 @@ class Pointwise:
         return chosen
 
     def _direct(self, group: Group, target: Array) -> tuple[Bound, Callable[[Array], None]]:
-        compute, views = self._compute, [_source(group, array, target.shape) for array in self._sources]
+        compute, views = self._compute, [group.source(array) for array in self._sources]
         run = partial(compute, *views, target)
-        scratch = group.buffer(-1, target.shape, target.dtype)
 
         def store(lanes: Array) -> None:
+            scratch = group.buffer(-1, target.shape, target.dtype)
             compute(*views, scratch)
             np.copyto(target, scratch, where=lanes)
 
@@ -87,10 +87,8 @@ class Pointwise:
         moves: list[tuple[Array, Array]] = []
         arrays: list[Array] = []
         for number, array in enumerate(self._sources):
-            view = group.view(array)
-            if not array.flags.writeable:  # a constant, the same in every lane
-                arrays.append(array[: view.size])
-            elif view.flags.c_contiguous:
+            view = group.source(array)
+            if view.flags.c_contiguous:
                 arrays.append(view.reshape(-1))
             else:
                 buffer = group.buffer(number, view.shape, view.dtype)
@@ -108,12 +106,6 @@ class Pointwise:
             np.copyto(target, compute(*arrays).reshape(target.shape), where=lanes, casting="unsafe")
 
         return run, store
-
-
-def _source(group: Group, array: Array, shape: tuple[int, ...]) -> Array:
-    if not array.flags.writeable:
-        return array[: int(np.prod(shape))].reshape(shape)
-    return group.view(array)
 
 
 def _same(lanes: Array | None) -> Array | None:

@@ -57,20 +57,28 @@ def extra_wavefronts(address: Array, lanes: Array | None, size: int, phase_lanes
     that access together. A bank delivers one 4-byte word per wavefront; lanes that want the same word share it.
     """
     words = max(1, size // 4)
-    first = _spread(address.astype(np.int64) >> 2, lanes).reshape(-1, phase_lanes)
-    if size >= 4:  # as many lanes a phase as there are stretches of `size` bytes in the banks
-        bank = np.uint32(1) << (first // words % phase_lanes).astype(np.uint32)
-        used = np.bitwise_or.reduce(np.where(first < 0, np.uint32(0), bank), axis=1)
-        first = first[np.bitwise_count(used) != np.count_nonzero(first >= 0, axis=1)]
-        if not first.size:
+    if size >= 4 and (lanes is None or _whole_phases(lanes, phase_lanes)):
+        # the banks hold as many stretches of `size` bytes as a phase has lanes: no conflict where each has its own
+        address = address.reshape(-1, phase_lanes)
+        places = np.uint32(1) << (address // np.uint32(size) % np.uint32(phase_lanes)).astype(np.uint32)
+        clean = np.bitwise_or.reduce(places, axis=1) == (1 << phase_lanes) - 1
+        if clean.all():
             return 0
-    first = first.reshape(-1)
+        first = (address[~clean].astype(np.int64) >> 2).reshape(-1)
+    else:
+        first = _spread(address.astype(np.int64) >> 2, lanes)
     wanted = np.where(first[:, None] < 0, -1, first[:, None] + np.arange(words)).reshape(-1, phase_lanes * words)
     wanted.sort(axis=1)
     phase, column = np.nonzero(_distinct(wanted))
     bank = phase * BANKS + (wanted[phase, column] & (BANKS - 1))
     per_bank = np.bincount(bank, minlength=wanted.shape[0] * BANKS).reshape(-1, BANKS)
     return int(np.maximum(per_bank.max(axis=1) - 1, 0).sum())
+
+
+def _whole_phases(lanes: Array, phase_lanes: int) -> bool:
+    """Whether every phase has all its lanes or none."""
+    words = np.packbits(lanes).view(f"u{phase_lanes // 8}")
+    return bool(((words == 0) | (words == (1 << phase_lanes) - 1)).all())
 
 
 def _spread(values: Array, lanes: Array | None) -> Array:

@@ -48,6 +48,7 @@ class TileReader:
         self._used = used_bytes(element) if used is None else used
         self._decode = decoder(element)
         self._known: dict[tuple[bytes, bytes], Tile] = {}
+        self._places: dict[int, Array] = {}
 
     def tile(self, descriptors: Array, cta: Array) -> Tile:
         """The cells for descriptors [asker] (u64) in the shared memory of CTAs [asker]. Raises DescriptorError."""
@@ -61,23 +62,36 @@ class TileReader:
         return found
 
     def _find(self, descriptors: Array, cta: Array) -> Tile:
-        pairs = list(zip(cta.tolist(), descriptors.tolist(), strict=True))
-        distinct = list(dict.fromkeys(pairs))
         shared = self._machine.shared
-        units = shared.stride // UNIT
-        parts: list[Array] = []
-        for owner, bits in distinct:
-            cells = self._cells(self._parse(bits)) - shared.base // UNIT
-            low, high = int(cells.min()), int(cells.max())
+        pairs = np.stack([descriptors.astype(np.uint64), cta.astype(np.uint64)], axis=1)
+        distinct = list(dict.fromkeys(map(tuple, pairs.tolist())))
+        owner = np.array([owner for _, owner in distinct])
+        places: dict[int, Array] = {bits: self._inside(bits) for bits, _ in distinct}
+        if len(places) == 1:
+            cells = places[distinct[0][0]][None]
+        else:
+            cells = np.stack([places[bits] for bits, _ in distinct])
+        cells = cells + (owner * (shared.stride // UNIT)).reshape(-1, *[1] * (cells.ndim - 1))
+        numbers = {pair: number for number, pair in enumerate(distinct)}
+        which = None if len(distinct) == cta.size else np.array([numbers[pair] for pair in map(tuple, pairs.tolist())])
+        return Tile(cells, which)
+
+    def _inside(self, bits: int) -> Array:
+        """The cells that a descriptor names in the shared memory of a CTA. Raises DescriptorError."""
+        found = self._places.get(bits)
+        if found is None:
+            shared = self._machine.shared
+            found = self._cells(self._parse(bits)) - shared.base // UNIT
+            low, high = int(found.min()), int(found.max())
             if low < 0 or (high + 1) * UNIT > -(-shared.size // UNIT) * UNIT:
                 wrong = low if low < 0 else high
                 raise DescriptorError(
                     f"matrix descriptor {bits:#018x} reads byte {wrong * UNIT} of {shared.size} bytes of shared memory"
                 )
-            parts.append(cells + owner * units)
-        numbers = {pair: number for number, pair in enumerate(distinct)}
-        which = None if len(distinct) == len(pairs) else np.array([numbers[pair] for pair in pairs])
-        return Tile(np.stack(parts), which)
+            if len(self._places) >= 512:
+                self._places.clear()
+            self._places[bits] = found
+        return found
 
     def _cells(self, descriptor: Descriptor) -> Array:
         return tile_cells(descriptor, self._rows, self._k_size, self._element_bytes, self._k_major)

@@ -50,7 +50,11 @@ class TensorCore:
 
     def commit(self, site: Site, lane: int, cells: list[int]) -> None:
         """Arrive at mbarriers when all operations that the thread has issued are complete."""
-        count = 0 if self.order is None else len(self.order.operations)
+        if self.order is None:  # all is complete
+            for cell in cells:
+                self._transfers.issue(Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1))
+            return
+        count = len(self.order.operations)
         earlier = self._commits.setdefault(lane, [])
         for cell in cells:
             transfer = Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1)
@@ -58,8 +62,7 @@ class TensorCore:
             if self.tracker is not None:  # the arrival hands on what its thread knows, as mbarrier.arrive does
                 self.tracker.arrive(site, np.array([lane]), np.array([cell]), releases=True)
             self._transfers.issue(transfer)
-            if self.order is not None:
-                earlier.append(transfer)
+            earlier.append(transfer)
 
     def _arrival(self, transfer: Transfer, count: int, earlier: list[Transfer]) -> Callable[[Array], None]:
         def arrive(data: Array) -> None:

@@ -160,7 +160,7 @@ class Transfers:
         try:
             self.mbarriers.states(np.array([transfer.cell]))
         except Fault as fault:
-            raise self._unknown(transfer, fault) from None
+            raise self._unknown(transfer.site, transfer.lane, fault) from None
 
     def _signal(self, transfer: Transfer) -> None:
         if transfer.cell is None:
@@ -168,15 +168,22 @@ class Transfers:
         try:
             self.mbarriers.signal(transfer.cell, transfer.size, transfer.arrivals)
         except Fault as fault:
-            raise self._unknown(transfer, fault) from None
+            raise self._unknown(transfer.site, transfer.lane, fault) from None
+
+    def bytes_arrive(self, site: Site, lane: int, cell: int, size: int) -> None:
+        """Bytes of a copy that a lane issued complete on an mbarrier. Raises HazardError."""
+        try:
+            self.mbarriers.signal(cell, size, 0)
+        except Fault as fault:
+            raise self._unknown(site, lane, fault) from None
 
     def _who(self, transfer: Transfer) -> str:
         return self.machine.describe(transfer.lane)
 
-    def _unknown(self, transfer: Transfer, fault: Fault) -> HazardError:
-        who = self._who(transfer)
+    def _unknown(self, site: Site, lane: int, fault: Fault) -> HazardError:
+        who = self.machine.describe(lane)
         message = f"{who} completes on {fault.reason}"
-        return self.machine.findings.fatal(Kind.MBARRIER_COUNT, message, transfer.site.instruction, who)
+        return self.machine.findings.fatal(Kind.MBARRIER_COUNT, message, site.instruction, who)
 
     def _found(self, kind: Kind, transfer: Transfer, message: str) -> None:
         self.machine.findings.found(kind, message, transfer.site.instruction, self._who(transfer))

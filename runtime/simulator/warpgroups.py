@@ -91,3 +91,13 @@ def fragment_index(groups: int, n: int) -> Array:
     index = (lane // SIZE * 64 + row) * n + column
     index.flags.writeable = False
     return index
+
+
+@lru_cache(maxsize=64)
+def matrix_index(groups: int, n: int) -> Array:
+    """The inverse of fragment_index: positions in [n / 2, lane] of the elements of products [group, 64, n], flat."""
+    index = fragment_index(groups, n).reshape(-1)
+    inverse = np.empty_like(index)
+    inverse[index] = np.arange(index.size)
+    inverse.flags.writeable = False
+    return inverse

@@ -126,13 +126,14 @@ def _partial(
         wanted = np.where(ignored if lanes is None else ignored[lanes], 0, size)
     else:
         given = source_bytes if source_bytes is not None else np.full(machine.lanes, size)
-        wanted = (given if lanes is None else given[lanes]).astype(np.int64)
+        wanted = given if lanes is None else given[lanes]
+    if (wanted == size).all():
+        return _taken(site, source, size, lanes, tracker)
+    wanted = wanted.astype(np.int64)
     worst = int(wanted.max())
     if worst > size:
         raise site.error(OperandError, f"a source size of {worst} bytes is more than the {size} bytes copied")
     lengths = np.flatnonzero(np.bincount(wanted, minlength=size + 1))
-    if lengths.size == 1 and worst == size:
-        return _taken(site, source, size, lanes, tracker)
     data = np.zeros((source.size, size), np.uint8)
     numbers = np.arange(machine.lanes) if lanes is None else np.flatnonzero(lanes)
     misaligned = source % np.uint64(size) != 0

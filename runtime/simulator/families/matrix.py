@@ -11,6 +11,7 @@ from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.load_store import address_values
 from runtime.simulator.floors import Floor
+from runtime.simulator.groups import FULL_WARP, warp_words
 from runtime.simulator.machine import WARP
 from runtime.simulator.report import extra_wavefronts
 from runtime.simulator.types import TYPES, Array
@@ -49,12 +50,22 @@ def halves(rows: Array, count: int, is_transposed: bool) -> Array:
     return picked.transpose(1, 0, 2, 3).reshape(count, -1, 2)
 
 
+def in_warps(lanes: Array) -> Array | None:
+    """Of the lanes of all warps that have any in a mask, which are in it; None for all."""
+    words = warp_words(lanes)
+    words = words[words != 0]
+    return None if (words == FULL_WARP).all() else lanes.reshape(-1, WARP)[warp_words(lanes) != 0].reshape(-1)
+
+
 class MatrixSite(Site):
     """The place of an ldmatrix or stmatrix, remembering the cells of each address pattern."""
 
     def cells(self, address: Array, lanes: Array | None, count: int, is_transposed: bool) -> Array:
-        """16-bit cell numbers [matrix, lane, 2], or 32-bit ones [matrix, lane] where nothing is transposed."""
-        key: bytes | tuple[bytes, bytes] = address.tobytes()
+        """16-bit cell numbers [matrix, lane, 2], or 32-bit ones [matrix, lane] where nothing is transposed.
+
+        Lanes are those of the warps that have any in the mask.
+        """
+        key: bytes | tuple[bytes, bytes] = address.tobytes() if lanes is None else address[lanes].tobytes()
         if lanes is not None:
             key = (key, lanes.tobytes())
         found = self.recall(key)
@@ -73,7 +84,10 @@ class MatrixSite(Site):
         index = np.zeros(machine.lanes, np.int64)
         index[number] = self.window_index(machine.shared, address[number], _ROW_BYTES, used)
         extra = extra_wavefronts(address[number], used, _ROW_BYTES, 8)
-        cells = halves(index.reshape(-1, WARP) * (_ROW_BYTES // 2), count, is_transposed)
+        rows = index.reshape(-1, WARP)
+        if lanes is not None:
+            rows = rows[warp_words(lanes) != 0]
+        cells = halves(rows * (_ROW_BYTES // 2), count, is_transposed)
         return Pattern(cells if is_transposed else cells[:, :, 0] >> 1, extra)
 
 
@@ -92,17 +106,19 @@ def decode_ldmatrix(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         lanes = machine.active(mask)
         index = site.cells(values(), lanes, count, is_transposed)
+        present = None if lanes is None else in_warps(lanes)
+        if present is not None:
+            index = index[:, present]
         if tracker is not None:
-            part = index if lanes is None else index[:, lanes]
-            tracker.read(site, source.dtype.itemsize, lanes, part)
+            tracker.read(site, source.dtype.itemsize, lanes, index)
         data = source.take(index)
         if is_transposed:
             data = data.view(np.uint32)[:, :, 0]
         for target, row in zip(targets, data, strict=True):
-            if mask is None:
+            if lanes is None:
                 np.copyto(target, row)
             else:
-                np.putmask(target, mask, row)
+                target[lanes] = row
 
     return step
 
@@ -126,7 +142,10 @@ def decode_stmatrix(d: Decode) -> Step:
         for row, source in zip(staged, sources, strict=True):
             np.copyto(row, source)
         data = staged.view(np.uint16).reshape(count, -1, 2) if is_transposed else staged
-        part, chosen = (index, data) if lanes is None else (index[:, lanes], data[:, lanes])
+        part, chosen = (index, data) if lanes is None else (index, data[:, lanes])
+        present = None if lanes is None else in_warps(lanes)
+        if present is not None:
+            part = part[:, present]
         if tracker is not None:
             tracker.write(site, target.dtype.itemsize, lanes, part, chosen)
         target[part] = chosen

@@ -67,8 +67,9 @@ class Operands:
         self._uniform: list[Callable[[], Array]] = []
         self.d = self._tensor(d, 0)
         self.a_in_tensor = isinstance(d.operands[1], Address)
-        self.a = self._tensor(d, 1) if self.a_in_tensor else self._plain(d.read(1, TYPES["b64"]))
-        self.b = self._plain(d.read(2, TYPES["b64"]))
+        self.a_bits, self.b_bits = None if self.a_in_tensor else d.read(1, TYPES["b64"]), d.read(2, TYPES["b64"])
+        self.a = self._tensor(d, 1) if self.a_bits is None else self._plain(self.a_bits)
+        self.b = self._plain(self.b_bits)
         position = 3
         self.metadata = None
         if mode.is_sparse:
@@ -172,45 +173,51 @@ class Product:
         mode, operands, core = self._mode, self._operands, self._site.core
         if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
             return False
-        is_same = all(operands.agree(np.array(lanes)))
-        groups = [core.group(self._site.cta(lane), mode.group) for lane in lanes]
-        ctas = [cta for group in groups for cta in group]
+        threads = np.array(lanes)
+        is_same = all(operands.agree(threads))
+        ctas = [cta for lane in lanes for cta in core.group(self._site.cta(lane), mode.group)]
         form = parse(operands.form(lanes[0]), mode)
         if not is_same or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
             return False
         column, keeps = operands.d(lanes[0]) & 0xFFFF, bool(operands.enable(lanes[0]))
         core.memory.check_each(ctas, column, form.n)
         numbers = [self._site.begin(lane, "tcgen05.mma", (mode, form.m, form.n, form.result)) for lane in lanes]
-        threads = [(lane, number) for lane, number in zip(lanes, numbers, strict=True) for _ in range(mode.group)]
-        columns = self._tiles(self._reader(form)[1], operands.b, threads, ctas).reshape(len(lanes), 1, form.n, form.k)
-        rows = self._rows_together(form, threads, ctas)
-        product = np.matmul(rows.reshape(len(lanes), mode.group, form.rows, form.k), columns.transpose(0, 1, 3, 2))
-        for (lane, number), cta in zip(threads, ctas, strict=True):
-            self._note(number, form, cta, operands.d(lane), keeps)
+        threads, numbers = np.repeat(threads, mode.group), np.repeat(numbers, mode.group).tolist()
+        columns = self._tiles(self._reader(form)[1], operands.b_bits[threads], threads, numbers, ctas)
+        rows = self._rows_together(form, threads, numbers, ctas)
+        product = np.matmul(
+            rows.reshape(len(lanes), mode.group, form.rows, form.k),
+            columns.reshape(len(lanes), 1, form.n, form.k).transpose(0, 1, 3, 2),
+        )
+        if core.order is not None:
+            for lane, number, cta in zip(threads.tolist(), numbers, ctas, strict=True):
+                self._note(number, form, cta, operands.d(lane), keeps)
         values = product.reshape(len(ctas), form.rows, form.n)
         core.memory.add(ctas, column, values if form.sign == 1 else -values, keeps)
         return True
 
     def _tiles(
-        self, reader: TileReader, operand: Callable[[int], int], threads: list[tuple[int, int]], ctas: list[int]
+        self, reader: TileReader, descriptors: Array, lanes: Array, numbers: list[int], ctas: list[int]
     ) -> Array:
-        """The tiles that the threads (lane, number of the operation) read from the shared memory of CTAs."""
-        lanes, numbers = [lane for lane, _ in threads], [number for _, number in threads]
-        tile = reader.tile(np.array([operand(lane) for lane in lanes], np.uint64), np.array(ctas))
-        self._site.all_read_shared(lanes, numbers, reader, tile)
+        """The tiles that lanes read from the shared memory of CTAs; numbers: of their operations."""
+        tile = reader.tile(descriptors, np.array(ctas))
+        if self._site.core.order is not None:
+            self._site.all_read_shared(lanes.tolist(), numbers, reader, tile)
         return reader.values(tile)
 
-    def _rows_together(self, form: Form, threads: list[tuple[int, int]], ctas: list[int]) -> Array:
+    def _rows_together(self, form: Form, lanes: Array, numbers: list[int], ctas: list[int]) -> Array:
         """A [cta, row, k]; in tensor memory at the same columns of all CTAs."""
-        if not self._operands.a_in_tensor:
-            return self._tiles(self._reader(form)[0], self._operands.a, threads, ctas)
+        if self._operands.a_bits is not None:
+            return self._tiles(self._reader(form)[0], self._operands.a_bits[lanes], lanes, numbers, ctas)
         element = self._in_shared(form.a).replace("pad.", "byte.")
-        column, words = self._operands.a(threads[0][0]) & 0xFFFF, form.k * BITS[element] // 32
+        column, words = self._operands.a(int(lanes[0])) & 0xFFFF, form.k * BITS[element] // 32
         memory = self._site.core.memory
         memory.check_each(ctas, column, words)
-        for (_, number), cta in zip(threads, ctas, strict=True):
+        for number, cta in zip(numbers, ctas, strict=True):
             self._site.reads(number, cta, slice(0, form.rows), slice(column, column + words), _COPIED)
-        raw = np.ascontiguousarray(memory.words[ctas, : form.rows, column : column + words])
+        first = ctas[0]
+        each = slice(first, first + len(ctas)) if ctas == list(range(first, first + len(ctas))) else ctas
+        raw = np.ascontiguousarray(memory.words[each, : form.rows, column : column + words])
         return decoder(element)(raw.view(np.uint8))
 
     def _b(self, lane: int, number: int, form: Form, group: list[int]) -> Array:

@@ -4,6 +4,7 @@
 the columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Shape".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,13 @@ from runtime.simulator.families.tcgen05_site import TensorSite
 from runtime.simulator.machine import WARP
 from runtime.simulator.program import Register
 from runtime.simulator.register_block import RegisterBlock
-from runtime.simulator.tensor_memory import LANES, MOVES, SLAB, TensorMemoryError, move_places
+from runtime.simulator.tensor_memory import COLUMNS, LANES, MOVES, SLAB, TensorMemoryError, move_places
 from runtime.simulator.types import TYPES, Array
 
 _REPEATS = tuple(f"x{1 << power}" for power in range(8))
 _MOST_REGISTERS = 128
 _HALF = np.uint32(0xFFFF)
+_PLANS = 64  # plans that an instruction remembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,61 @@ class Places:
         return cta, lanes, columns
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where the lanes of a move find their cells.
+
+    lanes: their numbers; index: the cells [register, lane] in the words of all CTAs; used: the columns of all CTAs that
+    must be allocated; warps: first lane, CTA, lanes and columns of the cells of each warp.
+    """
+
+    lanes: Array
+    index: Array
+    used: Array
+    warps: list[tuple[int, int, Array, Array]]
+
+
+class Plans:
+    """The plans of an instruction, remembered by lanes and addresses."""
+
+    def __init__(self, site: TensorSite, form: Form, address: Callable[[], Array]) -> None:
+        self._site, self._form, self._address = site, form, address
+        self._places = Places(site, form)
+        self._known: dict[tuple[bytes, bytes], Plan] = {}
+
+    def of(self, mask: Array | None) -> Plan | None:
+        """The plan for lanes of the scheduler, None where there are none. Raises what Places raises."""
+        site = self._site
+        here = site.machine.active(mask)
+        here = site.machine.live_mask() if here is None else here
+        addresses = self._address()[here]
+        if not addresses.size:
+            return None
+        key = here.tobytes(), addresses.tobytes()
+        plan = self._known.get(key)
+        owned = site.core.memory.owned.reshape(-1)
+        if plan is None or not owned.take(plan.used).all():
+            if len(self._known) >= _PLANS:
+                self._known.clear()
+            plan = self._known[key] = self._make(mask)
+        return plan
+
+    def _make(self, mask: Array | None) -> Plan:
+        addresses = self._address()
+        numbers: list[Array] = []
+        index: list[Array] = []
+        used: list[Array] = []
+        warps: list[tuple[int, int, Array, Array]] = []
+        for lane, active in _warps(self._site, mask):
+            cta, lanes, columns = self._places.of(lane, int(addresses[lane]))
+            cells = (cta * LANES + lanes) * COLUMNS + columns
+            numbers.append(active)
+            index.append(cells[:, active % WARP])
+            used.append(cta * COLUMNS + (int(addresses[lane]) & 0xFFFF) + self._form.used)
+            warps.append((lane, cta, lanes[:, active % WARP], columns[:, active % WARP]))
+        return Plan(np.concatenate(numbers), np.concatenate(index, axis=1), np.unique(np.concatenate(used)), warps)
+
+
 def _warps(site: TensorSite, mask: Array | None) -> list[tuple[int, Array]]:
     """(first active lane, numbers of the active lanes) of every warp that takes part."""
     lanes = site.machine.active(mask)
@@ -115,29 +172,25 @@ def decode_load(d: Decode) -> Step:
     block = RegisterBlock(d.machine, registers)
     address = address_values(d, d.address(1 + reduces), 32)
     site = TensorSite(d)
-    places, order, tracker = Places(site, form), site.core.order, d.binding.hazards
+    plans, order, tracker = Plans(site, form, address), site.core.order, d.binding.hazards
+    words = site.core.memory.words.reshape(-1)
     rows = None if tracker is None else tracker.flights.rows(registers)
 
     def step(mask: Array | None) -> None:
-        words, addresses = site.core.memory.words, address()
-        parts: list[Array] = []
-        numbers: list[Array] = []
-        for lane, active in _warps(site, mask):
-            cta, lanes, columns = places.of(lane, int(addresses[lane]))
-            values = words[cta, lanes, columns]
-            if form.is_packed:
-                values = values & _HALF | words[cta, lanes, columns + 1] << np.uint32(16)
-            if order is not None:
+        plan = plans.of(mask)
+        if plan is None:
+            return
+        values = words.take(plan.index)
+        if form.is_packed:
+            values = values & _HALF | words.take(plan.index + 1) << np.uint32(16)
+        if order is not None:
+            for lane, cta, lanes, columns in plan.warps:
                 order.move(site, lane, cta, lanes, columns, is_store=False)
                 if form.is_packed:
                     order.move(site, lane, cta, lanes, columns + 1, is_store=False)
-            if reduction is not None:
-                values = np.concatenate([values, reduction.of(values)[None, :]])
-            parts.append(values[:, active % WARP])
-            numbers.append(active)
-        if not parts:
-            return
-        values, where = np.concatenate(parts, axis=1), np.concatenate(numbers)
+        if reduction is not None:
+            values = np.concatenate([values, reduction.of(values)[None, :]])
+        where = plan.lanes
         if tracker is not None and rows is not None:
             tracker.flights.load(site, rows, where, values)
             values = np.full_like(values, 0xFFFFFFFF)
@@ -192,23 +245,23 @@ def decode_store(d: Decode) -> Step:
     block = RegisterBlock(d.machine, registers)
     address = address_values(d, d.address(0), 32)
     site = TensorSite(d)
-    places, order = Places(site, form), site.core.order
+    plans, order = Plans(site, form, address), site.core.order
+    words = site.core.memory.words.reshape(-1)
 
     def step(mask: Array | None) -> None:
-        words, addresses = site.core.memory.words, address()
-        given = block.read(None)
-        for lane, active in _warps(site, mask):
-            cta, lanes, columns = places.of(lane, int(addresses[lane]))
-            values = given[:, active]
-            where = lanes[:, active % WARP], columns[:, active % WARP]
-            if order is not None:
-                order.move(site, lane, cta, *where, is_store=True)
-            if form.is_packed:
-                words[cta, where[0], where[1]] = values & _HALF
-                words[cta, where[0], where[1] + 1] = values >> np.uint32(16)
-                if order is not None:
-                    order.move(site, lane, cta, where[0], where[1] + 1, is_store=True)
-            else:
-                words[cta, where[0], where[1]] = values
+        plan = plans.of(mask)
+        if plan is None:
+            return
+        values = block.read(None if plan.lanes.size == d.machine.lanes else plan.lanes)
+        if order is not None:
+            for lane, cta, lanes, columns in plan.warps:
+                order.move(site, lane, cta, lanes, columns, is_store=True)
+                if form.is_packed:
+                    order.move(site, lane, cta, lanes, columns + 1, is_store=True)
+        if form.is_packed:
+            words[plan.index] = values & _HALF
+            words[plan.index + 1] = values >> np.uint32(16)
+        else:
+            words[plan.index] = values
 
     return step

@@ -131,6 +131,15 @@ class TensorOperand:
             found = self._boxes[data] = self._box(lane, data)
         return found
 
+    def one_map(self, numbers: Array) -> tuple[Box, int] | None:
+        """The box that all these lanes name, None where they name several maps."""
+        addresses = self._address()[numbers]
+        return None if (addresses != addresses[0]).any() else self.box(int(numbers[0]))
+
+    def all_coordinates(self, numbers: Array) -> list[Array]:
+        """The coordinates of lanes, innermost first."""
+        return [values[numbers].astype(np.int64) for values in self._coordinates]
+
     def _box(self, lane: int, data: bytes) -> tuple[Box, int]:
         try:
             tensor = decode_map(data)
@@ -215,8 +224,13 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
     places = Places(d, destination)
     if mode.name.startswith("im2col::w"):
         return _refuse(d, f".{mode.name}")
+    together = None
+    if mode.name == "tile" and not is_multicast and not transfers.is_late:
+        together = LoadTogether(d, tensor, destination, signal, places)
 
     def step(mask: Array | None) -> None:
+        if together is not None and together.run(site, mask):
+            return
         for lane in d.machine.lane_numbers(mask).tolist():
             box, base = tensor.box(lane)
             start, cell, size = destination.start(lane), signal.cell(lane), tensor.size(box)
@@ -229,6 +243,54 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
                 transfers.issue(Transfer(site, lane, read, write, None, cells, landing, size, origin=origin))
 
     return step
+
+
+class LoadTogether:
+    """Loads of whole boxes by threads of several CTAs as one movement of data, without hazard tracking."""
+
+    def __init__(
+        self, d: Decode, tensor: TensorOperand, destination: SharedRange, signal: Signal, places: "Places"
+    ) -> None:
+        self._d, self._tensor, self._destination, self._signal = d, tensor, destination, signal
+        self._places = places
+        self._known: dict[tuple[bytes, int, str], Array | None] = {}
+        count = d.machine.memory.arena.size // CHUNK * CHUNK
+        self._source = d.machine.memory.arena[:count].view(np.complex128)
+        self._target = d.machine.shared.cells[CHUNK]
+
+    def run(self, site: Site, mask: Array | None) -> bool:
+        """Execute for the lanes of a mask, if they name boxes of one map inside the tensor; whether it did."""
+        machine, transfers = self._d.machine, self._d.binding.transfers
+        lanes = machine.active(mask)
+        lanes = machine.live_mask() if lanes is None else lanes
+        numbers = np.flatnonzero(lanes)
+        found = self._tensor.one_map(numbers) if numbers.size > 1 else None
+        if found is None:
+            return False
+        box, base = found
+        offsets = box.chunk_offsets(self._tensor.all_coordinates(numbers))
+        cells, signals = self._signal.cells(lanes), self._destination.starts(lanes)
+        target = None if signals is None else self._targets(box, numbers, signals)
+        if offsets is None or target is None or base % CHUNK or not all(map(transfers.mbarriers.is_object, cells)):
+            return False
+        self._target[target] = self._source.take((offsets + base) // CHUNK)
+        for lane, cell in zip(numbers.tolist(), cells, strict=True):
+            transfers.bytes_arrive(site, lane, cell, box.size)
+        return True
+
+    def _targets(self, box: Box, numbers: Array, starts: Array) -> Array | None:
+        """The cells [lane, chunk] of shared memory, None where chunks swap their halves."""
+        key = starts.tobytes(), box.size, box.map.swizzle
+        if key not in self._known:
+            placed = [
+                self._places.of(box, lane, start, box.size)
+                for lane, start in zip(numbers.tolist(), starts.tolist(), strict=True)
+            ]
+            swaps = any(swapped is not None for _, swapped in placed)
+            if len(self._known) >= _PLACES:
+                self._known.clear()
+            self._known[key] = None if swaps else np.stack([cells for cells, _ in placed])
+        return self._known[key]
 
 
 def _refuse(d: Decode, what: str) -> Step:

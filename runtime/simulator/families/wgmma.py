@@ -1,7 +1,8 @@
 """wgmma: asynchronous matrix multiply-accumulate of a warpgroup, operands from shared memory or registers.
 
 Products are exact and summed in f32 (rounded once more for f16 accumulators); integer results are exact. Without
-hazard tracking an operation completes where it is issued; with it, see flights.py. Source: PTX ISA,
+hazard tracking an operation completes where it is issued or, with f32 accumulators, at the next wait of its lanes; with
+it, see flights.py. Source: PTX ISA,
 "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
 
@@ -21,6 +22,7 @@ from runtime.simulator.families.matrix import all_members
 from runtime.simulator.floors import Floor
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import WARP
+from runtime.simulator.open_products import OpenProducts
 from runtime.simulator.program import Operand, Register, Vector
 from runtime.simulator.register_block import RegisterBlock
 from runtime.simulator.shared_tiles import TileReader
@@ -247,10 +249,21 @@ def decode_wgmma(d: Decode) -> Step | None:
         raise d.error(OperandError, "wgmma.wait_group needs a number of groups from 0 on")
     tracker = d.binding.hazards
     if tracker is None:
-        return None
+        opened = _open_products(d)
+        return (lambda mask: opened.close(d.machine.active(mask))) if action == "wait_group" else None
     if action == "wait_group":
         return lambda mask: tracker.wgmma_wait(mask, pending)
     return tracker.flights.fence if action == "fence" else tracker.flights.commit
+
+
+def _open_products(d: Decode) -> OpenProducts:
+    """The sums under way of the launch, made when its first wgmma is decoded."""
+    for part in d.binding.transfers.parts:
+        if isinstance(part, OpenProducts):
+            return part
+    made = OpenProducts()
+    d.binding.transfers.parts.append(made)
+    return made
 
 
 def _operands(d: Decode, form: Form) -> tuple["SharedOperand | RegisterOperand", SharedOperand, Metadata | None, int]:
@@ -282,8 +295,8 @@ class Operation:
         d.checks.update(self.accumulator.block.indices)
         self._scale = d.read(3 + 2 * self.form.is_sparse, TYPES["pred"])
 
-    def products(self, chosen: Selection) -> Array:
-        """A times B as the accumulator registers hold it."""
+    def product(self, chosen: Selection) -> Array:
+        """A times B [group, 64, n]."""
         rows, which_a = self.a.values(chosen)
         if self._metadata is not None:
             rows = self._metadata.dense(rows, which_a, chosen)
@@ -291,7 +304,11 @@ class Operation:
             rows = rows[which_a]
         columns, which_b = self.b.values(chosen)
         product = _multiply(rows, columns, which_b)
-        return self.accumulator.products(product if self._sign == 1 else -product)
+        return product if self._sign == 1 else -product
+
+    def products(self, chosen: Selection) -> Array:
+        """A times B as the accumulator registers hold it."""
+        return self.accumulator.products(self.product(chosen))
 
     def keeps(self, chosen: Selection) -> Array | None:
         """The lanes whose accumulators are added to, None for all."""
@@ -304,7 +321,7 @@ def _mma_async(d: Decode) -> Step:
     groups = Warpgroups(d.machine)
     site = Site(d.machine, d.instruction)
     tracker = d.binding.hazards
-    run = _eager(operation) if tracker is None else Late(operation, site, tracker).run
+    run = _eager(operation, _open_products(d)) if tracker is None else Late(operation, site, tracker).run
 
     def step(mask: Array | None) -> None:
         try:
@@ -322,14 +339,17 @@ def _mma_async(d: Decode) -> Step:
     return step
 
 
-def _eager(operation: Operation) -> Callable[[Selection], None]:
-    """The result is in the registers at once."""
+def _eager(operation: Operation, opened: OpenProducts) -> Callable[[Selection], None]:
+    """The result is in the registers at once, or for f32 at the wait."""
     accumulator = operation.accumulator
+    may_open = operation.form.accumulator == "f32"
 
     def run(chosen: Selection) -> None:
-        products = operation.products(chosen)
+        product, keeps = operation.product(chosen), operation.keeps(chosen)
+        if may_open and opened.add(accumulator.block, chosen, product, keeps):
+            return
         before = accumulator.block.read(chosen.lanes)
-        _write(accumulator, chosen, accumulator.combine(products, before, operation.keeps(chosen)))
+        _write(accumulator, chosen, accumulator.combine(accumulator.products(product), before, keeps))
 
     return run
 
