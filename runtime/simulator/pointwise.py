@@ -23,9 +23,7 @@ class Pointwise:
     else that has lanes.
     """
 
-    def __init__(
-        self, destination: Array, compute: Callable[..., Any], sources: Sequence[Array], writes: bool
-    ) -> None:
+    def __init__(self, destination: Array, compute: Callable[..., Any], sources: Sequence[Array], writes: bool) -> None:
         self._destination = destination
         self._compute = compute
         self._sources = tuple(sources)

@@ -62,18 +62,15 @@ class TileReader:
         return found
 
     def _find(self, descriptors: Array, cta: Array) -> Tile:
-        shared = self._machine.shared
-        pairs = np.stack([descriptors.astype(np.uint64), cta.astype(np.uint64)], axis=1)
-        distinct = list(dict.fromkeys(map(tuple, pairs.tolist())))
-        owner = np.array([owner for _, owner in distinct])
-        places: dict[int, Array] = {bits: self._inside(bits) for bits, _ in distinct}
-        if len(places) == 1:
-            cells = places[distinct[0][0]][None]
-        else:
-            cells = np.stack([places[bits] for bits, _ in distinct])
-        cells = cells + (owner * (shared.stride // UNIT)).reshape(-1, *[1] * (cells.ndim - 1))
+        pairs = list(zip(cta.tolist(), descriptors.tolist(), strict=True))
+        distinct = list(dict.fromkeys(pairs))
+        owner = np.array([owner for owner, _ in distinct])
+        places = {bits: self._inside(bits) for _, bits in distinct}
+        one = len(places) == 1
+        cells = places[distinct[0][1]][None] if one else np.stack([places[bits] for _, bits in distinct])
+        cells = cells + (owner * (self._machine.shared.stride // UNIT)).reshape(-1, *[1] * (cells.ndim - 1))
         numbers = {pair: number for number, pair in enumerate(distinct)}
-        which = None if len(distinct) == cta.size else np.array([numbers[pair] for pair in map(tuple, pairs.tolist())])
+        which = None if len(distinct) == len(pairs) else np.array([numbers[pair] for pair in pairs])
         return Tile(cells, which)
 
     def _inside(self, bits: int) -> Array:

@@ -101,7 +101,8 @@ def decode_setp(d: Decode) -> Step:
         raise d.error(OperandError, "setp of .f16 and .bf16 writes one predicate")
     if combine is None and second is None and not is_pair:
         if isinstance(relation, np.ufunc) and values is _unchanged:
-            return into(first, relation, a, b)
+            compare: Any = relation
+            return into(first, compare, a, b)
         return assign(first, lambda x, y: relation(values(x), values(y)), a, b)
     operation = _COMBINE[combine] if combine else None
     if extra is not None and operation is not None and second is None and not is_pair:

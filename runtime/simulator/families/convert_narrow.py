@@ -41,9 +41,13 @@ def decode_packed(d: Decode, form: Conversion) -> Step:
     if source == "f32":
         d.finish(3)
         high, low = d.read(1, _F32), d.read(2, _F32)
-        return _narrow(d, form, mode, lambda *values: values, high, low)
+        return _narrow(d, form, mode, _both, high, low)
     d.finish(2)
     return _narrow(d, form, mode, lambda raw: _pairs(raw, source), d.read(1, form.source))
+
+
+def _both(high: Array, low: Array) -> tuple[Array, Array]:
+    return high, low
 
 
 def _pairs(raw: Array, name: str) -> tuple[Array, Array]:
@@ -113,7 +117,9 @@ def _to_scales(d: Decode, form: Conversion) -> Step:
     if form.source.name == "f32":
         d.finish(3)
         high, low = d.read(1, _F32), d.read(2, _F32)
-        return store(d, form.to, lambda *pair: _join([_scale_code(value, form) for value in pair], 8, form.to), high, low)
+        return store(
+            d, form.to, lambda one, two: _join([_scale_code(one, form), _scale_code(two, form)], 8, form.to), high, low
+        )
     d.finish(2)
     return store(
         d, form.to, lambda raw: _join([_scale_code(value, form) for value in _pairs(raw, "bf16x2")], 8, form.to),

@@ -263,7 +263,7 @@ def decode_elect(d: Decode) -> Step:
     # the predicate first: the other destination may be the register of the members
     steps: list[Pointwise] = []
     if elected is not None:
-        steps.append(Pointwise(elected, lambda named, own: own == _leader(named), (members, lane), writes=False))
+        steps.append(Pointwise(elected, _leads, (members, lane), writes=False))
     if target is not None:
         steps.append(Pointwise(target, _leader, (members,), writes=False))
     return Several(steps)
@@ -272,6 +272,10 @@ def decode_elect(d: Decode) -> Step:
 def _leader(members: Array) -> Array:
     """The lowest lane of each member mask."""
     return np.bitwise_count((members & -members) - np.uint32(1)).astype(np.uint32)
+
+
+def _leads(members: Array, lane: Array) -> Array:
+    return lane == _leader(members)
 
 
 def decode_warp_barrier(d: Decode) -> Step:
