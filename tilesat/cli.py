@@ -1,4 +1,4 @@
-"""The command line: `tilesat compile | opt | run | check | cat | sanitize | experiment | mca | passes | ...`.
+"""The command line: `tilesat compile | explore | opt | run | check | cat | sanitize | experiment | mca | ...`.
 
 Exit codes: 0 success, 1 the program cannot be compiled or gave a wrong result (a located message on standard error),
 2 usage. This module only reads arguments; each command lives in `tilesat.commands` and is loaded when it runs.
@@ -30,7 +30,7 @@ READ = ("cuda_tile", "nv_tileaa", "nv_tileas", "nvgpu", "nvvm")
 EXTRACTORS = ("auto", "tree", "greedy", "pruned", "ilp")
 BACKENDS = ("sim", "ref", "cuda")
 DEFAULT_TARGET = "sm_80"
-TRANSLATING = ("compile", "opt", "check", "cat")
+TRANSLATING = ("compile", "explore", "opt", "check", "cat")
 """Commands that read and write programs and run none."""
 
 
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="tilesat")
     _add_compile(commands.add_parser("compile", help="Tile IR text or bytecode to PTX, or to any stage before it"))
+    _add_explore(commands.add_parser("explore", help="one HTML page of a compilation, from the source to SASS"))
     _add_opt(commands.add_parser("opt", help="run passes, by name, on a program of any level"))
     _add_run(commands.add_parser("run", help="compile and run a kernel on the simulator, or interpret it"))
     check = commands.add_parser("check", help="parse and verify only")
@@ -126,6 +127,18 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     _add_pipeline_options(parser)
     _add_watching(parser)
     parser.set_defaults(command="compile")
+
+
+def _add_explore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", type=Path, nargs="+", metavar="FILE", help="Tile IR, - (standard input) or MODULE.py:KERNEL"
+    )
+    parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
+    parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}; several are compared")
+    parser.add_argument("-o", "--output", type=Path, default=Path("explorer.html"), metavar="OUT.html",
+                        help="default %(default)s; - is standard output")  # fmt: skip
+    _add_pipeline_options(parser)
+    parser.set_defaults(command="explore")
 
 
 def _add_opt(parser: argparse.ArgumentParser) -> None:

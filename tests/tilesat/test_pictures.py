@@ -147,13 +147,13 @@ def test_saturation_is_told_by_iteration(kernel: tilesat.Kernel, record: Record)
     assert record.stopped == {phase: reason.value for phase, reason in report.stop.items()}
 
 
-def test_every_layout_of_the_program_is_drawn(kernel: tilesat.Kernel) -> None:
+def test_every_layout_of_the_program_is_drawn(kernel: tilesat.Kernel, record: Record) -> None:
     """The placed program says which there are: of registers and of shared memory."""
     operations = kernel.compiled.modules["nv_tileas"].walk()
     kinds = {value.type for op in operations for value in op.results}
     placed = [kind for kind in kinds if isinstance(kind, TensorType) and isinstance(kind.layout, Layout | SharedLayout)]
     wanted = {f"{'x'.join(map(str, kind.shape))} {kind.layout}" for kind in placed if kind.shape}
-    drawn = [picture.text.splitlines()[0] for picture in draw(kernel) if picture.name.startswith("layout")]
+    drawn = [picture.text.splitlines()[0] for picture in draw(kernel, record) if picture.name.startswith("layout")]
     found = {re.sub(r"L\d+ ([\dx]+): .*; (#.*)", r"\1 \2", text) for text in drawn}
     assert found == wanted
     assert len(drawn) == len(wanted)
@@ -161,9 +161,9 @@ def test_every_layout_of_the_program_is_drawn(kernel: tilesat.Kernel) -> None:
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-def test_the_overview_of_a_gemm_fits_a_screen(kernel: tilesat.Kernel, tmp_path: Path) -> None:
+def test_the_overview_of_a_gemm_fits_a_screen(kernel: tilesat.Kernel, record: Record, tmp_path: Path) -> None:
     """2,000 pixels of 96 an inch, of which Graphviz counts points of 72."""
-    (overview,) = (picture for picture in draw(kernel) if picture.name == "overview")
+    (overview,) = (picture for picture in draw(kernel, record) if picture.name == "overview")
     overview.write(tmp_path)
     width = re.search(r'width="(\d+)pt"', (tmp_path / "overview.svg").read_text())
     assert width is not None
@@ -200,7 +200,7 @@ def test_focus_draws_what_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_focus_on_no_value_names_those_that_there_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: tilesat.Kernel
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: tilesat.Kernel, record: Record
 ) -> None:
     """And nothing is written."""
     command = ["compile", str(GEMM), "-o", str(tmp_path / "k.ptx"), "--viz", str(tmp_path / "viz")]
@@ -210,7 +210,7 @@ def test_focus_on_no_value_names_those_that_there_are(
     assert "%acc, %acc_next" in said
     assert not list(tmp_path.iterdir())
     with pytest.raises(TileError, match="no value %accumulator"):
-        draw(kernel, [("accumulator", 1)])
+        draw(kernel, record, [("accumulator", 1)])
 
 
 def test_focus_without_a_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Compile for each target; write or print the asked stage, the manifest and the pictures."""
     seconds: dict[str, float] = {}
-    source, name = _source(arguments)
+    source, name = source_of(arguments.file, arguments)
     kernel = from_level.kernel_of(source, name, arguments.level, seconds)
     if kernel is not None:
         from lowering.levels import road_from
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     steps = road(options)
     if arguments.print_pipeline and logical_kernel(source, name, {}) is not None:  # read as it, compiled as Tile IR
         steps = since(steps, LOGICAL)
-    targets: list[str] = list(dict.fromkeys(_targets(arguments)))
+    targets: list[str] = list(dict.fromkeys(targets_of(arguments)))
     if partial.asked(arguments):
         return partial.run(entry, targets, steps, arguments, seconds)
     several = len(targets) > 1
@@ -83,17 +83,18 @@ def _pictures(kernels: list[Kernel], arguments: argparse.Namespace) -> Callable[
     return draw_all(kernels, arguments.viz, arguments.viz_focus)
 
 
-def _source(arguments: argparse.Namespace) -> tuple[bytes, str]:
+def source_of(file: Path, arguments: argparse.Namespace) -> tuple[bytes, str]:
     """What the file or standard input holds, or the bytecode of the cuTile kernel that it names; and its name."""
     from tilesat import cutile, inputs
 
-    if cutile.names_kernel(arguments.file):
-        kernel = cutile.load_kernel(arguments.file)
-        return cutile.export(kernel, arguments.sig, _targets(arguments)[0]), str(arguments.file)
+    if cutile.names_kernel(file):
+        kernel = cutile.load_kernel(file)
+        return cutile.export(kernel, arguments.sig, targets_of(arguments)[0]), str(file)
     if arguments.sig is not None:
-        raise cutile.no_kernel(str(arguments.file))
-    return inputs.source(arguments.file)
+        raise cutile.no_kernel(str(file))
+    return inputs.source(file)
 
 
-def _targets(arguments: argparse.Namespace) -> list[str]:
+def targets_of(arguments: argparse.Namespace) -> list[str]:
+    """The targets that the command line names, in its order."""
     return (DEFAULT_TARGET if arguments.target is None else str(arguments.target)).split(",")

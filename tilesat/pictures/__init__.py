@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ir.core import Op, TileError
 from tilesat.kernel import Kernel
+from tilesat.output import write_file
 from tilesat.pictures.record import record_of
 from viz import (
     Picture,
@@ -19,8 +20,10 @@ from viz import (
     missing_dot,
     write_pictures,
 )
+from viz.explorer import page
 from viz.overview import chosen_ways
 
+EXPLORER = "explorer.html"
 MOST_DETAILS = 40
 """Values with a picture of their own that nobody asked for, the dearest first: `dot` takes 40 ms for one."""
 PROGRAMS = ("cuda_tile", "nv_tileas")
@@ -31,30 +34,36 @@ Focus = tuple[str, int]
 
 
 def draw_all(kernels: Sequence[Kernel], folder: Path, focus: Sequence[Focus] = ()) -> Callable[[], list[Path]]:
-    """Draw each kernel, below a folder for its target where there are several; what is returned writes the files.
+    """Draw each kernel, below a folder for its target where there are several, and make one explorer of all; what is
+    returned writes the files.
 
     Raises TileError before anything is written. Where `dot` is missing, that is said once.
     """
     folders = [folder / kernel.target if len(kernels) > 1 else folder for kernel in kernels]
-    drawn = [draw(kernel, focus) for kernel in kernels]
+    records = [record_of(kernel, texts=not focus) for kernel in kernels]
+    drawn = [draw(kernel, record, focus) for kernel, record in zip(kernels, records, strict=True)]
+    explorer = "" if focus else page(records)
 
     def write() -> list[Path]:
         missing = missing_dot()
         if missing:
             print(f"tilesat: {missing}", file=sys.stderr)
-        return [path for each, place in zip(drawn, folders, strict=True) for path in write_pictures(each, place)]
+        written = [path for each, place in zip(drawn, folders, strict=True) for path in write_pictures(each, place)]
+        if explorer:
+            write_file(folder / EXPLORER, explorer)
+            written.append(folder / EXPLORER)
+        return written
 
     return write
 
 
-def draw(kernel: Kernel, focus: Sequence[Focus] = ()) -> list[Picture]:
-    """The pictures of a kernel.
+def draw(kernel: Kernel, record: Record, focus: Sequence[Focus] = ()) -> list[Picture]:
+    """The pictures of a kernel and its record.
 
     `overview` is the chosen program, from which links lead to `value-NAME`, all ways to make a value: those of `focus`,
     and without any those of the dearest tiles; `layoutN` is who holds what, also as text; `cuda_tile` and `nv_tileas`
     are the program there. Raises TileError for a name that no value has.
     """
-    record = record_of(kernel, texts=False)
     return [*values(record, focus), *([] if focus else [*grids(record), *programs(kernel)])]
 
 

@@ -54,9 +54,11 @@ class EGraph:
         self.trips = Trips(trip_counts(selection.saturated), self.paths)
         self.loop_items = [item for item in self.program.skeleton.walk() if isinstance(item, For)]
         self.loop_number = {item.loop: number for number, item in enumerate(self.loop_items)}
-        self.classes = [
-            cls for cls in sorted(self.frozen.by_class) if self.frozen.sort[cls] == LOGICAL and not self.is_list(cls)
-        ]  # fmt: skip
+        first: dict[int, int] = {}
+        for number, cls in sorted(self.frozen.numbers.items()):
+            first.setdefault(cls, number)  # the order of the source, then what rewriting made
+        values = [c for c in self.frozen.by_class if self.frozen.sort[c] == LOGICAL and not self.is_list(c)]
+        self.classes = sorted(values, key=lambda cls: (first.get(cls, len(self.program.values)), cls))
         self.number = {cls: number for number, cls in enumerate(self.classes)}
         self.values = [Value("") for _ in self.classes]
         self.forms: list[Form] = []

@@ -33,7 +33,7 @@ def levels(kernel: Kernel, compiled: Compiled, places: Places, layouts: Layouts)
     below = [operation_level(name, op, places, layouts) for name, op in operations.items()]
     found = list(source_files(places))
     yield from found
-    if not any(level.name.endswith(".mlir") for level in found):
+    if not any("entry @" in line for level in found for line in level.lines):  # else they are Tile IR themselves
         yield tile_ir
     yield from below
     yield ptx_level(cast(llvm.Func, compiled.modules["nvvm"]), places)
