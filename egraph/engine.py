@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from egraph import bindings
-from egraph.frozen import Frozen
+from egraph.frozen import SORTS, Frozen
 from egraph.rulefile import Command
 from ir.core import Location, TileError
 
@@ -35,6 +35,9 @@ _POSITION = re.compile(r"In (\d+):(\d+)-\S+ of (.*?): ?", re.S)
 _MEMORY = "/dev/shm"
 """Where Linux keeps files in memory: rows pass through some 30 files a program, each 0.05 ms there and, on a busy disk,
 1.5 ms (measured: opening one for writing)."""
+
+WATCHING = "fired."
+"""What the names of tables start with in which observers note what fires (`egraph.firings`)."""
 
 _REPORT_TIME_FACTOR = 1000
 """The binding hands milliseconds over as microseconds (measured on 13.2.0: wall 0.282 s, report 0.282 ms)."""
@@ -77,6 +80,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_PROCESS.before_fork, after_in_parent=_PROCESS.in_parent, after_in_child=_PROCESS.in_child
     )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a table as egglog has them: columns, then the output, classes as its own numbers."""
+
+    inputs: tuple[str, ...]
+    output: str
+    rows: list[tuple[Row, int]]
 
 
 class RuleError(TileError):
@@ -206,12 +218,37 @@ class Engine:
         return self.rows - before
 
     def size(self) -> int:
-        """Rows of all tables."""
-        return sum(count for _, count in self._run("(print-size)")[0].sizes)
+        """Rows of all tables, but for what observers noted."""
+        return sum(count for name, count in self._run("(print-size)")[0].sizes if not name.startswith(WATCHING))
 
     def relations(self, prefixes: tuple[str, ...]) -> dict[str, list[Row]]:
         """Rows of the relations whose names start with one of `prefixes`."""
         return Frozen.rows_of(self._egraph, prefixes)
+
+    def tables(self, names: Container[str]) -> dict[str, Table]:
+        """Rows of tables, of those whose columns are classes and integers; 0 as output of relations."""
+        integer = self._egraph.value_to_i64
+        found: dict[str, Table] = {}
+        for name, function in self._egraph.freeze().functions.items():
+            if name in names:
+                relation, rows = function.output_sort not in (*SORTS, "i64"), list[tuple[Row, int]]()
+                for row in function.rows:
+                    inputs: list[int] = [integer(each) for each in row.inputs]
+                    rows.append((tuple(inputs), 0 if relation else integer(row.output)))
+                found[name] = Table(tuple(function.input_sorts), function.output_sort, rows)
+        return found
+
+    def holds(self, facts: Iterable[str], ruleset: str, goal: str) -> bool:
+        """Do these commands and one iteration of a ruleset, on an e-graph without rows, make the fact `goal` true?"""
+        with self.program():
+            try:
+                for text in (*facts, f"(run {ruleset} 1)", f"(check {goal})"):
+                    self._egraph.run_program(*self._egraph.parse_program(text))
+            except BaseException as error:
+                if not _from_egglog(error):
+                    raise
+                return False
+        return True
 
     def freeze(self) -> Frozen:
         """An immutable copy of the e-graph on dense class ids."""

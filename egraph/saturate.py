@@ -17,6 +17,7 @@ from egraph import facts, vocabulary
 from egraph.encode import Program
 from egraph.engine import Engine
 from egraph.frozen import Frozen
+from egraph.provenance import Recorder
 from egraph.report import Iteration, Report, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, select
 from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
@@ -123,6 +124,8 @@ class Saturated:
     report: Report
     program: Program
     source: Source = field(default_factory=lambda: Source((), (), ()))
+    recorder: Recorder | None = None
+    """What was noted for provenance, where that was asked for."""
 
 
 @dataclass
@@ -157,7 +160,7 @@ class _Run:
 
     def step(self, phase: str, iteration: int, ruleset: str) -> bool:
         """One iteration of a ruleset, reported; True where it changed anything."""
-        done = self.scheduler.step(self.engine, ruleset)
+        done = self.scheduler.step(self.engine, ruleset, phase, iteration)
         self.matches += sum(done.matches.values())
         due = self.counting or self.matches - self.measured >= min(MEASURED, self.limits.matches)
         rows = self.measure() if due else None
@@ -223,7 +226,7 @@ class _Run:
             started = time.perf_counter()
             self.engine.load(packed(program.facts))
             self.engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
-            self.engine.run("load")
+            self.scheduler.step(self.engine, "load", "load", 0)
             self.report.loaded = self.measure() if self.counting else self.engine.rows
             loaded = time.perf_counter()
             whole = self.algebra(rulesets)
@@ -287,17 +290,22 @@ class _Loaded:
     constructors: frozenset[str]
     commands: tuple[Command, ...]
     rules: Rules | None
+    recorder: Recorder | None
 
 
 MOST_ENGINES = 8
 """Engines that a thread keeps: each takes some 10 MB and 0.1 s to make, and a sweep goes through many sets of rules."""
 
 
+PLAIN, APART, TRACED = "plain", "apart", "traced"
+"""Kinds of engines."""
+
+
 class _Engines(threading.local):
     """The engines of one thread, by the user's rules, the rules left out, and whether rules run by themselves."""
 
     def __init__(self) -> None:
-        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Loaded] = {}
+        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...], str], _Loaded] = {}
 
 
 _ENGINES = _Engines()
@@ -313,16 +321,16 @@ def engine_for(
     Raises TileError, located, for a file that cannot be read, that holds what egraph/userrules.py does not allow, or
     that egglog refuses.
     """
-    return _loaded(rules, without, operations, alone=False).engine
+    return _loaded(rules, without, operations, PLAIN).engine
 
 
 def _loaded(
-    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, *, alone: bool
+    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, kind: str
 ) -> _Loaded:
-    """The same with what it was made of; `alone`: each rule is in a ruleset of its own."""
+    """The same with what it was made of. `kind`: PLAIN, APART (each rule is in a ruleset of its own), or TRACED."""
     extra = user_rules([Path(path) for path in rules])
     declared = frozenset(c.text.split()[1] for c in extra if c.head == "relation")  # nobody reads ours
-    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), alone)
+    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), kind)
     rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
@@ -333,8 +341,11 @@ def _loaded(
         known = found.constructors if found is not None else frozenset[str]()
         wanted = vocabulary.reachable(commands, operations | known)
         usable = vocabulary.usable(commands, wanted)
-        own = apart(usable) if alone else None
-        found = _Loaded(Engine(usable if own is None else own.commands, declared), wanted, tuple(usable), own)
+        own = apart(usable) if kind == APART else None
+        recorder = Recorder.of(usable) if kind == TRACED else None
+        loading = usable if own is None else own.commands
+        engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
+        found = _Loaded(engine, wanted, tuple(usable), own, recorder)
     loaded[key] = found  # the last one used is the last to go
     while len(loaded) > MOST_ENGINES:
         loaded.pop(next(iter(loaded))).engine.close()
@@ -350,28 +361,35 @@ def saturate(
     fast: Iterable[str] = (),
     scheduling: str = TURNS,
     counting: bool = False,
+    provenance: bool = False,
 ) -> Saturated:
     """Saturate an encoded kernel.
 
     `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the FAST_MATH permissions given,
-    `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration.
+    `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration; `provenance`:
+    what each rule matches is noted, with the first of the schedulers only.
     Raises TileError for bad rule files and for rules that contradict each other.
     """
     limits = limits or Limits()
     start = time.perf_counter()
-    loaded = _loaded(rules, without, vocabulary.operations(program.facts), alone=scheduling != TURNS)
+    if provenance and scheduling != TURNS:
+        raise TileError(f"provenance is noted with the scheduler {TURNS}, not with {scheduling}")
+    kind = TRACED if provenance else PLAIN if scheduling == TURNS else APART
+    loaded = _loaded(rules, without, vocabulary.operations(program.facts), kind)
     ready = time.perf_counter()
     report = Report()
     early: list[str] = []
     for rulesets in ATTEMPTS:
         report = Report(seconds={"rules": ready - start})
-        turns = scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
+        recorder = None if loaded.recorder is None else loaded.recorder.fresh()
+        turns = recorder or scheduler(scheduling, {} if loaded.rules is None else loaded.rules.own)
         run = _Run(loaded.engine, limits, report, turns, counting or loaded.rules is not None)
         frozen = run.attempt(program, fast, rulesets, oracle, last=rulesets == ATTEMPTS[-1])
         early += [text for text in run.ended if text not in early]
         if frozen is not None:
             report.ended = ", then ".join(early)
-            return Saturated(frozen, report, program, Source(loaded.commands, tuple(run.answers), tuple(fast)))
+            source = Source(loaded.commands, tuple(run.answers), tuple(fast))
+            return Saturated(frozen, report, program, source, recorder)
     raise TileError(
         f"the facts about values do not come to an end: {', then '.join(early)}; most matches: {busiest(report)}",
         program.entry.location, "leave out the rules that grow without end (without=..., --without)",

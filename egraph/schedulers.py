@@ -62,8 +62,8 @@ def apart(commands: Iterable[Command]) -> Rules:
 class Turns:
     """egglog's own iteration."""
 
-    def step(self, engine: Engine, ruleset: str) -> IterationReport:
-        """One iteration."""
+    def step(self, engine: Engine, ruleset: str, phase: str, iteration: int) -> IterationReport:
+        """One iteration; phase and number are for those who keep them."""
         return engine.run(ruleset)
 
     def rested(self) -> bool:
@@ -77,7 +77,7 @@ class Alone(Turns):
 
     own: Mapping[str, Sequence[tuple[str, str]]]
 
-    def step(self, engine: Engine, ruleset: str) -> IterationReport:
+    def step(self, engine: Engine, ruleset: str, phase: str, iteration: int) -> IterationReport:
         """One after the other; rows counted after each that changed anything."""
         done = [(name, self.rule(engine, own, name)) for own, name in self.own[ruleset] if self.runs(name)]
         return IterationReport(

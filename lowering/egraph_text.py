@@ -9,7 +9,7 @@
       p.broadcast(p20; tile<64xf32>, layout=L3)
 
 Columns have the names of the op's declaration, or of the term's in egraph/leaves.py and egraph/placed.py. The layouts
-stand at the end.
+stand at the end. Where provenance was recorded, each e-node says where it comes from.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from egraph.encode import Program
 from egraph.forms import Form
 from egraph.interner import Interner
 from egraph.saturate import Saturated
@@ -34,6 +35,7 @@ from egraph.term import (
     TypesId,
     Value,
 )  # fmt: skip
+from egraph.why import Provenance
 from ir.text.names import Names
 from lowering.placement import LayoutOracle
 
@@ -48,6 +50,16 @@ MOST_SHOWN = 120
 def egraph_text(saturated: Saturated, oracle: LayoutOracle) -> str:
     """All classes with their nodes, values first, then what is placed, then the layouts."""
     return "\n\n".join(_Text(saturated, oracle).paragraphs()) + "\n"
+
+
+def value_names(program: Program) -> dict[int, str]:
+    """What the source calls its values, by number; those without a name are called as the disassembler would."""
+    texts = Names(program.entry).texts
+    return {
+        number: f"%{value.name}" if value.name else texts[value]
+        for value, number in program.numbers.items()
+        if value.name or value in texts
+    }
 
 
 class Columns:
@@ -98,15 +110,21 @@ class _Text:
         self.oracle = oracle
         self.columns = Columns(self.program.interner, oracle)
         self.names = self._names()
+        self.provenance = self._provenance(saturated)
         self.places = {cls: place for kind in ("nat", "out", "at") for place, cls in getattr(self.frozen, kind).items()}
 
     def _names(self) -> dict[int, list[str]]:
         """The source's names of each value class."""
-        texts, found = Names(self.program.entry).texts, defaultdict[int, list[str]](list)
-        for value, number in self.program.numbers.items():
-            if value in texts and number in self.frozen.numbers:
-                found[self.frozen.class_of(number)].append(texts[value])
+        found = defaultdict[int, list[str]](list)
+        for number, name in value_names(self.program).items():
+            if number in self.frozen.numbers:
+                found[self.frozen.class_of(number)].append(name)
         return found
+
+    def _provenance(self, saturated: Saturated) -> Provenance | None:
+        if saturated.recorder is None:
+            return None
+        return Provenance(saturated.recorder, self.frozen, saturated.source.commands, value_names(self.program))
 
     def paragraphs(self) -> Iterator[str]:
         """A heading, the classes, the layouts."""
@@ -138,4 +156,5 @@ class _Text:
         """An e-node: operands, then attributes."""
         operands = ", ".join(map(self.ref, node.children))
         columns = ", ".join(self.columns.of(node))
-        return f"{node.op}({operands}{'; ' if operands and columns else ''}{columns})"
+        origin = "" if self.provenance is None else f"    ; {self.provenance.origin(node) or 'not known'}"
+        return f"{node.op}({operands}{'; ' if operands and columns else ''}{columns}){origin}"

@@ -29,7 +29,8 @@ class Options:
     """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method (a name,
     or a function of the user's), and how much work extraction (units of `extract.budget`) and saturation (matches of
     rules, rows, iterations of a phase) may do; None: the default. `fast`: permissions for inexact rules; `scheduler`:
-    one of `egraph.schedulers`; `counting`: rows of the e-graph after every iteration; `costs`: a function of the user's
+    one of `egraph.schedulers`; `counting`: rows of the e-graph after every iteration;
+    `provenance`: what each rule matches is noted; `costs`: a function of the user's
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives.
@@ -49,6 +50,7 @@ class Options:
     rows: int | None = None
     iterations: int | None = None
     counting: bool = False
+    provenance: bool = False
     costs: CostFunction | None = None
     rates: tuple[tuple[str, float], ...] = ()
 
@@ -110,6 +112,7 @@ def road(options: Options) -> tuple[Step, ...]:
         parse(ROAD), "saturate", rules=options.rules, without=tuple(sorted(options.without)),
         budget=options.saturate_budget or 0, fast=tuple(sorted(options.fast)), scheduler=options.scheduler,
         rows=options.rows or 0, iterations=options.iterations or 0, counting=options.counting,
+        provenance=options.provenance,
     )  # fmt: skip
     steps = with_options(
         steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,

@@ -80,6 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command="check")
     _add_cat(commands.add_parser("cat", help="convert between Tile IR text, generic text and bytecode"))
     _add_sanitize(commands.add_parser("sanitize", help="run a CUDA program or script on the simulator, find hazards"))
+    why = commands.add_parser("why", help="the rules that make two terms of a kernel equal, step by step")
+    why.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
+    why.add_argument("left", metavar="A", help="a value (%%acc), or a node of --emit egraph (c12.0)")
+    why.add_argument("right", metavar="B")
+    why.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}")
+    _add_pipeline_options(why)
+    why.set_defaults(command="why")
     _add_experiment(commands.add_parser("experiment", help="kernels x targets x configurations, to a table"))
     _add_mca(commands.add_parser("mca", help="what the loops of a cubin or of PTX take of an SM, predicted"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
@@ -268,6 +275,9 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verify-each", action="store_true", help="verify every level that the program goes through")
     parser.add_argument("--time", "--pass-timing", action="store_true", help="seconds of each pass, on standard error")
     parser.add_argument("--explain", action="store_true", help="what saturation and extraction did, on standard error")
+    parser.add_argument("--json", action="store_true", help="with --explain: as JSON, with the parts of each cost")
+    parser.add_argument("--provenance", action="store_true",
+                        help="note which rule made which node: --emit egraph says it, --time what it took")  # fmt: skip
 
 
 def _count(text: str) -> int:

@@ -12,6 +12,7 @@ from tilesat.egraph import EGraph
 
 if TYPE_CHECKING:
     from egraph.report import Report as SaturationReport
+    from egraph.why import Provenance
     from extract import Answer, Graph
     from ir.core import TileError
     from lowering.pipeline import Compiled
@@ -116,6 +117,13 @@ class Kernel:
     def egraph(self) -> EGraph:
         """The saturated e-graph: to look at, to write to a file."""
         return EGraph(self.compiled.selection)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Which rule made which node, and why terms are equal. Raises TileError where it was not asked for."""
+        from tilesat.provenance import provenance_of
+
+        return provenance_of(self.compiled.selection)
 
     @property
     def graph(self) -> Graph:

@@ -110,11 +110,12 @@ def encode(entry: ct.Entry, context: Context) -> Encoded:
 def saturate(
     encoded: Encoded, context: Context, rules: tuple[str, ...], budget: int, without: tuple[str, ...],
     fast: tuple[str, ...] = (), scheduler: str = TURNS, rows: int = 0, iterations: int = 0, counting: bool = False,
+    provenance: bool = False,
 ) -> Prepared:  # fmt: skip
     """Run all rules: rewrites and analyses to their fixpoint, then the placement of values in layouts."""
     program = encoded.program
     limits = Limits.of(program, budget or None, rows or None, iterations or None)
-    found = saturate_program(program, encoded.oracle, rules, without, limits, fast, scheduler, counting)
+    found = saturate_program(program, encoded.oracle, rules, without, limits, fast, scheduler, counting, provenance)
     report = found.report
     context.count(matches=report.matches, iterations=len(report.iterations), rows=report.size)
     return Prepared(found, encoded.oracle)

@@ -53,7 +53,7 @@ def test_types_names_and_attributes_are_words() -> None:
     assert "splat(number=-1, tile<i32>)" in text
     assert "signedness=signed" in text
     assert "rounding=zero" in text
-    assert re.search(r"c\d+: tile<i32> = %arg1\n  arg\(index=1, tile<i32>\)", text)
+    assert re.search(r"c\d+: tile<i32> = %n\n  arg\(index=1, tile<i32>\)", text)
     assert re.search(r"load_ptr_tko\(c\d+, c\d+, c\d+, c\d+; order=weak, \(tile<i32>, token\)\)", text)
     assert re.search(r"p\d+: c\d+ in L0\n", text)
     assert "rule" not in heading

@@ -3,9 +3,9 @@
 
 // One class holds the negated tile in both forms; a product with one is its factor.
 
-// CHECK: {{c[0-9]+}}: tile<16xf32> = %result, %2{{$}}
-// CHECK: [[WIDE:c[0-9]+]]: tile<16x64xf32> = %bcast_1{{$}}
-// CHECK: [[BOTH:c[0-9]+]]: tile<16x64xf32> = %3{{$}}
+// CHECK: {{c[0-9]+}}: tile<16xf32> = %v, %same{{$}}
+// CHECK: [[WIDE:c[0-9]+]]: tile<16x64xf32> = %wide{{$}}
+// CHECK: [[BOTH:c[0-9]+]]: tile<16x64xf32> = %negated{{$}}
 // CHECK-NEXT: negf([[WIDE]])
 // CHECK-NEXT: broadcast([[SMALL:c[0-9]+]]; tile<16x64xf32>)
 // CHECK: [[SMALL]]: tile<16x1xf32>

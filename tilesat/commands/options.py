@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from lowering.pipeline import Options
 from tilesat.failures import render
@@ -20,12 +21,24 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         arguments.saturate_budget, fast=permissions(arguments.fast),
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
-    return replace(made, verify_each=arguments.verify_each, **places)
+    return replace(made, verify_each=arguments.verify_each, provenance=arguments.provenance, **places)
 
 
 def permissions(given: list[str]) -> list[str]:
     """What --fast names, with commas between."""
     return [name for text in given for name in text.split(",") if name]
+
+
+def as_json(kernel: Kernel) -> str:
+    """What --explain says, as JSON: saturation by rule and iteration, extraction, each chosen node with the parts of
+    its cost.
+    """
+    from lowering.selection.parts import node_costs
+    from tilesat.lab.measured import extraction, saturation
+
+    nodes = [asdict(each) for each in node_costs(kernel.compiled.selection)]
+    parts = {"extraction": asdict(extraction(kernel)), "nodes": nodes, "saturation": asdict(saturation(kernel))}
+    return json.dumps({"kernel": kernel.entry.sym_name, "target": kernel.target, **parts, "seconds": kernel.seconds})
 
 
 def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
@@ -37,7 +50,9 @@ def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
     for limit in kernel.limits:
         print(f"tilesat: warning: {kernel.target}: {limit}", file=sys.stderr)
     if arguments.explain:
-        print(kernel.report, file=sys.stderr)
+        print(as_json(kernel) if arguments.json else kernel.report, file=sys.stderr)
+    if arguments.provenance:
+        print(kernel.provenance.cost, file=sys.stderr)
     if arguments.time:
         print(time_table(kernel.seconds, kernel.target), file=sys.stderr)
     if getattr(arguments, "pass_statistics", False):

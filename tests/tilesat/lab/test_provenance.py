@@ -1,0 +1,48 @@
+"""`tilesat why`, `--provenance`, `--explain --json`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tilesat.cli import main
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+NEGATED, VECADD = str(EXAMPLES / "gemm_negated.mlir"), str(EXAMPLES / "vecadd_view.mlir")
+
+
+def test_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", NEGATED, "--provenance", "--emit", "egraph"]) == 0
+    done = capsys.readouterr()
+    assert "provenance: " in done.err
+    assert "not explained" not in done.err
+    nodes = [line for line in done.out.splitlines() if line.startswith("  mmaf(")]
+    assert nodes[0].endswith("; in the source")
+    assert "; by sink-negf/mma-to-rhs in iteration " in nodes[1]
+    assert "from (mmaf %a_negated" in nodes[1]
+    paragraph = next(text for text in done.out.split("\n\n") if nodes[0] in text)
+    cls = paragraph.partition(":")[0]
+    assert main(["why", NEGATED, f"{cls}.0", f"{cls}.1"]) == 0
+    out = capsys.readouterr().out
+    steps, checked = (int(word) for word in out.splitlines()[0].split() if word.isdigit())
+    assert steps == checked >= 1
+    assert "sink-negf/mma-to-rhs (iteration" in out
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "message"),
+    [("%nope", "%a", "there is no term '%nope'"), ("c99999", "%a", "there is no term 'c99999'"),
+     ("%a", "%b", "%a and %b are not equal in the e-graph")],
+)  # fmt: skip
+def test_why_not(left: str, right: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", VECADD, left, right]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", VECADD, "--explain", "--json"]) == 0
+    found = json.loads(capsys.readouterr().err)
+    assert sum(each["cost"] for each in found["nodes"]) == pytest.approx(found["extraction"]["cost"])
+    for each in found["nodes"]:
+        assert sum(each["parts"].values()) == pytest.approx(each["cost"])
+    assert {"rule", "matches", "seconds"} <= found["saturation"]["rules"][0].keys()

@@ -1,0 +1,56 @@
+"""Where the e-nodes of a kernel come from, and why values are equal, in the names of its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from egraph.why import Provenance
+from ir.core import TileError
+from lowering.egraph_text import value_names
+from lowering.selection import Selection
+
+_NODE = re.compile(r"([cp])(\d+)(?:\.(\d+))?")
+
+
+def provenance_of(selection: Selection) -> Provenance:
+    """What was noted while rules ran. Raises TileError where nothing was."""
+    saturated = selection.saturated
+    if saturated.recorder is None:
+        raise TileError("provenance was not recorded", hint="compile(..., provenance=True), --provenance")
+    names = value_names(saturated.program)
+    return Provenance(saturated.recorder, saturated.frozen, saturated.source.commands, names)
+
+
+def term_of(provenance: Provenance, spec: str) -> int:
+    """The term that a user names: `%value` of the source, or an e-node as `--emit egraph` lists it: `c12.0` is the
+    first of class c12, `c12` as well. Raises TileError.
+    """
+    name = spec if spec.startswith("%") else f"%{spec}"
+    for number, known in provenance.names.items():
+        if known == name:
+            return provenance.value(number)
+    match = _NODE.fullmatch(spec)
+    nodes = provenance.frozen.by_class.get(int(match[2]), []) if match else []
+    at = int(match[3] or 0) if match else 0
+    if at >= len(nodes):
+        hint = "name a value of the source, such as %acc, or a node of --emit egraph, such as c12.0"
+        raise TileError(f"there is no term {spec!r}", hint=hint)
+    term = provenance.term(nodes[at])
+    if term is None:
+        raise TileError(f"what made {spec} was not noted")
+    return term
+
+
+def chain(provenance: Provenance, left: str, right: str) -> Iterator[str]:
+    """Why two terms are equal, as lines. Raises TileError where they are not known to be."""
+    a, b = term_of(provenance, left), term_of(provenance, right)
+    try:
+        steps = provenance.why(a, b)
+    except KeyError:
+        raise TileError(
+            f"{left} and {right} are not equal in the e-graph", hint="--emit egraph shows classes"
+        ) from None
+    yield f"{left} = {right}: {len(steps)} steps, {sum(step.checked is True for step in steps)} of them checked"
+    for step in steps:
+        yield from str(step).splitlines()
