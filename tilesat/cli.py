@@ -125,6 +125,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of what was chosen, and an explorer")
     parser.add_argument("--viz-focus", type=_focus, action="append", default=[], metavar="VALUE[:RADIUS]",
                         help="of a value of the source, and what is so many steps from it, 1 by default")  # fmt: skip
+    parser.add_argument("--trace", type=Path, metavar="OUT.json",
+                        help="write the loops' schedules as a trace for Perfetto")  # fmt: skip
     parser.add_argument("--lineinfo", action="store_true",
                         help="source places in PTX as .loc directives, for profilers and nvdisasm")  # fmt: skip
     parser.add_argument("--annotate", action="store_true",
@@ -222,6 +224,8 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warps", type=_count, default=1, metavar="N",
                         help="warps that share a scheduler, default %(default)s")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="plain data in place of a table")
+    parser.add_argument("--trace", type=Path, metavar="OUT.json",
+                        help="write the loops' schedules as a trace for Perfetto")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.set_defaults(command="mca")
 

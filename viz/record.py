@@ -199,11 +199,14 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of saturation: rows of all tables when they were last counted, matches and seconds by rule."""
+    """One iteration of a ruleset: matches and milliseconds by rule; rows of all tables after it, None where they were
+    not counted.
+    """
 
     phase: str
-    rows: int
+    ruleset: str
     rules: dict[str, list[float]]
+    rows: int | None = None
 
 
 @dataclass(slots=True)

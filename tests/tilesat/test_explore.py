@@ -54,6 +54,7 @@ def test_a_page_is_whole_and_small(tmp_path: Path) -> None:
     assert names[0].endswith(f"{kernel}.mlir")
     assert names[1:6] == ["nv_tileaa", "nv_tileas", "nvgpu", "nvvm", "ptx"]
     assert record["source"].endswith(f"{kernel}.mlir")
+    assert all(each["rows"] > 0 for each in record["saturation"])  # counted after each iteration
 
 
 def test_several_targets_and_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,7 +143,9 @@ def test_agents_rings_and_schedules_are_there(record: Record) -> None:
 def test_saturation_is_told_by_iteration(kernel: tilesat.Kernel, record: Record) -> None:
     report = kernel.compiled.saturated.report
     assert sum(entry[0] for each in record.saturation for entry in each.rules.values()) == report.matches()
-    assert record.saturation[-1].rows == report.sizes[-1][2]
+    counted = [each.rows for each in record.saturation if each.rows is not None]
+    assert counted == [rows for _, _, rows in report.sizes]
+    assert {each.ruleset for each in record.saturation} == {"analysis", "canon", "algebra", "placement"}
     assert record.stopped == {phase: reason.value for phase, reason in report.stop.items()}
 
 

@@ -201,7 +201,7 @@ def test_the_slider_goes_through_saturation(gemm: Page) -> None:
     here.locator("input").fill("0")
     first = here.inner_text()
     here.locator("input").fill(str(last))
-    assert f"iteration {last + 1} of {last + 1} (placement)" in here.inner_text()
+    assert f"iteration {last + 1} of {last + 1} (placement: " in here.inner_text()
     assert first != here.inner_text()
     assert "facts/" in first
 

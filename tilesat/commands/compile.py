@@ -66,6 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.manifest is not None:
             text = json.dumps(kernel.manifest, indent=2) + "\n"
             outputs.append((named(arguments.manifest, kernel.target, several), text))
+    if arguments.trace is not None:
+        from tilesat.pictures.traces import trace_of
+
+        outputs += [(named(arguments.trace, kernel.target, several), trace_of(kernel)) for kernel in kernels]
     write_pictures = _pictures(kernels, arguments)
     deliver(outputs)
     write_pictures()

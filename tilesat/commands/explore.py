@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ir.core import Location, TileError
@@ -41,4 +42,5 @@ def _kernels(file: Path, arguments: argparse.Namespace) -> list[Kernel]:
         )
     module, entry = find_entry(read(source, seconds, name), arguments.entry)
     targets = list(dict.fromkeys(targets_of(arguments)))
-    return compile_module(module, entry, targets, pipeline_options(arguments), seconds)
+    options = replace(pipeline_options(arguments), counting=True)  # growth is shown by iteration
+    return compile_module(module, entry, targets, options, seconds)

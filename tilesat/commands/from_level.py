@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EGRAPH_OPTIONS = {
     "sig": "--sig", "entry": "--entry", "rules": "--rules", "without": "--without", "forbid": "--forbid",
     "extract_budget": "--extract-budget", "saturate_budget": "--saturate-budget", "explain": "--explain",
-    "viz": "--viz", "check": "--check",
+    "viz": "--viz", "trace": "--trace", "check": "--check",
 }  # fmt: skip
 """Options that speak of the source or of the e-graph, by their name among the arguments."""
 

@@ -13,7 +13,9 @@ from lowering.targets import target as target_named
 from runtime.ptxas import assemble, disassemble
 from tilesat.cli import OK
 from tilesat.mca.report import figures, lines
+from tilesat.mca.traces import processes
 from tilesat.output import deliver
+from viz.trace import trace
 
 ELF = b"\x7fELF"
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE)
@@ -38,5 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         text = json.dumps({"target": tier.name, "functions": [asdict(each) for each in found]}, indent=2) + "\n"
     else:
         text = "\n".join(lines(found, tier)) + "\n"
-    deliver([(arguments.output, text)])
+    outputs = [(arguments.output, text)]
+    if arguments.trace is not None:
+        outputs.append((arguments.trace, trace(processes(listing, tier))))
+    deliver(outputs)
     return OK

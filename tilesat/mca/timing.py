@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lowering.targets import Target
 from tilesat.mca import units
@@ -54,6 +54,34 @@ def timing(path: Sequence[Instruction], target: Target) -> Timing:
     return Timing(counts, cycles, ends[-1] - ends[-2])
 
 
+@dataclass(frozen=True)
+class Issued:
+    """An instruction in time: when it is issued, when its unit begins with it and for how many cycles (0 where that is
+    not known), when the barrier that it sets is reached (None where it sets none). iteration: from 0.
+    """
+
+    instruction: Instruction
+    iteration: int
+    at: float
+    begins: float
+    taken: float
+    ready: float | None
+
+
+def steady(path: Sequence[Instruction], target: Target, iterations: int = 2) -> list[Issued]:
+    """The last iterations of those that `timing` runs, from cycle 0 on."""
+    warp = _Warp(target)
+    rounds = [warp.issued_in(path, number) for number in range(max(ROUNDS, iterations))][-iterations:]
+    begun, first = rounds[0][0].at, rounds[0][0].iteration
+    return [
+        replace(
+            each, iteration=each.iteration - first, at=each.at - begun, begins=each.begins - begun,
+            ready=None if each.ready is None else each.ready - begun,
+        )
+        for issued in rounds for each in issued
+    ]  # fmt: skip
+
+
 class _Warp:
     """Where a warp is in time."""
 
@@ -67,28 +95,35 @@ class _Warp:
 
     def iteration(self, path: Sequence[Instruction]) -> float:
         """Run a path once; when its end is reached."""
-        for each in path:
-            self.issue(each)
-        self.now += BRANCH
+        self.issued_in(path, 0)
         return self.now
 
-    def issue(self, each: Instruction) -> None:
+    def issued_in(self, path: Sequence[Instruction], iteration: int) -> list[Issued]:
+        """Run a path once; its instructions in time."""
+        found = [self.issue(each, iteration) for each in path]
+        self.now += BRANCH
+        return found
+
+    def issue(self, each: Instruction, iteration: int = 0) -> Issued:
         """Issue one instruction when it can be."""
         self.now = max([self.now, *(self.barriers.get(barrier, 0.0) for barrier in each.waits)])
         unit, taken = units.unit(each.opcode), units.cycles(each.opcode, self.target)
+        begins: float | None = None
         if each.family == "WARPGROUP" and (found := _PENDING.search(each.operands)):
             pending = int(found[1], 16)
             done = self.groups[: len(self.groups) - pending]
             self.now = max([self.now, *done])
             self.groups = self.groups[len(done) :]
         elif unit == "tensor" and "GMMA" in each.opcode:
-            self.tensor = max(self.tensor, self.now) + taken
+            begins = max(self.tensor, self.now)
+            self.tensor = begins + taken
             if "gsb" in each.operands:
                 self.groups.append(self.tensor + float(self.target.latency.mma))
         elif taken:
-            self.now = max(self.now, self.free.get(unit, 0.0))
+            self.now = begins = max(self.now, self.free.get(unit, 0.0))
             self.free[unit] = self.now + taken
-        for barrier in (each.writes, each.reads):
-            if barrier != NO_BARRIER:
-                self.barriers[barrier] = self.now + units.latency(each, self.target)
+        at, sets = self.now, [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
+        ready = at + units.latency(each, self.target) if sets else None
+        self.barriers |= {barrier: at + units.latency(each, self.target) for barrier in sets}
         self.now += max(1, each.stall)
+        return Issued(each, iteration, at, at if begins is None else begins, taken, ready)

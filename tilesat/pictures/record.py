@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from math import prod
 from typing import Any, cast
 
@@ -23,25 +22,43 @@ def record_of(kernel: Kernel, source: str = "", texts: bool = True) -> Record:
     """The record of one compilation; `texts`: with the program at each level, as the explorer needs it, and not without
     need: ptxas is called. Raises TileError for a kernel without its e-graph: one that was pickled.
     """
-    compiled = kernel.compiled
-    if not isinstance(compiled, Compiled):
-        raise TileError("a stored kernel has no e-graph to show", hint="compile it in this process")
-    selection = compiled.selection
-    places, layouts = Places(), Layouts(selection)
+    compiled = _compiled(kernel)
+    selection, places = compiled.selection, Places()
+    layouts = Layouts(selection)
     egraph = EGraph(selection, places, layouts)
     made = Record(str(kernel.entry.sym_name), kernel.target, source or kernel.entry.location.file)
     made.values, made.forms, made.effects, made.loops = egraph.fill()
-    placed = compiled.modules["nv_tileas"]
-    layouts.of_program(placed)
-    scheduled = Scheduled(placed, places, begins(placed) if texts else {})
-    made.agents, made.rings = list(scheduled.agents()), list(scheduled.rings())
-    made.schedules = list(schedules(selection, places))
+    layouts.of_program(compiled.modules["nv_tileas"])
+    _schedule(compiled, made, places, texts)
     made.saturation, made.stopped = iterations(compiled), stops(compiled)
     if texts:
         made.levels = list(levels(kernel, compiled, places, layouts))
     made.places, made.layouts = places.all, layouts.drawn
     made.figures = figures(kernel, compiled, made)
     return made
+
+
+def scheduled(kernel: Kernel) -> Record:
+    """A record of agents, rings and schedules alone. Raises TileError as `record_of`."""
+    compiled, places = _compiled(kernel), Places()
+    made = Record(str(kernel.entry.sym_name), kernel.target, kernel.entry.location.file)
+    _schedule(compiled, made, places, texts=False)
+    made.places = places.all
+    return made
+
+
+def _compiled(kernel: Kernel) -> Compiled:
+    if not isinstance(kernel.compiled, Compiled):
+        raise TileError("a stored kernel has no e-graph to show", hint="compile it in this process")
+    return kernel.compiled
+
+
+def _schedule(compiled: Compiled, made: Record, places: Places, texts: bool) -> None:
+    """Agents, rings and schedules; with `texts` they know their lines in the placed program."""
+    placed = compiled.modules["nv_tileas"]
+    found = Scheduled(placed, places, begins(placed) if texts else {})
+    made.agents, made.rings = list(found.agents()), list(found.rings())
+    made.schedules = list(schedules(compiled.selection, places))
 
 
 def begins(program: Op) -> dict[Op, int]:
@@ -51,17 +68,13 @@ def begins(program: Op) -> dict[Op, int]:
 
 def iterations(compiled: Compiled) -> list[Iteration]:
     """Saturation, iteration by iteration, as the engine reported it."""
-    report = compiled.saturated.report
-    rules: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for row in report.rows:
-        entry = rules.setdefault((row.phase, row.iteration), {}).setdefault(row.rule, [0, 0.0])
-        entry[0] += row.matches
-        entry[1] += row.seconds * 1e3
-    found: list[Iteration] = []
-    for (phase, number), steps in groupby(report.sizes, key=lambda size: size[:2]):
-        *_, (_, _, rows) = steps
-        found.append(Iteration(phase, rows, rules.get((phase, number), {})))
-    return found
+    return [
+        Iteration(
+            each.phase, each.ruleset,
+            {rule: [matches, each.seconds.get(rule, 0.0) * 1e3] for rule, matches in each.matches.items()}, each.rows,
+        )
+        for each in compiled.saturated.report.iterations
+    ]  # fmt: skip
 
 
 def stops(compiled: Compiled) -> dict[str, str]:

@@ -27,18 +27,22 @@ class SaturationPanel {
 
   show(number) {
     const {saturation} = this.app.record, here = saturation[number];
-    const most = Math.max(...saturation.map((each) => each.rows)), width = 560, height = 130;
+    const counted = saturation.map((each, at) => [each.rows, at]).filter(([rows]) => rows !== undefined && rows !== null);
+    const most = Math.max(1, ...counted.map(([rows]) => rows)), width = 560, height = 130;
     const x = (at) => 8 + at * (width - 16) / Math.max(1, saturation.length - 1), y = (rows) => height - 8 - rows / most * (height - 16);
     const matches = saturation.map((each) => Object.values(each.rules).reduce((sum, [count]) => sum + count, 0)), top = Math.max(1, ...matches);
     const bars = matches.map((count, at) => `<rect x="${x(at) - 3}" width="6" y="${height - 8 - count / top * (height - 16)}" height="${count / top * (height - 16)}" fill="${at === number ? "#e6a700" : "#c9dcf0"}"/>`);
-    const line = saturation.map((each, at) => `${x(at)},${y(each.rows)}`).join(" ");
+    const line = counted.map(([rows, at]) => `${x(at)},${y(rows)}`).join(" ");
+    const dots = counted.filter(([, at]) => at === number).map(([rows, at]) => `<circle cx="${x(at)}" cy="${y(rows)}" r="4" fill="#0b6e4f"/>`);
+    const how = counted.length === saturation.length ? "" : ", counted now and then";
     this.plot.innerHTML = `<svg viewBox="0 0 ${width} ${height}" style="width:100%;max-width:760px" role="img"><g>${bars.join("")}</g>` +
-      `<polyline points="${line}" fill="none" stroke="#0b6e4f" stroke-width="1.6"/><circle cx="${x(number)}" cy="${y(here.rows)}" r="4" fill="#0b6e4f"/>` +
-      `</svg>` +
-      `<div class="legend">line: rows of all tables, at most ${most.toLocaleString("en")}, counted every 1,000 matches and where a phase ends; bars: matches of rules, at most ${top.toLocaleString("en")}</div>`;
+      `<polyline points="${line}" fill="none" stroke="#0b6e4f" stroke-width="1.6"/>${dots.join("")}</svg>` +
+      `<div class="legend">line: rows of all tables, at most ${most.toLocaleString("en")}${how}; bars: matches of rules, at most ${top.toLocaleString("en")}</div>`;
+    const before = counted.filter(([, at]) => at < number).pop(), now = counted.find(([, at]) => at === number);
+    const rows = now ? `${now[0].toLocaleString("en")} rows${before ? ` (${now[0] >= before[0] ? "+" : ""}${(now[0] - before[0]).toLocaleString("en")})` : ""}` : "rows not counted";
+    this.words.textContent = `iteration ${number + 1} of ${saturation.length} (${here.phase}: ${here.ruleset}): ${rows}, ` +
+      `${matches[number]} matches of ${plural(Object.keys(here.rules).length, "rule")}`;
     const rules = Object.entries(here.rules).sort((a, b) => b[1][0] - a[1][0]);
-    this.words.textContent = `iteration ${number + 1} of ${saturation.length} (${here.phase}): ${here.rows.toLocaleString("en")} rows when last counted, ` +
-      `${plural(matches[number], "match").replace("matchs", "matches")} of ${plural(rules.length, "rule")}`;
     this.rules.innerHTML = `<table><tr><th>rule</th><th class="n">matches</th><th class="n">ms</th><th class="n">matches in all</th></tr>` +
       rules.map(([rule, [count, ms]]) => `<tr><td class="code">${escapeText(rule)}</td><td class="n">${count}</td><td class="n">${ms ? ms.toFixed(1) : ""}</td><td class="n">${this.totals.get(rule)}</td></tr>`).join("") + "</table>";
   }
