@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from egraph.frozen import Frozen
+    from lowering.layouts.layout import Layout
+    from lowering.layouts.shared import SharedLayout
     from lowering.selection import Selection
 
 
@@ -37,6 +39,13 @@ class EGraph:
     def n_nodes(self) -> int:
         """Number of e-nodes that are not subsumed."""
         return len(self.frozen.nodes)
+
+    @property
+    def layouts(self) -> dict[int, Layout | SharedLayout]:
+        """The layouts of placed classes, by the numbers that `text` and `--explain` call them."""
+        places = (*self.frozen.at, *self.frozen.nat, *self.frozen.out)
+        used = sorted({layout for _, layout in places if layout})
+        return {layout: self.selection.oracle.layouts[layout] for layout in used}
 
     @property
     def text(self) -> str:

@@ -18,6 +18,8 @@ SETTINGS = {
     "distributed.worker.memory.terminate": 0.95,
     "distributed.logging.distributed": "critical",
 }
+PATIENCE = "10s"
+"""How long a cluster's address may take to answer."""
 _BENCHES: list[Bench] = []
 """This worker's bench, once it has run anything."""
 
@@ -38,7 +40,7 @@ def on_cluster(runs: Sequence[Run], workers: int, scheduler: str | None = None) 
 def _client(distributed: Any, workers: int, scheduler: str | None, stack: ExitStack) -> Any:
     if scheduler is not None:
         try:
-            return distributed.Client(scheduler, timeout="10s")
+            return distributed.Client(scheduler, timeout=PATIENCE)
         except (OSError, ValueError) as error:
             raise TileError(f"no Dask scheduler answers at {scheduler}: {error}") from error
     cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)

@@ -1,4 +1,4 @@
-"""Pictures of a table, by matplotlib (the extra lab): each function gives a Figure.
+"""Pictures of a table, by matplotlib (the extra lab): each function gives a Plot, which notebooks show.
 
 growth          rows of the e-graph by iteration, a curve a run
 heat_map        matches of each rule in each iteration of a run
@@ -10,18 +10,46 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ir.core import TileError
 from tilesat.lab.record import Record
 from tilesat.lab.table import Table
+from tilesat.output import write_file
 
 MOST_CURVES, MOST_RULES = 12, 40
 """Curves that have a line of the legend, and rules of a heat map: more cannot be read. Titles say what was left out."""
 DOTS = 120
 """Of an inch."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A matplotlib Figure that needs no window and no `%matplotlib`."""
+
+    figure: Any
+
+    @property
+    def axes(self) -> Any:
+        """The axes of the plot, and of its colours where it has any."""
+        return self.figure.axes
+
+    def png(self) -> bytes:
+        """A picture file."""
+        out = io.BytesIO()
+        self.figure.savefig(out, format="png", dpi=DOTS)
+        return out.getvalue()
+
+    def _repr_png_(self) -> bytes:
+        return self.png()
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all; PNG."""
+        write_file(Path(path), self.png())
 
 
 def _figure(width: float = 8, height: float = 5) -> tuple[Any, Any]:
@@ -32,7 +60,7 @@ def _figure(width: float = 8, height: float = 5) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def growth(table: Table) -> Any:
+def growth(table: Table) -> Plot:
     """Rows of all tables after each iteration, of the runs that counted them (`measure="iterations"`)."""
     figure, axes = _figure()
     counted = [each for each in table if each.saturation and each.saturation.rulesets]
@@ -46,10 +74,10 @@ def growth(table: Table) -> Any:
     axes.set_title(f"size of the e-graph{more}" if counted else "no run counted rows: measure='iterations' does")
     if counted:
         axes.legend(fontsize="small")
-    return figure
+    return Plot(figure)
 
 
-def heat_map(record: Record) -> Any:
+def heat_map(record: Record) -> Plot:
     """Matches of each rule in each iteration, as the engine reports them; colours are logarithmic."""
     rules: dict[str, dict[int, int]] = {}
     count = 0
@@ -70,10 +98,10 @@ def heat_map(record: Record) -> Any:
     axes.set_xlabel("iteration")
     cut = f", {len(shown)} of {len(busiest)} rules" if len(shown) < len(busiest) else ""
     axes.set_title(f"{_label(record)}{cut}")
-    return figure
+    return Plot(figure)
 
 
-def cost_by_budget(table: Table) -> Any:
+def cost_by_budget(table: Table) -> Plot:
     """Cost and bound of runs that differ in `budget`, a pair of curves for what is the same beside it."""
     figure, axes = _figure()
     series: dict[str, list[tuple[float, float, float]]] = {}
@@ -93,10 +121,10 @@ def cost_by_budget(table: Table) -> Any:
     axes.set_title("cost against budget" if series else "no run has a budget: vary it")
     if series:
         axes.legend(fontsize="small")
-    return figure
+    return Plot(figure)
 
 
-def pareto(table: Table) -> Any:
+def pareto(table: Table) -> Plot:
     """Cost against seconds of compilation, a point a run."""
     figure, axes = _figure()
     runs = [(each.seconds, each.extraction.table_cost, each) for each in table if each.extraction is not None]
@@ -111,7 +139,7 @@ def pareto(table: Table) -> Any:
     axes.set_title("cost and compile time")
     if groups:
         axes.legend(fontsize="small")
-    return figure
+    return Plot(figure)
 
 
 def front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -123,21 +151,14 @@ def front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return found
 
 
-def png(figure: Any) -> bytes:
-    """A picture file."""
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DOTS)
-    return out.getvalue()
-
-
 def every(table: Table) -> Iterator[tuple[str, bytes]]:
     """The name and content of a file for each plot; the heat map is that of the first run."""
-    plots: dict[str, Callable[[Table], Any]] = {"growth": growth, "cost-by-budget": cost_by_budget, "pareto": pareto}
+    plots: dict[str, Callable[[Table], Plot]] = {"growth": growth, "cost-by-budget": cost_by_budget, "pareto": pareto}
     for name, draw in plots.items():
-        yield f"{name}.png", png(draw(table))
+        yield f"{name}.png", draw(table).png()
     whole = [each for each in table if each.saturation is not None]
     if whole:
-        yield "rules.png", png(heat_map(whole[0]))
+        yield "rules.png", heat_map(whole[0]).png()
 
 
 def _label(record: Record) -> str:
