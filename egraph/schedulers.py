@@ -78,7 +78,9 @@ class Alone(Turns):
     own: Mapping[str, Sequence[tuple[str, str]]]
 
     def step(self, engine: Engine, ruleset: str, phase: str, iteration: int) -> IterationReport:
-        """One after the other; rows counted after each that changed anything."""
+        """One after the other; rows counted after each that changed anything. What loads a program runs as one."""
+        if ruleset not in self.own:
+            return engine.run(ruleset)
         done = [(name, self.rule(engine, own, name)) for own, name in self.own[ruleset] if self.runs(name)]
         return IterationReport(
             ruleset,
