@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     why.set_defaults(command="why")
     _add_experiment(commands.add_parser("experiment", help="kernels x targets x configurations, to a table"))
     _add_mca(commands.add_parser("mca", help="what the loops of a cubin or of PTX take of an SM, predicted"))
+    _add_fuzz(commands.add_parser("fuzz", help="random programs on every target; reduce what is wrong to a test"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
     passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
     passes.set_defaults(command="passes")
@@ -256,6 +257,25 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="pictures, by matplotlib")
     parser.set_defaults(command="experiment")
+
+
+def _add_fuzz(parser: argparse.ArgumentParser) -> None:
+    how_long = parser.add_mutually_exclusive_group()
+    how_long.add_argument("--programs", type=_count, metavar="N", help="so many programs; default 100")
+    how_long.add_argument("--minutes", type=_count, metavar="N", help="as many programs as so many minutes allow")
+    parser.add_argument("--targets", metavar="T[,T...]", help="default: seven, from sm_80 to sm_120a")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the first program, default %(default)s")
+    parser.add_argument("--kinds", metavar="K[,K...]", help="generators in turn: mixed, generated, ordered, promised")
+    parser.add_argument("--rules", type=Path, action="append", default=[], metavar="F.egg",
+                        help="compile with these rewrite rules too")  # fmt: skip
+    parser.add_argument("--jobs", type=_count, default=0, metavar="N", help="processes; default: this one")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on this Dask cluster (extra lab)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="verdicts, kept; a second run goes on where it ends")
+    parser.add_argument("-o", "--output", type=Path, default=Path("fuzz"), metavar="DIR",
+                        help="where the tests of what is wrong go, default %(default)s")  # fmt: skip
+    parser.add_argument("--no-reduce", dest="reduce", action="store_false", help="only say what is wrong")
+    parser.add_argument("--without-ptxas", action="store_true", help="do not assemble")
+    parser.set_defaults(command="fuzz")
 
 
 def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,8 @@ from runtime.simulator import GlobalMemory, SimulatorError, launch
 from tests.lowering.test_hopper import check
 from tests.programs.agents import AGENTS
 from tests.programs.program import check as check_program
-from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES, Case, gemm, padded
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 Options = tuple[int, int, tuple[str, ...]]

@@ -12,8 +12,8 @@ import tilesat
 from runtime.ptxas import assemble
 from tests.programs.products import attention
 from tests.programs.program import PROGRAMS, interpret, simulate
-from tests.programs.writer import Writer
 from tilesat.execution import largest_error
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 SHAPES = ((128, 128, 128), (256, 64, 128), (256, 128, 128))  # queries, keys, width

@@ -11,7 +11,7 @@ import pytest
 import tilesat
 from runtime.ptxas import assemble
 from tests.programs.program import Program, check, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 TILE, STEPS = 8192, 3

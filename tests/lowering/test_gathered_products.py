@@ -11,7 +11,7 @@ import pytest
 import tilesat
 from runtime.simulator import SimulatorError
 from tests.programs.program import Program, check, random, simulate
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 TIERS = ("sm_80", "sm_90a", "sm_120a")
 M, N, K = 64, 64, 64

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tilesat
-from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES
+from tilesat.fuzz.writer import Writer
 
 
 def in_place(joined: bool) -> str:

@@ -12,7 +12,7 @@ import tilesat
 from runtime.simulator import SimulatorError
 from tests.programs import products  # noqa: F401
 from tests.programs.program import PROGRAMS, Program, check, random, simulate
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 M, N, K, STEPS = 64, 64, 64, 5
 

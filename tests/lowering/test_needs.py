@@ -9,7 +9,7 @@ import pytest
 import tilesat
 from ir.text import print_generic
 from tests.programs.program import Program, check, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 ROWS, KEYS, WIDTH = 64, 128, 64
 

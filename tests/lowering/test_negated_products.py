@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.programs.program import DTYPES, Program, check, random, simulate
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 M, N, K, STEPS = 64, 64, 64, 2
 

@@ -29,7 +29,7 @@ from lowering.selection.graph import STAGES
 from lowering.selection.trips import Pace
 from lowering.targets import ALL_TARGETS, SM_80
 from runtime.ptxas import assemble, disassemble
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Body = Callable[[Writer, Tile, Tile], Tile]

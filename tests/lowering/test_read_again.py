@@ -12,7 +12,7 @@ from ir.dialects import nv_tileas, scf
 from runtime.ptxas import assemble
 from tests.programs.products import attention
 from tests.programs.program import PROGRAMS, Program, check, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 from tilesat.kernel import Kernel
 
 attention("queries-again", "f16", 128, 256, 69, 32)

@@ -21,7 +21,7 @@ from lowering.targets import target
 from tests.programs.agents import DEEP, K, M, N, Product
 from tests.programs.products import block_scaled
 from tests.programs.program import PROGRAMS, Program, check, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 SMALL, LARGE, TILES, SIDE = 32, 128, 5, 512
 """Tiles of the first ring, and of the product whose transpose goes through more scratch than that ring holds."""

@@ -12,7 +12,7 @@ import tilesat
 from runtime.simulator import SimulatorError
 from tests.programs.program import Program, check, random, simulate
 from tests.programs.rings import causal_attention, two_products
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 PAIR = (64, 64, 64)
 TIERS = ("sm_80", "sm_90a", "sm_120a")

@@ -16,9 +16,9 @@ from ir.types import TileType
 from lowering.slicing import find_cuts, fitted, sliced
 from tests.programs.products import attention, matmul
 from tests.programs.program import PROGRAMS, Program, check, interpret, random, simulate
-from tests.programs.writer import Tile, Writer
 from tilesat import compile
 from tilesat.execution import largest_error
+from tilesat.fuzz.writer import Tile, Writer
 
 M, N, K = 32, 16, 16
 Body = Callable[[Writer, Tile], Tile]

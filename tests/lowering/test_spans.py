@@ -18,7 +18,7 @@ from lowering.selection.spans import points, total
 from lowering.targets import Target
 from runtime.ptxas import assemble
 from tests.programs.program import Program, check, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 ROWS, COLUMNS, DEPTH = 128, 128, 64
 

@@ -11,8 +11,8 @@ import pytest
 import tilesat
 from runtime.ptxas import assemble
 from tests.programs.program import DTYPES, Program, check, random
-from tests.programs.writer import Tile, Writer
 from tests.tilesat.example_cases import EXAMPLES
+from tilesat.fuzz.writer import Tile, Writer
 
 TILES: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
     1: ((1024,), (5000,)),

@@ -15,7 +15,7 @@ from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from runtime.simulator import SimulatorError
 from tests.programs.program import TOLERANCE, Program, check, random, simulate
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 FROM_REGISTERS = ("st.global",)  # forbidden where cost would choose it
 Sizes = tuple[int, ...]

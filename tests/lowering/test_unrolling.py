@@ -15,8 +15,8 @@ from ir.interpreter import run
 from ir.load import load
 from lowering.unrolling import MOST_REGISTERS, MOST_TRIPS, unrolled
 from tests.programs.program import random
-from tests.programs.writer import Loop, Tile, Writer
 from tilesat.execution import largest_error
+from tilesat.fuzz.writer import Loop, Tile, Writer
 
 SIZE = 64
 ROW = 1024

@@ -13,7 +13,7 @@ import numpy as np
 
 from ir.dialects import cuda_tile as ct
 from tests.programs.program import Program, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 M, N, K, DEEP, TILES = 64, 64, 32, 160, 5
 """A tile of A is M x K of rows x DEEP, one of B K x N of DEEP x N, one of D M x N."""

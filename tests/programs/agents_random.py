@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tests.programs.agents import DEEP, TILES, K, M, N, Product
-from tests.programs.program import Program, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.program import Program, Random, of
+from tilesat.fuzz.writer import Tile, Writer
 
 DEPTH, LENGTH = 3, 3  # loops and branches in each other, statements in a row
 
@@ -110,11 +110,9 @@ def nested(seed: int) -> Program:
         w.store(nest.sum, nest.p.d, 0, 0)
         return w.text()
 
-    def arguments() -> list[Any]:
-        table = np.random.default_rng(seed).permutation(5).astype(np.int32)
-        return [
-            random((TILES * M, DEEP), "f16", 1, 0.1), random((DEEP, N), "f16", 2, 0.3),
-            random((TILES * M, N), "f32", 3), table, random((512,), "f32", 4), TILES * M,
-        ]  # fmt: skip
-
-    return Program(f"nest-{seed}", source, arguments, (1,), None, 2e-3)
+    table = np.random.default_rng(seed).permutation(5).astype(np.int32)
+    data = [
+        Random((TILES * M, DEEP), "f16", 1, 0.1), Random((DEEP, N), "f16", 2, 0.3), Random((TILES * M, N), "f32", 3),
+        table, Random((512,), "f32", 4), TILES * M,
+    ]  # fmt: skip
+    return of(f"nested-{seed}", source, data, tolerance=2e-3)

@@ -9,7 +9,7 @@ import numpy as np
 from ir.dialects import cuda_tile as ct
 from tests.programs.control import F32, program
 from tests.programs.program import random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 
 def branches(w: Writer) -> None:

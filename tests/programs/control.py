@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.programs.program import Program, add, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 
 def program(

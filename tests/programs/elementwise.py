@@ -10,7 +10,7 @@ import numpy as np
 from ir.dialects import cuda_tile as ct
 from ir.types import F8E8M0FNU, TileType
 from tests.programs.program import DTYPES, TOLERANCE, Program, add, random
-from tests.programs.writer import Tile, Writer, element
+from tilesat.fuzz.writer import Tile, Writer, element
 
 SIZE, TILE = 1000, 256
 R = ct.Rounding

@@ -10,7 +10,7 @@ import numpy as np
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from tests.programs.program import DTYPES, Program, add, random
-from tests.programs.writer import Tile, Writer, element
+from tilesat.fuzz.writer import Tile, Writer, element
 
 MAGNITUDES = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 VALUES = np.concatenate([MAGNITUDES, -MAGNITUDES])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.programs.program import DTYPES, Program, add, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 
 def literal(name: str, kind: str, shape: tuple[int, ...], looped: bool = False) -> None:

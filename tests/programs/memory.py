@@ -8,7 +8,7 @@ import numpy as np
 
 from ir.dialects import cuda_tile as ct
 from tests.programs.program import Program, add, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 M, N = 70, 45
 ROUNDS = 6  # of loops that are to stay loops: few are written out

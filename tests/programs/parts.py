@@ -9,7 +9,7 @@ import numpy as np
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from tests.programs.program import Program, add, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 Shape = tuple[int, ...]
 

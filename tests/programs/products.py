@@ -9,7 +9,7 @@ import numpy as np
 
 from ir.dialects import cuda_tile as ct
 from tests.programs.program import DTYPES, Program, add, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 Epilogue = Callable[[Tile], Tile]
 PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16, "f64": 2, "f8E4M3FN": 16, "f8E5M2": 16}

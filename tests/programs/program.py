@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import tilesat
@@ -18,32 +15,11 @@ from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import check_arguments, largest_error, launch_arguments
+from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random
 from tilesat.kernel import Kernel
 from tilesat.source import read
 
-Array = np.ndarray[Any, Any]
-DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "tf32": np.float32,
-          "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-          "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
-          "f8E8M0FNU": ml_dtypes.float8_e8m0fnu}  # fmt: skip
-TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-5, "f64": 1e-12}
-"""Relative beyond 1, absolute below: one rounding of the narrow formats, some of f32 in another order."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """`source()` is Tile IR text or bytecode; `arguments()` makes fresh random arrays and scalars.
-
-    `expected` maps copies of the arguments to {position: array}, what NumPy says of those arguments after the run.
-    """
-
-    name: str
-    source: Callable[[], str | bytes]
-    arguments: Callable[[], list[Any]]
-    grid: tuple[int, ...] = (1,)
-    expected: Callable[..., dict[int, Array]] | None = None
-    tolerance: float = 1e-5
-
+__all__ = ["DTYPES", "TOLERANCE", "Array", "Program", "add", "check", "interpret", "random", "simulate"]
 
 PROGRAMS: dict[str, Program] = {}
 """All programs by name, in the order in which the modules declare them."""
@@ -59,22 +35,6 @@ def add(program: Program) -> Program:
 
 FAR_APART = ("skewed:0", "skewed:1")
 """Schedules of the simulator in which each warp runs alone until it must wait, in two orders."""
-
-
-def random(shape: Sequence[int], kind: str = "f32", seed: int = 0, scale: float = 1.0) -> Array:
-    """Random numbers, never the same for two shapes, types or seeds: normal floats, integers of a few digits."""
-    rng = np.random.default_rng([seed, *shape, *kind.encode()])
-    if kind == "i1":
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    if kind == "f8E8M0FNU":
-        return np.exp2(rng.integers(-6, 7, shape)).astype(DTYPES[kind])
-    if kind.startswith("i"):
-        bound = 100 if kind == "i8" else 1000
-        return rng.integers(-bound, bound, shape).astype(DTYPES[kind])
-    found = (rng.standard_normal(shape) * scale).astype(DTYPES[kind])
-    if kind == "tf32":  # numbers that tf32 holds: 10 bits of mantissa
-        found = (found.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    return found
 
 
 def simulate(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.programs.program import Program, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 
 def causal_attention(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.programs.program import Program, add, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.writer import Tile, Writer
 
 Combine = Callable[[list[Tile], list[Tile]], list[Tile]]
 

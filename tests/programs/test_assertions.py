@@ -10,7 +10,7 @@ from ir.dialects import cuda_tile as ct
 from ir.interpreter.memory import InterpreterError
 from runtime.simulator.errors import TrapError
 from tests.programs.program import Program, check, random
-from tests.programs.writer import Writer
+from tilesat.fuzz.writer import Writer
 
 
 def source() -> str:

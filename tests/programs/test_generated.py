@@ -7,10 +7,10 @@ import pytest
 
 import tilesat
 from tests.programs import branches, control, cutile_cases, memory, products  # noqa: F401
-from tests.programs.generated import generated
-from tests.programs.ordered import ordered
 from tests.programs.program import FAR_APART, PROGRAMS, Program, check, interpret, simulate
 from tilesat.execution import largest_error
+from tilesat.fuzz.generated import generated
+from tilesat.fuzz.ordered import ordered
 from tilesat.kernel import Kernel
 
 FEW, MANY = 8, 150

@@ -15,8 +15,8 @@ from ir.types import TOKEN, TileType
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tests.programs.program import random
-from tests.programs.writer import Tile, Writer, element
 from tilesat.execution import check_arguments, launch_arguments
+from tilesat.fuzz.writer import Tile, Writer, element
 from tilesat.levels import lower
 
 Write = Callable[[Writer], None]

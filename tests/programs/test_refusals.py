@@ -8,7 +8,7 @@ import tilesat
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I32, I64, TOKEN, TileType
-from tests.programs.writer import Tile, Writer, element
+from tilesat.fuzz.writer import Tile, Writer, element
 
 
 def f8_product(w: Writer) -> None:

@@ -12,9 +12,9 @@ import tilesat
 from lowering import pipeline
 from lowering.targets import ALL_TARGETS
 from lowering.targets.target import Limit
-from tests.programs.writer import Writer
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat import TileError
+from tilesat.fuzz.writer import Writer
 
 
 def gemm_text(m: int, n: int, k: int) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from ir.core import TileError
 from tilesat.lab.bench import Bench, Run
@@ -20,6 +21,9 @@ SETTINGS = {
 }
 PATIENCE = "10s"
 """How long a cluster's address may take to answer."""
+AHEAD = 4
+"""Tasks that wait for each worker, so that none is idle."""
+T = TypeVar("T")
 _BENCHES: list[Bench] = []
 """This worker's bench, once it has run anything."""
 
@@ -35,6 +39,27 @@ def on_cluster(runs: Sequence[Run], workers: int, scheduler: str | None = None) 
         tasks = {client.submit(run_here, run, key=f"run-{run.key}", retries=0): run for run in runs}
         for future in distributed.as_completed(tasks):
             yield _record(future, tasks[future])
+
+
+def submitted(task: Callable[..., T], every: Iterable[tuple[Any, ...]], scheduler: str) -> Iterator[T]:
+    """What a function gives for many arguments, as it comes. Raises TileError as `on_cluster`, and what a task raises.
+
+    No more than `AHEAD` tasks a worker wait, so that arguments may come without end.
+    """
+    if find_spec("distributed") is None:
+        raise TileError("dask.distributed is not installed", hint="pip install 'tilesat[lab]'; --jobs needs none")
+    dask, distributed = import_module("dask"), import_module("distributed")
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(SETTINGS))
+        client = stack.enter_context(_client(distributed, 0, scheduler, stack))
+        done = distributed.as_completed()
+        rest = iter(every)
+        for arguments in islice(rest, AHEAD * max(1, len(client.scheduler_info()["workers"]))):
+            done.add(client.submit(task, *arguments, pure=False, retries=0))
+        for future in done:
+            for arguments in islice(rest, 1):
+                done.add(client.submit(task, *arguments, pure=False, retries=0))
+            yield future.result()
 
 
 def _client(distributed: Any, workers: int, scheduler: str | None, stack: ExitStack) -> Any:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.programs.program import Program, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.program import Program, Random, of
+from tilesat.fuzz.writer import Tile, Writer
 
 SIZE = 256
 
@@ -108,5 +108,4 @@ class Memory:
 
 def ordered(seed: int) -> Program:
     """A random program on one array of 256 elements."""
-    arguments = lambda: [random((SIZE,), "f32", seed), 2]  # noqa: E731
-    return Program(f"ordered-{seed}", lambda: Memory(seed).text(), arguments, (1,), None, 0.0)
+    return of(f"ordered-{seed}", lambda: Memory(seed).text(), [Random((SIZE,), "f32", seed), 2], tolerance=0.0)

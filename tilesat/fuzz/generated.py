@@ -7,17 +7,19 @@ exact tiles are compared with each other by cmpf, converted to integers, or used
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ir.core import Value
-from tests.programs.program import Program, random
-from tests.programs.writer import Tile, Writer
+from tilesat.fuzz.program import Program, Random, of
+from tilesat.fuzz.writer import Tile, Writer
 
 KINDS = ("f32", "f32", "f16", "i32", "i32", "i8", "bf16", "i64")
 SHAPES = ((64,), (256,), (8, 32), (32, 16), (64, 64), (1, 128), (16, 1), (4, 8, 16), (128, 32))
 MAX_SIZE = 1 << 13
+INEXACT = 4e-2
+"""What results may be off: roundings of bf16 and f16, in chains of a few operations."""
 
 
 @dataclass
@@ -35,6 +37,8 @@ class Held:
 class Generator:
     """Writes one random program."""
 
+    kinds = KINDS
+
     def __init__(self, seed: int):
         self.rng = np.random.default_rng(seed)
         self.inputs = [self.input() for _ in range(self.rng.integers(2, 4))]
@@ -45,7 +49,7 @@ class Generator:
         self.parameters = parameters
 
     def input(self) -> tuple[tuple[int, ...], str]:
-        return SHAPES[self.rng.integers(len(SHAPES))], KINDS[self.rng.integers(len(KINDS))]
+        return SHAPES[self.rng.integers(len(SHAPES))], self.kinds[self.rng.integers(len(self.kinds))]
 
     def pick(self, choices: Any) -> Any:
         return choices[int(self.rng.integers(len(choices)))]
@@ -142,15 +146,15 @@ class Generator:
         return Held(tile.to(kind), exact)
 
     def cast(self, pool: list[Held]) -> Held:
-        return self.cast_to(self.pick(pool), self.pick(KINDS))
+        return self.cast_to(self.pick(pool), self.pick(self.kinds))
 
     def shape(self, pool: list[Held]) -> Held | None:
         a = self.pick(pool)
         tile, shape = a.tile, a.tile.shape
-        size = int(np.prod(shape)) if shape else 1
+        size = prod(shape)
         way = self.pick(("permute", "reshape", "broadcast", "expand"))
         if way == "permute" and len(shape) > 1:
-            return Held(tile.permute(*[int(i) for i in self.rng.permutation(len(shape))]), a.exact)
+            return Held(tile.permute(*map(int, self.rng.permutation(len(shape)).tolist())), a.exact)
         if way == "reshape" and size > 1:
             rows = 1 << int(self.rng.integers(0, size.bit_length()))
             return Held(tile.reshape(rows, size // rows), a.exact)
@@ -230,12 +234,7 @@ def generated(seed: int) -> Program:
     first = Generator(seed)
     first.write(None)
 
-    def arguments() -> list[Any]:
-        inputs = [random(shape, kind, i) for i, (shape, kind) in enumerate(first.inputs)]
-        return [*inputs, *(random(shape, kind, 50 + i) for i, (shape, kind, _) in enumerate(first.outputs)), 2]
-
+    inputs = [Random(shape, kind, i) for i, (shape, kind) in enumerate(first.inputs)]
+    outputs = [Random(shape, kind, 50 + i) for i, (shape, kind, _) in enumerate(first.outputs)]
     exact = all(exact for _, _, exact in first.outputs)
-    return Program(f"generated-{seed}", source, arguments, (1,), None, 0.0 if exact else 4e-2)
-
-
-__all__ = ["Value", "generated"]
+    return of(f"generated-{seed}", source, [*inputs, *outputs, 2], tolerance=0.0 if exact else INEXACT)

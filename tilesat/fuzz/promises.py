@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.program import Program
+from tilesat.fuzz.program import Program, of
 
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 64, 100, -1, -2, -3, -8, 4096)
 OUTPUTS = 12
@@ -58,7 +58,7 @@ class Promises:
         half = 1 << (self.width - 1)
         ranges = ((-half, half), (-half, half), (0, half), (-100, 100), (half - 50, half), (half // 13, half // 11))
         low, high = self.pick(ranges)
-        return int(self.rng.integers(low, high))
+        return int(self.rng.integers(int(low), int(high)))
 
     def wrap(self, number: int) -> int:
         half = 1 << (self.width - 1)
@@ -211,10 +211,9 @@ def promised(seed: int) -> Program:
     dtype = np.dtype(f"i{written.width // 8}")
     results = [written.known[name] for name in written.pool[-OUTPUTS:]]
 
-    def arguments() -> list[Any]:
-        return [np.array([-7], dtype), np.full(OUTPUTS, -9, dtype), *written.inputs, 0]
+    data = [np.array([-7], dtype), np.full(OUTPUTS, -9, dtype), *written.inputs, 0]
 
     def expected(x: Any, y: Any, *rest: Any) -> dict[int, Any]:
         return {0: x, 1: np.array([*results, *y[len(results) :]], dtype)}
 
-    return Program(f"promised-{seed}", lambda: text, arguments, (1,), expected, 0.0)
+    return of(f"promised-{seed}", lambda: text, data, expected=expected)

@@ -6,9 +6,10 @@ compiler but the op classes; the text goes through the parser and the verifier l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,7 +34,12 @@ P = ct.Predicate
 
 def element(name: str) -> Any:
     """An element type by its name; `ptr<f32>` is a pointer."""
-    return PointerType(SCALARS[name[4:-1]]) if name.startswith("ptr<") else SCALARS[name]
+    return PointerType(cast(Any, SCALARS[name[4:-1]])) if name.startswith("ptr<") else SCALARS[name]
+
+
+def _static(given: Sequence[int | Tile]) -> tuple[int | None, ...]:
+    """Sizes or strides of a type: those that are values are not in it."""
+    return tuple(None if isinstance(each, Tile) else each for each in given)
 
 
 class Tile:
@@ -53,7 +59,7 @@ class Tile:
         return isinstance(self.type.element, FloatType)
 
     def _binary(
-        self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more
+        self, float_op: type[Op] | None, int_op: type[Op] | None, other: Any, swap: bool = False, **more: Any
     ) -> Tile:
         other = self.writer.like(other, self)
         cls = float_op if self.floating else int_op
@@ -158,7 +164,7 @@ class Tile:
                  "tanh": ct.Tanh, "absf": ct.AbsF}  # fmt: skip
         if name not in names:
             raise AttributeError(name)
-        return lambda **more: self.writer.op(names[name], self, **more)
+        return partial(self.writer.op, names[name], self)
 
     # --- shapes
 
@@ -253,7 +259,7 @@ class Writer:
         literal = ct.DenseElements(np.asarray(numbers, ct.dtype_of(whole.element)))
         attributes = {"sym_name": name, "type": whole, "value": literal, "alignment": alignment}
         self.globals.append(ct.Global((), (), attributes))
-        return self.op(ct.GetGlobal, types=[TileType((), PointerType(whole.element))], name=name)
+        return self.op(ct.GetGlobal, types=[TileType((), PointerType(cast(Any, whole.element)))], name=name)
 
     def like(self, value: Any, tile: Tile) -> Tile:
         if isinstance(value, Tile):
@@ -273,9 +279,8 @@ class Writer:
         padding: str | None = "zero", dim_map: Sequence[int] | None = None,
     ) -> Tile:  # fmt: skip
         """A partition view; numbers are static sizes and strides."""
-        static = lambda given: tuple(None if isinstance(x, Tile) else x for x in given)  # noqa: E731
         dynamic = [[x for x in given if isinstance(x, Tile)] for given in (shape, strides)]
-        kind = TensorViewType(static(shape), base.type.element.pointee, static(strides))
+        kind = TensorViewType(_static(shape), base.type.element.pointee, _static(strides))
         whole = self.op(
             ct.MakeTensorView, base, *dynamic[0], *dynamic[1], types=[kind],
             segments=(1, len(dynamic[0]), len(dynamic[1])),
@@ -343,7 +348,8 @@ class Writer:
     ) -> tuple[Tile, Tile]:  # fmt: skip
         """An atomic update by `mode`, or compare-and-swap of two values: the old value and the token behind it."""
         operands = [pointers, *values, *([mask] if mask is not None else []), token or self.token]
-        cls, more = (ct.AtomicRMW, {"mode": ct.AtomicMode[mode.upper()]}) if mode else (ct.AtomicCAS, {})
+        cls = ct.AtomicRMW if mode else ct.AtomicCAS
+        more: dict[str, Any] = {"mode": ct.AtomicMode[mode.upper()]} if mode else {}
         made = self.builder.add(
             cls, *[o.value for o in operands], types=[values[0].type, TOKEN],
             segments=(1, *[1] * len(values), int(mask is not None), 1), order=ct.MemoryOrder[order.upper()],
@@ -371,16 +377,21 @@ class Writer:
         lhs, rhs = map(ct.Signedness, signed)
         return self.op(ct.MmaI, a, b, c, types=[c.type], signedness_lhs=lhs, signedness_rhs=rhs)
 
+    def scan(self, x: Tile, dim: int, kind: str, reverse: bool = False) -> Tile:
+        """Running folds along a dimension by add, mul, max, min, and, or, xor."""
+        number = self.identity(x, kind)
+        return self.fold([x], dim, partial(_folded, kind), [number], scan=True, reverse=reverse)[0]
+
     def reduce(self, x: Tile, dim: int, kind: str) -> Tile:
+        """Fold a dimension."""
+        return self.fold([x], dim, partial(_folded, kind), [self.identity(x, kind)])[0]
+
+    def identity(self, x: Tile, kind: str) -> Number:
+        """What changes nothing in a fold of a tile's elements."""
         info = None if x.floating else np.iinfo(ct.dtype_of(x.type.element)) if x.type.element != I1 else None
         low, high = (-np.inf, np.inf) if info is None else (info.min, info.max)
-        fold, identity = {
-            "add": (lambda a, b: a + b, 0), "mul": (lambda a, b: a * b, 1), "max": (lambda a, b: a.max(b), low),
-            "min": (lambda a, b: a.min(b), high), "and": (lambda a, b: a & b, -1), "or": (lambda a, b: a | b, 0),
-            "xor": (lambda a, b: a ^ b, 0),
-        }[kind]  # fmt: skip
-        number = float(identity) if x.floating else bool(identity) if x.type.element == I1 else int(identity)
-        return self.fold([x], dim, lambda a, b: [fold(a[0], b[0])], [number])[0]
+        found = {"add": 0, "mul": 1, "max": low, "min": high, "and": -1, "or": 0, "xor": 0}[kind]
+        return float(found) if x.floating else bool(found) if x.type.element == I1 else int(found)
 
     def fold(
         self, tiles: Sequence[Tile], dim: int, combine: Any, identities: Sequence[Any], scan: bool = False, **more: Any
@@ -400,7 +411,7 @@ class Writer:
         return [Tile(self, r) for r in made.results]
 
     @contextmanager
-    def loop(self, lower: Any, upper: Any, step: Any = 1, carried: Sequence[Tile] = (), **more: Any) -> Iterator[Loop]:
+    def loop(self, lower: Any, upper: Any, step: Any = 1, carried: Sequence[Tile] = (), **more: Any) -> Generator[Loop]:
         """A counted loop: set `values` of what it yields to the next carried ones; after it they are the results."""
         bounds = [self.i32(x) for x in (lower, upper, step)]
         block = Block([bounds[0].type, *(c.type for c in carried)])
@@ -444,7 +455,7 @@ class Writer:
                 continue
             block = Block()
             outside, self.builder.block = self.builder.block, block
-            yields = side() or []
+            yields: list[Tile] = side() or []
             types = types or [y.type for y in yields]
             if not block.ops or not isinstance(block.ops[-1], ct.Return | ct.Continue | ct.Break):
                 self.builder.add(ct.Yield, *[y.value for y in yields], types=())
@@ -461,6 +472,16 @@ class Writer:
         for each in (*self.globals, entry):
             module.append(each)
         return print_text(ct.Module((), (), {"sym_name": "programs"}, [Region([module])]))
+
+
+def _folded(kind: str, left: Sequence[Tile], right: Sequence[Tile]) -> list[Tile]:
+    """One step of a reduction or scan by the name of an operation."""
+    a, b = left[0], right[0]
+    steps: dict[str, Callable[[], Tile]] = {
+        "add": lambda: a + b, "mul": lambda: a * b, "max": lambda: a.max(b), "min": lambda: a.min(b),
+        "and": lambda: a & b, "or": lambda: a | b, "xor": lambda: a ^ b,
+    }  # fmt: skip
+    return [steps[kind]()]
 
 
 class Loop:

@@ -1,0 +1,60 @@
+"""A wrong program as a test file for the plugin of tilesat.testing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from tilesat.fuzz.judge import Verdict
+from tilesat.fuzz.program import Made, Random
+from tilesat.output import write_file
+
+
+def write_test(folder: Path, program: Made, verdict: Verdict, rules: tuple[str, ...] = ()) -> Path:
+    """Write `test_fuzz_NAME_TARGET.py`; its test fails until the fault is gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"\W+", "_", f"{program.name}_{verdict.target}")
+    path = folder / f"test_fuzz_{name}.py"
+    write_file(path, text(name, program, verdict, rules).encode())
+    return path
+
+
+def text(name: str, program: Made, verdict: Verdict, rules: tuple[str, ...]) -> str:
+    """The test as Python."""
+    given = f", rules={[str(Path(each).resolve()) for each in rules]!r}" if rules else ""
+    arguments = "".join(f"    {argument(each)},\n" for each in program.data)
+    checked = "    k.expect(warnings=0)\n" if verdict.reason.startswith("ptxas") else ""
+    return f'''"""Found by `tilesat fuzz` in {program.name}, for {verdict.target}: {_quoted(verdict.reason)}"""
+
+import numpy as np  # noqa: F401
+
+from tilesat.fuzz.program import random  # noqa: F401
+
+SOURCE = """
+{_quoted(str(program.source()).strip())}
+"""
+ARGUMENTS = [
+{arguments}]
+
+
+def test_{name}(tile):
+    k = tile.compile(SOURCE, target="{verdict.target}"{given})
+{checked}    k.runs({program.grid}, ARGUMENTS, tolerance={program.tolerance})
+'''
+
+
+def argument(given: object) -> str:
+    """An argument as Python: random numbers by their seed, an array by its elements, a number."""
+    if isinstance(given, Random):
+        return str(given)
+    if isinstance(given, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", given)
+        return f'np.array({array.tolist()}, "{array.dtype}")'
+    return repr(given)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')

@@ -1,0 +1,116 @@
+"""What is wrong with a program on a target: it is compiled, assembled, and simulated beside the interpreter."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tilesat
+from ir.core import UnsupportedError
+from runtime.ptxas import assemble
+from tilesat import execution
+from tilesat.fuzz.generated import generated
+from tilesat.fuzz.mixed import mixed
+from tilesat.fuzz.ordered import ordered
+from tilesat.fuzz.program import Program
+from tilesat.fuzz.promises import promised
+from tilesat.grid import as_grid
+from tilesat.kernel import Kernel
+
+KINDS: dict[str, Callable[[int], Program]] = {
+    "mixed": mixed, "generated": generated, "ordered": ordered, "promised": promised,
+}  # fmt: skip
+"""Generators by name: a program for each seed."""
+MIX = ("mixed", "generated", "mixed", "ordered", "mixed", "generated", "mixed", "promised")
+"""The kind of seed n is entry n modulo 8."""
+OK, REFUSED, WRONG = "ok", "refused", "wrong"
+_NUMBER = re.compile(r"\d[\d.e+-]*|inf")
+_RAISED = re.compile(r"(\w+(?:Error|Exception)): .*?(\(\w+\))?$")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of a program on a target; reason: empty where it is right."""
+
+    program: str
+    target: str
+    found: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How programs are judged. rules: files of rewrite rules to compile with; assembled: ptxas must not complain."""
+
+    rules: tuple[str, ...] = ()
+    assembled: bool = True
+
+    def judge(self, program: Program, targets: Sequence[str]) -> Iterator[Verdict]:
+        """A verdict for each target. Whatever is raised is wrong, but for a refusal in words."""
+        try:
+            kernels = tilesat.compile_for(program.source(), targets, rules=self.rules)
+            wanted = run(kernels[0], program, "ref")
+        except UnsupportedError as refusal:
+            if len(targets) > 1:  # another target may take it
+                for target in targets:
+                    yield from self.judge(program, [target])
+            else:
+                yield Verdict(program.name, targets[0], REFUSED, str(refusal).splitlines()[0])
+            return
+        except Exception as error:  # noqa: BLE001 (a traceback is a finding as much as a wrong number)
+            yield from (Verdict(program.name, target, WRONG, raised(error)) for target in targets)
+            return
+        for target, kernel in zip(targets, kernels, strict=True):
+            try:
+                reason = self.fault(kernel, program, wanted, target)
+            except Exception as error:  # noqa: BLE001
+                reason = raised(error)
+            yield Verdict(program.name, target, WRONG if reason else OK, reason)
+
+    def fault(self, kernel: Kernel, program: Program, wanted: Sequence[Any], target: str) -> str:
+        """What is wrong with a compiled program; empty where nothing is."""
+        if self.assembled:
+            found = assemble(kernel.ptx, target)
+            if found.warnings or found.infos:
+                return f"ptxas: {(*found.warnings, *found.infos)[0]}"
+        for each in execution.compare(run(kernel, program, "sim"), wanted, program.tolerance):
+            if each.error > program.tolerance:
+                return f"argument {each.position} is {each.error:.3g} off"
+        if program.expected is not None:
+            for position, array in program.expected(*program.arguments()).items():
+                if (error := execution.largest_error(wanted[position], array)) > program.tolerance:
+                    return f"the interpreter's argument {position} is {error:.3g} off NumPy"
+        return ""
+
+
+def run(kernel: Kernel, program: Program, on: str) -> list[Any]:
+    """The arguments after a run; on the simulator in hazard mode."""
+    arguments = execution.check_arguments(kernel.entry, program.arguments())
+    grid = as_grid(program.grid)
+    if on == "ref":
+        execution.interpret(kernel.module, kernel.entry, grid, arguments, output=lambda _: None)
+    else:
+        execution.simulate(kernel.ptx, kernel.manifest, grid, arguments, hazards=True)
+    return arguments
+
+
+def raised(error: Exception) -> str:
+    """An exception in one line: its class, what it says, and where in the code it came from."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.name})"
+
+
+def likeness(reason: str) -> str:
+    """What the reasons of one fault in two programs have in common: class and place of an exception, no numbers."""
+    exception = _RAISED.match(reason)
+    if exception:
+        return f"{exception[1]} {exception[2]}"
+    return reason.partition(":")[0] if reason.startswith("ptxas") else _NUMBER.sub("#", reason)
+
+
+def of_seed(seed: int, kinds: Sequence[str] = MIX) -> Program:
+    """The program of a seed."""
+    return KINDS[kinds[seed % len(kinds)]](seed)
