@@ -33,6 +33,7 @@ def compile(
     saturate_budget: int | None = None,
     lineinfo: bool = False,
     fast: Iterable[str] = (),
+    provenance: bool = False,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
@@ -43,6 +44,7 @@ def compile(
     `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
     on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
     `fast`: permissions for inexact rewrites, nsz (the sign of zeros) and contract (a product and a sum become one fma).
+    `provenance`: note which rule made which e-node (`Kernel.provenance`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
@@ -53,7 +55,9 @@ def compile(
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast)
+    options = given.options(
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance
+    )
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, [target], options, seconds))[0]
 
@@ -71,11 +75,14 @@ def compile_for(
     saturate_budget: int | None = None,
     lineinfo: bool = False,
     fast: Iterable[str] = (),
+    provenance: bool = False,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
-    options = given.options(rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast)
+    options = given.options(
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance
+    )
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, tiers, options, seconds))
 

@@ -51,6 +51,7 @@ def chain(provenance: Provenance, left: str, right: str) -> Iterator[str]:
         raise TileError(
             f"{left} and {right} are not equal in the e-graph", hint="--emit egraph shows classes"
         ) from None
-    yield f"{left} = {right}: {len(steps)} steps, {sum(step.checked is True for step in steps)} of them checked"
+    checked = sum(step.checked is True for step in steps)
+    yield f"{left} = {right}: {len(steps)} step{'' if len(steps) == 1 else 's'}, {checked} of them checked"
     for step in steps:
         yield from str(step).splitlines()

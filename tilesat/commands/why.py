@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 
 from tilesat import inputs
@@ -22,4 +23,6 @@ def run(arguments: argparse.Namespace) -> int:
     print_reports(kernel, arguments)
     lines = list(chain(kernel.provenance, arguments.left, arguments.right))
     print("\n".join(lines))
+    if not arguments.provenance:  # the reports have it else
+        print(kernel.provenance.cost, file=sys.stderr)
     return FAILED if any("NOT CONFIRMED" in line for line in lines) else OK

@@ -127,14 +127,14 @@ def cost_by_budget(table: Table) -> Plot:
 def pareto(table: Table) -> Plot:
     """Cost against seconds of compilation, a point a run."""
     figure, axes = _figure()
-    runs = [(each.seconds, each.extraction.table_cost, each) for each in table if each.extraction is not None]
+    runs = [(each.compile_seconds, each.extraction.table_cost, each) for each in table if each.extraction is not None]
     groups: dict[str, list[tuple[float, float]]] = {}
     for seconds, cost, record in runs:
         groups.setdefault(f"{record.kernel}, {record.target}", []).append((seconds, cost))
     for place, (name, points) in enumerate(groups.items()):
         axes.plot(*zip(*points, strict=True), "o", color=f"C{place}", alpha=0.5, label=name)
         axes.step(*zip(*front(points), strict=True), where="post", color=f"C{place}")
-    axes.set_xlabel("seconds of compilation (what runs share is spent by the first)")
+    axes.set_xlabel("seconds of all passes")
     axes.set_ylabel("cost, cycles")
     axes.set_title("cost and compile time")
     if groups:

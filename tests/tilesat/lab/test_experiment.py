@@ -90,7 +90,7 @@ def test_what_the_user_changes_counts(table: lab.Table) -> None:
 def test_tables_as_files(table: lab.Table, tmp_path: Path) -> None:
     assert json.loads(table.to_json())[0]["kernel"] == "softmax"
     lines = table.to_csv().splitlines()
-    assert lines[0].startswith("kernel,target,configuration,seconds,stop,rows")
+    assert lines[0].startswith("kernel,target,configuration,seconds,compile_seconds,stop,rows")
     assert len(lines) == 1 + len(table)
     markdown = table.to_markdown()
     assert markdown.startswith("| kernel | target | configuration |")

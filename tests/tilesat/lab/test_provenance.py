@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import tilesat
 from tilesat.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -23,7 +24,8 @@ def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     paragraph = next(text for text in done.out.split("\n\n") if nodes[0] in text)
     cls = paragraph.partition(":")[0]
     assert main(["why", NEGATED, f"{cls}.0", f"{cls}.1"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err.startswith("provenance: ")
     steps, checked = (int(word) for word in out.splitlines()[0].split() if word.isdigit())
     assert steps == checked >= 1
     assert "sink-negf/mma-to-rhs (iteration" in out
@@ -37,6 +39,17 @@ def test_why(capsys: pytest.CaptureFixture[str]) -> None:
 def test_why_not(left: str, right: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", VECADD, left, right]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_in_python() -> None:
+    plain, traced = (tilesat.compile(VECADD, provenance=wanted) for wanted in (False, True))
+    assert traced.ptx == plain.ptx
+    node = next(each for each in traced.egraph.frozen.nodes if each.op == "p.addf")
+    origin = traced.provenance.origin(node)
+    assert origin is not None
+    assert (origin.rule, origin.phase, origin.matched[0][:5]) == ("place/addf", "placement", "(addf")
+    with pytest.raises(tilesat.TileError, match="provenance was not recorded"):
+        assert plain.provenance
 
 
 def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
