@@ -118,7 +118,8 @@ class _Focus:
         """An equal term, with the names of its operands."""
         term = self.record.values[number].terms[at]
         kids = ", ".join(self.short(kid) for kid in term.kids)
-        return f"{term.op}({kids}{'; ' if kids and term.words else ''}{term.words})"
+        rule = f"    by {term.rule}" if term.rule else ""
+        return f"{term.op}({kids}{'; ' if kids and term.words else ''}{term.words}){rule}"
 
     def short(self, number: int) -> str:
         """One name of a value."""
@@ -198,7 +199,7 @@ def words(way: Way) -> str:
     """A way in words, with its cost."""
     stages = f", {way.stages} stages" if way.stages else ""
     by = f" by {way.mechanism}" if way.mechanism and way.mechanism not in way.text else ""
-    rules = f"; rule {', '.join(way.rules[:2])}" if way.rules else ""
+    rules = f"; by {way.rule}" if way.rule else ""
     if way.cost is None:
         return f"{way.text}{by}{rules}"
     more = f", second: +{way.runner_up:g}" if way.runner_up is not None else ""

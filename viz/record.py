@@ -29,11 +29,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An e-node of a value class, before placement. `kids`: numbers of values; `words`: its other columns."""
+    """An e-node of a value class, before placement. `kids`: numbers of values; `words`: its other columns; `rule`,
+    `origin`: as of a way.
+    """
 
     op: str
     kids: list[int] = field(default_factory=list[int])
     words: str = ""
+    rule: str = ""
+    origin: str = ""
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ class Way:
     iterations, None where it is not legal, and `reason` says why; parts: the same by pipe, empty where nothing is
     known; kids: numbers of forms; stages: of the ring that it fills; variants: nodes of the extraction graph that it
     stands for (one a number of stages or warps); runner_up: how much more the best program costs that has this in place
-    of what was chosen; rules: rules that make such nodes and matched, or the one that made it where that was recorded.
+    of what was chosen; rule: the one that made it, and origin: when and from what; empty where that was not recorded.
     """
 
     op: str
@@ -76,7 +80,8 @@ class Way:
     stages: int = 0
     variants: int = 1
     runner_up: float | None = None
-    rules: list[str] = field(default_factory=list[str])
+    rule: str = ""
+    origin: str = ""
 
 
 @dataclass(slots=True)

@@ -10,11 +10,14 @@ import pytest
 
 import tilesat
 from ir.core import TileError
+from ir.load import load
 from ir.types import TensorType
 from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
+from lowering.pipeline import Options
 from lowering.selection import StoreChoice
 from tilesat.cli import main
+from tilesat.compiler import compile_module
 from tilesat.pictures import draw, find_value
 from tilesat.pictures.record import record_of
 from viz.record import Record, Way
@@ -232,3 +235,18 @@ def test_a_stored_kernel_has_no_record(kernel: tilesat.Kernel) -> None:
 
     with pytest.raises(TileError, match="a stored kernel has no e-graph to show"):
         record_of(pickle.loads(pickle.dumps(kernel)))
+
+
+def test_nodes_say_which_rule_made_them_where_that_was_recorded(record: Record) -> None:
+    assert not any(way.rule or way.origin for way in ways(record))
+    module = load((EXAMPLES / "vecadd_view.mlir").read_text())
+    (traced,) = compile_module(module, module.entries[0], ["sm_80"], Options(provenance=True), {})
+    found = record_of(traced, texts=False)
+    rules = {way.rule for way in ways(found)}
+    assert "place/addf" in rules
+    assert "" not in {way.rule for way in ways(found) if way.chosen}
+    (term,) = (term for value in found.values for term in value.terms if term.op == "addf")
+    assert (term.rule, term.origin) == ("the source", "")
+    origin = next(way.origin for way in ways(found) if way.rule == "place/addf")
+    assert origin.startswith("iteration ")
+    assert " of placement, from " in origin

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from egraph import placed
 from egraph.leaves import Cons, Missing, Nil, Splat
 from egraph.placed import Mechanism
+from egraph.provenance import LOADING
 from egraph.skeleton import For, Store
 from egraph.term import LOGICAL, PLACED, Node
 from ir.core import TileError
@@ -26,6 +27,8 @@ from lowering.selection.pricing import Pricer, Site
 from lowering.selection.trips import Trips, trip_counts
 from tilesat.pictures.layouts import Layouts
 from tilesat.pictures.places import Places
+from tilesat.provenance import provenance_of
+from viz.picture import shorten
 from viz.record import Effect, Form, Loop, Value, Way
 from viz.record import Term as ETerm
 
@@ -39,6 +42,8 @@ CONVERSIONS: dict[type, str] = {
 PIPES = ("tensor", "alu", "memory", "latency")
 """The parts of a cost, whose sum it is (`lowering.cost.Cost`)."""
 SAME = 1e-6
+MOST_MATCHED = 160
+"""Characters of the terms that a rule matched: some hold half a program."""
 
 
 class EGraph:
@@ -48,6 +53,7 @@ class EGraph:
         self.selection, self.places, self.layouts = selection, places, layouts
         self.frozen, self.program = selection.saturated.frozen, selection.saturated.program
         self.explanation = Explanation(selection)
+        self.provenance = None if selection.saturated.recorder is None else provenance_of(selection)
         self.columns = Columns(self.program.interner, selection.oracle)
         self.pricer = Pricer(selection.saturated, selection.oracle, selection.target, selection.forbid, selection.owner)
         self.paths = paths(self.program.skeleton)
@@ -131,7 +137,7 @@ class EGraph:
         for cls, each in zip(self.classes, self.values, strict=True):
             for node in self.frozen.by_class[cls]:
                 kids = [self.number[kid] for child in node.children for kid in self.listed(child)]
-                each.terms.append(ETerm(title(node), kids, ", ".join(self.columns.of(node))))
+                each.terms.append(ETerm(title(node), kids, ", ".join(self.columns.of(node)), *self.origin(node)))
 
     # --- forms
 
@@ -168,8 +174,19 @@ class EGraph:
             self.parts(node, cost), self.kids(node), taken is not None,
             self.selection.stages.get(node.cls, 0) if taken is not None else 0, len(numbers),
         )  # fmt: skip
+        way.rule, way.origin = self.origin(node)
         self.way_of |= dict.fromkeys(numbers, way)
         return way
+
+    def origin(self, node: Node) -> tuple[str, str]:
+        """The rule that made a node, and when and from what; nothing where that was not recorded."""
+        found = None if self.provenance is None else self.provenance.origin(node)
+        if found is None:
+            return "", ""
+        if found.rule.startswith(f"{LOADING}/"):
+            return "the source", ""
+        matched = shorten(" and ".join(found.matched), MOST_MATCHED)
+        return found.rule, f"iteration {found.iteration} of {found.phase}, from {matched}"
 
     def kids(self, node: Node) -> list[int]:
         """The forms that a placed node reads."""

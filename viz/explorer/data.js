@@ -65,7 +65,7 @@ function rich(text, program) {
   if (program) {
     done = done.replace(/&quot;([\w.]+)&quot;(?=\()/g, '<span class="op">$1</span>').replace(/(%[\w#]+)/g, '<span class="val">$1</span>');
   }
-  return done.replace(/(^|[^\w&])(#?)L(\d+)\b/g, (all, before, hash, number) =>
+  return done.replace(/(^|[^\w&$.])(#?)L(\d+)\b/g, (all, before, hash, number) =>
     `${before}<span class="lay" data-layout="L${number}">${hash}L${number}</span>`);
 }
 

@@ -63,7 +63,7 @@ class Details {
     });
     columns.push(element("div", {}, element("h3", {}, "layouts that it may have"), element("table", {html:
       `<tr><th>layout</th><th class="n">ways</th><th class="n">not legal</th><th class="n">cheapest</th><th>chosen</th></tr>${rows.join("")}`})));
-    const terms = (value.terms || NOTHING).map((term) => `${escapeText(term.op)}(${(term.kids || NOTHING).map((kid) => this.link(kid)).join(", ")}${(term.kids || NOTHING).length && term.words ? "; " : ""}${escapeText(term.words || "")})`);
+    const terms = (value.terms || NOTHING).map((term) => `${escapeText(term.op)}(${(term.kids || NOTHING).map((kid) => this.link(kid)).join(", ")}${(term.kids || NOTHING).length && term.words ? "; " : ""}${escapeText(term.words || "")})${term.rule ? ` <span class="note" title="${escapeText(term.origin || "")}">by ${escapeText(term.rule)}</span>` : ""}`);
     const users = record.values.map((each, number) => [each, number]).filter(([each]) => (each.terms || NOTHING).some((term) => (term.kids || NOTHING).includes(selection.number)));
     columns.push(element("div", {}, element("h3", {}, "equal terms"), element("div", {class: "code", html: terms.join("<br>")}),
       element("h3", {}, "used by"), element("div", {html: users.map(([, number]) => this.link(number)).join(", ") || "no term"}), ...this.around(selection.number),
@@ -84,7 +84,7 @@ class Details {
     const rows = [["what", `${way.text}`], ["in", layout ? layout.name : ""], ["atom", way.atom], ["data travel by", way.mechanism], ["stages", way.stages],
       ["reads", (way.kids || NOTHING).map((kid) => `${record.values[record.forms[kid].value].name}${layoutOf(record, kid) ? " in " + layoutOf(record, kid).name : ""}`).join("; ")],
       ["not legal", isLegal(way) ? "" : way.reason], ["variants", way.variants > 1 ? `${way.variants}: numbers of stages or warps` : ""],
-      ["rules", (way.rules || NOTHING).join(", ")], ["instead of what was chosen", way.runner_up === undefined ? "" : `the program costs ${cycles(way.runner_up)} more`],
+      ["made by", way.rule ? `${way.rule}${way.origin ? ", " + way.origin : ""}` : ""], ["instead of what was chosen", way.runner_up === undefined ? "" : `the program costs ${cycles(way.runner_up)} more`],
       ["without it", form !== undefined && way.chosen ? record.forms[form].second : ""]].filter(([, text]) => text);
     const parts = PIPES.filter((pipe) => (way.parts || {})[pipe]).map((pipe) =>
       `<tr><td>${pipe}</td><td class="n">${cycles(way.parts[pipe])}</td><td><i class="pipe-${pipe}" style="display:inline-block;height:10px;width:${Math.max(1, 160 * way.parts[pipe] / way.cost)}px"></i></td></tr>`);

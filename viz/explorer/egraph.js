@@ -84,7 +84,7 @@ class EGraphPanel {
       into.innerHTML = `<span class="right">${cost ? cycles(cost) : ""}</span> <span class="muted">${open}</span> ` +
         `<b>${escapeText(value.name)}</b> <span class="muted">${escapeText(value.type || "")}</span>${loop}`;
     } else if (row.kind === "term") {
-      into.innerHTML = `      <span class="note">=</span> ${escapeText(this.termText(row.term))}`;
+      into.innerHTML = `      <span class="note">=</span> ${escapeText(this.termText(row.term))}${row.term.rule ? ` <span class="note">by ${escapeText(row.term.rule)}</span>` : ""}`;
     } else if (row.kind === "effect") {
       const effect = record.effects[row.number];
       into.classList.add("value");
@@ -146,7 +146,7 @@ class EGraphPanel {
         yield {text: `${value.name} : ${value.type || ""}`, go: () => this.reveal(number)};
       }
       for (const {form, way} of record.waysOf[number]) {
-        const text = `${way.text} ${way.atom || ""} ${way.mechanism || ""} ${way.reason || ""} ${(way.rules || []).join(" ")}`;
+        const text = `${way.text} ${way.atom || ""} ${way.mechanism || ""} ${way.reason || ""} ${way.rule || ""}`;
         if (text.toLowerCase().includes(wanted)) {
           yield {text: `${value.name}: ${way.text}${way.reason ? ", not legal: " + way.reason : ""}`,
             go: () => this.reveal(number, form, way)};

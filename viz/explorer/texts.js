@@ -24,7 +24,7 @@ class TextPanel {
 
   draw(line, row) {
     const from = this.level.places[line].length;
-    const text = rich(this.level.lines[line], this.program);
+    const text = this.program ? rich(this.level.lines[line], true) : escapeText(this.level.lines[line]);
     row.innerHTML = `<span class="no">${line + 1}</span>${from ? text : `<span class="nowhere">${text}</span>`}`;
   }
 
