@@ -89,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     why.set_defaults(command="why")
     _add_experiment(commands.add_parser("experiment", help="kernels x targets x configurations, to a table"))
     _add_mca(commands.add_parser("mca", help="what the loops of a cubin or of PTX take of an SM, predicted"))
+    _add_bench_record(commands.add_parser("bench-record", help="cost, instructions, registers of a folder's kernels"))
+    _add_bench_diff(commands.add_parser("bench-diff", help="compare two recorded runs; exit 1 where one is worse"))
     _add_fuzz(commands.add_parser("fuzz", help="random programs on every target; reduce what is wrong to a test"))
     passes = commands.add_parser("passes", help="list the passes of the compiler")
     passes.add_argument("--markdown", action="store_true", help="as tables, as in docs/passes.md")
@@ -257,6 +259,39 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="pictures, by matplotlib")
     parser.set_defaults(command="experiment")
+
+
+def _add_bench_record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="its *.mlir, *.tileirbc and *.bc, and those below")
+    parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT.json", help="default: standard output")
+    parser.add_argument("--without-ptxas", action="store_true", help="do not assemble: count PTX instructions")
+    parser.set_defaults(command="bench_record")
+
+
+def _add_bench_diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", type=Path, metavar="OLD.json")
+    parser.add_argument("new", type=Path, metavar="NEW.json")
+    parser.add_argument(
+        "--threshold",
+        type=_percent,
+        default=2.0,
+        metavar="PERCENT",
+        help="by which costs and counts may grow, default %(default)g",
+    )
+    parser.add_argument("--time-threshold", type=_percent, default=50.0, metavar="PERCENT",
+                        help="by which CPU seconds of a compilation may, default %(default)g, and 0.1 s")  # fmt: skip
+    parser.set_defaults(command="bench_diff")
+
+
+def _percent(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of percent from 0")
+    return found
 
 
 def _add_fuzz(parser: argparse.ArgumentParser) -> None:

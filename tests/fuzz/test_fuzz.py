@@ -171,6 +171,15 @@ def test_a_process_that_dies_takes_no_other_program_with_it() -> None:
     assert len(verdicts) == 5
 
 
+def test_programs_run_on_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra lab is not installed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False
+    ) as cluster:
+        assert fuzz(*QUICK, "--programs", 3, "--scheduler", cluster.scheduler_address) == 0
+    assert "sm_90a: 3 programs, 3 ok" in capsys.readouterr().out
+
+
 def test_time_ends_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 20))
     monkeypatch.setattr("tilesat.fuzz.sweep.time.monotonic", lambda: float(next(clock)))
