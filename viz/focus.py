@@ -179,16 +179,35 @@ class _Focus:
         return f"v{value}" if value in self.boxes else ""
 
     def edges(self, graph: Drawing) -> None:
-        """From what is read to what reads it; those of the chosen program in its colour."""
+        """From what is read to what reads it; those of the chosen program in its colour. Between a box and the ways
+        that were not chosen is one edge, to the terms.
+        """
         found: dict[tuple[str, str], bool] = {}
         for number, form in enumerate(self.record.forms):
             for way in form.ways:
                 for kid in way.kids:
-                    ends = self.node(kid), self.node(number)
+                    ends = self.ends(kid, number, way.chosen)
                     if all(ends) and ends[0] != ends[1] and self.drawn(form.value, kid):
                         found[ends] = found.get(ends, False) or way.chosen
+        taken = {(self.value_of(tail), self.value_of(head)) for (tail, head), chosen in found.items() if chosen}
         for (tail, head), chosen in found.items():
+            to_terms = "t" in (tail[0], head[0])
+            if to_terms and (self.value_of(tail), self.value_of(head)) in taken:
+                continue  # the edge of the chosen way says that it is an operand
             graph.edge(tail, head, **({"color": CHOSEN, "penwidth": "1.8"} if chosen else {"color": FAINT}))
+
+    def ends(self, kid: int, form: int, chosen: bool) -> tuple[str, str]:
+        """The nodes at the ends of an edge."""
+        tail, head = self.node(kid), self.node(form)
+        if not chosen and tail.startswith("v") and head.startswith("f"):
+            return tail, f"t{self.record.forms[form].value}"
+        if not chosen and head.startswith("v") and tail.startswith("f"):
+            return f"t{self.record.forms[kid].value}", head
+        return tail, head
+
+    def value_of(self, node: str) -> int:
+        """The value of a node of the drawing."""
+        return self.record.forms[int(node[1:])].value if node.startswith("f") else int(node[1:])
 
     def drawn(self, value: int, kid: int) -> bool:
         """Is an edge between these worth its line? One end is drawn in detail."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -24,6 +25,7 @@ from viz.record import Record, Way
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GEMM = EXAMPLES / "gemm.mlir"
+DOCS = EXAMPLES.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -250,3 +252,15 @@ def test_nodes_say_which_rule_made_them_where_that_was_recorded(record: Record) 
     origin = next(way.origin for way in ways(found) if way.rule == "place/addf")
     assert origin.startswith("iteration ")
     assert " of placement, from " in origin
+
+
+def test_pictures_of_the_documentation_are_of_this_compiler(kernel: tilesat.Kernel, record: Record) -> None:
+    """The values that they name; to draw them again: the command of docs/pictures.md with --viz-focus."""
+    focus = [("%acc_next", 1), ("%a_tile", 1)]
+    for picture in draw(kernel, record, focus):
+        committed = (DOCS / "pictures" / f"{picture.name}.svg").read_text()
+        wanted = set(re.findall(r"<B>(%[^<]*)</B>", picture.source))
+        assert wanted
+        found = {html.unescape(text) for text in re.findall(r'font-weight="bold"[^>]*>([^<]*)<', committed)}
+        assert wanted <= found, picture.name
+    assert {path.stem for path in (DOCS / "pictures").iterdir()} == {"overview", "value-acc_next", "value-a_tile"}

@@ -90,6 +90,14 @@ def test_details_show_every_way_with_its_cost_and_why_it_is_not_legal() -> None:
     assert not picture.note
 
 
+def test_a_box_has_one_edge_to_ways_that_were_not_chosen() -> None:
+    record = kernel()
+    record.forms.append(Form(3, 0, True, [Way("constant", "constant", cost=1.0)]))
+    record.forms[2].ways += [Way("mmaf", f"atom{n}", cost=100.0, kids=[0, 6]) for n in range(3)]
+    found = {ends for ends in edges(draw_focus(record, 2).source) if not ends[0].startswith("t")}
+    assert found == {("v0", "f2"), ("v1", "f2"), ("v5", "f2"), ("v3", "t2")}
+
+
 def test_details_count_the_ways_that_are_left_out() -> None:
     record = kernel()
     record.forms[2].ways += [Way("mmaf", f"atom{n}", cost=100.0 + n, kids=[0]) for n in range(20)]
