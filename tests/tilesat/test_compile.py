@@ -47,7 +47,8 @@ def test_kernel_says_what_it_cost_and_how_long_each_stage_took() -> None:
 def test_stages_are_printed_once_and_only_when_asked() -> None:
     kernel = tilesat.compile(SOFTMAX)
     assert set(kernel.stages) == {
-        "cuda_tile", "nv_tileaa", "egraph", "nv_tileas", "nvgpu", "nvvm", "llvm", "ptx", "sass",
+        "cuda_tile", "nv_tileaa", "egraph", "egraph-json", "egglog", "nv_tileas", "nvgpu", "nvvm", "llvm", "ptx",
+        "sass",
     }  # fmt: skip
     assert kernel.stages["ptx"] == kernel.ptx
     assert "nvgpu.load" in kernel.stages["nvgpu"]
@@ -122,7 +123,7 @@ MISUSED = {
     "no rule has a name that starts with 'sinking'": ((VECADD,), {"without": ["sinking"]}),
     "rules: expected a list of names, got 'a.egg'": ((VECADD,), {"rules": "a.egg"}),
     "rules: expected a list of names, got 5": ((VECADD,), {"rules": 5}),
-    "extractor: expected one of auto, tree, greedy, pruned, ilp, got 'best'": ((VECADD,), {"extractor": "best"}),
+    "extractor: expected one of auto, tree, greedy, pruned, ilp, or a function, got 'best'": ((VECADD,), {"extractor": "best"}),
     "the module has no entry 3": ((VECADD,), {"entry": 3}),
     "extract_budget: expected a number above 0, got 'x'": ((VECADD,), {"extract_budget": "x"}),
     "saturate_budget: expected a number above 0, got -1": ((VECADD,), {"saturate_budget": -1}),
