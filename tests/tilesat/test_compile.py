@@ -123,7 +123,10 @@ MISUSED = {
     "no rule has a name that starts with 'sinking'": ((VECADD,), {"without": ["sinking"]}),
     "rules: expected a list of names, got 'a.egg'": ((VECADD,), {"rules": "a.egg"}),
     "rules: expected a list of names, got 5": ((VECADD,), {"rules": 5}),
-    "extractor: expected one of auto, tree, greedy, pruned, ilp, or a function, got 'best'": ((VECADD,), {"extractor": "best"}),
+    "extractor: expected one of auto, tree, greedy, pruned, ilp, or a function, got 'best'": (
+        (VECADD,),
+        {"extractor": "best"},
+    ),
     "the module has no entry 3": ((VECADD,), {"entry": 3}),
     "extract_budget: expected a number above 0, got 'x'": ((VECADD,), {"extract_budget": "x"}),
     "saturate_budget: expected a number above 0, got -1": ((VECADD,), {"saturate_budget": -1}),
