@@ -234,7 +234,7 @@ def _add_mca(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Tile IR text or bytecode")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Tile IR, or MODULE.py:KERNEL")
     parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}")
     parser.add_argument("--vary", action="append", default=[], metavar="NAME=V[;V...]",
                         help="values of one thing, lists with commas: 'forbid=;ldmatrix;ldmatrix,cp.async'; those of "
@@ -242,7 +242,7 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--configurations", type=Path, action="append", default=[], metavar="F.json",
                         help="an object with what a configuration varies, or a list of them")  # fmt: skip
     parser.add_argument("--entry", metavar="NAME", help="which kernel, where the module holds several")
-    parser.add_argument("--sig", metavar="SPEC", help=argparse.SUPPRESS)
+    parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, as of compile")
     parser.add_argument("--check", action="store_true", help="run on the simulator, compare with the interpreter")
     parser.add_argument("--grid", type=_grid, metavar="X[,Y[,Z]]", help="tile blocks, for --check")
     parser.add_argument("--arg", action="append", default=[], metavar="SPEC", help="arguments, for --check, as of run")

@@ -40,7 +40,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _case(path: Path, arguments: argparse.Namespace) -> Case:
-    return Case(path, arguments.entry, arguments.sig, arguments.grid, tuple(arguments.arg), arguments.tolerance)
+    from tilesat import cutile
+
+    kernel = cutile.load_kernel(path) if cutile.names_kernel(path) else None
+    if kernel is None and arguments.sig is not None:
+        raise cutile.no_kernel(str(path))
+    name = str(path).rpartition(":")[2] if kernel is not None else ""
+    return Case(
+        kernel or path, arguments.entry, arguments.sig, arguments.grid, tuple(arguments.arg), arguments.tolerance, name
+    )
 
 
 def configurations(arguments: argparse.Namespace) -> list[Configuration]:

@@ -15,7 +15,7 @@ from lowering.pipeline import Options
 from tilesat import given
 from tilesat.lab.own import function
 
-MEASURES = ("", "iterations", "rules")
+MEASURES = ("iterations", "rules", "none")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Configuration:
     rules: files of rules to add; only: prefixes of names, of which a rewrite must have one to stay; without: prefixes
     of names of rules to leave out; fast: permissions (nsz, contract); forbid: prefixes of atoms. matches, rows,
     iterations: limits of saturation; scheduler: turns, alone or back-off; measure: "iterations" counts rows after each
-    iteration, "rules" lets each rule run by itself and counts after it (the scheduler is then alone).
+    iteration, "none" does not, "rules" lets each rule run by itself and counts after it (the scheduler is then alone).
     extractor: a method's name, a function, or FILE.py:NAME; budget: its units of work; costs: a function, or
     FILE.py:NAME, that prices the nodes; rates: numbers of the target's tables that are others, such as
     {"fma_f32": 32, "tensor.f16": 1024, "latency.shared": 40}. name: what tables call it, by default what is given.
@@ -40,7 +40,7 @@ class Configuration:
     rows: int | None = None
     iterations: int | None = None
     scheduler: str = "turns"
-    measure: str = ""
+    measure: str = "iterations"
     extractor: str | Extractor = "auto"
     budget: float | None = None
     costs: str | CostFunction | None = None
@@ -68,8 +68,7 @@ class Configuration:
             given.positive(name, made.get(name))
         for name, among in (("measure", MEASURES), ("scheduler", SCHEDULERS)):
             if made.get(name, among[0]) not in among:
-                expected = ", ".join(filter(None, among))
-                raise TileError(f"{name}: expected one of {expected}, got {made[name]!r}")
+                raise TileError(f"{name}: expected one of {', '.join(among)}, got {made[name]!r}")
         return Configuration(**made)
 
     def __str__(self) -> str:
@@ -89,7 +88,7 @@ class Configuration:
         return replace(
             made, fast=frozenset(self.fast), rows=self.rows, iterations=self.iterations, costs=costs, rates=self.rates,
             scheduler="alone" if self.measure == "rules" and self.scheduler == "turns" else self.scheduler,
-            counting=bool(self.measure),
+            counting=self.measure != "none",
         )  # fmt: skip
 
     def _without(self) -> tuple[str, ...]:

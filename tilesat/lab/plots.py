@@ -61,7 +61,7 @@ def _figure(width: float = 8, height: float = 5) -> tuple[Any, Any]:
 
 
 def growth(table: Table) -> Plot:
-    """Rows of all tables after each iteration, of the runs that counted them (`measure="iterations"`)."""
+    """Rows of all tables after each iteration, of the runs that counted them (`measure`)."""
     figure, axes = _figure()
     counted = [each for each in table if each.saturation and each.saturation.rulesets]
     for place, record in enumerate(counted):
@@ -71,7 +71,7 @@ def growth(table: Table) -> Plot:
     axes.set_xlabel("iteration")
     axes.set_ylabel("rows of all tables")
     more = f", {len(counted) - MOST_CURVES} of {len(counted)} not named" if len(counted) > MOST_CURVES else ""
-    axes.set_title(f"size of the e-graph{more}" if counted else "no run counted rows: measure='iterations' does")
+    axes.set_title(f"size of the e-graph{more}" if counted else "no run counted rows: measure='none'")
     if counted:
         axes.legend(fontsize="small")
     return Plot(figure)

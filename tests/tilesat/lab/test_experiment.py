@@ -34,7 +34,7 @@ def fewest(graph: Graph) -> np.ndarray:
 @pytest.fixture(scope="module")
 def table() -> lab.Table:
     ways = [
-        {}, {"measure": "iterations"}, {"measure": "rules"}, {"extractor": cheapest}, {"costs": fewest},
+        {"measure": "none"}, {}, {"measure": "rules"}, {"extractor": cheapest}, {"costs": fewest},
         {"rates": {"mufu": 1.0}}, {"matches": 5}, {"only": ["sink-negf"]},
     ]  # fmt: skip
     return lab.experiment(SOFTMAX, "sm_80", ways, assemble=False)
@@ -42,7 +42,7 @@ def table() -> lab.Table:
 
 def test_a_row_for_each_configuration(table: lab.Table) -> None:
     assert [each.configuration for each in table] == [
-        "default", "measure=iterations", "measure=rules", "extractor=cheapest", "costs=fewest", "rates=mufu:1",
+        "measure=none", "default", "measure=rules", "extractor=cheapest", "costs=fewest", "rates=mufu:1",
         "matches=5", "only=sink-negf",
     ]  # fmt: skip
     assert not table.failed
@@ -71,7 +71,7 @@ def test_sizes_are_counted_where_asked(table: lab.Table) -> None:
 
 
 def test_what_the_user_changes_counts(table: lab.Table) -> None:
-    default, _, _, own, costs, rates, limited, only = table
+    _, default, _, own, costs, rates, limited, only = table
     assert own.extraction is not None
     assert own.extraction.method == "cheapest"
     assert own.extraction.gap >= 0
@@ -154,7 +154,7 @@ def test_a_run_that_dies_is_a_row() -> None:
     ("given", "message"),
     [
         ({"speed": 1}, "a configuration has no 'speed'"),
-        ({"measure": "all"}, "measure: expected one of iterations, rules, got 'all'"),
+        ({"measure": "all"}, "measure: expected one of iterations, rules, none, got 'all'"),
         ({"matches": -1}, "matches: expected a number above 0, got -1"),
         ({"forbid": "ldmatrix"}, "forbid: expected a list of names"),
         (
@@ -298,6 +298,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--vary", "forbid"], "--vary forbid: expected NAME=VALUE;VALUE"),
         (["--vary", "matches=many"], "matches: expected a number, got 'many'"),
         (["--vary", "rates=mufu:x"], "rate mufu: expected a number, got 'x'"),
+        (["--sig", "f32[?]"], "is not a cuTile kernel, so it takes no signature"),
         (["--target", "sm_1"], "unknown target 'sm_1'"),
         (["--configurations", "bad.json"], "cannot read configurations"),
         (["--configurations", "list.json"], "expected an object, or a list of objects"),
@@ -311,6 +312,12 @@ def test_command_lines_that_mean_nothing(
     monkeypatch.chdir(tmp_path)
     assert main(["experiment", str(VECADD), *words]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_cutile_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = f"{EXAMPLES / 'cutile' / 'softmax.py'}:softmax"
+    assert main(["experiment", kernel, "--sig", "f32[?,?]; f32[?,?]", "--no-ptxas"]) == 0
+    assert "| softmax | sm_80 | default |" in capsys.readouterr().out
 
 
 def test_a_run_that_dies_ends_the_command_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

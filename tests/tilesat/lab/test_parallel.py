@@ -62,11 +62,11 @@ def test_extras_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("extra")
 def test_plots() -> None:
-    ways = [*lab.grid(budget=[1, 1000], forbid=[(), ("st.global.v8",)]), {"measure": "iterations"}]
+    ways = [*lab.grid(budget=[1, 1000], forbid=[(), ("st.global.v8",)], measure=["none"]), {}]
     table = lab.experiment(VECADD, "sm_80", ways, assemble=False)
     budget = plots.cost_by_budget(table).axes[0]
     names = [line.get_label() for line in budget.lines]
-    assert names[:2] == ["vecadd_view, sm_80: cost", "vecadd_view, sm_80: bound"]
+    assert names[:2] == [f"vecadd_view, sm_80, measure=none: {what}" for what in ("cost", "bound")]
     assert len(names) == 4
     assert list(budget.lines[0].get_xdata()) == [1.0, 1000.0]
     (curve,) = plots.growth(table).axes[0].lines
