@@ -239,7 +239,10 @@ class GatherCopy(Op):
 
 @op("nv_tileas.async.gather_copy")
 class AsyncGatherCopy(Op):
-    """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async; zeros when `enable` is false."""
+    """Copy a tile of runs behind pointers into stage `stage` of a ring by cp.async.
+
+    Where `enable` is false zeros are filled in, or nothing if that `skips`.
+    """
 
     buffer = Operand(is_buffer)
     stage = OptionalOperand(is_stage)
@@ -247,6 +250,7 @@ class AsyncGatherCopy(Op):
     ptr = Operand(is_pointers)
     mask = OptionalOperand(is_mask)
     width = Attr(int, least=1)
+    skips = flag()
 
     effect = WRITE
 
@@ -294,10 +298,11 @@ class BufferView(Op):
 
 @op("nv_tileas.async.tiled_copy")
 class AsyncTiledCopy(Op):
-    """Copy one tile of a partition into stage `stage` of a ring; nothing when `enable` (i1) is false.
+    """Copy one tile of a partition into stage `stage` of a ring.
 
     `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` says
-    which thread copies what, `ragged` as in tiled_copy.
+    which thread copies what, `ragged` as in tiled_copy. Where `enable` is false cp.async fills in zeros, or nothing if
+    that `skips`; plain stores write nothing.
     """
 
     buffer = Operand(is_buffer)
@@ -309,6 +314,7 @@ class AsyncTiledCopy(Op):
     threads = Attr(Attribute)
     asynchronous = flag()
     ragged = flag()
+    skips = flag()
 
     effect = WRITE
 

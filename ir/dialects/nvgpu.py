@@ -148,13 +148,15 @@ class DeviceAsyncCopy(Op):
     """Asynchronous copy of `bytes` (4, 8, 16) from global to shared memory, in the next group that is created.
 
     Where `pred` is false the destination is filled with zeros and the source is not read; `src_bytes` (at most
-    `bytes`) copies a prefix and zero-fills the rest. `bypass_l1` needs 16 bytes.
+    `bytes`) copies a prefix and zero-fills the rest. Where `enable` is false nothing is copied. `bypass_l1` needs 16
+    bytes.
     """
 
     dst = Operand(SHARED)
     src = Operand(GLOBAL)
     pred = OptionalOperand(PREDICATE)
     src_bytes = OptionalOperand(WORD)
+    enable = OptionalOperand(PREDICATE)
     bytes = Attr(int, among=(4, 8, 16))
     bypass_l1 = flag()
     effect = WRITE

@@ -510,10 +510,10 @@ class LayoutOracle:
         ty, vty, id = row
         view: PartitionViewType = self.interner.types[vty]
         kind, contiguous, size = self.tile(ty), contiguous_dim(view), element_bytes(view.view.element)
-        if Feature.TMA not in self.features or contiguous is None or not worth_staging(kind):
+        if contiguous is None or not worth_staging(kind):
             return
         layout = self.layout(id)
         shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, 0)
         full = global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
-        if full and boxes(kind.shape, contiguous, shared) is not None:
+        if full and (Feature.TMA not in self.features or boxes(kind.shape, contiguous, shared) is not None):
             yield "boxed_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))

@@ -124,7 +124,7 @@ def test_arrival_of_asynchronous_copies() -> None:
     k.barrier(2048, 128)
     kind = VectorType((4,), F32)
     source = k.element(k.params[0], k.thread, kind)
-    k.effect(nvgpu.DeviceAsyncCopy, k.at(0, k.thread, 16), source, segments=(1, 1, 0, 0), bytes=16, bypass_l1=True)
+    k.effect(nvgpu.DeviceAsyncCopy, k.at(0, k.thread, 16), source, segments=(1, 1, 0, 0, 0), bytes=16, bypass_l1=True)
     k.effect(nvvm.CpAsyncMBarrierArrive, k.at(2048))
     k.wait(2048, 0)
     other = k.value(arith.SubI, k.const(127), k.thread)

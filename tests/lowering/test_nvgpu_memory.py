@@ -129,10 +129,10 @@ def test_async_copies_fill_with_zeros(bytes_: int) -> None:
     first = k.element(shared, at, element)
     second = k.element(shared, at, element, offset=bytes_ * THREADS)
     source = k.element(k.params[0], at, element)
-    k.add(nvgpu.DeviceAsyncCopy, first, source, inside, types=[], segments=(1, 1, 1, 0), bytes=bytes_,
+    k.add(nvgpu.DeviceAsyncCopy, first, source, inside, types=[], segments=(1, 1, 1, 0, 0), bytes=bytes_,
           bypass_l1=bytes_ == 16)  # fmt: skip
     part = k.value(arith.Select, inside, k.const(4), k.const(0))
-    k.add(nvgpu.DeviceAsyncCopy, second, source, part, types=[], segments=(1, 1, 0, 1), bytes=bytes_)
+    k.add(nvgpu.DeviceAsyncCopy, second, source, part, types=[], segments=(1, 1, 0, 1, 0), bytes=bytes_)
     k.add(nvvm.CpAsyncCommitGroup, types=[])
     k.add(nvvm.CpAsyncWaitGroup, types=[], n=0)
     k.add(gpu.Barrier, types=[])
@@ -146,6 +146,27 @@ def test_async_copies_fill_with_zeros(bytes_: int) -> None:
     assert (got[:THREADS] == wanted).all()
     wanted[:, 1:] = 0
     assert (got[THREADS:] == wanted).all()
+
+
+@pytest.mark.parametrize("known", [None, True, False])
+def test_async_copies_that_are_not_enabled_write_nothing(known: bool | None) -> None:
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, I32, smem=4 * THREADS)
+    at = k.index()
+    spot = k.element(k.value(gpu.DynamicSharedMemory, types=[SHARED_PTR]), at, I32)
+    k.store(k.const(7), spot)
+    inside = k.value(arith.CmpI, at, k.const(20), types=[I1], predicate="slt")
+    below = k.value(arith.CmpI, at, k.params[2], types=[I1], predicate="slt")
+    enable = below if known is None else k.value(arith.Constant, types=[I1], value=known)
+    k.add(nvgpu.DeviceAsyncCopy, spot, k.element(k.params[0], at, I32), inside, enable, types=[],
+          segments=(1, 1, 1, 0, 1), bytes=4)  # fmt: skip
+    k.add(nvvm.CpAsyncCommitGroup, types=[])
+    k.add(nvvm.CpAsyncWaitGroup, types=[], n=0)
+    k.add(gpu.Barrier, types=[])
+    k.store(k.load(spot, I32), k.element(k.params[1], at, I32))
+    x, threads = np.arange(100, 100 + THREADS, dtype=np.int32), np.arange(THREADS)
+    _, got = run(k.ptx(), 1, THREADS, [x, np.full(THREADS, 9, np.int32), 30], k.smem)
+    copied = threads < 30 if known is None else np.full(THREADS, known)
+    assert (got == np.where(copied, np.where(threads < 20, x, 0), 7)).all()
 
 
 @pytest.mark.parametrize("mode", gpu.SHUFFLE_MODES)

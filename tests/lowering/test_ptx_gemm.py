@@ -62,7 +62,7 @@ class Gemm(Kernel):
                 spot = self.plus(self.plus(self.times(stage, STAGE_BYTES), spot), which * OPERAND_BYTES + 2048 * i)
                 target = self.value(llvm.GetElementPtr, self.shared, spot)
                 self.add(nvgpu.DeviceAsyncCopy, target, self.element(source, index, F16), inside, types=[],
-                         segments=(1, 1, 1, 0), bytes=16, bypass_l1=True)  # fmt: skip
+                         segments=(1, 1, 1, 0, 0), bytes=16, bypass_l1=True)  # fmt: skip
         self.add(nvvm.CpAsyncCommitGroup, types=[])
 
     def matrices(self, stage, operand, part, depth_step, i):

@@ -118,3 +118,41 @@ def test_scratch_behind_a_ring_in_a_branch_lies_over_it() -> None:
     kernel = check(Program("guarded", source, arguments, (1,), expected, 2e-2), "sm_90a")
     assert "cp.async.bulk.tensor.2d.global" in kernel.ptx, "nothing is staged: the test could not fail"
     assert kernel.manifest["dynamic_smem"] <= 6 * 32768 + 1024
+
+
+def scaled_rows(pieces: int, width: int = 1024) -> Program:
+    """A row times its sum, in pieces: two loops read it, and nothing in shared memory comes after the second."""
+    length = pieces * width - 4 * (pieces > 1)
+
+    def source() -> str:
+        w = Writer("scaled", x="ptr<f32>", y="ptr<f32>", n="i32")
+        w.promise(x=16, y=16, n=4)
+        x, y = (w.view(p, [w.n], [1], [width]) for p in (w.x, w.y))
+        with w.loop(0, w.tiles(x)[0], carried=[w.const(0.0, "f32", width)]) as first:
+            first.values = [first.values[0] + w.load(x, first.counter)]
+        factor = first.values[0].reduce(0).splat(width)
+        with w.loop(0, w.tiles(x)[0]) as second:
+            w.store(w.load(x, second.counter) * factor, y, second.counter)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [random((length,), "f32", 1), random((length,), "f32", 2), length]
+
+    def expected(x: Any, y: Any, n: int) -> dict[int, Any]:
+        return {1: x * x.astype(np.float64).sum()}
+
+    return Program("scaled", source, arguments, (1,), expected, 1e-3)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 9])
+def test_the_last_ring_starts_nothing_past_its_end(pieces: int) -> None:
+    """It waited for zeros that were still being filled in; and tiles that come ahead by cp.async leave by 16 bytes."""
+    kernel = check(scaled_rows(pieces), "sm_80")
+    first, second = kernel.ptx.split("st.shared.b32")
+    guards = [re.findall(r"^ *(\S*) ?cp\.async\.cg", part, re.MULTILINE) for part in (first, second)]
+    assert set(guards[0]) == {""}
+    assert guards[1]
+    assert all(guard.startswith("@%p") for guard in guards[1])
+    assert [part.count("cp.async.wait_group 0;") for part in (first, second)] == [1, 0]
+    assert "ld.shared.v4" in second
+    assert "st.global.v4" in second

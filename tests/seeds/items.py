@@ -300,9 +300,9 @@ FLOORS = (
     item(
         F,
         "async copy checks",
-        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "one of 4, 8, 16", (1, 1, 0), size=2),
-        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "needs 16 bytes", (1, 1, 0), size=8, modifier="cg"),
-        refused(nvgpu.DeviceAsyncCopy, [GLOBAL, GLOBAL], "pointer to shared", (1, 1, 0, 0), bytes=16),
+        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "one of 4, 8, 16", (1, 1, 0, 0), size=2),
+        refused(nvvm.CpAsyncSharedGlobal, [SHARED, GLOBAL], "needs 16 bytes", (1, 1, 0, 0), size=8, modifier="cg"),
+        refused(nvgpu.DeviceAsyncCopy, [GLOBAL, GLOBAL], "pointer to shared", (1, 1, 0, 0, 0), bytes=16),
     ),
     item(F, "verification before conversion", named_pass("convert-nvgpu-to-nvvm")),
     item(F, "verification that knows the target", instruction("wgmma.fence.aligned")),

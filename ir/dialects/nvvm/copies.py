@@ -29,7 +29,8 @@ MAX_TENSOR_RANK = 5  # PTX ISA, cp.async.bulk.tensor
 
 
 @instruction(
-    "nvvm.cp.async.shared.global", "cp.async.{modifier}.shared.global [{dst}], [{src}], {size}, {cpSize};", SM_80,
+    "nvvm.cp.async.shared.global",
+    "@{predicate} cp.async.{modifier}.shared.global [{dst}], [{src}], {size}, {cpSize};", SM_80,
     source="PTX ISA 8.8, cp.async", seed="nvgpu.device_async_copy",
 )  # fmt: skip
 class CpAsyncSharedGlobal(Instruction):
@@ -38,6 +39,7 @@ class CpAsyncSharedGlobal(Instruction):
     dst = Operand(SHARED)
     src = Operand(GLOBAL)
     cpSize = OptionalOperand(WORD)
+    predicate = OptionalOperand(PREDICATE)
     size = Attr(int, among=(4, 8, 16))
     modifier = Attr(str, "ca", among=("ca", "cg"))
     effect = WRITE

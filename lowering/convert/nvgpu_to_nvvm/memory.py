@@ -174,15 +174,18 @@ def async_copy(c: Conversion, op: nvgpu.DeviceAsyncCopy) -> None:
     A false predicate becomes a source size of zero: ptxas folds the select into the predicate operand of LDGSTS (seen
     in SASS for sm_80), so that zero-filling costs no instruction. The select stays beside its copy for that.
     """
-    e, pred = c.e, predicate_of(c, op.pred)
+    e, pred, enable = c.e, predicate_of(c, op.pred), predicate_of(c, op.enable)
+    if enable is False:
+        return
     size: Value | None = c.register(op.src_bytes) if op.src_bytes is not None else None
     if pred is False:
         size = e.i32(0)
     elif pred is not True:
         size = _source_size(e, pred, e.i32(op.bytes) if size is None else size)
-    operands = [c.register(op.dst), c.register(op.src), *([size] if size is not None else [])]
-    modifier = "cg" if op.bypass_l1 else "ca"
-    e.effect(nvvm.CpAsyncSharedGlobal, operands, [], (1, 1, len(operands) - 2), size=op.bytes, modifier=modifier)
+    sizes, guards = [] if size is None else [size], [] if enable is True else [enable]
+    operands = [c.register(op.dst), c.register(op.src), *sizes, *guards]
+    segments, modifier = (1, 1, len(sizes), len(guards)), "cg" if op.bypass_l1 else "ca"
+    e.effect(nvvm.CpAsyncSharedGlobal, operands, [], segments, size=op.bytes, modifier=modifier)
 
 
 def _source_size(e: Emitter, pred: Value, size: Value) -> Value:

@@ -351,7 +351,7 @@ class Expander:
         def copy() -> None:
             views.copy_to_shared(
                 self.emitter, view, index, tile.pointer, tile.layout, threads, op.bytes, op.asynchronous, op.ragged,
-                enable,
+                enable, op.skips,
             )  # fmt: skip
 
         owner = views.owner(self.emitter, threads.free()) if op.asynchronous else None
@@ -368,7 +368,7 @@ class Expander:
         shape = tensor_of(op.ptr).shape
 
         def copy() -> None:
-            gather_to_shared(self.emitter, pointers, mask, shape, op.width, tile.pointer, tile.layout, enable)
+            gather_to_shared(self.emitter, pointers, mask, shape, op.width, tile.pointer, tile.layout, enable, op.skips)
 
         owner = views.owner(self.emitter, pointers.layout.free())
         if owner is None:

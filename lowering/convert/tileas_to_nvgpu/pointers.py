@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ir.core import Type, Value
-from ir.dialects import nvgpu
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers
-from lowering.convert.tileas_to_nvgpu.views import SharedWindow, Vectors, in_batches, load, owner, store, vector_of
+from lowering.convert.tileas_to_nvgpu.views import (
+    SharedWindow,
+    Vectors,
+    in_batches,
+    load,
+    owner,
+    start_copy,
+    store,
+    vector_of,
+)
 from lowering.layouts.access import async_copy, global_access
 from lowering.layouts.layout import LayoutError
 from lowering.layouts.shared import SharedLayout
@@ -70,9 +78,11 @@ def scatter(
 
 def gather_to_shared(
     emitter: Emitter, pointers: Registers, mask: Registers | None, shape: tuple[int, ...], width: int, target: Value,
-    layout: SharedLayout, enable: Value | None,
+    layout: SharedLayout, enable: Value | None, skips: bool,
 ) -> None:  # fmt: skip
-    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros."""
+    """Copy runs of `width` elements behind pointers to shared memory by cp.async; masked runs become zeros, all where
+    `enable` is false, unless that `skips` them.
+    """
     nbytes = width * layout.element_bytes
     plan = async_copy(pointers.layout, shape, len(shape) - 1, layout, nbytes)
     if plan is None or plan.bytes != nbytes:
@@ -80,9 +90,6 @@ def gather_to_shared(
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
         first = copy.source.registers[0]
-        inside = emitter.both(None if mask is None else mask.scalar(first), enable)
-        extra = [] if inside is None else [inside]
-        emitter.builder.add(
-            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), pointers.scalar(first), *extra, types=(),
-            segments=(1, 1, len(extra), 0), bytes=nbytes, bypass_l1=nbytes == 16,
-        )  # fmt: skip
+        masked = None if mask is None else mask.scalar(first)
+        inside, started = (masked, enable) if skips else (emitter.both(masked, enable), None)
+        start_copy(emitter, place.pointer(copy.target), pointers.scalar(first), nbytes, inside, None, started)

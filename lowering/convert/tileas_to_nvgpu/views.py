@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from ir.core import Type, Value
@@ -414,11 +414,13 @@ def copy_to_shared(
     asynchronous: bool,
     ragged: bool,
     enable: Value | None,
+    skips: bool,
 ) -> None:
     """Copy one tile from global to shared memory, `nbytes` an access, split among threads as `threads` says.
 
     With cp.async what lies outside the array is zero-filled by the instruction, which for `ragged` accesses copies the
-    prefix that lies inside; otherwise loaded and stored.
+    prefix that lies inside; otherwise loaded and stored. Where `enable` is false zeros are filled in, nothing if that
+    `skips`.
     """
     dim = contiguous_dim(view.type)
     if not asynchronous:
@@ -428,17 +430,27 @@ def copy_to_shared(
     plan = async_copy(threads, view.type.tile, dim, layout, nbytes)
     if plan is None or plan.bytes != nbytes:
         raise LayoutError(f"no cp.async of {nbytes} bytes copies {view.type} as {threads}")
-    # a copy that is not enabled fills zeros into a stage whose iteration does not exist: nobody reads it
-    window = TileWindow(emitter, view, index, plan.source_thread, [copy.source for copy in plan.copies], enable)
+    filled, started = (None, enable) if skips else (enable, None)
+    window = TileWindow(emitter, view, index, plan.source_thread, [copy.source for copy in plan.copies], filled)
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
         inside = window.inside(copy.source)
         prefix = window.bytes_inside(copy.source, dim, nbytes) if ragged else None
-        extra = [v for v in (inside, prefix) if v is not None]
-        emitter.builder.add(
-            nvgpu.DeviceAsyncCopy, place.pointer(copy.target), window.pointer(copy.source), *extra, types=(),
-            segments=(1, 1, int(inside is not None), int(ragged)), bytes=nbytes, bypass_l1=nbytes == 16,
-        )  # fmt: skip
+        start_copy(emitter, place.pointer(copy.target), window.pointer(copy.source), nbytes, inside, prefix, started)
+
+
+def start_copy(
+    emitter: Emitter, target: Value, source: Value, nbytes: int, inside: Value | None, prefix: Value | None,
+    enable: Value | None,
+) -> None:  # fmt: skip
+    """One cp.async: zeros where `inside` is false, `prefix` bytes and zeros where that is given, nothing where `enable`
+    is false.
+    """
+    given = [[] if value is None else [value] for value in (inside, prefix, enable)]
+    emitter.builder.add(
+        nvgpu.DeviceAsyncCopy, target, source, *chain(*given), types=(), segments=(1, 1, *map(len, given)),
+        bytes=nbytes, bypass_l1=nbytes == 16,
+    )  # fmt: skip
 
 
 class SharedWindow:
