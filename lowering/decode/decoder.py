@@ -229,7 +229,7 @@ class Decoder:
         inside = self.order.inside(item)
         self.scopes.append(Scope(Builder(body, op.location), depth, self.scopes[-1].open | inside, inside))
         self.region(item.body)
-        yields = [self.value_at(item.yields[i], self.selection.carried[item.loop, i]) for i in indices]
+        yields = self.carried_on([(item.yields[i], self.selection.carried[item.loop, i]) for i in indices])
         if item.again:
             self.builder.add(scf.Condition, self.uniform(item.again), *yields, types=())
         else:
@@ -246,6 +246,20 @@ class Decoder:
                 **({"unsigned": True} if cast(ct.For, op).unsigned_cmp else {}),
             )  # fmt: skip
         self.results.update({(item.loop, i): r for i, r in zip(indices, made.results, strict=True)})
+
+    def carried_on(self, values: Sequence[tuple[int, int]]) -> list[Value]:
+        """What a loop carries on, numbers and layouts. Made first is what needs no product of its own: the sum of a row
+        takes the tile that is an operand of the next product too, and leaves a column of it.
+        """
+        classes = [self.frozen.at[self.frozen.class_of(number), layout] for number, layout in values]
+        needed = self.needs.products(classes, self.values)
+        once = several = 0
+        for cls in dict.fromkeys(classes):
+            several |= once & needed[cls]
+            once |= needed[cls]
+        for cls in sorted(classes, key=lambda cls: bool(needed[cls] & ~several)):
+            self.placed(cls)
+        return [self.values[cls] for cls in classes]
 
     def branch(self, item: If) -> None:
         """A branch, both sides in scopes of their own."""

@@ -7,6 +7,8 @@ use count in each.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from egraph import leaves, placed
 from ir.types import TileType
 from lowering.layouts.elements import moved_bits
@@ -47,6 +49,32 @@ class Needs:
             self._left[top] = min(size, held) if isinstance(node, placed.Broadcast) else size
             self._needed[top] = max(needed, self._left[top])
         return self._needed[cls] - self._left[cls]
+
+    def products(self, classes: Iterable[int], made: Container[int]) -> dict[int, int]:
+        """The products that each class, and each below it, needs beside what is made: a mask with a bit for each."""
+        found: dict[int, int] = {}
+        products = 0
+        stack = list(classes)
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            node = self.selection.node[top]
+            children = [] if top in made else [c for c in node.children if self.frozen.sort[c] == "P"]
+            missing = [c for c in children if c not in found]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            mask = 0
+            for child in children:
+                mask |= found[child]
+            if isinstance(node, placed.Product) and top not in made:
+                mask |= 1 << products
+                products += 1
+            found[top] = mask
+        return found
 
     def size(self, cls: int) -> int:
         """Registers that hold a tile; none for what lies in shared memory."""

@@ -12,9 +12,11 @@ from math import prod
 
 from ir.core import TileError
 from ir.dialects import llvm
+from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.ptx.grant import MARGIN
 from lowering.symbols import symbol
 from lowering.targets import Feature, target
+from lowering.targets.occupancy import occupancy
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
 CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
@@ -42,11 +44,15 @@ def minctas_line(func: llvm.Func) -> str:
 
 
 def registers_line(func: llvm.Func) -> str:
-    """Where values would not fit the registers of several CTAs an SM, tell ptxas that one is enough: no spills."""
-    if func.maxnreg or func.minctas:
+    """Where values would not fit the registers of several CTAs an SM, or where the CTAs that fit otherwise have more of
+    them than they need, tell ptxas that one is enough: no spills. It does not know the dynamic shared memory.
+    """
+    if func.maxnreg or func.minctas or not func.registers:
         return ""
-    share = REGISTER_FILE // (CROWD * prod(func.block))
-    return ".minnctapersm 1" if func.registers - MARGIN > share else ""
+    threads = prod(func.block)
+    held = occupancy(target(func.target), threads, LEAST_REGISTERS, func.dynamic_smem).count
+    shares = [REGISTER_FILE // (ctas * threads) for ctas in (CROWD, held)]
+    return ".minnctapersm 1" if func.registers - MARGIN > shares[0] or func.registers <= shares[1] else ""
 
 
 TARGET = Row(

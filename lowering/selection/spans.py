@@ -8,6 +8,7 @@ needed, so what only one of the former needs is never held.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -116,7 +117,24 @@ class _Order:
             elif op not in made:
                 made.add(op)
                 stack.append((op, True))
-                stack.extend((value.op, False) for value in reversed(self.used(op)) if value.op is not None)
+                used = self.used(op)
+                if isinstance(op, ct.Continue):  # first those without a product of their own, as in lowering.decode
+                    needed = [self.products(value) for value in used]
+                    times = Counter(product for products in needed for product in products)
+                    own = {value for value, products in zip(used, needed, strict=True)
+                           if any(times[product] == 1 for product in products)}  # fmt: skip
+                    used.sort(key=own.__contains__)
+                stack.extend((value.op, False) for value in reversed(used) if value.op is not None)
+
+    def products(self, value: Value) -> set[Op]:
+        """The products of this block that a value needs."""
+        seen, stack = set[Op](), [value.op]
+        while stack:
+            op = stack.pop()
+            if op is not None and op not in seen:
+                seen.add(op)
+                stack.extend(each.op for each in self.used(op))
+        return {op for op in seen if isinstance(op, PRODUCTS)}
 
     def used(self, op: Op) -> list[Value]:
         """Values of this block that an operation and those in it use."""
