@@ -19,7 +19,7 @@ from ir.types import F64, I1, I32, I64, TOKEN, FloatType, IntType, TileType
 
 MOST = 32
 """Elements of a text. Source: CUDA C++ Programming Guide, formatted output: at most 32 arguments beside the format."""
-FLOATING, UNSIGNED, HEXADECIMAL = "eEfFgG", "uoxX", "aA"
+FLOATING, UNSIGNED = "eEfFgGaA", "uoxX"
 
 
 class Text(ct.Print):
@@ -55,10 +55,9 @@ def by_texts(op: ct.Print) -> tuple[list[Op], list[Value]]:
 def conversion(op: ct.Print, text: str, kind: str, value: Value) -> str:
     """A conversion with the length that its operand has in a call."""
     element = cast(TileType, value.type).element
-    if kind in HEXADECIMAL or (kind in FLOATING) != isinstance(element, FloatType):
-        what = "hexadecimal floats are" if kind in HEXADECIMAL else f"{element} is"
-        hint = "use %d, %u, %o or %x for integers, %e, %f or %g for floats"
-        raise UnsupportedError(f"'{op.name}': {what} not printed by '{text}'", op.location, hint)
+    if (kind in FLOATING) != isinstance(element, FloatType):
+        hint = "use %d, %u, %o or %x for integers, %e, %f, %g or %a for floats"
+        raise UnsupportedError(f"'{op.name}': {element} is not printed by '{text}'", op.location, hint)
     plain = LENGTH.sub("", text[:-1])
     return f"{plain}{'ll' if element == I64 else ''}{kind}"
 

@@ -15,7 +15,7 @@ from ir.interpreter.block import HANDLERS, TOKEN, Results, TileBlock
 from ir.interpreter.memory import InterpreterError, memory_dtype
 from ir.interpreter.promises import check_promise
 from ir.interpreter.views import tile_index
-from ir.printf import CONVERSION, LENGTH
+from ir.printf import CONVERSION, LENGTH, hexadecimal
 from ir.types import IntType, PointerType, TileType
 
 SCRATCH_LIMIT = 1 << 30
@@ -111,7 +111,7 @@ def _listed(array: Array, conversion: str, kind: str, element: object) -> str:
         if kind in "uoxX" and isinstance(element, IntType):
             whole &= (1 << element.width) - 1
         return plain % whole
-    return float(number).hex() if kind in "aA" else plain % float(number)
+    return hexadecimal(plain, float(number)) if kind in "aA" else plain % float(number)
 
 
 HANDLERS.update(
