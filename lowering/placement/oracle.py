@@ -103,11 +103,14 @@ class Layouts:
 class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
-    def __init__(self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES):
+    def __init__(
+        self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True
+    ):
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
-        that none of them has are not offered.
+        that none of them has are not offered. `boxed`: all of them have tensor copies.
         """
         self.features = features
+        self.boxed = boxed
         self.interner: Interner = program.interner
         self.warps = tuple(warps)
         wide = Feature.WIDE_GLOBAL in features and wide_promised(program)
@@ -515,5 +518,8 @@ class LayoutOracle:
         layout = self.layout(id)
         shared = swizzled(kind.shape, memory_order(kind.shape, contiguous), size, 0)
         full = global_access(layout, kind.shape, contiguous, MAX_BYTES // size).vector * size == MAX_BYTES
-        if full and (Feature.TMA not in self.features or boxes(kind.shape, contiguous, shared) is not None):
-            yield "boxed_read", (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+        found = (*row, self.layout_id(shared), self.interner.attributes.id("ld.shared"))
+        if full and Feature.TMA in self.features and boxes(kind.shape, contiguous, shared) is not None:
+            yield "boxed_read", found
+        if full and not self.boxed:
+            yield "ahead_read", found
