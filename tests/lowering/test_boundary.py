@@ -48,6 +48,7 @@ def test_a_cluster_reaches_ptx_and_the_launch(level: str) -> None:
     [
         ({"minctas": "3 : i64"}, [".reqntid 128, 1, 1", ".minnctapersm 3"]),
         ({"minctas": "3 : i64", "maxnreg": "64 : i64"}, [".reqntid 128, 1, 1", ".maxnreg 64"]),
+        ({"dynamic_smem": "131072 : i64"}, [".reqntid 128, 1, 1", ".minnctapersm 1"]),  # one CTA fits: it may have all
         ({"cluster": "array<i64: 1, 4, 2>"}, [".reqntid 128, 1, 1", ".reqnctapercluster 1, 4, 2"]),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
 from ir.text import parse
 from lowering.cost import FREE, Machine
 from lowering.passes import source
@@ -203,3 +204,44 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     check(gated(), "sm_80")
     monkeypatch.setattr(source, "UNSPILLED", 0.5)  # nothing else is cheap enough
     assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
+
+
+def weighted(size: int = 64, steps: int = 2) -> Program:
+    """What a product adds up comes before the sums of its operand's rows, as cuTile's attention carries them."""
+
+    def source() -> str:
+        w = Writer("weighted", q="ptr<f16>", k="ptr<f16>", v="ptr<f16>", o="ptr<f32>", s="ptr<f32>", n="i32")
+        w.promise(q=16, k=16, v=16, o=16, s=16, n=1)
+        whole = [size, size]
+        queries = w.load(w.view(w.q, whole, [size, 1], whole), 0, 0)
+        keys, values = (w.view(p, [w.n, size], [size, 1], whole) for p in (w.k, w.v))
+        zero, none = w.const(0.0, "f32", *whole), w.const(0.0, "f32", size)
+        with w.loop(0, w.tiles(keys)[0], carried=[zero, none]) as loop:
+            weight = (w.dot(queries, w.load(keys, loop.counter, 0).T) * 2**-6).exp()
+            sums = w.dot(weight.to("f16"), w.load(values, loop.counter, 0), loop.values[0])
+            loop.values = [sums, loop.values[1] + weight.reduce(1)]
+        w.store(loop.values[0], w.view(w.o, whole, [size, 1], whole), 0, 0)
+        w.store(loop.values[1], w.view(w.s, [size], [1], [size]), 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        shapes = ((size, size), (size * steps, size), (size * steps, size))
+        tiles = [random(shape, "f16", seed) for seed, shape in enumerate(shapes, 1)]
+        return [*tiles, random((size, size), "f32", 4), random((size,), "f32", 5), size * steps]
+
+    def expected(q: Any, k: Any, v: Any, *rest: Any) -> dict[int, Any]:
+        weight = np.exp(q.astype(np.float64) @ k.T.astype(np.float64) / 64)
+        return {3: weight @ v.astype(np.float64), 4: weight.sum(1)}
+
+    return Program("weighted", source, arguments, (1,), expected, 2e-2)  # weights of f16, sums of 128
+
+
+def test_rows_are_summed_before_the_product_that_takes_them() -> None:
+    """The tile of 32 registers was held until the product was done: attention_varlen of TileGym spilled 36 bytes."""
+    order = [(name, depth) for name, depth, _ in held(weighted()) if depth]
+    assert order == [("MmaF", 1), ("Reduce", 1), ("MmaF", 1), ("Continue", 1)]
+    kernel = check(weighted(), "sm_80")
+    found = [type(op) for op in kernel.compiled.modules["nv_tileas"].walk()]
+    products = [at for at, kind in enumerate(found) if kind is nv_tileas.Dot]
+    assert len(products) == 2
+    assert products[0] < found.index(nv_tileas.Reduce) < products[1]
