@@ -249,7 +249,8 @@ class Decoder:
 
     def carried_on(self, values: Sequence[tuple[int, int]]) -> list[Value]:
         """What a loop carries on, numbers and layouts. Made first is what needs no product of its own: the sum of a row
-        takes the tile that is an operand of the next product too, and leaves a column of it.
+        takes the tile that is an operand of the next product too, and leaves a column of it. Not where tiles do not fit
+        anyhow (swa_attention of TileGym on sm_120a: 260 registers of 201, 60 bytes are spilled so and 4 otherwise).
         """
         classes = [self.frozen.at[self.frozen.class_of(number), layout] for number, layout in values]
         needed = self.needs.products(classes, self.values)
@@ -257,7 +258,8 @@ class Decoder:
         for cls in dict.fromkeys(classes):
             several |= once & needed[cls]
             once |= needed[cls]
-        for cls in sorted(classes, key=lambda cls: bool(needed[cls] & ~several)):
+        crowded = any(self.selection.spilled.values())
+        for cls in sorted(classes, key=lambda cls: not crowded and bool(needed[cls] & ~several)):
             self.placed(cls)
         return [self.values[cls] for cls in classes]
 

@@ -11,6 +11,7 @@ from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import limits
 from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, narrowed, truncate
 
+WIDE = 8  # elements of an access: 16 bytes of the narrowest floats that products sum
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
 
 
@@ -120,6 +121,8 @@ def _scaled(e: Emitter, index: Value, scale: int) -> tuple[Value, int]:
     factor = e.integer(inner.operands[1]) if type(inner) is llvm.Mul else None
     if factor is None or type(inner) is not llvm.Mul or not 0 < factor * scale < 1 << 31:
         return index, scale
+    if index.type == I32 and e.level[index] == 0 and factor <= WIDE and e.facts.range(index)[0] >= 0:
+        return index, scale  # a thread's first element, which bounds are compared with too: one register for both
     exact = index.type == I64 or e.facts.exact(inner)  # addresses wrap at 64 bits, too
     return _scaled(e, inner.operands[0], scale * factor) if exact else (index, scale)
 

@@ -456,10 +456,11 @@ def start_copy(
 class SharedWindow:
     """A buffer in shared memory as the threads of a plan address it."""
 
-    def __init__(self, emitter: Emitter, base: Value, thread: ThreadPart, element_bytes: int):
+    def __init__(self, emitter: Emitter, base: Value, thread: ThreadPart, element_bytes: int, unused: int = 0):
+        """`unused`: bits that are zero in the number of every thread with an access."""
         self.emitter = emitter
         self.base = base
-        self.thread = [part * element_bytes for part in (*thread.lane, *thread.warp)]
+        self.thread = unmasked([part * element_bytes for part in (*thread.lane, *thread.warp)], unused)
         self.element_bytes = element_bytes
         self._bases: dict[int, Value] = {}
 
@@ -475,12 +476,24 @@ class SharedWindow:
         return emitter.pointer(base, None, 1, access.add * self.element_bytes)
 
 
+def unmasked(parts: list[int], unused: int) -> list[int]:
+    """What each bit of a thread's number adds, where that is a mask and a shift: `unused` bits add whatever makes it a
+    shift only.
+    """
+    shifts = {part.bit_length() - 1 - i for i, part in enumerate(parts) if part}
+    if len(shifts) != 1 or any(part & part - 1 for part in parts):
+        return parts
+    (shift,) = shifts
+    free = [1 << i + shift if unused >> i & 1 and i + shift >= 0 else 0 for i in range(len(parts))]
+    return [part or other for part, other in zip(parts, free, strict=True)]
+
+
 def store_shared(
     emitter: Emitter, source: Registers, target: Value, layout: SharedLayout, enable: Value | None = None
 ) -> None:
     """Write a placed tile to a buffer; of threads that hold replicas only one writes."""
     plan = access_plan(source.layout, layout, "store")
-    window = SharedWindow(emitter, target, plan.thread, layout.element_bytes)
+    window = SharedWindow(emitter, target, plan.thread, layout.element_bytes, plan.free.thread)
     condition = emitter.both(enable, owner(emitter, plan.free))
     for access in plan.accesses:
         store(emitter, vector_of(emitter, source, access.registers), window.pointer(access), condition)
