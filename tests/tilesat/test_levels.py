@@ -64,6 +64,8 @@ def test_run_of_a_level(level: str, files: dict[str, Path], tmp_path: Path, caps
             "a kernel of nvvm has no stage egraph\n.*\n.*\nhint: it has nvvm",
         ),
         ("nvgpu", ["compile", "--forbid", "ldmatrix"], "--forbid has no meaning for a kernel of nvgpu"),
+        ("nvgpu", ["compile", "--fast", "nsz"], "--fast has no meaning for a kernel of nvgpu"),
+        ("nv_tileas", ["compile", "--provenance"], "--provenance has no meaning for a kernel of nv_tileas"),
         ("nvgpu", ["compile", "--explain"], "--explain has no meaning for a kernel of nvgpu"),
         ("nvgpu", ["compile", "--from", "nvvm"], "the file holds nvgpu, not nvvm"),
         ("nv_tileaa", ["compile", "--from", "cuda_tile"], "the file holds nv_tileaa, not cuda_tile"),

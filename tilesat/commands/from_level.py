@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EGRAPH_OPTIONS = {
     "sig": "--sig", "entry": "--entry", "rules": "--rules", "without": "--without", "forbid": "--forbid",
+    "fast": "--fast", "provenance": "--provenance", "json": "--json",
     "extract_budget": "--extract-budget", "saturate_budget": "--saturate-budget", "explain": "--explain",
     "viz": "--viz", "trace": "--trace", "check": "--check",
 }  # fmt: skip

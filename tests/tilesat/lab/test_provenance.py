@@ -59,3 +59,5 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     for each in found["nodes"]:
         assert sum(each["parts"].values()) == pytest.approx(each["cost"])
     assert {"rule", "matches", "seconds"} <= found["saturation"]["rules"][0].keys()
+    assert main(["compile", VECADD, "--json"]) == 2
+    assert capsys.readouterr().err == "tilesat: error: --json says how --explain prints: give both\n"
