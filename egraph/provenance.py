@@ -21,7 +21,7 @@ from egraph.sexpr import Atom, List, Sexpr
 from egraph.term import INTEGER
 
 LOADING = "load"
-"""The ruleset whose rules make the terms of the source."""
+"""The ruleset whose rules make the terms of the source, and the phase in which it runs."""
 
 
 class Firing(NamedTuple):
@@ -58,8 +58,13 @@ class Origin:
     iteration: int
     matched: tuple[str, ...]
 
+    @property
+    def loaded(self) -> bool:
+        """Is it a term of the source? Rules of other phases have names that begin with "load/", too."""
+        return self.phase == LOADING
+
     def __str__(self) -> str:
-        if self.rule.startswith(f"{LOADING}/"):
+        if self.loaded:
             return "in the source"
         return f"by {self.rule} in iteration {self.iteration} of {self.phase}, from {' and '.join(self.matched)}"
 

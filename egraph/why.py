@@ -135,7 +135,7 @@ class Provenance:
 
     def _step(self, edge: Edge[Reason]) -> Iterator[Step]:
         reason = edge.reason
-        if reason is not None and not reason.firing.rule.startswith(f"{LOADING}/"):  # a name of the source for a term
+        if reason is not None and reason.firing.phase != LOADING:  # a name of the source for a term
             firing = reason.firing
             before, after = self.written(edge.left), self.written(edge.right)
             yield Step(firing.rule, firing.phase, firing.iteration, before, after, edge.left != reason.left, reason)

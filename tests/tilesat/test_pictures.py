@@ -248,7 +248,7 @@ def test_nodes_say_which_rule_made_them_where_that_was_recorded(record: Record) 
     assert "place/addf" in rules
     assert "" not in {way.rule for way in ways(found) if way.chosen}
     (term,) = (term for value in found.values for term in value.terms if term.op == "addf")
-    assert (term.rule, term.origin) == ("the source", "")
+    assert (term.rule, term.origin) == ("", "in the source")
     origin = next(way.origin for way in ways(found) if way.rule == "place/addf")
     assert origin.startswith("iteration ")
     assert " of placement, from " in origin

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from egraph import placed
 from egraph.leaves import Cons, Missing, Nil, Splat
 from egraph.placed import Mechanism
-from egraph.provenance import LOADING
 from egraph.skeleton import For, Store
 from egraph.term import LOGICAL, PLACED, Node
 from ir.core import TileError
@@ -183,8 +182,8 @@ class EGraph:
         found = None if self.provenance is None else self.provenance.origin(node)
         if found is None:
             return "", ""
-        if found.rule.startswith(f"{LOADING}/"):
-            return "the source", ""
+        if found.loaded:
+            return "", str(found)
         matched = shorten(" and ".join(found.matched), MOST_MATCHED)
         return found.rule, f"iteration {found.iteration} of {found.phase}, from {matched}"
 

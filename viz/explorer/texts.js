@@ -20,6 +20,8 @@ class TextPanel {
     let longest = 0;
     for (const line of this.level.lines) longest = Math.max(longest, line.length);
     this.list.resize(this.level.lines.length, longest);
+    const first = this.level.places.findIndex((places) => places.length);
+    if (first > 30 && this.list.element.scrollTop === 0) this.list.go(first);  // a file of many kernels
   }
 
   draw(line, row) {
