@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sanitize(commands.add_parser("sanitize", help="run a CUDA program or script on the simulator, find hazards"))
     why = commands.add_parser("why", help="the rules that make two terms of a kernel equal, step by step")
     why.add_argument("file", type=Path, metavar="FILE", help="Tile IR text or bytecode")
-    why.add_argument("left", metavar="A", help="a value (%%acc), or a node of --emit egraph (c12.0)")
+    why.add_argument("left", metavar="A", help="a value (%%acc), a node of --emit egraph (c12.0), or a term")
     why.add_argument("right", metavar="B")
     why.add_argument("--target", metavar="T", help=f"default {DEFAULT_TARGET}")
     _add_pipeline_options(why)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from egraph.rule import text
+from egraph.sexpr import Atom, Sexpr, read
 from egraph.why import Provenance
 from ir.core import TileError
 from lowering.egraph_text import value_names
@@ -23,13 +25,15 @@ def provenance_of(selection: Selection) -> Provenance:
 
 
 def term_of(provenance: Provenance, spec: str) -> int:
-    """The term that a user names: `%value` of the source, or an e-node as `--emit egraph` lists it: `c12.0` is the
-    first of class c12, `c12` as well. Raises TileError.
+    """The term that a user names: `%value` of the source; an e-node as `--emit egraph` lists it (`c12.0` is the first
+    of class c12, `c12` as well); or a term as chains have it, `(negf %x)`. Raises TileError.
     """
+    if spec.startswith("("):
+        return _written(provenance, read(spec, "<term>")[0])
     name = spec if spec.startswith("%") else f"%{spec}"
     for number, known in provenance.names.items():
-        if known == name:
-            return provenance.value(number)
+        if known == name and (term := provenance.recorder.terms.lookup("N", (number,))) is not None:
+            return term
     match = _NODE.fullmatch(spec)
     nodes = provenance.frozen.by_class.get(int(match[2]), []) if match else []
     at = int(match[3] or 0) if match else 0
@@ -40,6 +44,25 @@ def term_of(provenance: Provenance, spec: str) -> int:
     if term is None:
         raise TileError(f"what made {spec} was not noted")
     return term
+
+
+def _written(provenance: Provenance, form: Sexpr) -> int:
+    """A term of the e-graph by its text: operands are terms, attributes and types their numbers."""
+    if isinstance(form, Atom):
+        return term_of(provenance, form.text)
+    terms = provenance.recorder.terms
+    places = terms.places.get(form.head)
+    found = None
+    if places is not None:
+        args: list[int] = []
+        for at, item in enumerate(form.items[1:]):
+            number = isinstance(item, Atom) and item.text.lstrip("-").isdigit()
+            args.append(int(text(item)) if number and at not in places else _written(provenance, item))
+        if len(args) == len(provenance.recorder.known[form.head].inputs):
+            found = terms.lookup(form.head, tuple(args))
+    if found is None:
+        raise TileError(f"there is no term {text(form)!r}", hint="tilesat why prints terms as they are written")
+    return found
 
 
 def chain(provenance: Provenance, left: str, right: str) -> Iterator[str]:

@@ -34,6 +34,8 @@ def test_why(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [("%nope", "%a", "there is no term '%nope'"), ("c99999", "%a", "there is no term 'c99999'"),
+     ("(addf %a_tile %b_tile)", "%a", "there is no term '(addf %a_tile %b_tile)'"),
+     ("(sum %a_tile)", "%a", "there is no term '(sum %a_tile)'"),
      ("%a", "%b", "%a and %b are not equal in the e-graph")],
 )  # fmt: skip
 def test_why_not(left: str, right: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +52,12 @@ def test_in_python() -> None:
     assert (origin.rule, origin.phase, origin.matched[0][:5]) == ("place/addf", "placement", "(addf")
     with pytest.raises(tilesat.TileError, match="provenance was not recorded"):
         assert plain.provenance
+
+
+def test_terms_as_chains_have_them(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["why", NEGATED, "(mmaf %a_negated %b_transposed %acc 0)", "(mmaf %a_scaled (negf %b_transposed) %acc 0)"]
+    assert main(words) == 0
+    assert "1 step, 1 of them checked" in capsys.readouterr().out
 
 
 def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
