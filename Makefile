@@ -10,8 +10,9 @@ READY := $(VENV)/.ready
 LINT_READY := $(VENV)/.lint-ready
 GPU_READY := $(VENV)/.gpu-ready
 MLIR_READY := $(VENV)/.mlir-ready
+BROWSER_READY := $(VENV)/.browser-ready
 
-.PHONY: demo test test-all test-mlir test-gpu bench-gpu lint format bench clean
+.PHONY: demo test test-all test-mlir test-browser test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -25,6 +26,10 @@ test-all: $(READY)
 # Upstream MLIR parses and verifies every level that is printed; LLVM makes PTX of `--emit llvm` that computes the same.
 test-mlir: $(MLIR_READY)
 	$(BIN)/python -m pytest -q -m mlir
+
+# The explorer's page in a Chromium that is on PATH (Debian: apt-get install chromium); skipped, with the reason, without.
+test-browser: $(BROWSER_READY)
+	$(BIN)/python -m pytest -q -rs -m browser
 
 # On a machine with a GPU: every example on the card, then timings. Elsewhere the first target fails, the second says so.
 test-gpu: $(GPU_READY)
@@ -71,6 +76,10 @@ $(GPU_READY): pyproject.toml $(READY)
 $(MLIR_READY): pyproject.toml $(READY)
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["mlir"], sep="\n")' > $(VENV)/mlir.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/mlir.txt
+	@touch $@
+
+$(BROWSER_READY): pyproject.toml $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[browser]'
 	@touch $@
 
 clean:
