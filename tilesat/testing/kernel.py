@@ -160,7 +160,8 @@ class CheckedKernel:
     def _quantities(self) -> dict[str, Quantity]:
         kernel, selection = self.kernel, self.kernel.compiled.selection
         resources = lambda: [*ctas(cast("Compiled", kernel.compiled)), f"more: {self._explained()}"]  # noqa: E731
-        assembled = lambda: [f"more: {self._origin.command('compile', '-o', 'k.ptx')} && ptxas -v k.ptx"]  # noqa: E731
+        compiled = self._origin.command("compile", "-o", "k.ptx")
+        assembled = lambda: [f"more: {compiled} && ptxas -v -arch={kernel.target} k.ptx"]  # noqa: E731
         remarks = lambda: [*self._cubin.warnings, *self._cubin.infos, *assembled()]  # noqa: E731
         return {
             "cost": Quantity(lambda: kernel.cost, self._dearest),

@@ -45,5 +45,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     left_out = item.stash.get(LEFT_OUT, list[str]())
     if left_out:
-        pytest.skip("all else holds, but " + "; ".join(dict.fromkeys(left_out)))
+        raise pytest.skip.Exception(f"all else holds, but {_told(left_out)}", _use_item_location=True)
     return result
+
+
+def _told(left_out: list[str]) -> str:
+    """What was left out, together where the reason is one."""
+    reasons: dict[str, list[str]] = {}
+    for each in dict.fromkeys(left_out):
+        what, _, reason = each.partition(": ")
+        reasons.setdefault(reason, []).append(what)
+    return "; ".join(f"{', '.join(what)}: {reason}" for reason, what in reasons.items())
