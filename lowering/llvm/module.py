@@ -12,6 +12,7 @@ from ir.instruction import Instruction, register_bits
 from ir.quoting import escape, symbol_text
 from ir.text.level_attributes import level_attributes
 from ir.types import SHARED_PTR, TENSOR_MAP
+from lowering.llvm.accesses import access, is_plain
 from lowering.llvm.assembly import Inline
 from lowering.llvm.operations import same_in_llvm
 from lowering.llvm.values import literal, llvm_type
@@ -136,6 +137,8 @@ class Body:
             self._branch(op)
         elif isinstance(op, nvvm.Barrier0 | nvvm.NamedBarrier):
             self._barrier(op)
+        elif isinstance(op, nvvm.Ld | nvvm.St) and is_plain(op):
+            access(self, op)
         elif type(op) in FORMS:
             self.names[op.results[0]] = FORMS[type(op)](self, op)
         elif same_in_llvm(op):

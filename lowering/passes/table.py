@@ -80,6 +80,8 @@ PASSES: dict[str, Pass] = {
         Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu", statistics=(_OPERATIONS,)),
         Pass("convert-nvgpu-to-nvvm", "nvgpu", "nvvm", f"{CODE}:to_nvvm", statistics=(
             _OPERATIONS, Statistic("blocks", "basic blocks"))),
+        Pass("simplify-branches", "nvvm", "nvvm", f"{CODE}:simplify", statistics=(
+            Statistic("changes", "edges led elsewhere, operations taken out of both sides"),)),
         Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(
             Statistic("values", "values computed again behind a loop"),)),
         Pass("select-instructions", "nvvm", "machine", f"{CODE}:select", statistics=(
@@ -105,7 +107,7 @@ ROAD = (
     "encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,"
     "optimize-execution-unit-mapping"
     "),"
-    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,rematerialize,"
+    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs where no option changes it."""

@@ -66,7 +66,13 @@ INTEGER: dict[type[Op], str] = {
 
 @template(llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem, llvm.SMax, llvm.SMin, llvm.UMax, llvm.UMin)
 def integer_binary(s: Selector, op: Op) -> None:
-    """Quotients, remainders and extrema."""
+    """Quotients, remainders and extrema; of a number and its negative the magnitude."""
+    x, negative = op.operands[0], op.operands[1].op
+    of = negative.operands if isinstance(negative, llvm.Sub) and type(op) is llvm.SMax else []
+    if of and of[1] is x and constant_of(of[0]) == 0:
+        uses: list[Value] = []
+        s.emit(f"abs.s{bits(op.results[0])} %s, {s.register(x, uses)};", [op.results[0]], uses)
+        return
     simple(s, op, f"{INTEGER[type(op)]}{bits(op.results[0])}")
 
 
@@ -241,7 +247,7 @@ def extend(s: Selector, op: Op) -> None:
     source = op.operands[0]
     width = source.type.width if isinstance(source.type, IntType) else 32
     operand = s.register(source, uses)
-    if width < 8:
+    if width < 8 or (width == 8 and letter == "u" and bits(op.results[0]) == 16):
         s.emit(f"and.b16 %s, {operand}, {(1 << width) - 1};", [op.results[0]], uses)
         return
     s.emit(f"cvt.{letter}{bits(op.results[0])}.{letter}{width} %s, {operand};", [op.results[0]], uses)

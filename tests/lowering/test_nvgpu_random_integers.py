@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ir.core import Value
-from ir.dialects import arith, gpu
+from ir.dialects import arith, gpu, math
 from ir.types import F32, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm.facts import limits
 from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
@@ -231,3 +231,117 @@ def test_truth_as_a_number_is_chosen(cls: type, true: float, widened: bool) -> N
     given = extremes(np.random.default_rng(3), 1)[0]
     got = run(k.ptx(), 1, THREADS, [given, np.zeros(THREADS, np.float32)])[1]
     assert np.array_equal(got, np.where(given < 7, 1.0 if widened else true, 0.0).astype(np.float32))
+
+
+def shortened(make: Callable[[Kernel, Value, Value], Value], expected: Callable[[int, int], int]) -> str:
+    """The PTX of an i32 of (thread, loaded number), which is right on the simulator."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    found = make(k, thread, k.load(k.element(k.params[0], thread, I32), I32))
+    k.store(found, k.element(k.params[1], thread, I32))
+    given = extremes(np.random.default_rng(7), 1)[0]
+    got = run(k.ptx(), 1, THREADS, [given, np.zeros(THREADS, np.int32)])[1]
+    assert got.tolist() == [wrapped(expected(t, x), 32) for t, x in enumerate(given.tolist())]
+    return k.ptx()
+
+
+@pytest.mark.parametrize(("cls", "apply"), [(arith.XOrI, int.__xor__), (arith.OrI, int.__or__)])
+def test_bits_apart_from_a_constant_leave_it_outside(cls: type, apply: Callable[[int, int], int]) -> None:
+    """(t + 64) ^ 1 is (t ^ 1) + 64, which an address takes as its displacement."""
+
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        far = k.value(cls, k.value(arith.AddI, thread, k.const(64)), k.const(1))
+        return k.value(arith.AddI, far, k.const(-64))
+
+    assert not re.search(r"add\.s32 .*, -?64", shortened(make, lambda t, x: apply(t + 64, 1) - 64))
+
+
+def test_bits_apart_from_a_constant_are_masked_without_it() -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        return k.value(arith.AndI, k.value(arith.AddI, thread, k.const(192)), k.const(95))
+
+    made = shortened(make, lambda t, x: (t + 192) & 95)
+    assert made.count("and.b32") == 1
+    assert "192" not in made
+
+
+def test_the_rest_of_a_division_is_one_multiply_add() -> None:
+    made = shortened(lambda k, t, x: k.value(arith.RemSI, x, k.const(7)), lambda t, x: x - divided(x, 7) * 7)
+    assert re.search(r"mad\.lo\.s32 .*, -7,", made)
+    assert "sub.s32" not in made
+
+
+def test_what_a_shift_there_and_back_leaves_is_masked() -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        return k.value(arith.SubI, x, k.value(arith.MulI, k.value(arith.ShRSI, x, k.const(5)), k.const(32)))
+
+    assert re.search(r"and\.b32 .*, 31", shortened(make, lambda t, x: x - (x >> 5) * 32))
+
+
+def test_a_magnitude_is_one_instruction() -> None:
+    made = shortened(lambda k, t, x: k.value(math.AbsI, x), lambda t, x: abs(x))
+    assert "abs.s32" in made
+    assert "neg" not in made
+
+
+def chosen(k: Kernel, condition: Value, x: Value, y: Value) -> Value:
+    return k.value(arith.Select, condition, x, y, types=[x.type])
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("number", [-5, 0, 8, 20])
+def test_multiples_and_sums_are_compared_without_their_constants(predicate: str, number: int) -> None:
+    for factor, term in ((4, 0), (1, 3), (6, -7)):
+
+        def make(k: Kernel, thread: Value, x: Value, factor: int = factor, term: int = term) -> Value:
+            scaled = k.value(arith.MulI, thread, k.const(factor)) if factor != 1 else thread
+            moved = k.value(arith.AddI, scaled, k.const(term)) if term else scaled
+            return chosen(k, compare(k, predicate, moved, k.const(number)), x, k.const(5))
+
+        def expected(t: int, x: int, factor: int = factor, term: int = term) -> int:
+            return x if compared(predicate, t * factor + term, number, 32) else 5
+
+        made = shortened(make, expected)
+        assert predicate[0] == "u" or term or not re.search(r"shl\.b32|mul\.lo", made)
+
+
+def test_signs_of_which_one_is_known() -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        return chosen(k, compare(k, "slt", k.value(arith.XOrI, x, thread), k.const(0)), thread, k.const(5))
+
+    assert "xor" not in shortened(make, lambda t, x: t if x ^ t < 0 else 5)
+
+
+def test_a_truth_that_was_a_number_is_itself() -> None:
+    for predicate in ("ne", "eq", "sgt", "slt"):
+
+        def make(k: Kernel, thread: Value, x: Value, predicate: str = predicate) -> Value:
+            number = k.value(arith.ExtUI, compare(k, "slt", x, k.const(9)), types=[I32])
+            return chosen(k, compare(k, predicate, number, k.const(0)), thread, x)
+
+        made = shortened(make, lambda t, x, p=predicate: t if compared(p, int(x < 9), 0, 32) else x)
+        assert made.count("setp") <= 1
+        assert made.count("selp") <= 1
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_numbers_extended_by_zeros_are_compared_as_they_were(predicate: str) -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        wide = [k.value(arith.ExtUI, v, types=[I64]) for v in (x, k.value(arith.MulI, x, x))]
+        return chosen(k, compare(k, predicate, *wide), thread, x)
+
+    def expected(t: int, x: int) -> int:
+        return t if compared(predicate, unsigned(x, 32), unsigned(x * x, 32), 64) else x
+
+    assert not re.search(r"setp\.\w+\.[sub]64", shortened(make, expected))
+
+
+@pytest.mark.parametrize("cls", [arith.AddI, arith.MaxSI, arith.XOrI])
+def test_operands_that_one_condition_crosses(cls: type) -> None:
+    """(c ? a : b) + (c ? b : a) is a + b."""
+
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        condition = compare(k, "slt", x, k.const(9))
+        return k.value(cls, chosen(k, condition, thread, x), chosen(k, condition, x, thread))
+
+    assert "selp" not in shortened(make, lambda t, x: binary(cls, t, x, 32))

@@ -14,6 +14,7 @@ from ir.dialects import llvm, nvvm
 from ir.types import F32, F64, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.floats import magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.paths import either
 from lowering.convert.nvgpu_to_nvvm.two_over_pi import WORD, window
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
@@ -55,6 +56,8 @@ def fma(e: Emitter, a: Value, b: Value, c: Value, **attributes: object) -> Value
 
 def mul(e: Emitter, a: Value, b: Value) -> Value:
     """a * b in their type."""
+    if e.known.get(b) == 1.0:
+        return a
     return e.value(llvm.FMul, a.type, a, b)
 
 
@@ -104,17 +107,19 @@ def log2(e: Emitter, x: Value) -> Value:
 
 def tanh(e: Emitter, x: Value) -> Value:
     """1 - 2 / (e^2|x| + 1) with the sign of x, an odd polynomial near 0; tanh.approx has 11 bits only."""
-    square, magnitude = mul(e, x, x), e.value(llvm.FAbs, F32, x)
-    small = fma(e, mul(e, polynomial(e, TANH, square), square), magnitude, magnitude)
-    power = e.value(nvvm.Ex2, F32, mul(e, magnitude, f32(e, 2 * LOG2_E)), ftz=True)
+    square, size = mul(e, x, x), magnitude(e, x)
+    small = fma(e, mul(e, polynomial(e, TANH, square), square), size, size)
+    power = e.value(nvvm.Ex2, F32, mul(e, size, f32(e, 2 * LOG2_E)), ftz=True)
     inverse = e.value(nvvm.Rcp, F32, e.value(llvm.FAdd, F32, power, f32(e, 1.0)), ftz=True)
     large = fma(e, inverse, f32(e, -2.0), f32(e, 1.0))
-    value = ints.select(e, _compare(e, "olt", magnitude, TANH_SMALL), small, large)
+    value = ints.select(e, _compare(e, "olt", size, TANH_SMALL), small, large)
     return with_sign(e, value, x)
 
 
 def with_sign(e: Emitter, value: Value, of: Value) -> Value:
     """A value that is not negative, f32 or f64, with the sign of another."""
+    if isinstance(of.owner, llvm.FAbs):
+        return value
     bits = I64 if value.type == F64 else I32
     sign = ints.bit_and(e, bitcast(e, of, bits), e.constant(bits, -(1 << bits.width - 1)))
     return bitcast(e, ints.bit_or(e, bitcast(e, value, bits), sign), value.type)
@@ -124,7 +129,7 @@ def _near(e: Emitter, x: Value) -> list[Value]:
     """(n, r) with x = n pi/2 + r of |x| < REDUCIBLE, n in the low bits; of infinity and NaN NaN."""
     shifted = fma(e, x, f32(e, 2 / numbers.pi), f32(e, MAGIC))
     n = e.value(llvm.FAdd, F32, shifted, f32(e, -MAGIC))
-    minus_n = e.value(llvm.FNeg, F32, n)
+    minus_n = negative(e, n)
     r = x
     for part in HALF_PI:
         r = fma(e, minus_n, f32(e, part), r)
@@ -145,9 +150,9 @@ def _far(e: Emitter, x: Value) -> list[Value]:
     share = e.value(llvm.SIToFP, F64, ints.shl(e, product, e.constant(I64, 2)))
     r = e.value(llvm.FPTrunc, F32, mul(e, share, e.constant(F64, numbers.pi / 2 * 2.0**-WORD)))
     minus = ints.icmp(e, "slt", bits, e.i32(0))
-    r = ints.select(e, minus, e.value(llvm.FNeg, F32, r), r)
+    r = ints.select(e, minus, negative(e, r), r)
     n = ints.select(e, minus, ints.sub(e, e.i32(0), quadrant), quadrant)
-    finite = _compare(e, "olt", e.value(llvm.FAbs, F32, x), numbers.inf)
+    finite = _compare(e, "olt", magnitude(e, x), numbers.inf)
     return [n, ints.select(e, finite, r, f32(e, numbers.nan))]
 
 
@@ -155,7 +160,7 @@ def _reduced(e: Emitter, x: Value, large: bool) -> tuple[Value, Value, Value]:
     """n in the low bits of an i32, sin r and cos r with x = n pi/2 + r; `large`: |x| may be REDUCIBLE or more."""
     n, r = _near(e, x)
     if large:
-        is_far = _compare(e, "uge", e.value(llvm.FAbs, F32, x), REDUCIBLE)
+        is_far = _compare(e, "uge", magnitude(e, x), REDUCIBLE)
         n, r = either(e, is_far, lambda: _far(e, x), [n, r])
     square = mul(e, r, r)
     sine = mul(e, fma(e, polynomial(e, SIN, square), square, f32(e, 1.0)), r)  # a product keeps -0
@@ -187,13 +192,13 @@ def tan(e: Emitter, x: Value, large: bool = True) -> Value:
     """Tangent of radians: sin r / cos r, or -cos r / sin r in odd quadrants."""
     n, sine, cosine = _reduced(e, x, large)
     odd = ints.truncate(e, n, I1)
-    over = ints.select(e, odd, e.value(llvm.FNeg, F32, cosine), sine)
+    over = ints.select(e, odd, negative(e, cosine), sine)
     return e.value(llvm.FDiv, F32, over, ints.select(e, odd, sine, cosine), rounding="full")
 
 
 def atan2(e: Emitter, y: Value, x: Value) -> Value:
     """The angle of (x, y): atan of the smaller by the larger magnitude, then mirrored at pi/4, pi/2 and the x axis."""
-    across, up = e.value(llvm.FAbs, F32, x), e.value(llvm.FAbs, F32, y)
+    across, up = magnitude(e, x), magnitude(e, y)
     low, high = e.value(llvm.Minimum, F32, across, up), e.value(llvm.Maximum, F32, across, up)
     t = e.value(llvm.FDiv, F32, low, high)
     t = ints.select(e, e.value(llvm.FCmp, I1, across, up, predicate="oeq"), f32(e, 1.0), t)  # inf by inf

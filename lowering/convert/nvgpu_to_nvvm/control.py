@@ -144,6 +144,10 @@ def branch(c: Conversion, op: scf.If) -> None:
             c.define(result, c.registers(value))
         return
     sides = [_side(c, region.block) for region in (op.then, op.otherwise)]
+    if sides[0][0] is None and sides[1][0] is None:
+        chosen = [ints.select(e, condition, *pair) for pair in zip(sides[0][2], sides[1][2], strict=True)]
+        _bind(c, list(op.results), chosen)
+        return
     merge = Block([t for r in op.results for t in memory.register_types(r.type)])
     entries: list[tuple[Block, list[Value]]] = []
     for first, last, values in sides:

@@ -127,7 +127,8 @@ def _signed(e: Emitter, x: Value, divisor: int) -> Value:
     if size & size - 1 == 0:
         place = size.bit_length() - 1
         last = _shifted(e, llvm.AShr, x, width - 1) if place > 1 else x
-        return _shifted(e, llvm.AShr, add(e, x, _shifted(e, llvm.LShr, last, width - place)), place)
+        above = e.symmetric(llvm.Add, x, _shifted(e, llvm.LShr, last, width - place))  # x may be a sum read elsewhere
+        return _shifted(e, llvm.AShr, above, place)
     low, high = e.facts.range(x)
     if width > 32 and low >= -1 << 31 and high < 1 << 31:
         return extend(e, _signed(e, truncate(e, x, I32), divisor), x.type, True)

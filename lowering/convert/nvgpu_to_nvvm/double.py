@@ -11,10 +11,12 @@ import math as numbers
 
 from ir.core import Value
 from ir.dialects import llvm
-from ir.types import F64, I1, I32, I64
+from ir.types import F64, I32, I64
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import fma, mul, polynomial, with_sign
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.floats import compare, magnitude, negative
+from lowering.convert.nvgpu_to_nvvm.floats import quotient as over
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
 MAGIC = 1.5 * 2.0**52  # adding it rounds to an integer, held in the low bits of the sum
@@ -54,26 +56,6 @@ def add(e: Emitter, x: Value, y: Value) -> Value:
 def sub(e: Emitter, x: Value, y: Value) -> Value:
     """x - y in their type."""
     return e.value(llvm.FSub, x.type, x, y)
-
-
-def negative(e: Emitter, x: Value) -> Value:
-    """-x."""
-    return e.value(llvm.FNeg, x.type, x)
-
-
-def magnitude(e: Emitter, x: Value) -> Value:
-    """|x|."""
-    return e.value(llvm.FAbs, x.type, x)
-
-
-def over(e: Emitter, x: Value, y: Value) -> Value:
-    """x / y in their type."""
-    return e.value(llvm.FDiv, x.type, x, y)
-
-
-def compare(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
-    """fcmp."""
-    return e.value(llvm.FCmp, I1, x, y, predicate=predicate)
 
 
 def within(e: Emitter, x: Value, low: float, high: float) -> Value:

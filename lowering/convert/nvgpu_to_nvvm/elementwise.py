@@ -14,7 +14,8 @@ from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of
+from lowering.convert.nvgpu_to_nvvm.floats import compare, negative
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
 from lowering.targets import Feature
 
@@ -288,6 +289,8 @@ def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, V
     """Register a two-operand float op; `bf16` replaces it on bfloat16."""
 
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        if cls is not arith.SubF:
+            x, y = uncrossed(x, y)
         found = directed(e, to, op, x, y)
         if found is not None:
             return found
@@ -315,6 +318,7 @@ def _nan_propagating(cls: type[Op], to: type[Op], quiet: type[Op]) -> None:
     """Register maximumf or minimumf; f64 has no .NaN form (ptxas: illegal modifier), a sum carries the NaN there."""
 
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
+        x, y = uncrossed(x, y)
         if x.type == F64:
             ordered = e.value(llvm.FCmp, I1, x, y, predicate="ord")
             return ints.select(e, ordered, e.value(quiet, F64, x, y), e.value(llvm.FAdd, F64, x, y))
@@ -380,17 +384,12 @@ def divide_floats(e: Emitter, op: arith.DivF, x: Value, y: Value) -> Value:
 
 @lowers(arith.NegF)
 def negate(e: Emitter, op: Op, x: Value) -> Value:
-    """fneg; twice is nothing, a constant flips."""
-    if x in e.known:
-        return e.constant(x.type, -e.known[x])
-    inner = x.owner
-    if type(inner) is llvm.FNeg:
-        return inner.operands[0]
+    """fneg."""
     if x.type == TF32:
-        return bitcast(e, e.value(llvm.FNeg, F32, as_f32(e, x)), TF32)
+        return bitcast(e, negative(e, as_f32(e, x)), TF32)
     if x.type in BYTES:  # no instruction, and none in Tile IR; rules move a negation behind a conversion
         return bitcast(e, ints.xor(e, bitcast(e, x, I8), e.constant(I8, -128)), x.type)
-    return e.value(llvm.FNeg, x.type, x)
+    return negative(e, x)
 
 
 @lowers(arith.CmpF)
@@ -401,7 +400,7 @@ def compare_floats(e: Emitter, op: arith.CmpF, x: Value, y: Value) -> Value:
         x, y = convert(e, x, F32), convert(e, y, F32)
     if isinstance(x.type, VectorType):
         raise UnsupportedError("arith.cmpf on a packed pair", op.location, "compare its halves")
-    return e.value(llvm.FCmp, I1, x, y, predicate=op.predicate, **({"ftz": True} if op.ftz else {}))
+    return compare(e, op.predicate, x, y, op.ftz)
 
 
 def _float_cast(e: Emitter, op: arith.FloatCast, x: Value) -> Value:

@@ -108,6 +108,7 @@ class Emitter:
         """`value` of two operands that may change places: an op of the other order is found too. None is reordered:
         ptxas 13.5 schedules by the order it reads, and a loop of attention grew by 2 % with the older one first.
         """
+        x, y = uncrossed(x, y)
         key = (cls, x.type, (y, x), tuple(attributes.items())) if attributes else (cls, x.type, (y, x))
         known = self._found(key, max(self.level[x], self.level[y]))
         return self.value(cls, x.type, x, y, **attributes) if known is None else known.results[0]
@@ -184,6 +185,16 @@ class Emitter:
         """The number of an integer constant."""
         known = self.known.get(value)
         return known if isinstance(known, int) else None
+
+
+def uncrossed(x: Value, y: Value) -> tuple[Value, Value]:
+    """Operands that may change places, of which one is c ? a : b and the other c ? b : a, are a and b."""
+    first, second = x.op, y.op
+    if isinstance(first, llvm.Select) and isinstance(second, llvm.Select):
+        condition, a, b = first.operands
+        if second.operands[0] is condition and second.operands[1] is b and second.operands[2] is a:
+            return a, b
+    return x, y
 
 
 def width_of(value: Value) -> int:

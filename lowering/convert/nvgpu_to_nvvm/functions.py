@@ -12,6 +12,7 @@ from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LN_2, LOG2_E, f32, fma, mul, polynomial, with_sign
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, directed, mode, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.floats import magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 
 LOG2_E_HIGH = 1.44269502162933349609375  # log2 e rounded to f32
@@ -66,7 +67,7 @@ def _powers(e: Emitter, x: Value) -> tuple[Value, Value]:
     unit = fma(e, x, f32(e, LOG2_E / 252), f32(e, 0.5), saturate=True)
     shifted = fma(e, unit, f32(e, 252.0), f32(e, 12582912.0 + 1), rounding="rm")  # 1.5 * 2^23: integers in low bits
     n = e.value(llvm.FAdd, F32, shifted, f32(e, -(12582912.0 + 1 + 126)))
-    minus_n = e.value(llvm.FNeg, F32, n)
+    minus_n = negative(e, n)
     rest = fma(e, x, f32(e, LOG2_E_HIGH), minus_n)
     rest = fma(e, x, f32(e, LOG2_E_LOW), rest)
     scale = bitcast(e, ints.shl(e, bitcast(e, shifted, I32), e.i32(23)), F32)
@@ -80,7 +81,7 @@ def exp(e: Emitter, x: Value) -> Value:
 
 def _half_exp(e: Emitter, x: Value) -> Value:
     """e^|x| / 2, which overflows only where the hyperbolic functions do."""
-    power, scale = _powers(e, e.value(llvm.FAbs, F32, x))
+    power, scale = _powers(e, magnitude(e, x))
     return mul(e, mul(e, power, f32(e, 0.5)), scale)
 
 
@@ -97,11 +98,11 @@ def cosh(e: Emitter, x: Value) -> Value:
 
 def sinh(e: Emitter, x: Value) -> Value:
     """e^|x| / 2 - e^-|x| / 2 with the sign of x, an odd polynomial near 0."""
-    magnitude, square = e.value(llvm.FAbs, F32, x), mul(e, x, x)
+    size, square = magnitude(e, x), mul(e, x, x)
     half = _half_exp(e, x)
     large = e.value(llvm.FSub, F32, half, _quarter_inverse(e, half))
-    small = fma(e, mul(e, polynomial(e, SINH, square), square), magnitude, magnitude)
-    near = e.value(llvm.FCmp, I1, magnitude, f32(e, 1.0), predicate="olt")
+    small = fma(e, mul(e, polynomial(e, SINH, square), square), size, size)
+    near = e.value(llvm.FCmp, I1, size, f32(e, 1.0), predicate="olt")
     return with_sign(e, ints.select(e, near, small, large), x)
 
 
@@ -159,8 +160,8 @@ ELEMENTWISE[math.Fma] = _fma
 
 def _abs(e: Emitter, op: Op, x: Value) -> Value:
     if x.type == TF32:
-        return bitcast(e, e.value(llvm.FAbs, F32, bitcast(e, x, F32)), TF32)
-    return e.value(llvm.FAbs, x.type, x)
+        return bitcast(e, magnitude(e, bitcast(e, x, F32)), TF32)
+    return magnitude(e, x)
 
 
 ELEMENTWISE[math.AbsF] = _abs

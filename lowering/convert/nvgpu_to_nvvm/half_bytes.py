@@ -11,6 +11,7 @@ from ir.dialects import llvm, nvvm
 from ir.types import F4E2M1FN, F16, F32, I1, I4, I8, I16, I32, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.floats import magnitude
 from lowering.convert.nvgpu_to_nvvm.values import bitcast
 from lowering.targets import Feature
 
@@ -34,7 +35,7 @@ def rounded_code(e: Emitter, x: Value) -> Value:
     With 2^k the power of two in max(|x|, 1), numbers lie 2^(k - 1) apart from 2^k to 2^(k + 1), and below it if k is 0.
     Adding 2^(22 + k) rounds to such a multiple and leaves its count in the low bits; each k has passed two codes.
     """
-    size = e.value(llvm.MinNum, F32, e.value(llvm.FAbs, F32, x), e.constant(F32, LARGEST))
+    size = e.value(llvm.MinNum, F32, magnitude(e, x), e.constant(F32, LARGEST))
     above = bitcast(e, e.value(llvm.MaxNum, F32, size, e.constant(F32, 1.0)), I32)
     power = ints.bit_and(e, above, e.i32(0xFF << 23))
     magic = ints.add(e, power, e.i32(MAGIC))

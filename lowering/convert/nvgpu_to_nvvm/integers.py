@@ -105,6 +105,15 @@ def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         return add(e, x, e.constant(x.type, -b), nsw and wrap(-b, width_of(x)) == -b)
     if x is y:
         return e.constant(x.type, 0)
+    inner = y.op
+    number = e.integer(inner.operands[1]) if isinstance(inner, llvm.Mul) else None
+    quotient = inner.operands[0].op if isinstance(inner, llvm.Mul) else None
+    if number and isinstance(quotient, (llvm.LShr, llvm.AShr)) and quotient.operands[0] is x:
+        place = e.integer(quotient.operands[1])
+        if place is not None and number == 1 << place:
+            return bit_and(e, x, e.constant(x.type, number - 1))
+    if isinstance(inner, llvm.Mul) and number is not None and number & number - 1 and x.type == I32:
+        return add(e, x, mul(e, inner.operands[0], e.constant(x.type, -number)))  # PTX's mad.lo is of 32 bits
     return e.value(llvm.Sub, x.type, x, y, nsw=True) if nsw else e.value(llvm.Sub, x.type, x, y)
 
 
@@ -223,6 +232,9 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
     width = width_of(x)
     if not _unsigned(~mask, width) & ~e.facts.zeros(x):
         return x
+    rest, constant = _apart(e, x)
+    if constant:
+        return add(e, bit_and(e, rest, y), e.constant(x.type, constant & mask))
     inner = x.owner
     if mask & mask + 1 == 0 and type(inner) is llvm.Add and inner.operands[1] in e.known:
         constant = int(e.known[inner.operands[1]])
@@ -230,6 +242,15 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
         if seen != constant:
             return bit_and(e, add(e, inner.operands[0], e.constant(x.type, seen)), y)
     return e.symmetric(llvm.And, x, y)
+
+
+def _apart(e: Emitter, x: Value) -> tuple[Value, int]:
+    """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
+    is done bit by bit is done to each of them, so that an address keeps its displacement.
+    """
+    rest, constant = _constant_part(e, x)
+    apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0
+    return (rest, constant) if apart else (x, 0)
 
 
 def _one_comparison(e: Emitter, x: Value, y: Value, both: bool) -> Value | None:
@@ -269,6 +290,9 @@ def bit_or(e: Emitter, x: Value, y: Value) -> Value:
             return x
         if b == -1 or (x.type == I1 and b == 1):
             return y
+        rest, constant = _apart(e, x)
+        if constant and not constant & b:
+            return add(e, bit_or(e, rest, y), e.constant(x.type, constant))
     if x.type == I1:
         either = _one_comparison(e, x, y, False)
         return either if either is not None else x if x is y else e.symmetric(llvm.Or, x, y)
@@ -293,6 +317,9 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
             return xor(e, inner.operands[0], e.constant(x.type, b ^ int(e.known[inner.operands[1]])))
         if x.type == I1 and type(inner) is llvm.ICmp:
             return icmp(e, INVERSE[inner.predicate], *inner.operands)
+        rest, constant = _apart(e, x)
+        if constant and not constant & b:
+            return add(e, xor(e, rest, y), e.constant(x.type, constant))
     return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
 
 
@@ -356,16 +383,65 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     known = decided(e, predicate, x, y)
     if known is not None:
         return e.boolean(known)
+    if b is not None and (simpler := _against(e, predicate, x, b)) is not None:
+        return simpler
     if (simpler := _by_multiples(e, predicate, x, y)) is not None:
         return simpler
     narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
     if narrow_x is not None and narrow_y is not None:
         return icmp(e, predicate, narrow_x, narrow_y)  # sign extension keeps both orders
+    short = [_unsigned_part(e, v) for v in (x, y)]
+    if short[0] is not None and short[1] is not None:
+        return icmp(e, predicate if predicate in ("eq", "ne") else f"u{predicate[1:]}", short[0], short[1])
     if predicate in ("eq", "ne"):
         equal = _equal(e, x, y, narrow_x) or _equal(e, y, x, narrow_y)
         if equal is not None:
             return equal if predicate == "eq" else bit_not(e, equal)
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
+    """One of two numbers by its condition, and a multiple by what it is a multiple of, compared with a number."""
+    inner = x.owner
+    if type(inner) is llvm.Select and inner.operands[1] in e.known and inner.operands[2] in e.known:
+        other = e.constant(x.type, number)
+        return select(e, inner.operands[0], *(icmp(e, predicate, arm, other) for arm in inner.operands[1:]))
+    if type(inner) is llvm.Xor and number == 0 and predicate in ("slt", "sge"):  # of two signs one is known
+        signs = [v for v in inner.operands if e.facts.range(v)[0] < 0]
+        return icmp(e, predicate, signs[0], e.constant(x.type, 0)) if len(signs) == 1 else None
+    if type(inner) is llvm.Add and predicate[0] != "u" and e.facts.exact(inner):
+        return _without_constant(e, predicate, inner, number)
+    factor = e.integer(inner.operands[1]) if type(inner) is llvm.Mul else None
+    if factor is None or factor <= 1 or type(inner) is not llvm.Mul or not e.facts.exact(inner):
+        return None
+    base, order = inner.operands[0], predicate[-2:]
+    if order == predicate:
+        exact = e.constant(x.type, number // factor)
+        return e.boolean(predicate == "ne") if number % factor else icmp(e, predicate, base, exact)
+    if predicate[0] == "u" and (e.facts.range(base)[0] < 0 or number < 0):
+        return None
+    rounded = number // factor if order in ("le", "gt") else -(-number // factor)
+    return icmp(e, predicate, base, e.constant(x.type, rounded))
+
+
+def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> Value | None:
+    """A sum with a constant, compared with a number: what is added to, so that one comparison serves both spellings."""
+    base, constant = x.operands[0], e.integer(x.operands[1])
+    if constant is None or wrap(number - constant, width_of(base)) != number - constant:
+        return None
+    rest = number - constant
+    if predicate not in ("eq", "ne") and e.facts.range(base)[0] >= 0 and rest > 0:
+        predicate, rest = (f"u{predicate[1:]}", rest) if predicate != "sge" else ("ugt", rest - 1)
+    return icmp(e, predicate, base, e.constant(base.type, rest))
+
+
+def _unsigned_part(e: Emitter, x: Value) -> Value | None:
+    """The i32 that an i64 is the extension of by zeros."""
+    known, inner = e.integer(x), x.owner
+    if known is not None:
+        return e.constant(I32, known) if x.type == I64 and 0 <= known < 1 << 32 else None
+    fits = x.type == I64 and type(inner) is llvm.ZExt and inner.operands[0].type == I32
+    return inner.operands[0] if fits and type(inner) is llvm.ZExt else None
 
 
 def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | None:
@@ -427,6 +503,8 @@ def narrowed(e: Emitter, x: Value) -> Value | None:
     if known is not None:
         return e.constant(I32, known) if wrap(known, I32.width) == known else None
     inner = x.op
+    if isinstance(inner, (llvm.SExt, llvm.ZExt)) and inner.operands[0].type in (I8, I16):
+        return extend(e, inner.operands[0], I32, isinstance(inner, llvm.SExt))
     if isinstance(inner, (llvm.SExt, llvm.ZExt)) and inner.operands[0].type == I32:
         fits = isinstance(inner, llvm.SExt) or e.facts.range(inner.operands[0])[0] >= 0
         return inner.operands[0] if fits else None

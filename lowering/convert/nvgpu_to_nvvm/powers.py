@@ -15,9 +15,10 @@ from ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType
 from lowering.convert.nvgpu_to_nvvm import double
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LEAST_NORMAL, SQRT_HALF_BITS, f32, fma, mul, polynomial, with_sign
-from lowering.convert.nvgpu_to_nvvm.double import add, compare, f64, magnitude, negative, sub
+from lowering.convert.nvgpu_to_nvvm.double import add, f64, over, sub
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.floats import compare, magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.functions import exp
 from lowering.convert.nvgpu_to_nvvm.paths import repeat
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, pack, unpack
@@ -49,13 +50,13 @@ def logarithm(e: Emitter, x: Value) -> tuple[Value, Value]:
     f = add(e, mantissa, f32(e, -1.0))
     inverse = e.value(nvvm.Rcp, F32, add(e, mantissa, f32(e, 1.0)))
     q = mul(e, f, inverse)
-    rest = fma(e, q, e.value(llvm.FNeg, F32, f), fma(e, q, f32(e, -2.0), f))
+    rest = fma(e, q, negative(e, f), fma(e, q, f32(e, -2.0), f))
     q_low = mul(e, rest, inverse)
     square = mul(e, q, q)
     cube = mul(e, square, q)
-    minus = e.value(llvm.FNeg, F32, square)
+    minus = negative(e, square)
     square_low = fma(e, q, add(e, q_low, q_low), fma(e, q, q, minus))
-    cube_low = fma(e, square, q_low, fma(e, square_low, q, fma(e, square, q, e.value(llvm.FNeg, F32, cube))))
+    cube_low = fma(e, square, q_low, fma(e, square_low, q, fma(e, square, q, negative(e, cube))))
     p = polynomial(e, ATANH, square)
     tail = fma(e, p, cube, fma(e, p, cube_low, q_low))
     twice = add(e, q, q)
@@ -71,11 +72,11 @@ def positive_power(e: Emitter, x: Value, y: Value, y_low: Value | None = None) -
     high, low = logarithm(e, x)
     y = e.value(llvm.MinNum, F32, e.value(llvm.MaxNum, F32, y, f32(e, -LARGEST)), f32(e, LARGEST))
     product = mul(e, high, y)
-    rest = fma(e, low, y, fma(e, high, y, e.value(llvm.FNeg, F32, product)))
+    rest = fma(e, low, y, fma(e, high, y, negative(e, product)))
     rest = rest if y_low is None else fma(e, high, y_low, rest)
     total = add(e, product, rest)
     below = add(e, sub(e, product, total), rest)
-    inside = compare(e, "olt", e.value(llvm.FAbs, F32, product), f32(e, SATURATED))
+    inside = compare(e, "olt", magnitude(e, product), f32(e, SATURATED))
     power = exp(e, ints.select(e, inside, total, product))
     finite = ints.bit_and(e, inside, compare(e, "olt", power, f32(e, numbers.inf)))
     return ints.select(e, finite, fma(e, power, below, power), power)
@@ -166,14 +167,14 @@ def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
 
 def remainder(e: Emitter, x: Value, y: Value, steps: tuple[int, ...]) -> Value:
     """x mod y of numbers that f64 holds, with the sign of x: long division, `steps` as in STEPS."""
-    divisor, dividend = e.value(llvm.FAbs, F64, y), e.value(llvm.FAbs, F64, x)
+    divisor, dividend = magnitude(e, y), magnitude(e, x)
     rest = dividend
-    inverse = e.value(llvm.FDiv, F64, f64(e, 1.0), divisor)
+    inverse = over(e, f64(e, 1.0), divisor)
     for step in steps:
-        by = e.value(llvm.FMul, F64, divisor, f64(e, 2.0**step))
-        quotient = e.value(llvm.FMul, F64, e.value(llvm.FMul, F64, rest, inverse), f64(e, 2.0**-step))
+        by = mul(e, divisor, f64(e, 2.0**step))
+        quotient = mul(e, mul(e, rest, inverse), f64(e, 2.0**-step))
         whole = e.value(llvm.Floor, F64, quotient)
-        rest = fma(e, e.value(llvm.FNeg, F64, whole), by, rest)
+        rest = fma(e, negative(e, whole), by, rest)
         # the quotient may be rounded across an integer, either way
         rest = ints.select(e, compare(e, "olt", rest, f64(e, 0.0)), add(e, rest, by), rest)
         rest = ints.select(e, compare(e, "oge", rest, by), sub(e, rest, by), rest)
@@ -195,7 +196,7 @@ def double_remainder(e: Emitter, x: Value, y: Value) -> Value:
     def turn(rest: Value, place: Value) -> list[Value]:
         place = ints.extremum(e, llvm.SMax, ints.sub(e, place, e.i32(DIGIT)), e.i32(0))
         by = double.scaled(e, raised, ints.sub(e, place, lift))
-        whole, _ = double.nearest(e, double.over(e, rest, by))
+        whole, _ = double.nearest(e, over(e, rest, by))
         return [fma(e, negative(e, whole), by, rest), place]
 
     rest, _ = repeat(e, turn, [dividend, distance], lambda made: ints.icmp(e, "sgt", made[1], e.i32(0)))

@@ -1,0 +1,51 @@
+"""Signs and comparisons of floats: a sign that is set twice, a product or quotient that is another operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir.core import Value
+from ir.dialects import llvm, nvvm
+from ir.types import F32, I1
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+
+
+def negative(e: Emitter, x: Value) -> Value:
+    """-x; twice is nothing, a constant flips."""
+    if x in e.known:
+        return e.constant(x.type, -e.known[x])
+    inner = x.owner
+    return inner.operands[0] if type(inner) is llvm.FNeg else e.value(llvm.FNeg, x.type, x)
+
+
+def magnitude(e: Emitter, x: Value) -> Value:
+    """|x|: of a magnitude itself, of a negated number that of the number."""
+    if x in e.known:
+        return e.constant(x.type, abs(e.known[x]))
+    inner = x.owner
+    if type(inner) is llvm.FAbs:
+        return x
+    return magnitude(e, inner.operands[0]) if type(inner) is llvm.FNeg else e.value(llvm.FAbs, x.type, x)
+
+
+def compare(e: Emitter, predicate: str, x: Value, y: Value, ftz: bool = False) -> Value:
+    """fcmp; no magnitude is below zero, and one is zero where its number is."""
+    flags: dict[str, Any] = {"ftz": True} if ftz else {}
+    inner, number, other = x.owner, e.known.get(y), y.owner
+    if type(inner) is llvm.FPExt and type(other) is llvm.FPExt and not ftz:
+        x_, y_ = inner.operands[0], other.operands[0]
+        if x_.type == y_.type == F32:  # a wider type orders them alike
+            return compare(e, predicate, x_, y_)
+    if type(inner) is llvm.FAbs and number is not None:
+        if (predicate == "olt" and number <= 0) or (predicate == "ole" and number < 0):
+            return e.boolean(False)
+        if number == 0 and predicate[1:] in ("eq", "ne"):
+            x = inner.operands[0]
+    return e.value(llvm.FCmp, I1, x, y, predicate=predicate, **flags)
+
+
+def quotient(e: Emitter, x: Value, y: Value) -> Value:
+    """x / y, rounded to nearest; of one the reciprocal, rounded alike."""
+    if e.known.get(x) == 1.0:
+        return e.value(nvvm.Rcp, x.type, y, rounding="rn")
+    return e.value(llvm.FDiv, x.type, x, y)

@@ -1,0 +1,129 @@
+"""simplify-branches: edges past tests, what both sides of a branch begin with, what one side alone reads."""
+
+from __future__ import annotations
+
+from ir.core import Block, Op, Region, Type, Value, verify
+from ir.dialects import llvm, nvvm
+from ir.types import GLOBAL_PTR, I1, I32
+from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
+
+
+def constant(block: Block, kind: Type, number: int) -> Value:
+    return block.append(llvm.Constant((), [kind], {"value": number})).results[0]
+
+
+def value(
+    block: Block, cls: type[Op], *operands: Value, types: list[Type] | None = None, **attributes: object
+) -> Value:
+    return block.append(cls(operands, types, attributes)).results[0]
+
+
+def store(block: Block, pointer: Value, stored: Value) -> None:
+    block.append(nvvm.St((pointer, stored), (), {}, segments=(1, 0, 1)))
+
+
+def load(block: Block, pointer: Value) -> Value:
+    return block.append(nvvm.Ld((pointer,), [I32], {}, segments=(1, 0, 0, 0))).results[0]
+
+
+def jump(block: Block, to: Block, *args: Value) -> None:
+    block.append(llvm.Br(args, (), {"successors": (to,)}))
+
+
+def branch(block: Block, condition: Value, to: Block, other: Block, first: list[Value], second: list[Value]) -> None:
+    segments = (1, len(first), len(second))
+    block.append(llvm.CondBr((condition, *first, *second), (), {"successors": (to, other)}, segments=segments))
+
+
+def simplified(*blocks: Block, **attributes: object) -> tuple[llvm.Func, int]:
+    given = {"sym_name": "k", "target": "sm_80", "block": (32, 1, 1), **attributes}
+    func = llvm.Func((), (), given, [Region(list(blocks))])
+    verify(func)
+    count = simplify_branches(func)
+    verify(func)
+    assert simplify_branches(func) == 0
+    return func, count
+
+
+def names(block: Block) -> list[str]:
+    return [op.name.rpartition(".")[2] for op in block.ops]
+
+
+def left_in_the_middle() -> tuple[Block, Block, Block, Block, Block]:
+    """while true: if n < 1: break; store n; n -= 1"""
+    entry, head, body, test, out = Block((GLOBAL_PTR, I32)), Block((I32,)), Block(()), Block((I1, I32)), Block((I32,))
+    pointer, number = entry.args
+    no, yes = constant(entry, I1, 0), constant(entry, I1, 1)
+    one = constant(entry, I32, 1)
+    jump(entry, head, number)
+    done = value(head, llvm.ICmp, head.args[0], one, types=[I1], predicate="slt")
+    less = value(head, llvm.Sub, head.args[0], one)
+    branch(head, done, test, body, [no, head.args[0]], [])
+    store(body, pointer, less)
+    jump(body, test, yes, less)
+    branch(test, test.args[0], head, out, [test.args[1]], [test.args[1]])
+    store(out, pointer, out.args[0])
+    out.append(llvm.Return())
+    return entry, head, body, test, out
+
+
+def test_edges_go_past_a_test_that_they_decide() -> None:
+    entry, head, body, test, out = left_in_the_middle()
+    func, _ = simplified(entry, head, body, test, out)
+    assert func.body.blocks == [entry, head, body, out]
+    last = head.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.successors == (out, body)
+    assert last.true_args == [head.args[0]]
+    assert isinstance(body.ops[-1], llvm.Br)
+    assert body.ops[-1].successors == (head,)
+
+
+def test_what_a_loop_does_behind_its_test_is_not_done_before_it() -> None:
+    entry, head, body, test, out = left_in_the_middle()
+    simplified(entry, head, body, test, out)
+    assert names(head) == ["icmp", "cond_br"]
+    assert names(body) == ["sub", "st", "br"]
+
+
+def test_a_test_whose_arguments_are_read_behind_it_stays() -> None:
+    entry, head, body, test, out = left_in_the_middle()
+    out.ops[0].operands[1] = test.args[1]
+    func, _ = simplified(entry, head, body, test, out)
+    assert test in func.body.blocks
+
+
+def two_sides(first_stores: bool = False) -> tuple[Block, Block, Block]:
+    """Both sides load and add; the first may store before."""
+    entry, first, second = Block((GLOBAL_PTR, I32, I1)), Block(()), Block(())
+    pointer, number, condition = entry.args
+    branch(entry, condition, first, second, [], [])
+    if first_stores:
+        store(first, pointer, number)
+    store(first, pointer, value(first, llvm.Add, load(first, pointer), number))
+    total = value(second, llvm.Add, load(second, pointer), number)
+    store(second, pointer, value(second, llvm.Mul, total, number))
+    for block in (first, second):
+        block.append(llvm.Return())
+    return entry, first, second
+
+
+def test_what_both_sides_begin_with_is_done_before_the_branch() -> None:
+    entry, first, second = two_sides()
+    _, count = simplified(entry, first, second)
+    assert count == 2
+    assert (names(entry), names(first), names(second)) == (
+        ["ld", "add", "cond_br"], ["st", "return"], ["mul", "st", "return"]
+    )  # fmt: skip
+    assert second.ops[0].operands[0] is entry.ops[1].results[0]
+
+
+def test_a_load_behind_a_store_stays_there() -> None:
+    entry, first, second = two_sides(first_stores=True)
+    simplified(entry, first, second)
+    assert names(entry) == ["cond_br"]
+
+
+def test_agents_keep_what_they_compute() -> None:
+    entry, first, second = two_sides()
+    assert simplified(entry, first, second, consumers=1)[1] == 0
