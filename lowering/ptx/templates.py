@@ -281,11 +281,14 @@ def element_pointer(s: Selector, op: llvm.GetElementPtr) -> None:
         s.emit(f"add.s{width} %s, {s.register(base, uses)}, {op.offset};", [result], uses)
         return
     scale = op.element_bytes
-    if width == 64 and index.type == I32:
+    extended = index.op
+    unsigned = isinstance(extended, llvm.ZExt) and extended.operands[0].type == I32 and scale != 1
+    if width == 64 and (index.type == I32 or unsigned):
+        short = extended.operands[0] if extended is not None and unsigned else index
         scaled = Value(I64, op, -1)
         s.emit(f"add.s64 %s, {s.register(base, uses)}, %s;", [result], [*uses, scaled])
         inner: list[Value] = []
-        s.emit(f"mul.wide.s32 %s, {s.use(index, inner)}, {scale};", [scaled], inner)
+        s.emit(f"mul.wide.{'u' if unsigned else 's'}32 %s, {s.use(short, inner)}, {scale};", [scaled], inner)
         return
     if scale == 1:
         operands = f"{s.register(base, uses)}, {s.use(index, uses)}"

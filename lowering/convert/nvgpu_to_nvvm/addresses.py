@@ -81,11 +81,21 @@ def _indexed_by_terms(e: Emitter, base: Value, index: Value, scale: int) -> Valu
     Exact where the sum cannot wrap: always in the width of the address, for i32 indices of global pointers under nsw.
     """
     inner = index.op
+    if isinstance(inner, llvm.Add) and base.type != SHARED_PTR and all(_is_wide(e, v) for v in inner.operands):
+        return _indexed(e, _indexed(e, base, inner.operands[0], scale), inner.operands[1], scale)
     if isinstance(inner, llvm.Add) and (base.type == SHARED_PTR or index.type == I64 or inner.nsw):
         x, y = sorted(inner.operands, key=e.level.__getitem__)
         if e.landing(base, x) < e.level[index]:
             return _indexed_by_terms(e, _indexed_by_terms(e, base, x, scale), y, scale)
     return _indexed(e, base, index, scale)
+
+
+def _is_wide(e: Emitter, term: Value) -> bool:
+    """An i64 that is an i32, by a number or not: one wide product scales it; a shift of i64 is two instructions."""
+    inner = term.op
+    if isinstance(inner, llvm.Mul) and e.integer(inner.operands[1]) is not None:
+        inner = inner.operands[0].op
+    return isinstance(inner, (llvm.ZExt, llvm.SExt)) and term.type == I64 and inner.operands[0].type == I32
 
 
 def _displaced(e: Emitter, root: Value, offset: int) -> Value:

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm
 from ir.types import I1, I4, I8, I16, I32, I64, IntType
+from lowering.convert.nvgpu_to_nvvm.comparisons import (
+    COMPARE,
+    FLOAT_OUTCOMES,
+    FLOAT_PREDICATE,
+    INVERSE,
+    OUTCOMES,
+    SWAPPED,
+    TERMS,
+    both_exact,
+    constant_part,
+    decided,
+    terms,
+    unsigned,
+    unsigned_part,
+)
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import trailing
 from lowering.convert.nvgpu_to_nvvm.fields import in_place
-
-INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
-           "ule": "ugt", "ugt": "ule"}  # fmt: skip
-SWAPPED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult",
-           "ule": "uge", "uge": "ule"}  # fmt: skip
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
-TERMS = 4  # sums of sums that a comparison looks into
-OUTCOMES = {"lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6}
-"""For which outcomes a comparison holds: less 1, equal 2, greater 4."""
-FLOAT_PREDICATE = dict(enumerate(
-    ("", "olt", "oeq", "ole", "ogt", "one", "oge", "ord", "uno", "ult", "ueq", "ule", "ugt", "une", "uge")
-))  # fmt: skip
-FLOAT_OUTCOMES = {name: code for code, name in FLOAT_PREDICATE.items()}
-"""As OUTCOMES, and 8 for unordered."""
-
-
-def _unsigned(number: int, width: int) -> int:
-    return number & ((1 << width) - 1)
 
 
 def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
@@ -61,6 +55,8 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             moved = _regroup(e, x, y) or _regroup(e, y, x)
         if moved is not None:
             return moved
+    if kind == I32 and type(y.owner) is llvm.Select and e.facts.zeros(x) | e.facts.zeros(y) == (1 << 32) - 1:
+        return bit_or(e, x, y)  # of two numbers, with the bits of others: ptxas 13.5 joins three by one LOP3
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
 
 
@@ -188,12 +184,12 @@ def shift_right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     if b == 0:
         return x
     if a is not None and b is not None and 0 < b < width_of(x):
-        return e.constant(x.type, (a if cls is llvm.AShr else _unsigned(a, width_of(x))) >> b)
+        return e.constant(x.type, (a if cls is llvm.AShr else unsigned(a, width_of(x))) >> b)
     if b is not None:
         x = _seen_above(e, x, b)
         inner = x.owner
         if cls is llvm.LShr and type(inner) is llvm.And and inner.operands[1] in e.known:  # masks share the shift
-            mask = _unsigned(int(e.known[inner.operands[1]]), width_of(x)) >> b
+            mask = unsigned(int(e.known[inner.operands[1]]), width_of(x)) >> b
             return bit_and(e, shift_right(e, cls, inner.operands[0], y), e.constant(x.type, mask))
     return e.value(cls, x.type, x, y)
 
@@ -204,7 +200,7 @@ def _seen_above(e: Emitter, x: Value, place: int) -> Value:
     mask = e.integer(inner.operands[1]) if type(inner) is llvm.And else None
     if mask is None or type(inner) is not llvm.And:
         return x
-    cleared = _unsigned(~mask, width_of(x)) & ~e.facts.zeros(inner.operands[0])
+    cleared = unsigned(~mask, width_of(x)) & ~e.facts.zeros(inner.operands[0])
     return x if cleared >> place else inner.operands[0]
 
 
@@ -230,7 +226,7 @@ def bit_and(e: Emitter, x: Value, y: Value) -> Value:
 def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
     """x & mask: x itself where its other bits are zero; what low bits do not see of a sum is left out of it."""
     width = width_of(x)
-    if not _unsigned(~mask, width) & ~e.facts.zeros(x):
+    if not unsigned(~mask, width) & ~e.facts.zeros(x):
         return x
     rest, constant = _apart(e, x)
     if constant:
@@ -248,7 +244,7 @@ def _apart(e: Emitter, x: Value) -> tuple[Value, int]:
     """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
     is done bit by bit is done to each of them, so that an address keeps its displacement.
     """
-    rest, constant = _constant_part(e, x)
+    rest, constant = constant_part(e, x)
     apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0
     return (rest, constant) if apart else (x, 0)
 
@@ -345,26 +341,13 @@ def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     if a is not None and b is not None:
         pick = max if cls in (llvm.SMax, llvm.UMax) else min
         signed = cls in (llvm.SMax, llvm.SMin)
-        return e.constant(x.type, pick(a, b, key=lambda n: n if signed else _unsigned(n, width_of(x))))
+        return e.constant(x.type, pick(a, b, key=lambda n: n if signed else unsigned(n, width_of(x))))
     least = "slt" if cls in (llvm.SMin, llvm.SMax) else "ult"
     below = decided(e, least, x, y), decided(e, least, y, x)
     if True in below or False in below:  # x < y or x >= y: which one is known
         smaller, larger = (x, y) if below[0] or below[1] is False else (y, x)
         return smaller if cls in (llvm.SMin, llvm.UMin) else larger
     return x if x is y else e.symmetric(cls, x, y)
-
-
-def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
-    """What ranges say of a comparison, None where they leave it open."""
-    (a, b), (c, d) = e.facts.range(x), e.facts.range(y)
-    if predicate[0] == "u" and (a < 0 or c < 0):
-        return None
-    if predicate in ("eq", "ne"):
-        return (predicate == "ne") if b < c or d < a else None
-    if predicate[1:] in ("gt", "le"):  # x > y is y < x
-        (a, b), (c, d) = (c, d), (a, b)
-    holds = True if b < c else False if a >= d else None
-    return holds if holds is None or predicate[1:] in ("lt", "gt") else not holds
 
 
 def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
@@ -374,7 +357,7 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     a, b = e.integer(x), e.integer(y)
     if a is not None and b is not None:
         if predicate[0] == "u":
-            a, b = _unsigned(a, width_of(x)), _unsigned(b, width_of(x))
+            a, b = unsigned(a, width_of(x)), unsigned(b, width_of(x))
         return e.boolean(COMPARE[predicate[-2:]](a, b))
     if x is y:
         return e.boolean(predicate[-2:] in ("eq", "le", "ge"))
@@ -383,6 +366,9 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     known = decided(e, predicate, x, y)
     if known is not None:
         return e.boolean(known)
+    (base, a_), (other, b_) = constant_part(e, x), constant_part(e, y)
+    if base is other and predicate[0] != "u" and (predicate in ("eq", "ne") or both_exact(e, x, y)):
+        return e.boolean(COMPARE[predicate[-2:]](a_, b_))  # the same and two constants
     if b is not None and (simpler := _against(e, predicate, x, b)) is not None:
         return simpler
     if (simpler := _by_multiples(e, predicate, x, y)) is not None:
@@ -390,7 +376,7 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     narrow_x, narrow_y = narrowed(e, x), narrowed(e, y)
     if narrow_x is not None and narrow_y is not None:
         return icmp(e, predicate, narrow_x, narrow_y)  # sign extension keeps both orders
-    short = [_unsigned_part(e, v) for v in (x, y)]
+    short = [unsigned_part(e, v) for v in (x, y)]
     if short[0] is not None and short[1] is not None:
         return icmp(e, predicate if predicate in ("eq", "ne") else f"u{predicate[1:]}", short[0], short[1])
     if predicate in ("eq", "ne"):
@@ -435,15 +421,6 @@ def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> V
     return icmp(e, predicate, base, e.constant(base.type, rest))
 
 
-def _unsigned_part(e: Emitter, x: Value) -> Value | None:
-    """The i32 that an i64 is the extension of by zeros."""
-    known, inner = e.integer(x), x.owner
-    if known is not None:
-        return e.constant(I32, known) if x.type == I64 and 0 <= known < 1 << 32 else None
-    fits = x.type == I64 and type(inner) is llvm.ZExt and inner.operands[0].type == I32
-    return inner.operands[0] if fits and type(inner) is llvm.ZExt else None
-
-
 def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | None:
     """a + r < y, where a and y are multiples of a power of two and r is below it: a < y, the same for all such r."""
     if predicate[1:] not in ("lt", "ge") or type(x.owner) is not llvm.Add:
@@ -451,9 +428,9 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
     places = trailing(e.facts.zeros(y))
     if not places or e.integer(y) == 0:
         return None
-    terms = list(_terms(x, TERMS))
-    constant = sum(int(e.known[t]) for t in terms if t in e.known)
-    varying = [t for t in terms if t not in e.known]
+    parts = list(terms(x, TERMS))
+    constant = sum(int(e.known[t]) for t in parts if t in e.known)
+    varying = [t for t in parts if t not in e.known]
     for place in range(places, 0, -1):
         low = constant & (1 << place) - 1
         below = [e.facts.range(t) for t in varying if trailing(e.facts.zeros(t)) < place]
@@ -465,34 +442,17 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
     return None
 
 
-def _terms(x: Value, depth: int) -> Iterator[Value]:
-    """The terms of a sum of sums."""
-    inner = x.owner
-    if depth and type(inner) is llvm.Add:
-        for operand in inner.operands:
-            yield from _terms(operand, depth - 1)
-    else:
-        yield x
-
-
 def _equal(e: Emitter, x: Value, y: Value, narrow_x: Value | None) -> Value | None:
     """x = y, where x is a number and a constant, as those of the registers of one tile: what does not depend on the
     constant is then the same for all of them, and an i32 is compared with it. Exact, since both sides may wrap alike.
     """
-    base, constant = _constant_part(e, x if narrow_x is None else narrow_x)
+    base, constant = constant_part(e, x if narrow_x is None else narrow_x)
     if not constant or y in e.known:
         return None
     if narrow_x is None:
         return e.value(llvm.ICmp, I1, sub(e, y, base), e.constant(x.type, constant), predicate="eq")
     low = truncate(e, y, I32)
     return bit_and(e, icmp(e, "eq", narrow_x, low), icmp(e, "eq", extend(e, low, I64, True), y))
-
-
-def _constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
-    """A sum without its constant, and the constant; 0 where there is none."""
-    inner = x.op
-    known = e.integer(inner.operands[1]) if isinstance(inner, llvm.Add) else None
-    return (inner.operands[0], known) if isinstance(inner, llvm.Add) and known is not None else (x, 0)
 
 
 def narrowed(e: Emitter, x: Value) -> Value | None:
@@ -534,6 +494,10 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
         return x
     if x.type == I1:
         return bit_or(e, bit_and(e, condition, x), bit_and(e, bit_not(e, condition), y))
+    total = x.op
+    if isinstance(total, llvm.Add) and y in total.operands and x.type == I64:  # the choice may serve several sums
+        term = total.operands[1 - total.operands.index(y)]
+        return add(e, y, select(e, condition, term, e.constant(I64, 0)))
     flipped = condition.owner
     if type(flipped) is llvm.Xor and flipped.operands[1] in e.known:
         return e.value(llvm.Select, x.type, flipped.operands[0], y, x)
@@ -554,7 +518,7 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     if known is not None:
         if x.type == I1 and signed:
             return e.constant(to, -known)
-        return e.constant(to, known if signed else _unsigned(known, width_of(x)))
+        return e.constant(to, known if signed else unsigned(known, width_of(x)))
     if x.type == I1:
         return select(e, x, e.constant(to, -1 if signed else 1), e.constant(to, 0))
     if x.type == I4:

@@ -1,0 +1,76 @@
+"""Comparisons: their predicates, what ranges say of them, and the parts of numbers that they look at."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+
+from ir.core import Value
+from ir.dialects import llvm
+from ir.types import I32, I64
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+
+INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
+           "ule": "ugt", "ugt": "ule"}  # fmt: skip
+SWAPPED = {"eq": "eq", "ne": "ne", "slt": "sgt", "sgt": "slt", "sle": "sge", "sge": "sle", "ult": "ugt", "ugt": "ult",
+           "ule": "uge", "uge": "ule"}  # fmt: skip
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+TERMS = 4  # sums of sums that a comparison looks into
+OUTCOMES = {"lt": 1, "eq": 2, "le": 3, "gt": 4, "ne": 5, "ge": 6}
+"""For which outcomes a comparison holds: less 1, equal 2, greater 4."""
+FLOAT_PREDICATE = dict(enumerate(
+    ("", "olt", "oeq", "ole", "ogt", "one", "oge", "ord", "uno", "ult", "ueq", "ule", "ugt", "une", "uge")
+))  # fmt: skip
+FLOAT_OUTCOMES = {name: code for code, name in FLOAT_PREDICATE.items()}
+"""As OUTCOMES, and 8 for unordered."""
+
+
+def unsigned(number: int, width: int) -> int:
+    """The bits of a number as one without a sign."""
+    return number & ((1 << width) - 1)
+
+
+def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
+    """What ranges say of a comparison, None where they leave it open."""
+    (a, b), (c, d) = e.facts.range(x), e.facts.range(y)
+    if predicate[0] == "u" and (a < 0 or c < 0):
+        return None
+    if predicate in ("eq", "ne"):
+        return (predicate == "ne") if b < c or d < a else None
+    if predicate[1:] in ("gt", "le"):  # x > y is y < x
+        (a, b), (c, d) = (c, d), (a, b)
+    holds = True if b < c else False if a >= d else None
+    return holds if holds is None or predicate[1:] in ("lt", "gt") else not holds
+
+
+def terms(x: Value, depth: int) -> Iterator[Value]:
+    """The terms of a sum of sums."""
+    inner = x.owner
+    if depth and type(inner) is llvm.Add:
+        for operand in inner.operands:
+            yield from terms(operand, depth - 1)
+    else:
+        yield x
+
+
+def both_exact(e: Emitter, *sums: Value) -> bool:
+    """Does none of them wrap?"""
+    return all(type(x.owner) is not llvm.Add or e.facts.exact(x.owner) for x in sums)
+
+
+def unsigned_part(e: Emitter, x: Value) -> Value | None:
+    """The i32 that an i64 is the extension of by zeros."""
+    known, inner = e.integer(x), x.owner
+    if known is not None:
+        return e.constant(I32, known) if x.type == I64 and 0 <= known < 1 << 32 else None
+    fits = x.type == I64 and type(inner) is llvm.ZExt and inner.operands[0].type == I32
+    return inner.operands[0] if fits and type(inner) is llvm.ZExt else None
+
+
+def constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
+    """A sum without its constant, and the constant; 0 where there is none."""
+    inner = x.op
+    known = e.integer(inner.operands[1]) if isinstance(inner, llvm.Add) else None
+    return (inner.operands[0], known) if isinstance(inner, llvm.Add) and known is not None else (x, 0)
