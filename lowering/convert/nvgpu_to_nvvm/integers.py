@@ -395,7 +395,7 @@ def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
     if type(inner) is llvm.Xor and number == 0 and predicate in ("slt", "sge"):  # of two signs one is known
         signs = [v for v in inner.operands if e.facts.range(v)[0] < 0]
         return icmp(e, predicate, signs[0], e.constant(x.type, 0)) if len(signs) == 1 else None
-    if type(inner) is llvm.Add and predicate[0] != "u" and e.facts.exact(inner):
+    if type(inner) is llvm.Add and e.facts.exact(inner):
         return _without_constant(e, predicate, inner, number)
     factor = e.integer(inner.operands[1]) if type(inner) is llvm.Mul else None
     if factor is None or factor <= 1 or type(inner) is not llvm.Mul or not e.facts.exact(inner):
@@ -416,7 +416,9 @@ def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> V
     if constant is None or wrap(number - constant, width_of(base)) != number - constant:
         return None
     rest = number - constant
-    if predicate not in ("eq", "ne") and e.facts.range(base)[0] >= 0 and rest > 0:
+    if predicate[0] == "u" and (rest <= 0 or number < 0 or min(e.facts.range(v)[0] for v in (x.results[0], base)) < 0):
+        return None
+    if predicate[0] != "u" and predicate not in ("eq", "ne") and e.facts.range(base)[0] >= 0 and rest > 0:
         predicate, rest = (f"u{predicate[1:]}", rest) if predicate != "sge" else ("ugt", rest - 1)
     return icmp(e, predicate, base, e.constant(base.type, rest))
 
