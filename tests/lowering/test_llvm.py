@@ -112,6 +112,45 @@ def test_barriers_of_the_cta_are_upstreams_which_llvm_may_not_copy() -> None:
     assert inlined(text) == []
 
 
+def test_plain_accesses_are_llvms_own() -> None:
+    """Vectors of what is moved at once, aligned to it; `nc` is invariant."""
+    func, block = kernel_of(GLOBAL_PTR, VectorType((2,), F16), VectorType((2,), F16))
+    pointer, *pair = block.args
+    load = nvvm.Ld((pointer,), [F32] * 4, {"cache": "nc"}, segments=(1, 0, 0, 0))
+    block.append(nvvm.St((pointer, *pair), (), {}, segments=(1, 0, 2)))
+    text = module_of(load, func, block)
+    vector = '"llvm.load"(%0) <{alignment = 16 : i64, invariant, ordering = 0 : i64}> : (!llvm.ptr<1>) -> vector<4xi32>'
+    assert vector in text
+    assert text.count('"llvm.extractelement"') == 4
+    assert re.search(r'"llvm.store"\(%\d+, %0\) <{alignment = 8 : i64, .*\(vector<2xi32>, !llvm.ptr<1>\)', text)
+    assert inlined(text) == []
+
+
+def test_displacements_in_shared_memory_are_llvms() -> None:
+    """A register of 32 bits as a pointer, and what is added to it in the pointer's width."""
+    func, block = kernel_of(GLOBAL_PTR, SHARED_PTR)
+    (moved,) = block.append(llvm.GetElementPtr((block.args[1],), None, {"offset": 16}, segments=(1, 0))).results
+    text = module_of(nvvm.Ld((moved,), [I32], {}, segments=(1, 0, 0, 0)), func, block)
+    assert re.search(
+        r'"llvm.inttoptr"\(%1\) : \(i32\) -> !llvm.ptr<3>\n.* = 16 : i64.*\n.*getelementptr.*\n.*"llvm.load"', text
+    )
+
+
+@pytest.mark.parametrize(
+    ("operands", "segments", "attributes"),
+    [
+        (1, (1, 1, 0, 0), {}),
+        (0, (1, 0, 0, 0), {"cache": "cg"}),
+        (0, (1, 0, 0, 0), {"order": "acquire", "scope": "gpu"}),
+    ],
+)
+def test_other_accesses_are_inline(operands: int, segments: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    func, block = kernel_of(GLOBAL_PTR, I1)
+    text = module_of(nvvm.Ld(block.args[: 1 + operands], [I32], attributes, segments=segments), func, block)
+    assert "llvm.load" not in text
+    assert len(inlined(text)) == 1
+
+
 X, WORD, PAIR = F32, I32, VectorType((2,), F16)
 
 

@@ -181,6 +181,16 @@ def test_branches_with_and_without_else() -> None:
     check(build, lambda a, b: [a + 100, b, a * a] if a < b else [b, a, b - a])
 
 
+def test_branches_that_compute_nothing_are_choices() -> None:
+    def build(k, x, y):
+        less = k.value(arith.CmpI, x, y, types=[I1], predicate="slt")
+        return k.branch(less, [I32, I32], lambda: [x, k.const(7)], lambda: [y, x])
+
+    made = check(build, lambda a, b: [a, 7] if a < b else [b, a])
+    assert made.count("selp") == 2
+    assert "bra" not in made
+
+
 def test_branch_on_a_known_condition_keeps_one_side() -> None:
     def build(k, x, y):
         known = k.value(arith.CmpI, k.const(3), k.const(4), types=[I1], predicate="slt")

@@ -345,3 +345,50 @@ def test_operands_that_one_condition_crosses(cls: type) -> None:
         return k.value(cls, chosen(k, condition, thread, x), chosen(k, condition, x, thread))
 
     assert "selp" not in shortened(make, lambda t, x: binary(cls, t, x, 32))
+
+
+def test_sums_of_one_number_are_compared_by_their_constants() -> None:
+    """t < t + 1, which cannot wrap."""
+
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        return chosen(k, compare(k, "slt", thread, k.value(arith.AddI, thread, k.const(1))), x, thread)
+
+    assert "setp" not in shortened(make, lambda t, x: x)
+
+
+def test_sums_that_wrap_are_compared() -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        return chosen(k, compare(k, "slt", x, k.value(arith.AddI, x, k.const(1))), thread, x)
+
+    assert "setp" in shortened(make, lambda t, x: t if x < 2**31 - 1 else x)
+
+
+def test_chosen_bits_are_joined_by_or() -> None:
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        bits = [chosen(k, compare(k, p, x, thread), k.const(1 << i), k.const(0)) for i, p in enumerate(PREDICATES[:4])]
+        total = bits[0]
+        for each in bits[1:]:
+            total = k.value(arith.AddI, total, each)
+        return total
+
+    def expected(t: int, x: int) -> int:
+        return sum(compared(p, x, t, 32) << i for i, p in enumerate(PREDICATES[:4]))
+
+    made = shortened(make, expected)
+    assert made.count("or.b32") == 3
+
+
+def test_a_choice_between_a_sum_and_its_term_is_of_the_other_term() -> None:
+    """Two i64 sums by one condition: one choice of two registers for both."""
+
+    def make(k: Kernel, thread: Value, x: Value) -> Value:
+        condition = compare(k, "slt", x, k.const(9))
+        wide, first = (k.value(arith.ExtSI, v, types=[I64]) for v in (x, thread))
+        second = k.value(arith.MulI, wide, wide)
+        sums = [chosen(k, condition, k.value(arith.AddI, v, wide), v) for v in (first, second)]
+        return k.value(arith.TruncI, k.value(arith.XOrI, *sums), types=[I32])
+
+    def expected(t: int, x: int) -> int:
+        return ((t + x) ^ (x * x + x)) if x < 9 else t ^ (x * x)
+
+    assert shortened(make, expected).count("selp") == 1
