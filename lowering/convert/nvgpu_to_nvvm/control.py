@@ -165,7 +165,7 @@ def branch(c: Conversion, op: scf.If) -> None:
 
 
 def _side(c: Conversion, source: Block) -> tuple[Block | None, Block | None, list[Value]]:
-    """Convert one side: first and last block (None for a side without ops) and the yielded registers."""
+    """Convert one side: first and last block (None for a side that computes nothing) and the yielded registers."""
     e, yields = c.e, source.terminator.operands
     if len(source.ops) == 1:
         return None, None, [r for v in yields for r in c.registers(v)]
@@ -175,4 +175,7 @@ def _side(c: Conversion, source: Block) -> tuple[Block | None, Block | None, lis
     last = e.scopes[-1].block
     values = [r for v in yields for r in c.registers(v)]
     e.leave()
+    if last is first and not first.ops:
+        e.blocks.pop()
+        return None, None, values
     return first, last, values
