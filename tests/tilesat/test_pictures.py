@@ -17,6 +17,7 @@ from lowering.layouts.layout import Layout
 from lowering.layouts.shared import SharedLayout
 from lowering.pipeline import Options
 from lowering.selection import StoreChoice
+from runtime.ptxas import Diagnostic, PtxasError, PtxasNotFoundError
 from tilesat.cli import main
 from tilesat.compiler import compile_module
 from tilesat.pictures import draw, find_value
@@ -264,3 +265,22 @@ def test_pictures_of_the_documentation_are_of_this_compiler(kernel: tilesat.Kern
         found = {html.unescape(text) for text in re.findall(r'font-weight="bold"[^>]*>([^<]*)<', committed)}
         assert wanted <= found, picture.name
     assert {path.stem for path in (DOCS / "pictures").iterdir()} == {"overview", "value-acc_next", "value-a_tile"}
+
+
+def test_what_ptxas_refuses_stands_in_place_of_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> str:
+        raise PtxasError("sm_90a", [Diagnostic(3, "", "Unsupported .target")])
+
+    monkeypatch.setattr("tilesat.pictures.texts.sass", refuse)
+    level = record_of(kernel).level("sass")
+    assert level is not None
+    assert any("Unsupported .target" in line for line in level.lines)
+    assert len(level.places) == len(level.lines)
+
+
+def test_without_ptxas_there_is_no_sass(kernel: tilesat.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> str:
+        raise PtxasNotFoundError("ptxas is not installed")
+
+    monkeypatch.setattr("tilesat.pictures.texts.sass", missing)
+    assert record_of(kernel).level("sass") is None

@@ -12,7 +12,7 @@ from ir.dialects import llvm
 from ir.text import located_lines, print_text
 from lowering.pipeline import Compiled
 from lowering.ptx.printer import emit
-from runtime.ptxas import PtxasNotFoundError
+from runtime.ptxas import PtxasError, PtxasNotFoundError
 from tilesat.kernel import Kernel, sass
 from tilesat.pictures.layouts import Layouts
 from tilesat.pictures.places import Places
@@ -36,8 +36,9 @@ def levels(kernel: Kernel, compiled: Compiled, places: Places, layouts: Layouts)
     if not any("entry @" in line for level in found for line in level.lines):  # else they are Tile IR themselves
         yield tile_ir
     yield from below
-    yield ptx_level(cast(llvm.Func, compiled.modules["nvvm"]), places)
-    yield from sass_level(kernel, places)
+    located = emit(cast(llvm.Func, compiled.modules["nvvm"]), lineinfo=True)
+    yield ptx_level(located, places)
+    yield from sass_level(located, kernel.target, places)
 
 
 def source_files(places: Places) -> Iterator[Level]:
@@ -68,9 +69,9 @@ def operation_level(name: str, op: Op, places: Places, layouts: Layouts) -> Leve
     return Level(name, lines, [places.add([] if each is None else [each.location]) for _, each in printed])
 
 
-def ptx_level(func: llvm.Func, places: Places) -> Level:
+def ptx_level(located: str, places: Places) -> Level:
     """PTX; the places are those of its .loc directives, which are left out."""
-    text = emit(func, lineinfo=True).splitlines()
+    text = located.splitlines()
     files = {number: name for line in text for number, name in _PTX_FILE.findall(line)}
     lines: list[str] = []
     found: list[list[int]] = []
@@ -87,11 +88,17 @@ def ptx_level(func: llvm.Func, places: Places) -> Level:
     return Level("ptx", lines, found)
 
 
-def sass_level(kernel: Kernel, places: Places) -> Iterator[Level]:
-    """What ptxas makes of it, where that is installed; it knows lines, so a line has all places on it."""
+def sass_level(located: str, target: str, places: Places) -> Iterator[Level]:
+    """What ptxas makes of PTX with places, where it is installed, or why it makes nothing. It knows lines and no
+    columns: a line has all places on it.
+    """
     try:
-        listing = sass(emit(cast(llvm.Func, kernel.compiled.modules["nvvm"]), lineinfo=True), kernel.target)
+        listing = sass(located, target)
     except PtxasNotFoundError:
+        return
+    except PtxasError as error:  # an older ptxas that lacks the target, for one: all other levels are there
+        lines = str(error).splitlines()
+        yield Level("sass", lines, [[] for _ in lines])
         return
     yield sass_lines(code_of(listing.splitlines()), places)
 
