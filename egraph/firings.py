@@ -56,6 +56,8 @@ class Observed:
     table: str
     variables: tuple[tuple[str, str], ...]
     numbers: tuple[str, ...]
+    looked: tuple[tuple[str, Sexpr], ...] = ()
+    """Values of functions that conditions look up: the variable that the observer binds, and what is looked up."""
 
     @property
     def observer(self) -> str:
@@ -68,7 +70,8 @@ class Observed:
         sorts = [*(sort for _, sort in self.variables), *([INTEGER] * len(self.numbers))]
         yield Command.of(f"(relation {self.table} ({' '.join(sorts)}))", file, line)
         row = f"({' '.join((self.table, *(name for name, _ in self.variables), *self.numbers))})"
-        body = " ".join(map(text, self.rule.body))
+        looked = (f"(= {name} {text(form)})" for name, form in self.looked)
+        body = " ".join((*map(text, self.rule.body), *looked))
         ruleset = f':ruleset {self.command.ruleset} :name "{self.observer}"'
         yield Command.of(f"(rule ({body}) ({row}) {ruleset})", file, line)
 
@@ -85,8 +88,10 @@ def observed(commands: Iterable[Command], known: Tables) -> list[Observed]:
             made = any(_makes(action, known) for action in rule.actions)
             if made and all(sort in COLUMNS for sort in sorts.found.values()):
                 numbers = dict.fromkeys(text(n) for action in rule.actions for n in _numbers(action, known))
-                names = tuple(sorts.found.items())
-                found.append(Observed(command, rule, f"{TABLE}{len(found)}", names, tuple(numbers)))
+                forms = {text(form): form for fact in rule.body for form in _lookups(fact, known)}
+                looked = tuple((f"looked{at}", form) for at, form in enumerate(forms.values()))
+                names = (*sorts.found.items(), *((name, INTEGER) for name, _ in looked))
+                found.append(Observed(command, rule, f"{TABLE}{len(found)}", names, tuple(numbers), looked))
     return found
 
 
@@ -145,6 +150,16 @@ def _makes(form: Sexpr, known: Tables) -> bool:
     signature = known.get(form.head)
     own = form.head == "union" or (signature is not None and signature.makes)
     return own or any(_makes(item, known) for item in form.items[1:])
+
+
+def _lookups(form: Sexpr, known: Tables, inside: bool = False) -> Iterator[List]:
+    """Functions that are looked up inside of a condition or of another column."""
+    if isinstance(form, List):
+        signature = known.get(form.head)
+        if inside and signature is not None and not signature.makes and signature.output == INTEGER:
+            yield form
+        for item in form.items[1:]:
+            yield from _lookups(item, known, inside or form.head != "=")
 
 
 def _numbers(form: Sexpr, known: Tables) -> Iterator[Sexpr]:

@@ -6,11 +6,13 @@ with a proof forest (`egraph.proofs`), where every term and every equality keeps
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from egraph.ematch import Matcher
 from egraph.engine import Engine, IterationReport, Table
 from egraph.firings import Observed, Tables, observed, tables
 from egraph.proofs import Terms
@@ -92,6 +94,10 @@ class Step:
         )
 
 
+Firings = list[tuple[Observed, tuple[int, ...]]]
+"""Rules, and the rows that their observers noted."""
+
+
 @dataclass
 class Recorder(Turns):
     """Runs rulesets as `Turns` does and repeats what fires."""
@@ -139,7 +145,7 @@ class Recorder(Turns):
 
     def _record(self, engine: Engine, fired: Sequence[Observed], phase: str, iteration: int) -> None:
         found = engine.tables({each.table for each in fired})
-        new: list[tuple[Observed, tuple[int, ...]]] = []
+        new: Firings = []
         for each in fired:
             for row, _ in found[each.table].rows if each.table in found else ():
                 if (each.table, row) not in self._seen:
@@ -153,9 +159,35 @@ class Recorder(Turns):
         while left:  # a left side may need what another firing of the same iteration unites
             waiting = [(each, row) for each, row in left if not self._apply(each, row, phase, iteration)]
             if len(waiting) == len(left):
-                self.missed += len(waiting)
-                return
+                waiting = self._united(engine, waiting, phase, iteration)
+                if len(waiting) == len(left):
+                    self.missed += len(waiting)
+                    return
             left = waiting
+
+    def _united(self, engine: Engine, left: Firings, phase: str, iteration: int) -> Firings:
+        """Of firings whose left side names a class that this very iteration has united with another: repeat the first
+        that can have matched one thing only, and give the rest.
+
+        The engine says what was matched by the class as it is after the iteration. Terms of classes that it has no more
+        may stand for any class, then.
+        """
+        found = engine.tables(set(self.terms.places))
+        alive = {(table.output, out) for table in found.values() for _, out in table.rows}
+        kept = {self.terms.find(self._classes[key]) for key in alive if key in self._classes}
+        by_op: dict[str, list[int]] = {}
+        for term, op in enumerate(self.terms.ops):
+            by_op.setdefault(op, []).append(term)
+        for at, (by, row) in enumerate(left):
+            values = self._values(by, row)
+            if values is None:
+                continue
+            matcher = Matcher(self.terms, self.known, values, kept, by_op, {n for n, s in by.variables if s != INTEGER})
+            ways = list(itertools.islice(matcher.facts(by.rule.body), 2))
+            if len(ways) == 1:
+                self._fire(by, {**values, **ways[0]}, phase, iteration)
+                return [*left[:at], *left[at + 1 :]]
+        return left
 
     def _learn(self, found: Mapping[str, Table]) -> None:
         """Find the terms of classes that are not known yet, by their nodes."""
@@ -181,15 +213,23 @@ class Recorder(Turns):
         known = [each for each in made if each is not None]
         return self.terms.lookup(op, tuple(known)) if len(known) == len(made) else None
 
-    def _apply(self, by: Observed, row: tuple[int, ...], phase: str, iteration: int) -> bool:
-        """Repeat a firing; False where its left side is not there."""
+    def _values(self, by: Observed, row: tuple[int, ...]) -> dict[str, int] | None:
+        """What an observer's row says of each variable; None where a class is not known."""
         values: dict[str, int] = {}
         for (name, sort), given in zip(by.variables, row, strict=False):
             number = given if sort == INTEGER else self._classes.get((sort, given))
             if number is None:
-                return False
+                return None
             values[name] = number
-        values |= zip(by.numbers, row[len(by.variables) :], strict=True)
+        return values | dict(zip(by.numbers, row[len(by.variables) :], strict=True))
+
+    def _apply(self, by: Observed, row: tuple[int, ...], phase: str, iteration: int) -> bool:
+        """Repeat a firing; False where its left side is not there."""
+        values = self._values(by, row)
+        return values is not None and self._fire(by, values, phase, iteration)
+
+    def _fire(self, by: Observed, values: dict[str, int], phase: str, iteration: int) -> bool:
+        """The same, of values."""
         lhs: list[int] = []
         if not self._match(by.rule.body, values, lhs):
             return False

@@ -110,3 +110,37 @@ def test_proofs() -> None:
     assert terms.find(twin) == terms.find(fx)
     with pytest.raises(KeyError):
         terms.why(x, fx)
+
+
+INTEGERS = """cuda_tile.module @m { entry @k(%x: tile<i32>) {
+    %one = constant <i32: 1> : tile<i32>
+    %y = muli %x, %one : tile<i32>
+    %z = muli %y, %one : tile<i32>
+    %s = addi %z, %x : tile<i32>
+    %u = addi %y, %x : tile<i32>
+    %i = iota : tile<8xi32>
+    %four = constant <i32: 4> : tile<8xi32>
+    %r = remi %i, %four signed : tile<8xi32>
+    %d = divi %i, %four signed : tile<8xi32>
+    return } }"""
+
+
+def test_what_is_united_in_the_iteration_that_matches_it() -> None:
+    """`x * 1 = x` leaves one class of the two: the engine names both sides by it."""
+    made, terms = provenance_of(saturate(encode(parse(INTEGERS)), provenance=True))
+    assert made.recorder.missed == 0
+    assert None not in [made.origin(node) for node in made.frozen.nodes]
+    for left, right, rules in (("%x", "%z", {"integer/mul-one"}), ("%s", "%u", {"integer/mul-one"})):
+        steps = made.why(terms[left], terms[right])
+        assert {step.rule for step in steps} == rules
+        assert all(step.checked for step in steps)
+
+
+def test_facts_that_conditions_look_up_are_given_to_the_rule_alone() -> None:
+    made, _ = provenance_of(saturate(encode(parse(INTEGERS)), provenance=True))
+    edges = [edge for edge in made.recorder.terms._edge if edge is not None and edge.reason is not None]
+    reasons = {edge.reason.firing.rule: edge.reason for edge in edges}
+    assert "integer/rem-to-mask" in reasons  # where (low x) is at least 0
+    looked = reasons["integer/rem-to-mask"].firing.by.looked
+    assert [name for name, _ in looked] == ["looked0"]
+    assert all(made.confirmed(reason) for rule, reason in reasons.items() if not rule.startswith("load/"))
