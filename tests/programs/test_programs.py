@@ -25,7 +25,9 @@ from tests.programs import (  # noqa: F401
     reductions,
     scans,
 )
-from tests.programs.program import PROGRAMS, check
+from tests.programs.program import PROGRAMS, TOLERANCE, check
+from tests.tilesat.example_cases import F16_TOLERANCE, F32_TOLERANCE
+from tilesat.fuzz.generated import INEXACT
 
 ELSEWHERE = (
     "cutile-attention-causal", "cutile-softmax_online", "matmul-bf16-out", "matmul-tf32-plain", "in-place-loop",
@@ -134,3 +136,20 @@ def test_frozen_bytecode_is_what_cutile_exports(name: str) -> None:
     kernel, values = cutile.VALUES[name]
     frozen = load((cutile.FROZEN / f"{name}.tileirbc").read_bytes())
     assert print_text(frozen) == print_text(load(cutile.export(kernel, values())))
+
+
+PINNED = {
+    "f16": 2e-3,  # 4 roundings of 2^-11: an operand and the result, in both runs
+    "bf16": 1.6e-2,  # 4 of 2^-8
+    "f32": 1e-5,  # a sum of 2^15 numbers in another order: the root of 2^15 roundings of 2^-24
+    "f64": 1e-12,  # what our own functions of f64 may be off in chains; one alone is held to 1e-14 or 1e-13
+}
+"""The tolerance of each type, with its reason: a wider one must be argued for here."""
+
+
+def test_tolerances_are_pinned() -> None:
+    assert TOLERANCE == PINNED
+    assert (PINNED["f16"], PINNED["f32"]) == (F16_TOLERANCE, F32_TOLERANCE)
+    assert INEXACT == 4e-2
+    wider = {name: program.tolerance for name, program in PROGRAMS.items() if program.tolerance > INEXACT}
+    assert wider == {"matmul-f8E4M3FN-quantised": 0.25}  # sums rounded to 3 bits of mantissa: one step is 1/8 to 1/4
