@@ -18,11 +18,13 @@ from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas_tokens import verify_pipelines
 from lowering.decode import decode as decode_choice
 from lowering.launch import parameters
+from lowering.modulo.ahead import choose
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.syntax import with_options
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
+from lowering.schedule.rotation import rotate
 from lowering.selection import Selection, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
@@ -146,13 +148,24 @@ def extract(
 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:
-    """Write the chosen nodes as a program: each value as far outside of loops as its operands allow."""
+    """Write the chosen nodes as a program: each value as far outside of loops as its operands allow; mark the products
+    that begin an iteration early where the loop is then predicted to be faster.
+    """
     func = decode_choice(selection, selection.saturated.program.entry.sym_name)
     func.attributes["placed"] = True
+    chosen = choose(selection, func)
     context.count(
+        early=chosen,
         operations=lambda: sum(1 for _ in func.walk()),
         conversions=lambda: sum(isinstance(op, nv_tileas.ConvertLayout) for op in func.walk()),
     )
+    return func
+
+
+def rotate_loops(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
+    """Rotate the loops whose first product is to begin an iteration early."""
+    made = rotate(func)
+    context.count(loops=made)
     return func
 
 

@@ -66,7 +66,10 @@ PASSES: dict[str, Pass] = {
               Statistic("cost", "its cost in cycles of the target"),
               Statistic("bound", "no program of the e-graph costs less"))),
         Pass("decode", "chosen", "placed", f"{SOURCE}:decode", statistics=(
-            _OPERATIONS, Statistic("conversions", "conversions of layouts among them"))),
+            _OPERATIONS, Statistic("conversions", "conversions of layouts among them"),
+            Statistic("early", "products that are to begin an iteration early"))),
+        Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
+             statistics=(Statistic("loops", "loops that it rotated"),)),
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule", statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
@@ -104,7 +107,7 @@ ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
-    "encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,"
+    "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
     "optimize-execution-unit-mapping"
     "),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,"

@@ -21,6 +21,7 @@ from ir.types import I32
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.schedule.boundary import Boundary, Plan, Way
 from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
+from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
@@ -214,23 +215,23 @@ class Consumer:
         buffers, pipeline = scheduler.buffers(plan.copies, ring.memory, self.agents.common), ring.pipeline.result
         stored = self.stored(b) if plan.after_store else None
         self.agents.jobs.append(Job(plan, buffers, pipeline, stored))
-        flying = in_flight(op.body.block, plan.copies)
+        flying = flight(op.body.block, plan.copies)
+        flying.begin()
         operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), self.agents.zero]
-        if flying is not None:
-            flying[0].attributes["pending"] = 1
+        if flying.last is not None:
             operands.append(b.value(nv_tileas.CreateNone, pipeline, types=[nv_tileas.CONSUMER_TOKEN]))
-        made = scheduler.rebuild(op, operands, self.body(buffers, ring.pipeline, flying is not None), b)
+        made = scheduler.rebuild(op, operands, self.body(buffers, ring.pipeline, flying), b)
         run = Run(made, 3 + len(op.init), None)
         ring.runs.append(run)
-        if flying is not None:
-            done = b.add(nv_tileas.DotWait, made.results[flying[1]], pending=0)
+        if flying.last is not None:
+            done = b.add(nv_tileas.DotWait, made.results[flying.place], pending=0)
             run.release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
-            scheduler.rewriter.values[op.results[flying[1]]] = done.result
+            scheduler.rewriter.values[op.results[flying.place]] = done.result
 
-    def body(self, buffers: list[Value], pipeline: nv_tileas.CreatePipeline, flying: bool) -> Block:
+    def body(self, buffers: list[Value], pipeline: nv_tileas.CreatePipeline, flying: Flight) -> Block:
         """One iteration, which carries the iterator and, where products run on, the token of the one before."""
         scheduler, plan, body = self.scheduler, self.plan, self.plan.loop.body.block
-        held = [nv_tileas.CONSUMER_TOKEN] if flying else []
+        held = [nv_tileas.CONSUMER_TOKEN] if flying.last is not None else []
         inner = Block([*(a.type for a in body.args), nv_tileas.IteratorType(plan.stages), *held])
         iterator = inner.args[len(body.args)]
         scheduler.rewriter.values.update(zip(body.args, inner.args, strict=False))
@@ -242,8 +243,9 @@ class Consumer:
         fence = read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in plan.fills)
         rest = [each for each in body.ops[first:-1] if each not in plan.copies]
         read = scheduler.reading(plan.copies, buffers, iterator, rest, fence, plan.loop)
-        previous = inner.args[-1] if flying else None
-        left = consume(b, pipeline.result, iterator, read, scheduler.values(body.terminator.operands), previous)
+        previous, carried = (inner.args[-1], inner.args[1 + flying.place]) if flying.last is not None else (None, None)
+        ends = land(flying, read, carried, scheduler.values(body.terminator.operands))
+        left = consume(b, pipeline.result, iterator, read, ends, previous)
         carried = left[len(body.terminator.operands) :]
         ends = left[: len(body.terminator.operands)]
         b.add(scf.Yield, *ends, b.value(nv_tileas.IncIter, iterator), *carried, types=())
@@ -287,24 +289,3 @@ def nested(body: Block) -> list[Op]:
 def read_asynchronously(body: Block) -> bool:
     """Does a warpgroup product of this body read shared memory?"""
     return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in nested(body))
-
-
-def in_flight(body: Block, ring: list[nv_tileas.TiledCopy]) -> tuple[nv_tileas.Dot, int] | None:
-    """The body's only product and the place of its accumulator, where it may run on into the next iteration.
-
-    Its operands must come from shared memory alone, all of them from the ring: a buffer that the consumers fill
-    themselves is written again at once. Nothing else in the body may touch the accumulator.
-    """
-    ops = nested(body)
-    products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
-    if len(products) != 1 or any(isinstance(each, nv_tileas.SharedLoad) for each in ops):
-        return None
-    if any(isinstance(each, Copy | nv_tileas.Hold) and each not in ring for each in ops):
-        return None
-    dot, end, carried = products[0], body.terminator, body.args[1:]
-    users = [each for each in ops if each is not end and (dot.c in each.operands or dot.result in each.operands)]
-    if not dot.atom.startswith("wgmma") or not dot.atom.endswith(".ss") or users != [dot] or dot.c not in carried:
-        return None
-    place = carried.index(dot.c)
-    alone = end.operands.count(dot.result) == 1 and end.operands[place] is dot.result
-    return (dot, place) if alone else None

@@ -37,6 +37,7 @@ class Ring:
 
 
 Copy = nv_tileas.TiledCopy | nv_tileas.GatherCopy
+COPIES = (nv_tileas.TiledCopy, nv_tileas.GatherCopy)
 TILES = (
     nv_tileas.AddPtr,
     nv_tileas.Broadcast,

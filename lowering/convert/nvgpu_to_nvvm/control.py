@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ir.core import Block, Op, Value
-from ir.dialects import llvm, scf
+from ir.dialects import llvm, nvgpu, nvvm, scf
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm import memory
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
@@ -62,9 +62,10 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     again = _below(e, op, bump, upper)
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
-    out = [] if runs else following
+    landing = None if runs or not lands(op) else _landing(e, following, exit_block)
+    out, left = ([] if runs or landing else following), landing or exit_block
     e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
-             successors=(body, exit_block))  # fmt: skip
+             successors=(body, left))  # fmt: skip
     e.leave()
     guard = e.boolean(True) if runs else _below(e, op, lower, upper)
     if e.integer(guard) == 1:
@@ -72,6 +73,8 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     else:
         e.effect(llvm.CondBr, [guard, lower, *start, *start], [], (1, 1 + len(start), len(start)),
                  successors=(body, exit_block))  # fmt: skip
+    if landing is not None:
+        e.blocks.append(landing)
     e.place(exit_block)
     for i, result in enumerate(op.results):
         c.define(result, c.registers(op.init[i]))
@@ -79,6 +82,26 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     if runs:
         for value in following:  # they dominate the exit, which is the latch's only way out
             e.level[value] = min(e.level[value], e.depth)
+
+
+def lands(op: scf.For) -> bool:
+    """Does a loop hand products in flight on to instructions that are no products, its next iteration and a wait behind
+    it? ptxas 13.5 wants that wait before the loop's results meet those of no iteration, which other instructions make:
+    C7515, all products one after the other.
+    """
+    ops, body = op.parent.ops if op.parent is not None else [], op.body.block
+    behind = ops[ops.index(op) + 1 :][:1]
+    waits = [each for each in (*behind, *body.ops) if isinstance(each, nvgpu.WarpgroupWait) and not each.pending]
+    return waits[:1] == behind and any(set(each.values) & set(body.args) for each in waits[1:])
+
+
+def _landing(e: Emitter, values: list[Value], exit_block: Block) -> Block:
+    """A block on the way out of a loop that waits for products in flight; `values` are the loop's last ones."""
+    landing = Block()
+    waited = nvvm.WgmmaWaitGroup(list(values), [value.type for value in values], {"group": 0}, location=e.location)
+    landing.append(waited)
+    landing.append(llvm.Br(list(waited.results), [], {"successors": (exit_block,)}, (), e.location))
+    return landing
 
 
 def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:

@@ -1,0 +1,137 @@
+"""Which products begin an iteration early: those whose loops, as predicted, then take less time and still fit.
+
+The prediction is of the chosen operations in the order of the code (`in_order`). What a thread holds then is what the
+loop carries and keeps, and the sums of two iterations: no such product may make the code spill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from egraph.skeleton import For
+from ir.core import Op, Value
+from ir.dialects import nv_tileas, scf
+from ir.types import TensorType
+from lowering.atoms.barrier import LEAST_REGISTERS
+from lowering.layouts.elements import moved_bits
+from lowering.layouts.layout import Layout
+from lowering.modulo.in_order import early, interval
+from lowering.modulo.loops import Loop, loops
+from lowering.schedule.pipelining import MIN_STAGES
+from lowering.schedule.rotation import Early, find
+from lowering.selection import Selection
+from lowering.selection.resources import ADDRESSES, registers
+from lowering.selection.trips import trip_counts
+
+REGISTER_BITS = 32
+LESS = ADDRESSES - 36
+"""Fewer registers than elsewhere lie beside such tiles where a CTA has an SM alone, since fragments take the place of
+sums: with tiles of 202 of 240 (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills none. With
+188 of 232, two CTAs an SM (AttentionFMHA), it finds too few for products in flight (C7512).
+"""
+FREE = (nv_tileas.Constant, nv_tileas.Iota, nv_tileas.Broadcast)
+"""What makes tiles that no register holds, or as many as their source."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Of one loop: cycles of an iteration as the body says, and with its first product an iteration early; why it is
+    not made so, empty where it is.
+    """
+
+    loop: Loop
+    before: float
+    after: float
+    why_not: str = ""
+
+    @property
+    def cycles(self) -> float:
+        """Of an iteration as it is made."""
+        return self.before if self.why_not else self.after
+
+
+def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Prediction, scf.For, Early]]:
+    """A prediction for each loop of a placed kernel that has a product to begin early."""
+    latency = float(selection.target.latency.mma)
+    trips = trip_counts(selection.saturated)
+    placed = placed_loops(selection, func)
+    for loop in loops(selection):
+        first, op = early(loop.graph), placed.get(loop.item.loop)
+        found = None if op is None else find(op)
+        if not first or op is None or found is None:
+            continue
+        before, after = (interval(loop.graph, latency, ahead) for ahead in (frozenset[int](), first))
+        once = sum(loop.graph.operations[number].busy for number in first) + latency
+        held, room = held_registers(op, found), room_of(selection)
+        why_not = ""
+        if trips[loop.item.loop] * (before - after) <= once:
+            why_not = f"{trips[loop.item.loop]:g} iterations do not save what a product more takes"
+        elif held > room:
+            why_not = f"{held} registers of a thread would hold tiles, {room} may"
+        elif min(copy.stages for copy in found.brought) <= MIN_STAGES:
+            why_not = f"its ring has {MIN_STAGES} stages, and one of them is for the first iteration"
+        yield Prediction(loop, before, after, why_not), op, found
+
+
+def room_of(selection: Selection) -> int:
+    """Registers of a thread for tiles."""
+    target = selection.target
+    return registers(target, selection.warps, LEAST_REGISTERS) + (0 if target.asked_ctas > 1 else LESS)
+
+
+def choose(selection: Selection, func: nv_tileas.Func) -> int:
+    """Mark the products of a placed kernel that begin an iteration early; how many do."""
+    chosen = [found.product for made, _, found in predictions(selection, func) if not made.why_not]
+    for product in chosen:
+        product.attributes["early"] = True
+    return len(chosen)
+
+
+def placed_loops(selection: Selection, func: nv_tileas.Func) -> dict[int, scf.For]:
+    """The loops of a placed kernel by their numbers: it has them in the order of the program."""
+    items = [item for item in selection.saturated.program.skeleton.walk() if isinstance(item, For) and not item.again]
+    ops = [op for op in func.walk() if isinstance(op, scf.For)]
+    return {item.loop: op for item, op in zip(items, ops, strict=True)}
+
+
+def held_registers(loop: scf.For, found: Early) -> int:
+    """Registers of a thread for tiles all through an iteration: what the loop carries, what it reads from outside of
+    it, what stays until it has ended, the sums of this iteration and the next one's.
+    """
+    body = loop.body.block
+    inside = {result for op in loop.walk() for result in op.results} | set(body.args)
+    outside = {v for op in body.ops for v in op.operands if v not in inside} | set(through(loop))
+    held = {*body.args, *(v for v in outside if not free(v))}
+    return sum(map(registers_of, held)) + 2 * registers_of(found.product.result)
+
+
+def through(loop: Op) -> Iterator[Value]:
+    """Values that are made before an operation and read behind it, or behind what it stands in."""
+    block = loop.parent
+    while block is not None:
+        place = block.ops.index(loop)
+        before = {result for op in block.ops[:place] for result in op.results}
+        for op in block.ops[place + 1 :]:
+            yield from (v for each in op.walk() for v in each.operands if v in before)
+        above = block.parent_op
+        if above is None:
+            return
+        loop, block = above, above.parent
+
+
+def free(value: Value) -> bool:
+    """Does a tile take no registers, or as many as what it is spread from?"""
+    while isinstance(value.op, nv_tileas.Reshape | nv_tileas.Permute):
+        value = value.op.source
+    return isinstance(value.op, FREE)
+
+
+def registers_of(value: Value) -> int:
+    """Registers of a thread that hold a tile; one for a scalar, none for what lies in shared memory."""
+    kind = value.type
+    if not isinstance(kind, TensorType):
+        return 1
+    if not isinstance(kind.layout, Layout):
+        return 0
+    return -(-kind.layout.n_regs * moved_bits(kind.element) // REGISTER_BITS)

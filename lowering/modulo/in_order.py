@@ -1,0 +1,84 @@
+"""How long an iteration takes of code that keeps the order of the loop's body: warps issue it in order, tensor cores
+and copies go on by themselves, and what an iteration waits for at its end nothing of the next one overlaps.
+
+A product that is made an iteration early (`lowering/schedule/rotation.py`) is retimed: what reads it reads that of the
+iteration before. Source: retiming, after Leiserson and Saxe, Algorithmica 6 (1991); the interval is the least one for
+which the longest paths of the retimed graph fit, as in modulo scheduling with one stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from typing import Final
+
+from lowering.modulo.bounds import bounds
+from lowering.modulo.graph import Graph
+
+STEPS: Final = 12
+"""Halvings of the span in which the interval lies: 1/4000 of it."""
+
+
+def products(graph: Graph) -> list[int]:
+    """The operations of the tensor cores."""
+    return [number for number, each in enumerate(graph.operations) if each.uses.get("tensor", 0.0) > 0]
+
+
+def early(graph: Graph) -> frozenset[int]:
+    """The operations that can be made an iteration early: a product of two that reads nothing but what is copied for
+    it, with its copies; none where there is no such product, or no other that it may overlap.
+    """
+    found = products(graph)
+    if len(found) != 2:
+        return frozenset()
+    for product in found:
+        needed, waiting = {product}, [product]
+        while waiting:
+            before = graph.before[waiting.pop()]
+            if any(each.distance or not graph.operations[each.source].uses.get("global") for each in before):
+                break
+            waiting += [each.source for each in before if each.source not in needed]
+            needed.update(each.source for each in before)
+        else:
+            others = {each.target for number in needed - {product} for each in graph.after[number]}
+            if others <= needed:
+                return frozenset(needed)
+    return frozenset()
+
+
+def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset()) -> float:
+    """Cycles of an iteration. `latency`: from the end of a product to the use of its result; `ahead`: operations that
+    are made an iteration early, and then products are waited for where they are read, not at the end.
+    """
+    brought = {number for number, each in enumerate(graph.operations) if each.uses.get("global")}
+    dependences = [
+        replace(each, distance=each.distance + (each.source in ahead) - (each.target in ahead))
+        for each in graph.dependences if each.source not in brought
+    ]  # fmt: skip
+    retimed = Graph(graph.operations, tuple(dependences))
+    whole = () if ahead else products(graph)
+    limits = bounds(retimed)
+    least = max(limits.resource, limits.recurrence)
+    most = max(least, end(retimed, least, latency, whole))
+    for _ in range(STEPS):
+        middle = (least + most) / 2
+        least, most = (least, middle) if end(retimed, middle, latency, whole) <= middle else (middle, most)
+    return most
+
+
+def end(graph: Graph, cycles: float, latency: float, whole: Set[int] | tuple[()] | list[int]) -> float:
+    """When the last operation of an iteration ends, of an interval; `whole` are products that end in it too."""
+    starts = [0.0] * len(graph.operations)
+    for _ in starts:
+        changed = False
+        for each in graph.dependences:
+            reached = starts[each.source] + each.delay - cycles * each.distance
+            if reached > starts[each.target] + 1e-6:
+                starts[each.target], changed = reached, True
+        if not changed:
+            break
+    tensor = set(products(graph))
+    return max(
+        start + (0.0 if number in tensor else each.busy) + ((each.busy + latency) if number in whole else 0.0)
+        for number, (start, each) in enumerate(zip(starts, graph.operations, strict=True))
+    )

@@ -1,0 +1,86 @@
+"""Products of warpgroups that run on while their warps go on: past what follows them in an iteration, or into the next.
+
+    early    its sum is for the next iteration (rotation.py): it is waited for at the end of this one
+    last     its sum is carried and the loop adds to it again: it is waited for in the next iteration, behind the first
+             reduction, at the latest where the sum or the fragments that it still reads are made anew
+Groups of products end in the order in which they began, so a wait names how many younger ones may be under way.
+Source: PTX ISA 8.8, wgmma.wait_group; FlashAttention-3 (arXiv 2407.08608, section 3.2); CUTLASS's sm_90 main loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.core import Block, Builder, Value
+from ir.dialects import nv_tileas
+from lowering.schedule.rings import Copy
+
+
+@dataclass(frozen=True)
+class Flight:
+    """Of a loop's body: the product that runs on into the next iteration and the place of its sum among the carried
+    values; the product that is early.
+    """
+
+    last: nv_tileas.Dot | None = None
+    place: int = 0
+    early: nv_tileas.Dot | None = None
+
+    def begin(self) -> None:
+        """Let them run on."""
+        if self.last is not None:
+            self.last.attributes["pending"] = 1
+        if self.early is not None:
+            self.early.attributes["pending"] = 1
+
+
+def flight(body: Block, ring: Sequence[nv_tileas.TiledCopy]) -> Flight:
+    """What may run on in a loop whose tiles come from a ring.
+
+    What runs on into the next iteration reads shared memory of the ring alone, since a buffer that the consumers fill
+    is written again at once; nothing but the sums' own chain touches the accumulator.
+    """
+    ops = [each for op in body.ops for each in op.walk()]
+    products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
+    if not products or not all(each.atom.startswith("wgmma") for each in products):
+        return Flight()
+    first, last = products[0], products[-1]
+    early = first if len(products) > 1 and first in body.ops and only_carried(first, body) else None
+    if any(isinstance(each, nv_tileas.SharedLoad) for each in ops) or len(products) > 1 + (early is not None):
+        return Flight(early=early)
+    if any(isinstance(each, Copy | nv_tileas.Hold) and each not in ring for each in ops):
+        return Flight(early=early)
+    if last not in body.ops or last.result not in body.terminator.operands or not only_carried(last, body):
+        return Flight(early=early)
+    place = body.terminator.operands.index(last.result)
+    if early is None:
+        users = [each for each in ops if body.args[1 + place] in each.operands]
+        alone = users == [last] and last.c is body.args[1 + place] and last.atom.endswith(".ss")
+        return Flight(last, place) if alone else Flight()
+    return Flight(last, place, early)
+
+
+def only_carried(dot: nv_tileas.Dot, body: Block) -> bool:
+    """Is the result of a product carried once, and not used otherwise?"""
+    users = [each for op in body.ops for each in op.walk() if dot.result in each.operands]
+    return users == [body.terminator] and body.terminator.operands.count(dot.result) == 1
+
+
+def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) -> list[Value]:
+    """Put waits into the body of a rotated loop: `carried` is the sum that runs on into it, `ends` what it leaves."""
+    if flying.early is None:
+        return ends
+    products = [op for op in read.ops if isinstance(op, nv_tileas.Dot)]
+    early, last = products[0], products[-1]
+    if carried is not None:
+        place = read.ops.index(early)
+        done = nv_tileas.DotWait((carried,), [carried.type], {"pending": 0}, location=last.location)
+        for op in read.ops[place:]:
+            for each in op.walk():
+                each.operands = [done.result if v is carried else v for v in each.operands]
+        done.parent = read
+        read.ops.insert(place, done)
+    b = Builder(read, early.location)
+    done = b.add(nv_tileas.DotWait, early.result, types=[early.result.type], pending=int(carried is not None))
+    return [done.result if v is early.result else v for v in ends]

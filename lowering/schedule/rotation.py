@@ -1,0 +1,196 @@
+"""Loops rotated by a product: the product of the next iteration begins while this one computes with its own.
+
+    for j: S = Q K(j); rest(j, S)        becomes        S = Q K(first); for j: T = Q K(j + step); rest(j, S); S = T
+
+The product and the copies that bring its factors depend on nothing but the counter, so they may be made an iteration
+early; the last one is made for nothing. What a warpgroup's tensor cores do meanwhile, waits.py says.
+Source: FlashAttention-3 (arXiv 2407.08608, section 3.2); modulo scheduling with two stages (Rau, MICRO 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ir.core import PURE, WRITE, Block, Builder, Op, Region, Value
+from ir.dialects import arith, nv_tileas, scf
+from lowering.schedule.rings import COPIES, Copy
+
+
+@dataclass(frozen=True)
+class Early:
+    """A product of a loop and all of the body that it needs, in order; `brought` are all tiles that the loop copies."""
+
+    product: nv_tileas.Dot
+    ops: tuple[Op, ...]
+    brought: tuple[nv_tileas.TiledCopy, ...]
+
+    @property
+    def copies(self) -> list[Op]:
+        """The tiles that are copied for the product alone."""
+        return [each for each in self.ops if isinstance(each, Copy)]
+
+
+def find(loop: scf.For) -> Early | None:
+    """The first product that may begin an iteration early: one of two of warpgroups that needs the counter and tiles
+    which are copied for it, and its sum begins anew.
+    """
+    body = loop.body.block
+    products = [op for op in loop.walk() if isinstance(op, nv_tileas.Dot)]
+    brought = tuple(op for op in loop.walk() if isinstance(op, nv_tileas.TiledCopy))
+    copies = [op for op in loop.walk() if isinstance(op, (*COPIES, nv_tileas.Hold))]
+    if len(products) != 2 or len(brought) < len(copies) or not set(brought) <= set(body.ops):
+        return None
+    if not all(each in body.ops and each.atom.startswith("wgmma") for each in products):
+        return None
+    ops = needed(products[0], body)
+    if ops is None or not alone(ops, products[0], body):
+        return None
+    return Early(products[0], tuple(ops), brought)
+
+
+def needed(dot: nv_tileas.Dot, body: Block) -> list[Op] | None:
+    """The ops of a body that a product needs, itself the last; None where they need what the loop carries, or do more
+    than compute and copy.
+    """
+    wanted: set[Value] = set(dot.operands)
+    found: list[Op] = [dot]
+    for op in reversed(body.ops[: body.ops.index(dot)]):
+        if wanted.intersection(op.results):
+            ahead = isinstance(op, Copy) and op.asynchronous and not op.ordered
+            if not ahead and (op.effect is not PURE or op.regions):
+                return None
+            found.append(op)
+            wanted.update(op.operands)
+    return None if wanted.intersection(body.args[1:]) else found[::-1]
+
+
+def alone(ops: Sequence[Op], dot: nv_tileas.Dot, body: Block) -> bool:
+    """Are tiles copied for the product alone, and does another product of the body come behind it?"""
+    inside = set(ops)
+    made = {r for op in ops if isinstance(op, Copy) for r in op.results}
+    if not made:
+        return False
+    waiting = list(made)
+    while waiting:
+        value = waiting.pop()
+        for user in body.ops:
+            if value in user.operands and user is not dot:
+                if user not in inside:
+                    return False
+                waiting += user.results
+    return dot.result not in body.terminator.operands
+
+
+def rotate(func: nv_tileas.Func) -> int:
+    """Rotate the loops of a placed kernel in place, each by one product; how many could be."""
+    return sum(rotate_block(block) for op in list(func.walk()) for region in op.regions for block in region.blocks)
+
+
+def rotate_block(block: Block) -> int:
+    """Rotate the loops of a block that can be."""
+    loops = [op for op in block.ops if isinstance(op, scf.For)]
+    marked = [op for op in loops if any(isinstance(each, nv_tileas.Dot) and each.early for each in op.body.block.ops)]
+    plans = [(op, find(op)) for op in marked]
+    for loop, found in plans:
+        if found is not None:
+            before = Block()
+            rotate_loop(loop, found, Builder(before, loop.location))
+            for op in before.ops:
+                place = block.ops.index(loop) if op.effect is WRITE else as_early(op, loop, block)
+                block.ops.insert(place, op)
+                op.parent = block
+    return sum(found is not None for _, found in plans)
+
+
+def as_early(op: Op, loop: scf.For, block: Block) -> int:
+    """Where the tiles of the first iteration are brought: right behind the last ones before the loop, so that one wait
+    will do for all.
+    """
+    place = block.ops.index(loop)
+    while place and not block.ops[place - 1].regions and block.ops[place - 1].effect is not WRITE:
+        last = block.ops[place - 1]
+        if isinstance(last, Copy) or set(last.results).intersection(op.operands):
+            return place
+        place -= 1
+    return block.ops.index(loop)
+
+
+def rotate_loop(loop: scf.For, found: Early, b: Builder) -> None:
+    """Rewrite a loop in place; the product of its first iteration is built before it."""
+    body, dot = loop.body.block, found.product
+    for copy in found.brought:
+        copy.attributes["stages"] = copy.stages - 1  # the tiles of the first iteration take no more room
+    dot.attributes.pop("early", None)
+    first = cloned(found.ops, {body.args[0]: loop.lower}, b)
+    inner = Block([*(a.type for a in body.args), dot.result.type])
+    values: dict[Value, Value] = dict(zip(body.args, inner.args, strict=False))
+    inside = Builder(inner, loop.location)
+    dropped = {dot, *found.copies}
+    used = set(users(body, dropped))
+    head = before_waiting(body, found)
+    ahead = {**values}
+    values[dot.result] = inner.args[-1]
+    cloned([op for op in body.ops[:-1] if op in used and op in head], values, inside)
+    inside.location = loop.location
+    ahead[body.args[0]] = inside.value(arith.AddI, inner.args[0], loop.step)
+    cloned(found.ops, ahead, inside)
+    cloned([op for op in body.ops[:-1] if op in used and op not in head], values, inside)
+    inside.location = body.terminator.location
+    inside.add(scf.Yield, *(values.get(v, v) for v in body.terminator.operands), ahead[dot.result], types=())
+    loop.regions = [Region([inner])]
+    loop.regions[0].parent = loop
+    loop.operands.append(first[dot.result])
+    loop.segments = (1, 1, 1, len(loop.init) + 1)
+    loop.results.append(Value(dot.result.type, loop, len(loop.results)))
+
+
+def before_waiting(body: Block, found: Early) -> set[Op]:
+    """What a body does with the product before it waits for anything: up to its first reduction."""
+    reduce = next((op for op in body.ops if isinstance(op, nv_tileas.Reduce)), None)
+    if reduce is None:
+        return set()
+    wanted: set[Value] = set(reduce.operands)
+    head: set[Op] = {reduce}
+    for op in reversed(body.ops[: body.ops.index(reduce)]):
+        if wanted.intersection(op.results) and op is not found.product:
+            head.add(op)
+            wanted.update(v for each in op.walk() for v in each.operands)
+    return head if all(op.effect is PURE for op in head) else set()
+
+
+def users(body: Block, dropped: set[Op]) -> Iterator[Op]:
+    """The ops of a body that those which stay need."""
+    wanted: set[Value] = set(body.terminator.operands)
+    for op in reversed(body.ops[:-1]):
+        if op not in dropped and (op.effect is not PURE or op.regions or wanted.intersection(op.results)):
+            yield op
+            wanted.update(v for each in op.walk() for v in each.operands)
+
+
+def cloned(ops: Sequence[Op], values: dict[Value, Value], b: Builder) -> dict[Value, Value]:
+    """The ops once more, `values` for their operands; what they make now."""
+    for op in ops:
+        values.update(zip(op.results, clone(op, values, b).results, strict=True))
+    return values
+
+
+def clone(op: Op, values: dict[Value, Value], b: Builder) -> Op:
+    """An op once more."""
+    b.location = op.location
+    regions = [copied(each, values) for each in op.regions]
+    return b.add(
+        type(op), *(values.get(v, v) for v in op.operands), types=[r.type for r in op.results], segments=op.segments,
+        regions=regions, **op.attributes,
+    )  # fmt: skip
+
+
+def copied(region: Region, values: dict[Value, Value]) -> Region:
+    """A region once more."""
+    blocks: list[Block] = []
+    for block in region.blocks:
+        inner = Block([a.type for a in block.args])
+        values.update(zip(block.args, inner.args, strict=True))
+        cloned(block.ops, values, Builder(inner))
+        blocks.append(inner)
+    return Region(blocks)
