@@ -21,14 +21,14 @@ from lowering.modulo.loops import Loop, loops
 from lowering.schedule.pipelining import MIN_STAGES
 from lowering.schedule.rotation import Early, find
 from lowering.selection import Selection
-from lowering.selection.resources import ADDRESSES, registers
+from lowering.selection.resources import ADDRESSES, SAFETY, registers
 from lowering.selection.trips import trip_counts
 
 REGISTER_BITS = 32
 LESS = ADDRESSES - 36
 """Fewer registers than elsewhere lie beside such tiles where a CTA has an SM alone, since fragments take the place of
-sums: with tiles of 202 of 240 (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills none. With
-188 of 232, two CTAs an SM (AttentionFMHA), it finds too few for products in flight (C7512).
+sums: with tiles of 202 of 240 registers (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills
+none. With 174 of 232, two CTAs an SM (AttentionFMHA), it spills 64 bytes, so there `SAFETY` holds as elsewhere.
 """
 FREE = (nv_tileas.Constant, nv_tileas.Iota, nv_tileas.Broadcast)
 """What makes tiles that no register holds, or as many as their source."""
@@ -65,8 +65,9 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
         once = sum(loop.graph.operations[number].busy for number in first) + latency
         held, room = held_registers(op, found), room_of(selection)
         why_not = ""
-        if trips[loop.item.loop] * (before - after) <= once:
-            why_not = f"{trips[loop.item.loop]:g} iterations do not save what a product more takes"
+        count = trips[loop.item.loop]
+        if (count - 1) * (before - after) <= once:  # the first one's product is waited for as before
+            why_not = f"so few iterations ({count:g}) do not save what one product more takes"
         elif held > room:
             why_not = f"{held} registers of a thread would hold tiles, {room} may"
         elif min(copy.stages for copy in found.brought) <= MIN_STAGES:
@@ -77,7 +78,7 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
 def room_of(selection: Selection) -> int:
     """Registers of a thread for tiles."""
     target = selection.target
-    return registers(target, selection.warps, LEAST_REGISTERS) + (0 if target.asked_ctas > 1 else LESS)
+    return registers(target, selection.warps, LEAST_REGISTERS) + (-SAFETY if target.asked_ctas > 1 else LESS)
 
 
 def choose(selection: Selection, func: nv_tileas.Func) -> int:

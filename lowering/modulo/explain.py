@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_lowercase, ascii_uppercase
 
+from lowering.decode import decode
+from lowering.modulo.ahead import Prediction, predictions
 from lowering.modulo.graph import Schedule
 from lowering.modulo.loops import loops
 from lowering.modulo.search import Found, search
@@ -19,13 +21,23 @@ LITTLE = 0.05
 def schedules(selection: Selection) -> Iterator[str]:
     """How fast each innermost loop of a chosen program could go if its iterations overlapped as well as they can.
 
-    Times are predicted by the tables of the target, not measured. The code is not made by these schedules yet.
+    Times are predicted by the tables of the target, not measured. Of these schedules the code has what `ahead` chose.
     """
+    placed = decode(selection, selection.saturated.program.entry.sym_name)
+    made = {each.loop.item.loop: each for each, _, _ in predictions(selection, placed)}
     for number, loop in enumerate(loops(selection)):
         if not number:
-            yield "loops (predicted by the target's tables: what the chosen operations allow, not what the code does)"
+            yield "loops (predicted by the target's tables: what the chosen operations allow)"
         yield f"  loop at {loop.item.op.location}: {loop.cycles:.0f} cycles an iteration where nothing overlaps"
+        if loop.item.loop in made:
+            yield f"    {early_product(made[loop.item.loop])}"
         yield from (f"    {line}" for line in lines(search(loop.graph)))
+
+
+def early_product(made: Prediction) -> str:
+    """What was predicted of a loop with its first product an iteration early, and whether it is made so."""
+    how = "made so" if not made.why_not else f"not made so: {made.why_not}"
+    return f"as the source has it {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
 
 
 def lines(found: Found) -> Iterator[str]:

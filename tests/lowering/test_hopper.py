@@ -26,7 +26,9 @@ def compiled(source: Path, forbid: tuple[str, ...] = ()) -> Kernel:
     return tilesat.compile(source, "sm_90a", forbid=forbid)
 
 
-def simulate(kernel: Kernel, ptx: str, grid: tuple[int, ...], arguments: list[Any]) -> list[Any]:
+def simulate(
+    kernel: Kernel, ptx: str, grid: tuple[int, ...], arguments: list[Any], schedule: str = "together"
+) -> list[Any]:
     """Run `ptx` with hazards watched; the arguments as the kernel leaves them."""
     arguments = check_arguments(kernel.entry, arguments)
     memory = GlobalMemory()
@@ -34,7 +36,7 @@ def simulate(kernel: Kernel, ptx: str, grid: tuple[int, ...], arguments: list[An
     manifest = kernel.manifest
     launch(
         ptx, grid=as_grid(grid), block=tuple(manifest["block"]), args=launch_arguments(manifest, arguments, addresses),
-        memory=memory, dynamic_smem=manifest["dynamic_smem"], hazards=True,
+        memory=memory, dynamic_smem=manifest["dynamic_smem"], hazards=True, schedule=schedule,
     )  # fmt: skip
     return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
 

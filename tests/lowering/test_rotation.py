@@ -1,0 +1,172 @@
+"""Products an iteration early: chosen by prediction, right at every number of iterations, in flight where they may be."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import tilesat
+from ir.dialects import nv_tileas, scf
+from lowering.modulo import Dependence, Graph, Operation, ahead
+from lowering.modulo.in_order import early, interval
+from runtime.ptxas import assemble
+from tests.lowering.test_hopper import simulate
+from tests.tilesat.example_cases import EXAMPLES, flash_attention
+from tilesat.execution import largest_error
+from tilesat.kernel import Kernel
+
+ATTENTION = (EXAMPLES / "flash_attention.mlir").read_text()
+TARGET = "sm_90a"
+SUMS = """
+cuda_tile.module @m {
+  entry @sums(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f16>>, %d: tile<ptr<f32>>, %n: tile<i32>) {
+    %t0 = make_token : token
+    %ap = assume div_by<16>, %a : tile<ptr<f16>>
+    %bp = assume div_by<16>, %b : tile<ptr<f16>>
+    %cp = assume div_by<16>, %c : tile<ptr<f16>>
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %none = constant <f32: 0.0> : tile<64x64xf32>
+    %quarter = constant <f32: 0.25> : tile<64x64xf32>
+    %av = make_tensor_view %ap, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf16, strides=[64,1]>
+    %bv = make_tensor_view %bp, shape = [64, 512], strides = [512, 1] : tensor_view<64x512xf16, strides=[512,1]>
+    %cv = make_tensor_view %cp, shape = [512, 64], strides = [64, 1] : tensor_view<512x64xf16, strides=[64,1]>
+    %dv = make_tensor_view %d, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
+    %as = make_partition_view %av : partition_view<tile=(64x64), tensor_view<64x64xf16, strides=[64,1]>>
+    %bs = make_partition_view %bv : partition_view<tile=(64x64), tensor_view<64x512xf16, strides=[512,1]>>
+    %cs = make_partition_view %cv : partition_view<tile=(64x64), tensor_view<512x64xf16, strides=[64,1]>>
+    %ds = make_partition_view %dv : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>
+    %x, %t1 = load_view_tko weak %as[%zero, %zero] token = %t0 : partition_view<tile=(64x64), tensor_view<64x64xf16, strides=[64,1]>>, tile<i32> -> tile<64x64xf16>, token
+    %s = for %k in (%zero to LIMIT, step %one) : tile<i32> iter_values(%sum = %none) -> (tile<64x64xf32>) {
+      %y, %t2 = load_view_tko weak %bs[%zero, %k] token = %t0 : partition_view<tile=(64x64), tensor_view<64x512xf16, strides=[512,1]>>, tile<i32> -> tile<64x64xf16>, token
+      %p = mmaf %x, %y, %none : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>
+      %e = exp2 %p : tile<64x64xf32>
+      %w = ftof %e : tile<64x64xf32> -> tile<64x64xf16>
+      %z, %t3 = load_view_tko weak %cs[%k, %zero] token = %t0 : partition_view<tile=(64x64), tensor_view<512x64xf16, strides=[64,1]>>, tile<i32> -> tile<64x64xf16>, token
+      %half = mulf %sum, %quarter : tile<64x64xf32>
+      %next = mmaf %w, %z, %half : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>
+      continue %next : tile<64x64xf32>
+    }
+    %t4 = store_view_tko weak %s, %ds[%zero, %zero] token = %t0 : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
+    return
+  }
+}
+"""
+
+
+@cache
+def sums(limit: str = "%n") -> Kernel:
+    """sum = sum / 4 + exp2(a b_k) c_k for k below a limit."""
+    return tilesat.compile(SUMS.replace("LIMIT", limit), TARGET)
+
+
+@cache
+def attention(text: str = ATTENTION, target: str = TARGET) -> Kernel:
+    return tilesat.compile(text, target)
+
+
+def body(kernel: Kernel) -> list[object]:
+    """The kinds of operations in the loop of the computing warps, in order."""
+    loop = next(op for op in kernel.compiled.modules["nv_tileas"].walk() if isinstance(op, scf.For))
+    return [type(op) for op in loop.body.block.ops]
+
+
+def test_scores_of_the_next_step_begin_before_the_exponentials_of_this_one() -> None:
+    """The maximum of this step, the wait for its stage and for the weighted sums of the last one, the next scores."""
+    loop = next(op for op in attention().compiled.modules["nv_tileas"].walk() if isinstance(op, scf.For))
+    ops = loop.body.block.ops
+    kinds = [type(op) for op in ops]
+    dots = [op for op in ops if isinstance(op, nv_tileas.Dot)]
+    waits = [op for op in ops if isinstance(op, nv_tileas.DotWait)]
+    assert [each.pending for each in dots] == [1, 1]
+    assert [each.pending for each in waits] == [0, 1]
+    order = [ops.index(each) for each in (waits[0], dots[0], dots[1], waits[1])]
+    assert kinds.index(nv_tileas.Reduce) < kinds.index(nv_tileas.BarrierWait) < order[0]
+    assert order == sorted(order)
+    assert loop.body.block.terminator.operands[3] is waits[1].result
+    assert not any(op.early for op in dots)
+
+
+def test_ptxas_keeps_products_in_flight() -> None:
+    """No advisory that products are serialised, and no spill."""
+    made = assemble(attention().ptx, TARGET)
+    assert (made.infos, made.spill_stores) == ((), 0)
+    assert not assemble(sums().ptx, TARGET).infos
+
+
+def test_the_way_out_of_a_loop_waits_before_results_meet() -> None:
+    """The block that only the loop's end leads to waits: C7515 otherwise, where two loops follow one another."""
+    kernel = attention()
+    waits = [op for op in kernel.compiled.modules["nvvm"].walk() if op.name == "nvvm.wgmma.wait.group.sync.aligned"]
+    alone = [op for op in waits if op.parent is not None and len(op.parent.ops) == 2]
+    assert len(alone) == 1
+
+
+@pytest.mark.parametrize("keys", [1, 64, 65, 300])
+def test_attention_of_any_number_of_steps(keys: int) -> None:
+    case = flash_attention(1, 130, keys)
+    found = simulate(attention(), attention().ptx, case.grid, case.fresh())
+    assert largest_error(case.logical(found), case.expected) <= case.tolerance
+    assert case.outside_untouched(found)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 8])
+@pytest.mark.parametrize("schedule", ["together", "skewed:1", "skewed:2"])
+def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
+    """No step at all too: what was begun for the first one is not used."""
+    kernel, rng = sums(), np.random.default_rng(steps)
+    assert nv_tileas.DotWait in body(kernel)
+    a, b, c = ((rng.standard_normal(shape) / 8).astype(np.float16) for shape in ((64, 64), (64, 512), (512, 64)))
+    expected = np.zeros((64, 64))
+    for k in range(steps):
+        e = np.exp2(a.astype(np.float64) @ b[:, 64 * k : 64 * k + 64].astype(np.float64))
+        expected = expected / 4 + e @ c[64 * k : 64 * k + 64].astype(np.float64)
+    out = np.full((64, 64), np.nan, np.float32)
+    found = simulate(kernel, kernel.ptx, (1,), [a, b, c, out, steps], schedule)[3]
+    assert largest_error(found, expected) <= 2e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("room_of", lambda _: 100, r"206 registers of a thread would hold tiles, 100 may"),
+        ("trip_counts", lambda _: {0: 1.0}, r"so few iterations \(1\) do not save what one product more takes"),
+        ("MIN_STAGES", 6, r"its ring has 6 stages, and one of them is for the first iteration"),
+    ],
+)
+def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: object, why: str) -> None:
+    """Too many registers, too few iterations, too small a ring: the loop stays as it is, and --explain says why."""
+    monkeypatch.setattr(ahead, name, value)
+    compiled = tilesat.compile(ATTENTION, TARGET).compiled
+    assert not any(isinstance(op, nv_tileas.DotWait) for op in compiled.modules["nv_tileas"].walk())
+    assert re.search(f"not made so: {why}", compiled.explain())
+
+
+def test_explain_says_why() -> None:
+    said = attention().compiled.explain()
+    assert re.search(r"as the source has it \d+, with its first product an iteration early \d+: made so", said)
+
+
+def graph(*chain: tuple[str, float]) -> Graph:
+    """Operations one after the other, each on its unit for so long; the last one's result is read by the last again."""
+    operations = tuple(Operation(f"{unit} {i}", {unit: use}, 1.0) for i, (unit, use) in enumerate(chain))
+    steps = [Dependence(i, i + 1, use) for i, (_, use) in enumerate(chain[:-1])]
+    return Graph(operations, (*steps, Dependence(len(chain) - 1, len(chain) - 1, chain[-1][1], 1)))
+
+
+def test_an_early_product_leaves_the_longest_path() -> None:
+    made = graph(("global", 10.0), ("tensor", 100.0), ("issue", 50.0), ("tensor", 100.0))
+    assert early(made) == {0, 1}
+    assert interval(made, 20.0) == pytest.approx(270, abs=1)
+    assert interval(made, 20.0, early(made)) == pytest.approx(200, abs=1)  # the tensor cores are busy all the time
+
+
+def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
+    made = graph(("tensor", 100.0), ("issue", 50.0), ("tensor", 100.0))
+    carried = Graph(made.operations, (*made.dependences, Dependence(2, 0, 100.0, 1)))
+    assert early(made) == {0}
+    assert not early(carried)
+    assert not early(graph(("tensor", 100.0), ("issue", 50.0)))
