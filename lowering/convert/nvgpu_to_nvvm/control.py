@@ -62,7 +62,8 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     again = _below(e, op, bump, upper)
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
-    landing = None if runs or not lands(op) else _landing(e, following, exit_block)
+    wait = None if runs else landing_wait(op)
+    landing = None if wait is None else _landing(e, following, exit_block)
     out, left = ([] if runs or landing else following), landing or exit_block
     e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
              successors=(body, left))  # fmt: skip
@@ -73,7 +74,8 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     else:
         e.effect(llvm.CondBr, [guard, lower, *start, *start], [], (1, 1 + len(start), len(start)),
                  successors=(body, exit_block))  # fmt: skip
-    if landing is not None:
+    if wait is not None and landing is not None:
+        e.landed.add(wait)
         e.blocks.append(landing)
     e.place(exit_block)
     for i, result in enumerate(op.results):
@@ -84,15 +86,17 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
             e.level[value] = min(e.level[value], e.depth)
 
 
-def lands(op: scf.For) -> bool:
-    """Does a loop hand products in flight on to instructions that are no products, its next iteration and a wait behind
-    it? ptxas 13.5 wants that wait before the loop's results meet those of no iteration, which other instructions make:
+def landing_wait(op: scf.For) -> nvgpu.WarpgroupWait | None:
+    """The wait behind a loop that hands products in flight on, beside its next iteration, to instructions that are no
+    products. ptxas 13.5 wants it before the loop's results meet those of no iteration, which other instructions make:
     C7515, all products one after the other.
     """
     ops, body = op.parent.ops if op.parent is not None else [], op.body.block
-    behind = ops[ops.index(op) + 1 :][:1]
-    waits = [each for each in (*behind, *body.ops) if isinstance(each, nvgpu.WarpgroupWait) and not each.pending]
-    return waits[:1] == behind and any(set(each.values) & set(body.args) for each in waits[1:])
+    for behind in ops[ops.index(op) + 1 :][:1]:
+        if isinstance(behind, nvgpu.WarpgroupWait) and not behind.pending:
+            waits = [each for each in body.ops if isinstance(each, nvgpu.WarpgroupWait) and not each.pending]
+            return behind if any(set(each.values) & set(body.args) for each in waits) else None
+    return None
 
 
 def _landing(e: Emitter, values: list[Value], exit_block: Block) -> Block:

@@ -55,6 +55,7 @@ class Emitter:
         self.constant_ops: list[Op] = []
         self.arrays: dict[str, GlobalArray] = {}  # of the module, that functions read
         self.location: Location = UNKNOWN
+        self.landed: set[Op] = set()  # waits for products that are on the way out of a loop
         for arg in entry.args:
             self.level[arg] = 0
 

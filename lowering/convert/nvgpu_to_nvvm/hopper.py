@@ -25,8 +25,11 @@ Pattern = Callable[[Conversion, Any], None]
 
 
 def warpgroup_wait(c: Conversion, op: nvgpu.WarpgroupWait) -> None:
-    """nvgpu.warpgroup.wait; what passes through gets new names for the same registers."""
+    """nvgpu.warpgroup.wait; what passes through gets new names for the same registers. Some are at a loop's end."""
     held = [c.registers(v) for v in op.values]
+    if op in c.e.landed:
+        _spread(c, op.results, held, [r for registers in held for r in registers])
+        return
     flat = [r for registers in held for r in registers]
     made = c.e.effect(nvvm.WgmmaWaitGroup, flat, [r.type for r in flat], group=op.pending)
     _spread(c, op.results, held, made.results)

@@ -187,6 +187,8 @@ def product(
         )  # fmt: skip
         groups[span] = made.results
     emitter.effect(nvvm.WgmmaCommitGroup)
+    if op.in_flight:
+        return Grouped(emitter, tile.c, c.element, groups, GROUP)
     kept = [*groups, *fragments.values()]
     waited = emitter.builder.add(nvgpu.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
     return Grouped(emitter, tile.c, c.element, waited.results[: len(groups)], GROUP)
