@@ -27,7 +27,14 @@ LOWERED: frozenset[type[Op]] = frozenset((
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "alloca": "pass an array as a parameter",
+    "alloca": "pass an array as a parameter, with a part for each tile block",
+    "gdc_wait_tko": "leave it out, and launch without programmatic dependent launch: the grid before has ended then",
+    "gdc_launch_dependents_tko": "leave it out: grids that depend on this one begin when it has ended",
+    "memory_fence_alias_tko": "access the array through one address, or through the other one in a kernel of its own",
+    "multimem_load_reduce_view_tko": "load each copy through a view of its own, and add",
+    "multimem_reduce_view_tko": "update each copy through a view of its own by atomic_red_view_tko",
+    "multimem_store_view_tko": "store to each copy through a view of its own",
+    "preview_call": "write the function's operations where it is called",
 }
 """What to write instead, by mnemonic."""
 
@@ -41,8 +48,9 @@ def refuse_unsupported(entry: ct.Entry) -> None:
     """Raise UnsupportedError for the first operation of an entry that has no lowering."""
     for op in entry.walk():
         if not lowered(type(op)):
-            hint = INSTEAD.get(op.info.mnemonic, "see the table of operations in docs/")
-            raise UnsupportedError(f"'{op.name}' is not supported by the compiler yet", op.location, hint)
+            raise UnsupportedError(
+                f"'{op.name}' is not supported by the compiler yet", op.location, INSTEAD[op.info.mnemonic]
+            )
         if isinstance(op, ct.MakeTensorView) and element_of(op.result) == F4E2M1FN:
             message = f"'{op.name}': {F4E2M1FN} in memory is not supported"
             raise UnsupportedError(message, op.location, "make a view of bytes, and pack or unpack its tiles")

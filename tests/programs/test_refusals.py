@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 import tilesat
-from ir.core import UnsupportedError
+from ir.core import OPS, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import I32, I64, TOKEN, TileType
+from lowering.supported import INSTEAD, lowered
 from tilesat.fuzz.writer import Tile, Writer, element
 
 
@@ -99,6 +100,12 @@ def test_refused_where_it_stands(name: str) -> None:
     assert message in caught.value.message
     assert op in text.splitlines()[caught.value.location.line - 1]
     assert caught.value.hint
+
+
+def test_every_operation_without_a_lowering_says_what_to_write_instead() -> None:
+    outside = {"module", "global", "testing$func"}  # which stand in no entry
+    refused = {op.info.mnemonic for name, op in OPS.items() if name.startswith("cuda_tile.") and not lowered(op)}
+    assert refused - outside == set(INSTEAD)
 
 
 def test_refusal_names_a_tile() -> None:
