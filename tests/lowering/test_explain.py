@@ -43,7 +43,7 @@ def test_names_every_tile_of_the_source_by_name_and_line(report: str, name: str)
 
 def test_states_choice_and_runner_up_with_costs(report: str) -> None:
     tile = entry(report, "a_tile")
-    assert re.search(r"cp.async of 16 bytes, cost \d+\n +else L\d+: ld.global", tile)
+    assert re.search(r"cp.async of 16 bytes, cost \d+\n +else L\d+: cp.async of 16 bytes and L\d+: ld.shared", tile)
     assert re.search(r"ldmatrix from L\d+, cost \d+\n +else L\d+: ld.shared", tile)
     assert "mma.sync.m16n8k16.f16.f16 on " in entry(report, "acc_next")
 
