@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tilesat
+from egraph.provenance import Recorder
 from tilesat.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -69,3 +70,14 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"rule", "matches", "seconds"} <= found["saturation"]["rules"][0].keys()
     assert main(["compile", VECADD, "--json"]) == 2
     assert capsys.readouterr().err == "tilesat: error: --json says how --explain prints: give both\n"
+
+
+@pytest.mark.parametrize(("helped", "least", "most"), [(True, 0, 2), (False, 10, 20)])
+def test_matches_of_a_class_that_their_own_iteration_unites(
+    helped: bool, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`x * 1 = x` where the class of the product is the older one: the engine calls both sides by it."""
+    if not helped:
+        monkeypatch.setattr(Recorder, "_united", lambda self, engine, left, *rest: left)
+    source = Path(__file__).resolve().parents[2] / "data" / "programs" / "topk.tileirbc"
+    assert least <= tilesat.compile(source, "sm_90a", provenance=True).provenance.recorder.missed <= most
