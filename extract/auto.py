@@ -27,11 +27,6 @@ DIVE: Final = 0.05
 where its relaxations take 2 ms: on that of mla_decoding (TileGym, sm_90a, 1,218 nodes) it found an answer within 0.2 %
 of the best in 0.3 s of CPU, HiGHS in 2."""
 
-WIDE: Final = 0.08
-"""Where bound and cost are this far apart, the whole program waits for a tight relaxation. HiGHS proved placement
-graphs whose gap was 1 to 7 % in 0.3 to 1.5 s of CPU, in which the rows that make the relaxation tight slow it down;
-with a gap of 9 to 45 % it did not in 2 to 8."""
-
 
 def auto(
     graph: Graph,
@@ -102,7 +97,7 @@ def finish(session: Session) -> None:
     from extract.branch_cut import branch_and_cut
     from extract.exact import solve_exactly
     from extract.neighbourhood import run_neighbourhoods
-    from extract.relaxation import run_relaxation
+    from extract.relaxation import WIDE, run_relaxation
 
     wide = session.cost - session.bound > WIDE * abs(session.cost)
     if not wide and solve_exactly(session, "ilp", session.share(FIRST)):

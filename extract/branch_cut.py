@@ -94,7 +94,7 @@ class _Tree:
         bound = max(node.bound, relaxed.bound)
         if bound >= self.session.cutoff:
             return None
-        column = self.relaxation.branching(relaxed)
+        column = self.relaxation.branching(relaxed, groups=self.rounds > 0)  # a dive goes for what is used
         self.count += 2
         if column is None:
             if self.relaxation.take(relaxed.value):

@@ -19,8 +19,7 @@ from extract.budget import Budget
 from extract.errors import InfeasibleError
 from extract.graph import Graph
 from extract.heuristics import run_bounds
-from extract.infeasible import why_infeasible
-from extract.session import Listener, Session, why_ended
+from extract.session import Listener, Session, why_ended, why_none
 from extract.settle import INFINITY
 
 
@@ -59,7 +58,7 @@ def branched(
     if best is None:
         for session in sessions:
             session.require_answer()
-        raise InfeasibleError(sessions[0].why_none if sessions else partial(why_infeasible, graph))
+        raise InfeasibleError(partial(why_none, graph, below))
     bound = min([best.cost, *(session.bound for session in sessions)])
     found = replace(best, bound=bound, seconds=perf_counter() - began, ended="")
     if found.optimal:

@@ -221,6 +221,7 @@ class GraphBuilder:
         self._group: list[int] = []
         self._alternative: list[int] = []
         self._resource: list[tuple[float, ...]] = []
+        self._unused = (0.0,) * len(self._resource_names)
 
     def add(
         self,
@@ -245,7 +246,7 @@ class GraphBuilder:
         self._cost.append(cost)
         self._group.append(group)
         self._alternative.append(alternative)
-        self._resource.append(tuple(resource) or (0.0,) * len(self._resource_names))
+        self._resource.append(tuple(resource) or self._unused)
         return len(self._op) - 1
 
     def build(

@@ -19,7 +19,7 @@ from extract.solver import Relaxed, Solver
 WHOLE: Final = 1e-6
 """Values as near to 0 or 1 are those."""
 
-BATCH: Final = 6
+BATCH: Final = 3
 """Ascents between two solutions of the relaxation."""
 
 
@@ -53,14 +53,14 @@ class Relaxation:
         """Groups whose alternatives go with what rows are filled by."""
         return {row.group for row in self.rows}
 
-    def separate(self, relaxed: Relaxed, budget: Budget) -> bool:
-        """Add what a solution violates; whether there was anything."""
+    def separate(self, relaxed: Relaxed, budget: Budget, *, covers: bool = True) -> bool:
+        """Add what a solution violates; whether there was anything. covers: what rows say beyond their sums too."""
         if relaxed.value is None:
             return False
         before = self.solver.n_rows
         for cut in self.cuts.violated(relaxed.value, budget):
             self.solver.add_cut(cut)
-        for row in self.rows:
+        for row in self.rows if covers else ():
             cover = row.violated(relaxed.value, relaxed.carried, budget)
             if cover is not None:
                 self.solver.add_cover(cover)
@@ -82,23 +82,24 @@ class Relaxation:
         self.session.beat()
         return self.solver.n_rows > before
 
-    def open(self, relaxed: Relaxed) -> dict[int, float]:
+    def open(self, relaxed: Relaxed, *, groups: bool = True) -> dict[int, float]:
         """Columns that are not whole, with their values; empty where all are. What fills the rows comes first: without
-        rows the relaxation of placement graphs is nearly exact (within 1.5 % on nine of nine).
+        rows the relaxation of placement graphs is nearly exact (within 1.5 % on nine of nine). groups: before it the
+        groups that go with it.
         """
         column, carried = self.program.column, self.program.alternative_column
         nodes = {node: part for node, part in (relaxed.value or {}).items() if WHOLE < part < 1.0 - WHOLE}
         tags = {tag: part for tag, part in relaxed.carried.items() if WHOLE < part < 1.0 - WHOLE}
         return (
-            {carried[tag]: part for tag, part in tags.items() if tag[0] in self.groups}
+            {carried[tag]: part for tag, part in tags.items() if groups and tag[0] in self.groups}
             or {column[node]: part for node, part in nodes.items() if self.use[node]}
             or {carried[tag]: part for tag, part in tags.items()}
             or {column[node]: part for node, part in nodes.items()}
         )
 
-    def branching(self, relaxed: Relaxed) -> int | None:
+    def branching(self, relaxed: Relaxed, *, groups: bool = True) -> int | None:
         """The column to branch on: the farthest from whole, by what it uses or costs; None where all are whole."""
-        split = self.open(relaxed)
+        split = self.open(relaxed, groups=groups)
         return max(split, key=lambda place: split[place] * (1.0 - split[place]) * self._weight(place), default=None)
 
     def _weight(self, place: int) -> float:

@@ -65,9 +65,9 @@ class Session:
         self.below = self.cost = below
         self.bound = -INFINITY
         try:
-            self.simplified = simplify(graph if within is None else within)
+            self.simplified = simplify(graph if within is None else within, alone=within is not None)
         except InfeasibleError as error:
-            raise InfeasibleError(partial(why_infeasible, graph)) from error
+            raise InfeasibleError(partial(why_none, graph, below)) from error
         self.budget.spend(SIMPLIFY * len(graph.topology.nodes))
         self.seconds_simplifying = perf_counter() - self.began
         self.steps = self.simplified.steps
@@ -227,9 +227,7 @@ class Session:
 
     def why_none(self) -> str:
         """Why there is no answer."""
-        if self.below < INFINITY:
-            return f"no answer costs less than {self.below:g}"
-        return why_infeasible(self.original)
+        return why_none(self.original, self.below)
 
     def beat(self) -> None:
         """Tell the listener that the search is alive."""
@@ -292,6 +290,11 @@ class Session:
             trace=tuple(self.trace),
             interrupted=self.interrupted,
         )
+
+
+def why_none(graph: Graph, below: float) -> str:
+    """Why there is no answer that costs less, for messages; without a limit it is looked for, which takes long."""
+    return why_infeasible(graph) if below == INFINITY else f"no answer costs less than {below:g}"
 
 
 def why_ended(budget: Budget, gap: float) -> str:

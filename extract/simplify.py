@@ -103,12 +103,12 @@ class Simplified(NamedTuple):
         return make_answer(self.original, self.choice(nodes), self.base + bound, method, seconds)
 
 
-def simplify(graph: Graph) -> Simplified:
+def simplify(graph: Graph, *, alone: bool = False) -> Simplified:
     """Reduce a graph. Raises InfeasibleError, without a reason, when no answer is left.
 
-    Copies of one graph under other costs share the steps that hold for all costs.
+    Copies of one graph under other costs share the steps that hold for all costs, but where one is searched `alone`.
     """
-    if not graph.shared.recosted:
+    if alone or not graph.shared.recosted:
         return _reduce(graph, costed=True)
     first = structure(graph)
     if first.graph is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from egraph.encode import Program
 from egraph.encode import encode as encode_entry
@@ -36,6 +37,7 @@ INFINITE = float("inf")
 FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it
 SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
+WORTH = 1.03  # the whole kernel is not searched again, half a second of CPU, where it could save less than 3 %
 SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
 
 
@@ -53,6 +55,8 @@ class Prepared:
 
     saturated: Saturated
     oracle: LayoutOracle
+    problems: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False)
+    """Extraction problems that were built from it."""
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:
@@ -140,7 +144,7 @@ def extract(
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
         prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled, costs,
+        unspilled, costs, prepared.problems,
     )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
@@ -217,13 +221,16 @@ def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step])
     tried = 1
     if any(best.spilled.values()):
         slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
-        others = [("unspilled", entry), *((f"slices {number}", other) for number, other in enumerate(slices, 1))]
+        others = [*((f"slices {number}", other) for number, other in enumerate(slices, 1)), ("unspilled", entry)]
+        least = best.answer.bound  # of the whole kernel
         for name, other in others:
+            if other is entry and most(best) < WORTH * least:
+                continue
             try:
                 wanted = with_options(steps, "extract", below=most(best), unspilled=other is entry)
                 found, scheduled = attempt(other, trial := context.trying(name), wanted)
             except TileError:
-                continue  # where it does not fit or costs more, the first stays
+                continue  # where it does not fit or costs more, the best so far stays
             tried += 1
             if preferable(found, best):
                 best, made = found, scheduled
@@ -249,8 +256,8 @@ def preferable(tried: Selection, best: Selection) -> bool:
 
 
 def most(best: Selection) -> float:
-    """What is preferable to a program that spills costs less than this."""
-    return best.answer.cost * UNSPILLED
+    """What is preferable costs less than this."""
+    return best.answer.cost * (UNSPILLED if any(best.spilled.values()) else 1.0)
 
 
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, product
 from typing import Any, cast
 
@@ -52,35 +53,40 @@ from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
-EFFORT = 0.8  # 8 % of the budget for a gap of 1 %, 25 % for 10 %: docs/benchmarks.md, compile time
+EFFORT = 0.3  # 3 % of the budget for a gap of 1 %, 9 % for 10 %: docs/benchmarks.md, compile time
+OTHERS = 0.15  # the same for a program that is compared with one there is already
+UNSPILLED = 2000.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 
 
 def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
     budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
-    cost: CostFunction | None = None,
+    cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
     (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
 
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
-    `unspilled`: tiles take no more registers than there are.
+    `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
+    to which this one is added.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
-    return Selector(saturated, oracle, target, forbid, budget, apart, unspilled).run(method, below, cost)
+    known = {} if known is None else known
+    key = (target, forbid, apart)
+    if key not in known:
+        known[key] = Selector(saturated, oracle, target, forbid, apart)
+    return known[key].run(method, budget, below, unspilled, cost)
 
 
 class Selector:
-    """The extraction problem of a program under construction."""
+    """The extraction problem of a program: built once, searched as often as is asked for."""
 
     def __init__(
-        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str],
-        budget: float | None, apart: bool, unspilled: bool,
+        self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool
     ):  # fmt: skip
-        self.budget = budget
         self.saturated = saturated
         self.frozen: Frozen = saturated.frozen
         self.program = saturated.program
@@ -97,7 +103,7 @@ class Selector:
         self.pricer = Pricer(saturated, oracle, target, forbid, self.owner)
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
-        self.pressure = Pressure(self, SPILLS[:1] if unspilled else SPILLS)
+        self.pressure = Pressure(self, SPILLS)
         offered, straight = CTAS if shared else CTAS[:1], self.pressure.straight()
         self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
@@ -120,8 +126,9 @@ class Selector:
         able = filter(self.on_tensor_cores, self.products)
         self.pricer.tensor_products = frozenset(self.owner[node.cls][0] for node in able)
 
-    def run(self, method: str | Extractor, below: float, cost: CostFunction | None) -> Selection:
-        """Build the problem and solve it."""
+    @cached_property
+    def graph(self) -> Graph:
+        """The problem. Raises GraphError where an effect has no program."""
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
         roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
@@ -129,17 +136,28 @@ class Selector:
             self.add_class(placed)
         roots += self.pressure.roots()
         self.pressure.finish()
+        return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
+
+    def run(
+        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None
+    ) -> Selection:  # fmt: skip
+        """Solve the problem, as `select` says."""
+        effort = EFFORT if below == INFINITE else OTHERS
+        if budget is not None or unspilled:
+            budget, effort = budget or UNSPILLED, INFINITE
         try:
-            graph = self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
-            tables, graph = graph, graph if cost is None else recosted(graph, cost)
+            tables = self.graph
+            graph = tables if cost is None else recosted(tables, cost)
+            if unspilled:
+                graph = graph.forbid([node for node, (_, registers) in self.pressure.spilled.items() if registers])
             warps = self.groups.get(("warps",))
             answer = extract(
                 graph,
                 cast(Any, method),
-                budget=self.budget,
+                budget=budget,
                 branch=warps,
                 below=below,
-                effort=EFFORT if self.budget is None else INFINITE,
+                effort=effort,
             )
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error

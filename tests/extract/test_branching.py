@@ -75,3 +75,16 @@ def test_a_gap_that_is_not_worth_more_work_is_named() -> None:
     early = extract(graph, "auto", branch=0, budget=4000, effort=0.05)
     assert re.fullmatch(r"a gap of \d+\.\d% after \d+ of 4000 units", early.ended), early.ended
     assert early.bound <= full.cost <= early.cost
+
+
+def test_an_alternative_without_an_answer_is_not_explained_where_a_cost_is_to_be_beaten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Why nothing fits takes a search of its own: a second was spent on a message that nobody read."""
+    graph = divided((8.0, 4.0), (3.0, 3.0), 2.0)
+    with pytest.raises(InfeasibleError, match="memory"):
+        extract(graph, "auto", branch=0)
+    monkeypatch.setattr("extract.session.why_infeasible", lambda graph: pytest.fail("nobody asked"))
+    with pytest.raises(InfeasibleError) as error:
+        extract(graph, "auto", branch=0, below=5.0)
+    assert str(error.value) == "no answer costs less than 5"

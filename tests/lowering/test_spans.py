@@ -15,6 +15,8 @@ from ir.text import parse
 from lowering.cost import FREE, Machine
 from lowering.passes import source
 from lowering.selection import select
+from lowering.selection.graph import Selector
+from lowering.selection.pressure import Pressure
 from lowering.selection.spans import points, total
 from lowering.targets import Target
 from runtime.ptxas import assemble
@@ -201,7 +203,11 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     """
     monkeypatch.setattr(Machine, "spill", lambda machine, registers: FREE)
     monkeypatch.setattr(source, "UNSPILLED", 2.0)
+    built: list[Selector] = []
+    roots = Pressure.roots
+    monkeypatch.setattr(Pressure, "roots", lambda pressure: built.append(pressure.selector) or roots(pressure))
     check(gated(), "sm_80")
+    assert len({id(each.saturated) for each in built}) == len(built), "a problem is built once for all searches"
     monkeypatch.setattr(source, "UNSPILLED", 0.5)  # nothing else is cheap enough
     assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
 
