@@ -49,12 +49,12 @@ def _shared() -> str:
 
 
 def _global(array: GlobalArray) -> str:
-    """An array with its initial bytes, in words."""
+    """An array with its initial bytes, in words; no constant, since a kernel may write it."""
     data = array.data + bytes(-len(array.data) % 4)
     words, place = len(data) // 4, f"addr_space = 1 : i32, alignment = {max(4, array.alignment)} : i64"
     value = f'dense<"0x{data.hex().upper()}"> : tensor<{words}xi32>'
     name = symbol_text(array.name)
-    return f"  llvm.mlir.global internal constant {name}({value}) {{{place}}} : !llvm.array<{words} x i32>"
+    return f"  llvm.mlir.global internal {name}({value}) {{{place}}} : !llvm.array<{words} x i32>"
 
 
 def _attribute(row: Row, func: llvm.Func) -> str:

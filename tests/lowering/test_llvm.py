@@ -13,6 +13,7 @@ from benchmarks.llvm import decided, length, opcodes, without_unrolling
 from benchmarks.upstream import to_ptx
 from ir.core import Block, Op, Region, Type
 from ir.dialects import llvm, nvvm
+from ir.dialects.gpu import GlobalArray
 from ir.forms import placed
 from ir.types import BF16, F16, F32, GLOBAL_PTR, I1, I32, I64, SHARED_PTR, VectorType
 from lowering.llvm import print_module
@@ -124,6 +125,13 @@ def test_plain_accesses_are_llvms_own() -> None:
     assert text.count('"llvm.extractelement"') == 4
     assert re.search(r'"llvm.store"\(%\d+, %0\) <{alignment = 8 : i64, .*\(vector<2xi32>, !llvm.ptr<1>\)', text)
     assert inlined(text) == []
+
+
+def test_arrays_of_the_module_may_be_written() -> None:
+    func, block = kernel_of(GLOBAL_PTR)
+    func.attributes |= {"arrays": (GlobalArray("table", 4, bytes(8)),)}
+    block.append(llvm.Return())
+    assert "llvm.mlir.global internal @table(dense<" in print_module(func)
 
 
 def test_displacements_in_shared_memory_are_llvms() -> None:
@@ -277,8 +285,10 @@ def test_llvm_makes_the_same_of_examples(name: str, target: str) -> None:
     assert same(*found)
 
 
-SAMPLE = [*FAST[::14], "loop-drawn-persistent"]
-"""Of all families of programs some, and one with barriers in the head of a loop, which LLVM would copy."""
+SAMPLE = [*dict.fromkeys([*FAST[::14], "loop-drawn-persistent", "global-written"])]
+"""Of all families of programs some, one with barriers in the head of a loop, which LLVM would copy, and one that writes
+an array of the module, whose loads LLVM must not take for its initial numbers.
+"""
 
 
 @pytest.mark.mlir
