@@ -125,12 +125,13 @@ def interpret(
 
 def simulate(
     ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
-    max_instructions: int | None = None, suppress: Sequence[str] = (),
+    max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
 ) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
     An array given twice is one allocation. What the kernel prints goes to standard output.
-    `hazards`, `max_instructions` and `suppress` as the simulator's `launch` has them, whose report is returned.
+    `hazards`, `max_instructions`, `suppress` and `schedule` as the simulator's `launch` has them, whose report is
+    returned.
     Raises SimulatorError with the PTX line.
     """
     from runtime.simulator import GlobalMemory, launch
@@ -156,6 +157,7 @@ def simulate(
         hazards=hazards,
         max_instructions=max_instructions,
         suppress=suppress,
+        schedule=schedule,
     )
     sys.stdout.write("".join(report.printed))
     for key, array in arrays.items():

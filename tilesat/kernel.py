@@ -188,14 +188,15 @@ class Kernel:
     def run(
         self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim",
         hazards: bool | str | None = None, max_instructions: int | None = None, suppress: Sequence[str] = (),
-        check: bool = False, tolerance: float | None = None,
+        check: bool = False, tolerance: float | None = None, schedule: str = "together",
     ) -> Report | None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
 
         `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda (a GPU).
         On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
         the cost ("report" goes on after the first, `suppress` names some that do not count), and a launch ends after
-        `max_instructions` instructions of warps. Returns the simulator's report, None elsewhere.
+        `max_instructions` instructions of warps. `schedule`: "together", or "skewed:SEED", where each warp runs alone
+        until it must wait. Returns the simulator's report, None elsewhere.
         `check`: the reference interpreter runs the source on the same arguments, and what it has in the arrays must be
         there, within `tolerance` (by default that of the element type, `tilesat.execution.type_tolerance`); then
         hazards count unless they are turned off.
@@ -215,7 +216,9 @@ class Kernel:
         elif on == "sim":
             with execution.located(lambda: self.source_lines):
                 wanted = check if hazards is None else hazards
-                report = execution.simulate(self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress)
+                report = execution.simulate(
+                    self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress, schedule
+                )
             execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
             from runtime.cuda import run

@@ -15,12 +15,14 @@ import pytest
 
 import tilesat
 from ir.load import load
+from lowering.ptx.printer import Printer
 from tests.programs import sweep as nests
 from tilesat.cli import main
 from tilesat.fuzz import judge as judging
 from tilesat.fuzz.found import argument, text
 from tilesat.fuzz.judge import KINDS, MIX, Judge, Verdict, likeness, of_seed
 from tilesat.fuzz.mixed import STEPS, STORED, Mixed, mixed
+from tilesat.fuzz.ordered import ordered
 from tilesat.fuzz.program import Made, Random, of
 from tilesat.fuzz.promises import promised
 from tilesat.fuzz.reduce import reduced, size
@@ -54,7 +56,7 @@ def test_a_second_run_goes_on_where_the_log_ends(tmp_path: Path, capsys: pytest.
 def test_what_was_wrong_is_judged_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def idle(kernel: Any, program: Made, on: str) -> list[Any]:
+    def idle(kernel: Any, program: Made, on: str, schedule: str = "") -> list[Any]:
         return program.arguments() if on == "sim" else real(kernel, program, on)  # as if nothing had run
 
     real = judging.run
@@ -102,7 +104,7 @@ def test_reduction_keeps_what_fails_and_drops_unused_parameters() -> None:
 
 
 def test_exceptions_are_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(kernel: object, program: Made, on: str) -> list[object]:
+    def broken(kernel: object, program: Made, on: str, schedule: str = "") -> list[object]:
         raise KeyError("lost")
 
     monkeypatch.setattr(judging, "run", broken)
@@ -111,6 +113,16 @@ def test_exceptions_are_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     (garbled,) = Judge().judge(of("garbled", lambda: "entry {", []), ["sm_80"])
     assert garbled.found == "wrong"
     assert "ParseError" in garbled.reason
+
+
+def test_a_lost_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads read in global memory what others wrote: it shows where warps run far apart."""
+    whole = Printer.text
+    monkeypatch.setattr(Printer, "text", lambda printer: re.sub(r".*bar\.sync.*\n", "", whole(printer)))
+    judge = Judge(assembled=False)
+    found = [next(iter(judge.judge(ordered(seed), ["sm_80"]))) for seed in range(4)]
+    assert sum(each.found == "wrong" for each in found) >= 3
+    assert any("off where warps run skewed:" in each.reason for each in found)
 
 
 def test_what_one_target_refuses_another_may_take() -> None:
@@ -210,6 +222,8 @@ def test_a_test_file_has_its_arguments_as_python() -> None:
     program = of("p-1", lambda: 'entry @k() { // \\ """\n}', [3], tolerance=0.5)
     made = text("p_1_sm_80", program, Verdict("p-1", "sm_80", "wrong", "ptxas: line 3"), ())
     assert "    k.expect(warnings=0)\n    k.runs((1,), ARGUMENTS, tolerance=0.5)" in made
+    apart = Verdict("p-1", "sm_80", "wrong", "argument 0 is 2 off where warps run skewed:1")
+    assert 'tolerance=0.5, schedule="skewed:1")' in text("p_1_sm_80", program, apart, ())
     names: dict[str, Any] = {}
     exec(made, names)
     assert names["SOURCE"].strip() == program.source()

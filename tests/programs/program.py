@@ -15,11 +15,12 @@ from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
 from tilesat.execution import check_arguments, largest_error, launch_arguments
+from tilesat.fuzz.judge import FAR_APART
 from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random
 from tilesat.kernel import Kernel
 from tilesat.source import read
 
-__all__ = ["DTYPES", "TOLERANCE", "Array", "Program", "add", "check", "interpret", "random", "simulate"]
+__all__ = ["DTYPES", "FAR_APART", "TOLERANCE", "Array", "Program", "add", "check", "interpret", "random", "simulate"]
 
 PROGRAMS: dict[str, Program] = {}
 """All programs by name, in the order in which the modules declare them."""
@@ -31,10 +32,6 @@ def add(program: Program) -> Program:
         raise ValueError(f"two programs are called {program.name}")
     PROGRAMS[program.name] = program
     return program
-
-
-FAR_APART = ("skewed:0", "skewed:1")
-"""Schedules of the simulator in which each warp runs alone until it must wait, in two orders."""
 
 
 def simulate(

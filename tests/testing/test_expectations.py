@@ -12,6 +12,8 @@ import pytest
 from ir.core import TileError
 from runtime import ptxas
 from tests.tilesat.test_tileiras import has_ptxas
+from tilesat.fuzz.judge import FAR_APART
+from tilesat.fuzz.ordered import ordered
 from tilesat.testing import golden
 from tilesat.testing.conditions import OPERATORS, ExpectationError, ExpectationFailed
 from tilesat.testing.kernel import CheckedKernel
@@ -176,6 +178,29 @@ def test_a_race_names_the_lines_of_ptx_and_source(tile: Tile) -> None:
     source = Path(place[2]).read_text().splitlines()[int(place[3]) - 1]
     assert "mmaf" in source or "load_view" in source
     assert re.search(rf"^{place[1]} +\S+gemm.mlir:{place[3]} +copy-in-flight", said, re.M)
+
+
+def test_a_lost_barrier_shows_where_warps_run_apart(tile: Tile) -> None:
+    """A program whose threads read what others wrote; hazards are of shared memory, and see nothing."""
+    program = next(p for p in map(ordered, range(9)) if "bar.sync" in tile.compile(p.source()).ptx.text)
+    k = tile.compile(program.source())
+    k.runs(1, program.arguments(), schedule="skewed:0")
+    ptx = k.kernel.ptx
+    object.__setattr__(k.kernel.compiled, "ptx", re.sub(r".*bar\.sync.*\n", "", ptx))
+    try:
+        found = [failure_of(lambda s=s: k.runs(1, program.arguments(), schedule=s)) for s in FAR_APART]
+    finally:
+        object.__setattr__(k.kernel.compiled, "ptx", ptx)
+    assert any("arg0: WRONG" in each for each in found)
+
+
+def failure_of(run: Any) -> str:
+    """What a failure says; nothing where there is none."""
+    try:
+        run()
+    except ExpectationFailed as error:
+        return str(error)
+    return ""
 
 
 def test_a_kernel_that_writes_nothing_checks_nothing(add: CheckedKernel) -> None:

@@ -26,6 +26,8 @@ def text(name: str, program: Made, verdict: Verdict, rules: tuple[str, ...]) -> 
     """The test as Python."""
     given = f", rules={[str(Path(each).resolve()) for each in rules]!r}" if rules else ""
     arguments = "".join(f"    {argument(each)},\n" for each in program.data)
+    apart = re.search(r"where warps run (\S+)$", verdict.reason)
+    schedule = f', schedule="{apart[1]}"' if apart else ""
     checked = "    k.expect(warnings=0)\n" if verdict.reason.startswith("ptxas") else ""
     return f'''"""Found by `tilesat fuzz` in {program.name}, for {verdict.target}: {_quoted(verdict.reason)}"""
 
@@ -42,7 +44,7 @@ ARGUMENTS = [
 
 def test_{name}(tile):
     k = tile.compile(SOURCE, target="{verdict.target}"{given})
-{checked}    k.runs({program.grid}, ARGUMENTS, tolerance={program.tolerance})
+{checked}    k.runs({program.grid}, ARGUMENTS, tolerance={program.tolerance}{schedule})
 '''
 
 

@@ -15,7 +15,7 @@ from tilesat import execution
 from tilesat.fuzz.generated import generated
 from tilesat.fuzz.mixed import mixed
 from tilesat.fuzz.ordered import ordered
-from tilesat.fuzz.program import Program
+from tilesat.fuzz.program import Made, Program
 from tilesat.fuzz.promises import promised
 from tilesat.grid import as_grid
 from tilesat.kernel import Kernel
@@ -26,6 +26,8 @@ KINDS: dict[str, Callable[[int], Program]] = {
 """Generators by name: a program for each seed."""
 MIX = ("mixed", "generated", "mixed", "ordered", "mixed", "generated", "mixed", "promised")
 """The kind of seed n is entry n modulo 8."""
+FAR_APART = ("skewed:0", "skewed:1")
+"""Schedules of the simulator in which each warp runs alone until it must wait, in two orders."""
 OK, REFUSED, WRONG = "ok", "refused", "wrong"
 _NUMBER = re.compile(r"\d[\d.e+-]*|inf")
 _RAISED = re.compile(r"(\w+(?:Error|Exception)): .*?(\(\w+\))?$")
@@ -76,9 +78,12 @@ class Judge:
             found = assemble(kernel.ptx, target)
             if found.warnings or found.infos:
                 return f"ptxas: {(*found.warnings, *found.infos)[0]}"
-        for each in execution.compare(run(kernel, program, "sim"), wanted, program.tolerance):
-            if each.error > program.tolerance:
-                return f"argument {each.position} is {each.error:.3g} off"
+        for schedule in ("together", *(FAR_APART if isinstance(program, Made) and program.apart else ())):
+            found = run(kernel, program, "sim", schedule)
+            for each in execution.compare(found, wanted, program.tolerance):
+                if each.error > program.tolerance:
+                    order = "" if schedule == "together" else f" where warps run {schedule}"
+                    return f"argument {each.position} is {each.error:.3g} off{order}"
         if program.expected is not None:
             for position, array in program.expected(*program.arguments()).items():
                 if (error := execution.largest_error(wanted[position], array)) > program.tolerance:
@@ -86,14 +91,14 @@ class Judge:
         return ""
 
 
-def run(kernel: Kernel, program: Program, on: str) -> list[Any]:
-    """The arguments after a run; on the simulator in hazard mode."""
+def run(kernel: Kernel, program: Program, on: str, schedule: str = "together") -> list[Any]:
+    """The arguments after a run; on the simulator in hazard mode, and in one of its schedules."""
     arguments = execution.check_arguments(kernel.entry, program.arguments())
     grid = as_grid(program.grid)
     if on == "ref":
         execution.interpret(kernel.module, kernel.entry, grid, arguments, output=lambda _: None)
     else:
-        execution.simulate(kernel.ptx, kernel.manifest, grid, arguments, hazards=True)
+        execution.simulate(kernel.ptx, kernel.manifest, grid, arguments, hazards=True, schedule=schedule)
     return arguments
 
 

@@ -49,21 +49,25 @@ class Random:
 
 @dataclass(frozen=True)
 class Made(Program):
-    """A program whose arguments can be written down: numbers, arrays, and random numbers by their seeds."""
+    """A program whose arguments can be written down: numbers, arrays, and random numbers by their seeds.
+
+    apart: threads read in global memory what others wrote, which shows where warps also run far apart.
+    """
 
     data: tuple[Random | Array | int | float, ...] = ()
+    apart: bool = False
 
 
 def of(
     name: str, source: Callable[[], str], data: Sequence[Random | Array | int | float], grid: tuple[int, ...] = (1,),
-    tolerance: float = 0.0, expected: Callable[..., dict[int, Array]] | None = None,
+    tolerance: float = 0.0, expected: Callable[..., dict[int, Array]] | None = None, apart: bool = False,
 ) -> Made:  # fmt: skip
     """A program with these arguments."""
 
     def arguments() -> list[Any]:
         return [made(each) for each in data]
 
-    return Made(name, source, arguments, grid, expected, tolerance, tuple(data))
+    return Made(name, source, arguments, grid, expected, tolerance, tuple(data), apart)
 
 
 def made(given: Random | Array | int | float) -> Any:

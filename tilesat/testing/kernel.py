@@ -96,11 +96,13 @@ class CheckedKernel:
     def runs(
         self, grid: int | Sequence[int], args: Sequence[Any], hazards: bool = True, tolerance: float | None = None,
         expected: Mapping[int, Any] | None = None, suppress: Sequence[str] = (), max_instructions: int | None = None,
+        schedule: str = "together",
     ) -> list[Any]:  # fmt: skip
         """Run the PTX on the simulator, the source on the interpreter: all arrays must agree, and one must change.
 
         args: arrays, numbers, or SPECs of `tilesat run` ('f16[64,64]=normal:1'). hazards: also find races and missing
         waits. tolerance: in place of that of the element type. expected: what arrays, by position, must hold besides.
+        schedule: of the simulator; "skewed:SEED" runs each warp alone until it must wait.
         Returns the arguments after the run; arrays that were given stay as they are.
         """
         made = [parse(each, place).make() if isinstance(each, str) else each for place, each in enumerate(args)]
@@ -110,7 +112,7 @@ class CheckedKernel:
         try:
             self.kernel.run(
                 grid, *after, hazards=hazards, check=True, tolerance=tolerance, suppress=suppress,
-                max_instructions=max_instructions,
+                max_instructions=max_instructions, schedule=schedule,
             )  # fmt: skip
         except WrongResultError as error:
             raise ExpectationFailed(f"{self._what}: {error}\n  more: {command}") from None
