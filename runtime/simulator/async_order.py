@@ -14,6 +14,8 @@ from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.memory import FRESH
+from runtime.simulator.regions import Regions
 from runtime.simulator.types import Array, unsigned
 
 if TYPE_CHECKING:
@@ -28,10 +30,11 @@ _OBJECT = 8  # bytes of an mbarrier
 class AsyncOrder:
     """Shadow of what copies do to a machine's shared memory, and the knowledge that mbarriers carry."""
 
-    def __init__(self, machine: Machine, clocks: Clocks, grain: int) -> None:
+    def __init__(self, machine: Machine, clocks: Clocks, grain: int, regions: Regions) -> None:
         self._machine = machine
         self._clocks = clocks
         self._grain = grain
+        self._regions = regions
         self._shared = machine.shared.bytes.view(unsigned(8 * grain))
         count = self._shared.size
         self._landing = np.zeros(count, np.int32)
@@ -39,6 +42,7 @@ class AsyncOrder:
         self._readers = np.zeros(count, np.int16)
         self._updaters = np.zeros(count, np.int16)
         self._object = np.zeros(count, np.bool_)
+        regions.shadows += [self._landing, self._leaving, self._readers, self._updaters, self._object]
         self._transfers: list[Transfer] = []
         self._open: dict[int, dict[int, Array]] = {}
         self._said: dict[int, Array] = {}
@@ -99,6 +103,12 @@ class AsyncOrder:
     def is_owned(self, where: Array) -> bool:
         """Whether a copy is writing any of these grains, or they belong to an mbarrier."""
         return self._is_used and bool(self._landing[where].any() or self._object[where].any())
+
+    def is_free(self, where: Array) -> bool:
+        """Whether no copy uses any of these grains, and no mbarrier lies there."""
+        return not self._is_used or not (
+            self._landing[where].any() or self._object[where].any() or self._readers[where].any()
+        )
 
     def is_landing(self, where: Array) -> Array:
         """Which grains a copy is still writing."""
@@ -183,16 +193,31 @@ class AsyncOrder:
 
     def wait(self, numbers: Array, cells: Array, acquires: bool, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
-        for cell in np.unique(cells).tolist():
-            completed = int(mbarriers.completed[cell])
-            phases = self._open.get(cell, {})
-            said = self._said.get(cell, np.zeros(self._clocks.known.shape[2], np.int32))
-            for phase in [phase for phase in phases if phase < completed]:
-                said = _joined(said, phases.pop(phase))
-            said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
-            said[self._clocks.mbarrier_columns + self._column[cell]] = completed
-            self._said[cell] = said
-            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), said, acquires)
+        said = {cell: self._seen(cell, int(mbarriers.completed[cell])) for cell in np.unique(cells).tolist()}
+        cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
+        by_cta = dict(zip(cta.tolist(), cells.tolist(), strict=True))
+        if all(by_cta[one] == cell for one, cell in zip(cta.tolist(), cells.tolist(), strict=True)):
+            # the threads of each CTA waited for one mbarrier: all learn in one go
+            shared = np.zeros((self._machine.ctas, self._clocks.known.shape[2]), np.int32)
+            for one, cell in by_cta.items():
+                shared[one] = said[cell]
+            warps = np.zeros(self._clocks.epoch.shape, np.bool_)
+            warps[cta, warp] = True
+            self._clocks.learn(warps, shared, acquires)
+            return
+        for cell, words in said.items():
+            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), words, acquires)
+
+    def _seen(self, cell: int, completed: int) -> Array:
+        """What who sees the first `completed` phases of an mbarrier complete then knows."""
+        phases = self._open.get(cell, {})
+        said = self._said.get(cell, np.zeros(0, np.int32))
+        for phase in [phase for phase in phases if phase < completed]:
+            said = _joined(said, phases.pop(phase))
+        said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
+        said[self._clocks.mbarrier_columns + self._column[cell]] = completed
+        self._said[cell] = said
+        return said
 
     # ---- copies
 
@@ -206,27 +231,29 @@ class AsyncOrder:
         self._transfers.append(transfer)
         number = len(self._transfers)
         if transfer.source is not None:
-            where = self._grains(transfer.source, transfer.unit)
+            where = self._regions.of_cells(transfer.source, transfer.unit)
             self._leaving[where] = number
             self._readers[where] += 1
         if transfer.target is not None:
-            where = self._grains(transfer.target, transfer.unit)
+            where = self._regions.of_cells(transfer.target, transfer.unit)
             self._landing[where] = number
             if transfer.updates:
                 self._updaters[where] += 1
             else:
-                self._shared[where] = np.iinfo(self._shared.dtype).max
+                self._machine.shared.cells[transfer.unit].view(np.uint8).reshape(-1, transfer.unit)[transfer.target] = (
+                    FRESH
+                )
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""
         if transfer.source is not None:
-            self._readers[self._grains(transfer.source, transfer.unit)] -= 1
+            self._readers[self._regions.of_cells(transfer.source, transfer.unit)] -= 1
 
     def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
-        """A copy arrived: the grains it wrote, and who wrote them when, as writer and epoch."""
+        """A copy arrived: the regions it wrote, and who wrote them when, as writer and epoch."""
         if transfer.target is None:
             return None
-        where = self._grains(transfer.target, transfer.unit)
+        where = self._regions.of_cells(transfer.target, transfer.unit)
         if transfer.updates:
             self._updaters[where] -= 1
         self._landing[where[self._updaters[where] == 0]] = 0
@@ -242,6 +269,8 @@ class AsyncOrder:
 def _joined(first: Array, second: Array) -> Array:
     """The greater of two statements, which may lack columns that came later."""
     size = max(first.size, second.size)
+    if first.size == second.size:
+        return np.maximum(first, second)
     result = np.zeros(size, np.int32)
     result[: first.size] = first
     np.maximum(result[: second.size], second, out=result[: second.size])

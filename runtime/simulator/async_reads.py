@@ -13,6 +13,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.regions import Regions
 from runtime.simulator.types import Array
 
 _NONE = -1
@@ -22,22 +23,23 @@ WARPS = 4  # warps of a warpgroup
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An operation in flight: its number, the warpgroup's first warp, the groups (per warp) that its wait covers."""
+    """Operations in flight: their numbers, the warpgroups' four warps, the groups (per warp) that their waits cover."""
 
-    number: int
-    first_warp: int
-    group: Array
+    numbers: Array
+    warps: Array
+    groups: Array
 
 
 class AsyncReads:
     """Per grain of shared memory and warpgroup of its CTA: the last operation that reads it, and its waits."""
 
-    def __init__(self, machine: Machine, grain: int) -> None:
+    def __init__(self, machine: Machine, grain: int, regions: Regions) -> None:
         self._machine = machine
         self._grain = grain
         self._warps = machine.slots // WARP
         groups = max(self._warps // WARPS, 1)
         self._last = np.full((machine.shared.bytes.size // grain, groups), _NONE, np.int32)
+        regions.shadows.append(self._last)
         self._waited = np.full((64, WARPS), _NEVER, np.int32)
         self._lines = np.zeros(64, np.int64)
         self._warp = np.zeros(64, np.int64)
@@ -53,45 +55,50 @@ class AsyncReads:
         self._flying.clear()
         self._knows.clear()
 
-    def _new(self, site: Site) -> int:
-        if self._count == len(self._waited):
+    def _new(self, site: Site, count: int) -> Array:
+        """The numbers of new operations of an instruction."""
+        while self._count + count > len(self._waited):
             self._waited = np.concatenate([self._waited, np.full_like(self._waited, _NEVER)])
             self._lines = np.concatenate([self._lines, np.zeros_like(self._lines)])
             self._warp = np.concatenate([self._warp, np.zeros_like(self._warp)])
-        number = self._count
-        self._count += 1
-        self._lines[number] = site.instruction.line
-        return number
+        numbers = np.arange(self._count, self._count + count)
+        self._count += count
+        self._lines[numbers] = site.instruction.line
+        return numbers
 
     def begin_for(self, site: Site, where: Array, lanes: Sequence[int], knows: Sequence[Callable[[int], bool]]) -> None:
         """Threads start operations that read grains [thread, n]; knows: whether the warp of a lane knows one's end."""
-        first = self._count
-        for known in knows:
-            self._knows[self._new(site)] = known
+        numbers = self._new(site, len(lanes))
+        self._knows.update(zip(numbers.tolist(), knows, strict=True))
         group = np.minimum(np.array(lanes) % self._machine.slots // WARP // WARPS, self._last.shape[1] - 1)
-        self._last[where, group[:, None]] = first + np.arange(len(lanes))[:, None]
+        self._last[where, group[:, None]] = numbers[:, None]
 
-    def begin(self, site: Site, where: Array, first_lane: int, committed: Array) -> None:
-        """A warpgroup starts an operation that reads grains; committed: groups that each warp has committed."""
-        number = self._new(site)
-        warp = first_lane % self._machine.slots // WARP // WARPS * WARPS
-        cta = first_lane // self._machine.slots
-        self._last[where, warp // WARPS] = number
-        self._warp[number] = cta * self._warps + warp
-        self._flying.append(Reading(number, cta * self._warps + warp, committed))
+    def begin(self, site: Site, where: Array, first_warps: Array, committed: Array) -> None:
+        """Warpgroups start operations that read grains [warpgroup, n]; committed: by each warp [warpgroup, 4]."""
+        numbers = self._new(site, first_warps.size)
+        self._last[where, (first_warps % self._warps // WARPS)[:, None]] = numbers[:, None]
+        self._warp[numbers] = first_warps
+        self._flying.append(Reading(numbers, first_warps[:, None] + np.arange(WARPS), committed))
 
     def waited(self, warps: Array, least: Array, epoch: Array) -> None:
         """Warps waited: operations of groups below `least` are complete. All arrays are per warp of the machine."""
         rest: list[Reading] = []
         for reading in self._flying:
-            members = slice(reading.first_warp, reading.first_warp + WARPS)
-            done = warps[members] & (reading.group < least[members])
-            self._waited[reading.number] = np.where(
-                done, np.minimum(self._waited[reading.number], epoch[members]), self._waited[reading.number]
-            )
-            if not (self._waited[reading.number] != _NEVER).all():
+            members, before = reading.warps, self._waited[reading.numbers]
+            done = warps[members] & (reading.groups < least[members])
+            after = np.where(done, np.minimum(before, epoch[members]), before)
+            self._waited[reading.numbers] = after
+            if (after == _NEVER).any():
                 rest.append(reading)
         self._flying = rest
+
+    def are_done(self, where: Array, lane: int, clocks: Clocks) -> bool:
+        """Whether the warp of a lane knows that all operations are complete that read grains."""
+        if self._count == 0:
+            return True
+        last = self._last[where]
+        numbers = np.unique(last[last != _NONE])
+        return numbers.size == 0 or bool(self._known(numbers, np.array([lane // WARP]), clocks).all())
 
     def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
         """Report where a grain is written and an operation that reads it is not known to be complete.
@@ -107,8 +114,8 @@ class AsyncReads:
             return
         warps = np.unique(lanes // WARP)
         knows = np.ones((distinct.size, warps.size), np.bool_)
-        for number in np.flatnonzero(distinct[:-1]).tolist():
-            knows[number] = self._known(number, warps, clocks)
+        numbers = np.flatnonzero(distinct[:-1])
+        knows[numbers] = self._known(numbers, warps, clocks)
         if knows.all():
             return
         bad: Array = ~knows[operation, np.searchsorted(warps, lanes // WARP)[:, :, None]]
@@ -125,16 +132,14 @@ class AsyncReads:
                 who,
             )
 
-    def _known(self, number: int, warps: Array, clocks: Clocks) -> Array:
-        """Which warps (numbers in the machine) know that an operation is complete."""
-        asked = self._knows.get(number)
-        if asked is not None:
-            return np.array([asked(int(warp) * WARP) for warp in warps.tolist()])
-        waits = self._waited[number]
-        reader = int(self._warp[number])
+    def _known(self, numbers: Array, warps: Array, clocks: Clocks) -> Array:
+        """Whether warps (numbers in the machine) know that operations are complete: [operation, warp]."""
+        if self._knows:  # an entry has tcgen05 or wgmma
+            return np.array([[self._knows[n](warp * WARP) for warp in warps.tolist()] for n in numbers.tolist()])
+        waits, reader = self._waited[numbers], self._warp[numbers][:, None]
         columns = reader // self._warps % clocks.cluster * clocks.warps + reader % self._warps + np.arange(WARPS)
         cta, warp = warps // self._warps, warps % self._warps
-        own = (cta % clocks.cluster * clocks.warps + warp)[:, None]
-        known = clocks.known[cta, warp][:, np.minimum(columns, clocks.warp_columns - 1)]
-        found: Array = np.any((known >= waits) | ((columns == own) & (waits != _NEVER)), axis=1)
-        return found
+        own = cta % clocks.cluster * clocks.warps + warp
+        known = clocks.known[cta[:, None, None], warp[:, None, None], np.minimum(columns, clocks.warp_columns - 1)]
+        found = (known >= waits) | ((columns == own[:, None, None]) & (waits != _NEVER))
+        return found.any(axis=2).T

@@ -8,6 +8,7 @@ the same way: a fence counts for a thread that knows of it.
 
 import numpy as np
 
+from runtime.simulator.groups import warp_words
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.types import Array
 
@@ -74,8 +75,7 @@ class Clocks:
 
     def present(self, lanes: Array) -> Array:
         """The warps [cta, warp] with lanes in a mask."""
-        found: Array = np.any(lanes.reshape(self._machine.ctas, self.warps, WARP), axis=2)
-        return found
+        return warp_words(lanes).reshape(self._machine.ctas, self.warps) != 0
 
     def publish(self, warps: Array) -> Array:
         """What these warps know, their own epochs included; their next accesses get a new epoch."""

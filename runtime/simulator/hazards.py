@@ -14,29 +14,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.async_order import ASYNC, AsyncOrder
-from runtime.simulator.async_reads import AsyncReads
-from runtime.simulator.clocks import Clocks
+from runtime.simulator.async_order import ASYNC
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
 from runtime.simulator.flights import Flights
 from runtime.simulator.global_order import GlobalOrder
-from runtime.simulator.grains import grain_of, grains, tensor_grain_of
+from runtime.simulator.grains import tensor_grain_of
 from runtime.simulator.grid_order import GridOrder
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry
-from runtime.simulator.proxies import Proxies
 from runtime.simulator.register_watch import RegisterWatch
 from runtime.simulator.remote_memory import check_remote
-from runtime.simulator.types import Array, unsigned
+from runtime.simulator.shared_shadow import NOBODY, SharedShadow
+from runtime.simulator.types import Array
 
 if TYPE_CHECKING:
     from runtime.simulator.mbarrier import Mbarriers
     from runtime.simulator.transfers import Transfer
 
-_NOBODY = -1
-_MANY = -2
 _OBJECT = 8  # bytes of an mbarrier
 _STARTS = "starts an operation that reads"
 
@@ -54,53 +50,43 @@ class Copy:
     number: int
 
 
-class Tracker:
+def _runs(numbers: Array, cells: Array) -> Array:
+    """Where the runs of lanes of one warp with one cell start, and the number of lanes."""
+    warp = numbers // WARP
+    inside = np.flatnonzero((warp[1:] != warp[:-1]) | (cells[1:] != cells[:-1])) + 1
+    return np.concatenate(([0], inside, [numbers.size]))
+
+
+def _by_warp(numbers: Array, cells: Array) -> tuple[Array, Array]:
+    """The last lane of each run of lanes of one warp with one cell, and its cell."""
+    last = _runs(numbers, cells)[1:] - 1
+    return numbers[last], cells[last]
+
+
+class Tracker(SharedShadow):
     """Shadow state of a machine's shared memory, registers and asynchronous copies."""
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
-        self._machine = machine
+        super().__init__(machine, entry)
         self._entry = entry
         self.mbarriers: Mbarriers
-        self.clocks = Clocks(machine)
-        self.grain, self.tensor_grain = grain_of(entry), tensor_grain_of(entry)
-        self._shared = machine.shared.bytes.view(unsigned(8 * self.grain))
-        self.order = AsyncOrder(machine, self.clocks, self.grain)
+        self.tensor_grain = tensor_grain_of(entry)
         self.globals = GlobalOrder(machine, self.clocks, entry)
         self.grids = GridOrder(machine)
         self.flags = FlagOrder(machine, self.clocks)
-        self.proxies = Proxies(machine, self.grain)
         self.flights = Flights(machine, entry)
         self.registers = RegisterWatch(machine, entry, self.flights)
-        self.async_reads = AsyncReads(machine, self.grain)
-        count = machine.shared.bytes.size // self.grain
-        warps = self.clocks.warp_columns
-        self._writer = np.full(count, _NOBODY, np.int32)
-        self._write_epoch = np.zeros(count, np.int32)
-        self._write_column = np.zeros(count, np.int32)
-        self._strong = np.zeros(count, np.bool_)
-        self._is_read = np.zeros(count, np.bool_)
-        self._reader = np.full((count, warps), _NOBODY, np.int32)
-        self._read_epoch = np.zeros((count, warps), np.int32)
-        self._read_strong = np.zeros((count, warps), np.bool_)
-        self._in_flight = np.full(count, _NOBODY, np.int32)
         self._flights: list[Copy] = []
         self._copies = 0
         self._committed = np.zeros(machine.lanes, np.int64)
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
-        self.clocks.start()
-        self.order.start()
+        super().start()
         self.globals.start()
         self.grids.start()
         self.flags.start()
-        self.proxies.start()
         self.flights.start()
-        self.async_reads.start()
-        for array in (self._writer, self._in_flight):
-            array.fill(_NOBODY)
-        self._write_epoch.fill(0)
-        self._is_read.fill(False)
         self.registers.start()
         self._committed.fill(0)
         self._flights.clear()
@@ -177,125 +163,21 @@ class Tracker:
             is_shared = memory is self._machine.shared.cells[size]
             self.flags.wrote(site.instruction, is_shared, cells * size, self._numbers(lanes))
 
-    # ---- shared memory
-
-    def _grains(self, cells: Array, size: int) -> Array:
-        return grains(cells, size, self.grain)
-
-    def _numbers(self, lanes: Array | None) -> Array:
-        return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
-
-    def _owners(self, cells: Array, lanes: Array | None) -> Array:
-        """The lane of each access, as a column: cells are [lane], [several, lane] or [several, lane, several]."""
-        numbers = self._numbers(lanes)
-        if cells.ndim == 3:
-            numbers = np.repeat(numbers, cells.shape[2])
-        return np.tile(numbers, cells.shape[0] if cells.ndim > 1 else 1)[:, None]
-
-    def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
-        """Lanes read cells of `size` bytes. Reports hazards."""
-        where = self._grains(cells, size)
-        reader = self._owners(cells, lanes)
-        self._check_flight(site, where, reader, "reads")
-        self._check_written(site, where, reader)
-        self._check_writer(site, where, reader, strong, "reads")
-        self._note_read(where, reader, strong)
-
-    def _check_written(self, site: Site, where: Array, reader: Array) -> None:
-        unwritten = self._writer[where] == _NOBODY
-        if unwritten.any():
-            unwritten &= (self._in_flight[where] == _NOBODY) & ~self.order.is_landing(where)  # that was reported
-        if unwritten.any():
-            lane, byte = self._first(unwritten, reader, where)
-            message = f"reads byte {byte} of shared memory, which nothing has written"
-            self._found(Kind.UNWRITTEN_SHARED, site, lane, message)
-
-    def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
-        epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
-        warp = np.broadcast_to(self.clocks.column(reader), where.shape)
-        reader = np.broadcast_to(reader, where.shape)
-        unread = where[~self._is_read[where]]
-        self._reader[unread] = _NOBODY
-        self._is_read[unread] = True
-        before = self._reader[where, warp]
-        fresh = (self._read_epoch[where, warp] < epoch) | (before == _NOBODY)
-        self._reader[where, warp] = np.where(fresh | (before == reader), reader, _MANY)
-        # several lanes of one instruction may read one byte: the last assignment wins, so look again
-        self._reader[where, warp] = np.where(self._reader[where, warp] == reader, reader, _MANY)
-        self._read_strong[where, warp] = strong & (fresh | self._read_strong[where, warp])
-        self._read_epoch[where, warp] = epoch
-
-    def write(
-        self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
+    def async_read(
+        self, site: Site, where: Array, lanes: Sequence[int], rows: Array | None = None, regions: Array | None = None
     ) -> None:
-        """Lanes write data (None: unknown) to cells of `size` bytes. Reports hazards."""
-        if data is not None:
-            data = np.ascontiguousarray(data)
-        where = self._grains(cells, size)
-        writer = self._owners(cells, lanes)
-        self._check_flight(site, where, writer, "writes")
-        self._check_write(site, where, writer, strong, data)
-        self._note_write(where, writer, strong)
-        if data is not None and not strong:
-            self._check_same_instruction(site, where, writer, data)
-
-    def _check_write(self, site: Site, where: Array, writer: Array, strong: bool, data: Array | None) -> None:
-        unchanged = None
-        if data is not None:
-            unchanged = self._shared[where] == data.view(self._shared.dtype).reshape(where.shape)
-        self._check_writer(site, where, writer, strong, "writes", unchanged)
-        self.async_reads.check_write(site, where, writer, self.clocks)
-        self._check_readers(site, where, writer, strong, "writes", "read")
-
-    def _check_readers(
-        self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str, kind: Kind = Kind.RACE
-    ) -> None:
-        """Writes that are not ordered after the reads of other threads."""
-        row, part = np.nonzero(self._is_read[where])
-        if row.size == 0:
-            return
-        used, lanes = where[row, part], writer[row, 0]
-        known = self.clocks.known[self._place(lanes)][:, : self.clocks.warp_columns]
-        others = self._reader[used]
-        racing = (others != _NOBODY) & (self._read_epoch[used] > known) & (others != lanes[:, None])
-        if strong:
-            racing &= ~self._read_strong[used]
-        if racing.any():
-            position = tuple(int(axis[0]) for axis in np.nonzero(racing))
-            lane, byte = int(lanes[position[0]]), int(used[position[0]]) * self.grain
-            other = int(others[position])
-            reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
-            self._race(kind, site, lane, verb, byte, reader)
-
-    def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
-        self._writer[where] = writer
-        self._write_epoch[where] = self.clocks.epoch[self._place(writer)]
-        self._write_column[where] = self.clocks.column(writer)
-        self._strong[where] = strong
-        self._is_read[where] = False
-        self.proxies.generic_wrote(where)
-
-    def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
-        lost = self._writer[where] != writer
-        if not lost.any():
-            return
-        values = np.zeros_like(self._shared)
-        given = data.view(self._shared.dtype).reshape(where.shape)
-        values[where] = given
-        clash = lost & (values[where] != given)
-        if clash.any():
-            lane, byte = self._first(clash, writer, where)
-            other = self._who(int(self._writer[int(where[clash][0])]))
-            self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
-
-    def async_read(self, site: Site, where: Array, lanes: Sequence[int], rows: Array | None = None) -> None:
         """Operations of the async proxy that these lanes start read grains [tile, n]. Reports hazards.
 
-        rows: the tile that each lane reads (None: its own, or the only one).
+        rows: the tile that each lane reads (None: its own, or the only one); regions: those of the tiles.
         """
         reader = np.array(lanes)[:, None]
         rows = np.minimum(np.arange(reader.size), where.shape[0] - 1) if rows is None else rows
-        if self._is_settled(where, reader, rows):
+        if regions is None:
+            self.regions.shatter(where)
+        settled = self._is_settled(where if regions is None else regions, reader, rows)
+        if not settled and regions is not None:
+            self.regions.shatter(where)
+        if settled:
             check_remote(self._machine, self.clocks, site, where[rows][:, :1] * self.grain, reader, _STARTS)
             return
         cells = where[rows]
@@ -309,7 +191,7 @@ class Tracker:
 
         That is how tiles are when all is well; it takes a fraction of the checks that name a hazard.
         """
-        if self.order.is_owned(where) or (self._copies and (self._in_flight[where] != _NOBODY).any()):
+        if self.order.is_owned(where) or (self._copies and (self._in_flight[where] != NOBODY).any()):
             return False
         epoch, column = self._write_epoch[where], self._write_column[where]
         first, by = epoch[:, 0], column[:, 0]
@@ -336,16 +218,18 @@ class Tracker:
             )
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
-    def async_read_begins(self, site: Site, where: Array, lane: int, warps: Array) -> None:
-        """A warpgroup's operation reads grains until a wait; lane: its first; warps: which of its warps start it."""
-        first = self.warpgroup(lane)
-        committed = self.flights.warp_commits()[first : first + 4]
-        self.async_reads.begin(site, where, lane, np.where(warps, committed, np.iinfo(np.int64).max))
+    def async_read_begins(self, site: Site, where: Array, first_warps: Array, starting: Array) -> None:
+        """Operations of warpgroups read grains [warpgroup, n] until a wait; starting: which of their warps start them.
 
-    def warpgroup(self, lane: int) -> int:
-        """The machine's number of the first warp of a lane's warpgroup; warpgroups begin with their CTA."""
+        first_warps: the machine's numbers of the first warps of the warpgroups.
+        """
+        committed = self.flights.warp_commits()[first_warps[:, None] + np.arange(4)]
+        self.async_reads.begin(site, where, first_warps, np.where(starting, committed, np.iinfo(np.int64).max))
+
+    def warpgroups(self, lanes: Array) -> Array:
+        """The machine's numbers of the first warps of the warpgroups of lanes; warpgroups begin with their CTA."""
         slots = self._machine.slots
-        return lane // slots * (slots // WARP) + lane % slots // WARP // 4 * 4
+        return lanes // slots * (slots // WARP) + lanes % slots // WARP // 4 * 4
 
     def wgmma_wait(self, mask: Array | None, pending: int) -> None:
         """wgmma.wait_group."""
@@ -355,64 +239,6 @@ class Tracker:
         warps: Array = np.any(active.reshape(-1, WARP), axis=1)
         least = self.flights.warp_commits() - pending
         self.async_reads.waited(warps, least, self.clocks.epoch.reshape(-1))
-
-    def _check_writer(
-        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
-        kind: Kind = Kind.RACE,
-    ) -> None:  # fmt: skip
-        """Accesses that are not ordered after the last write of another thread."""
-        cta, warp = self._place(lanes)
-        racing = self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]
-        if not racing.any():
-            return
-        writer = self._writer[where]
-        racing &= ((writer >= 0) & (writer != lanes)) | (writer <= ASYNC)
-        if strong:
-            racing &= ~self._strong[where]
-        if harmless is not None:
-            racing &= ~harmless
-        if racing.any():
-            lane, byte = self._first(racing, lanes, where)
-            who = int(writer[racing][0])
-            if who <= ASYNC:
-                other = "a copy wrote for an mbarrier whose phase this thread has not seen complete,"
-                self._race(Kind.COPY_RACE, site, lane, verb, byte, other)
-            else:
-                self._race(kind, site, lane, verb, byte, f"{self._who(who)} wrote")
-
-    def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
-        self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
-        check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
-        flying = self._in_flight[where] != _NOBODY
-        if flying.any():
-            lane, byte = self._first(flying, lanes, where)
-            issuer = self._who(int(self._in_flight[where][flying][0]))
-            self._found(
-                Kind.COPY_IN_FLIGHT,
-                site,
-                lane,
-                f"{verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
-                "flight; that thread must wait for its group first",
-            )
-
-    def _place(self, lanes: Array) -> tuple[Array, Array]:
-        return lanes // self._machine.slots, lanes % self._machine.slots // WARP
-
-    def _first(self, bad: Array, lanes: Array, where: Array) -> tuple[int, int]:
-        row, column = (int(axis[0]) for axis in np.nonzero(bad))
-        return int(lanes[row, 0]), int(where[row, column]) * self.grain % self._machine.shared.stride
-
-    def _who(self, lane: int) -> str:
-        return self._machine.describe(lane)
-
-    def _found(self, kind: Kind, site: Site, lane: int, message: str) -> None:
-        who = self._who(lane)
-        self._machine.findings.found(kind, f"{who} {message}", site.instruction, who)
-
-    def _race(self, kind: Kind, site: Site, lane: int, verb: str, byte: int, other: str) -> None:
-        inside, who = byte % self._machine.shared.stride, self._who(lane)
-        message = f"race: {who} {verb} byte {inside} of shared memory, which {other} with no barrier between"
-        self._machine.findings.found(kind, message, site.instruction, who)
 
     # ---- asynchronous copies
 
@@ -471,7 +297,7 @@ class Tracker:
                 continue
             where = self._grains(flight.cells[done], flight.size)
             self._machine.shared.cells[flight.size][flight.cells[done]] = flight.data[done]
-            self._in_flight[where] = _NOBODY
+            self._in_flight[where] = NOBODY
             self._note_write(where, flight.lanes[done][:, None], strong=False)
             if epoch is not None:
                 self._write_epoch[where] = epoch[flight.lanes[done]][:, None]
@@ -495,16 +321,20 @@ class Tracker:
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes use mbarriers, whose init must come before. Reports hazards."""
-        fenced: dict[int, bool] = {}
-        for cell in dict.fromkeys(cells.tolist()):
+        first = _runs(numbers, cells)[:-1]
+        objects, lanes = cells[first], numbers[first][:, None]
+        for cell in dict.fromkeys(objects.tolist()):
             if not self.order.has_object(cell):
                 raise self._uninitialised(site, int(numbers[cells == cell][0]))
-            fenced[cell] = self.order.is_initialised(cell)
-        where, lanes = cells[:, None] * (_OBJECT // self.grain), numbers[:, None]
-        if not all(fenced.values()):
-            known = np.array([[fenced[cell]] for cell in cells.tolist()])
-            self._check_writer(site, where, lanes, False, "uses the mbarrier at", known, Kind.MBARRIER_INIT)
-        check_remote(self._machine, self.clocks, site, cells[:, None] * _OBJECT, lanes, "uses an mbarrier in the")
+        # lanes of a warp know the same, so one of them shows whether there is anything to look for
+        where = objects * (_OBJECT // self.grain)
+        cta, warp = self._place(lanes[:, 0])
+        if (self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]).any():
+            known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
+            where = cells[:, None] * (_OBJECT // self.grain)
+            verb = "uses the mbarrier at"
+            self._check_writer(site, where, numbers[:, None], False, verb, known, Kind.MBARRIER_INIT)
+        check_remote(self._machine, self.clocks, site, objects[:, None] * _OBJECT, lanes, "uses an mbarrier in the")
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:
         who = self._who(lane)
@@ -529,18 +359,24 @@ class Tracker:
     def look(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes come to a wait for mbarriers."""
         self.use_mbarrier(site, numbers, cells)
+        self._note_use(*_by_warp(numbers, cells))
+
+    def _note_use(self, numbers: Array, cells: Array) -> None:
+        """Lanes use mbarriers; of those of a warp that do so together the last counts."""
         self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
 
     def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
         """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
         self.use_mbarrier(site, numbers, cells)
+        numbers, cells = _by_warp(numbers, cells)
         if releases:
-            self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
+            self._note_use(numbers, cells)
         self.order.arrive(numbers, cells, releases, self.mbarriers)
 
     def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
         """Lanes saw phases of mbarriers complete."""
-        self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
+        numbers, cells = _by_warp(numbers, cells)
+        self._note_use(numbers, cells)
         self.order.wait(numbers, cells, acquires, self.mbarriers)
 
     def issue(self, transfer: "Transfer") -> None:
@@ -551,29 +387,49 @@ class Tracker:
         if transfer.source is not None:
             self.async_read(transfer.site, transfer.source_grains(self.grain)[None, :], [transfer.lane])
         if transfer.target is not None:
-            where = grains(transfer.target, transfer.unit, self.grain).reshape(-1)
-            if transfer.updates:
-                self.order.check_update(transfer.site, where[None, :], lane)
-            else:
-                self._check_flight(transfer.site, where[None, :], lane, "copies to")
-            self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
-            self._check_fenced(transfer.site, where[None, :], lane, "copies to")
+            self._check_target(transfer, lane)
         for place, verb in ((transfer.origin, "copies"), (transfer.landing, "copies to")):
             if place is not None and self.grids.changed is not None:
                 self.grids.check(transfer.site, lane[0], place()[None, :], verb)
         self.globals.begin(transfer)
         self.order.begin(transfer)
 
+    def _check_target(self, transfer: "Transfer", lane: Array) -> None:
+        """Report where what a copy is about to write is not ready."""
+        if transfer.target is not None:
+            first = transfer.target[:1, None] * transfer.unit
+            regions = self.regions.of_cells(transfer.target, transfer.unit)
+            if not transfer.updates and self._is_free(regions, transfer.lane):
+                check_remote(self._machine, self.clocks, transfer.site, first, lane, "copies to")
+                return
+            where = self._grains(transfer.target, transfer.unit).reshape(-1)
+            if transfer.updates:
+                self.order.check_update(transfer.site, where[None, :], lane)
+            else:
+                self._check_flight(transfer.site, where[None, :], lane, "copies to")
+            self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
+            self._check_fenced(transfer.site, where[None, :], lane, "copies to")
+
+    def _is_free(self, where: Array, lane: int) -> bool:
+        """Whether a thread knows that nobody uses these grains any more, and none is what a thread wrote or read."""
+        if not self.order.is_free(where) or self._is_read[where].any():
+            return False
+        if (self._copies and (self._in_flight[where] != NOBODY).any()) or self.proxies.generic[where].any():
+            return False
+        slots = self._machine.slots
+        known = self.clocks.known[lane // slots, lane % slots // WARP, self._write_column[where]]
+        return bool((self._write_epoch[where] <= known).all()) and self.async_reads.are_done(where, lane, self.clocks)
+
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source; its thread knows, others must hear of it."""
         self.order.read_done(transfer)
         self.globals.read_done(transfer)
         if transfer.source is not None and transfer.cell is None:
-            where = transfer.source_grains(self.grain)
+            where = self.regions.of_cells(transfer.source, transfer.unit, transfer.used)
             lane = np.array([transfer.lane])
             column = int(self.clocks.column(lane)[0])
             unread = where[~self._is_read[where]]
-            self._reader[unread] = _NOBODY
+            self._reader[unread] = NOBODY
             self._is_read[unread] = True
             self._reader[where, column] = transfer.lane
             self._read_epoch[where, column] = self.clocks.epoch[self._place(lane)][0]

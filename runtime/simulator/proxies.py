@@ -10,6 +10,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.findings import Kind
 from runtime.simulator.machine import Machine
+from runtime.simulator.regions import Regions
 from runtime.simulator.types import Array
 
 
@@ -19,11 +20,12 @@ class Proxies:
     generic: whether the generic proxy wrote last; is_unused: whether it has written nothing yet.
     """
 
-    def __init__(self, machine: Machine, grain: int) -> None:
+    def __init__(self, machine: Machine, grain: int, regions: Regions) -> None:
         self._machine = machine
         self._grain = grain
         self.unfenced = np.zeros(machine.shared.bytes.size // grain, np.bool_)
         self.generic = np.zeros_like(self.unfenced)
+        regions.shadows += [self.unfenced, self.generic]
         self._is_clean = True
         self.is_unused = True
 

@@ -5,7 +5,7 @@ phase, and a warp knows that when it waited for that phase or heard of it. tcgen
 their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -201,6 +201,34 @@ class TensorOrder:
         self._check_warps(operation.site, operation.lane, where, "overwrites", all_accesses=True)
         self.operation[where] = number
         self._written[where] = True
+
+    def accumulate(self, numbers: Sequence[int], ctas: Array, rows: slice, columns: slice, keeps: bool) -> bool:
+        """Operations write the same cells of CTAs, and with `keeps` read them, if nothing but operations that come
+        before them by themselves has used those; whether it was so. Otherwise `read` and `write` say what is wrong.
+        """
+        where = ctas, self._rows(rows), columns
+        before, epoch = self.operation[where], self._epoch[where]
+        last = before[:, 0, 0]
+        if (before != last[:, None, None]).any() or self._moving[where].any():
+            return False
+        if epoch.any():
+            lanes = np.array([self.operations[number - 1].lane for number in numbers])
+            place = lanes // self._machine.slots, lanes % self._machine.slots // WARP
+            column = self._column[where]
+            known = self._clocks.known[place[0][:, None, None], place[1][:, None, None], column]
+            if ((epoch > known) & (column != self._clocks.column(lanes)[:, None, None])).any():
+                return False
+        if keeps and not self._written[where].all():
+            return False
+        for number, earlier in zip(numbers, last.tolist(), strict=True):
+            one, other = self.operations[number - 1], self.operations[int(earlier) - 1]
+            if earlier and (one.lane, one.kind, one.shape) != (other.lane, other.kind, other.shape):
+                return False
+        self.operation[where] = np.array(numbers)[:, None, None]
+        self._written[where] = True
+        if keeps:
+            self.user[where] = np.array(numbers)[:, None, None]
+        return True
 
     def _check_pipeline(self, operation: Operation, numbers: Array, after: tuple[str, ...]) -> None:
         """Operations of one thread run in order where they are of the same shape or kinds that follow each other."""

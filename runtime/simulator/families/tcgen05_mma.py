@@ -189,7 +189,8 @@ class Product:
             rows.reshape(len(lanes), mode.group, form.rows, form.k),
             columns.reshape(len(lanes), 1, form.n, form.k).transpose(0, 1, 3, 2),
         )
-        if core.order is not None:
+        cells = slice(0, LANES), slice(column, column + form.n)
+        if core.order is not None and not core.order.accumulate(numbers, np.array(ctas), *cells, keeps):
             for lane, number, cta in zip(threads.tolist(), numbers, ctas, strict=True):
                 self._note(number, form, cta, operands.d(lane), keeps)
         values = product.reshape(len(ctas), form.rows, form.n)

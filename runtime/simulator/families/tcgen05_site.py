@@ -52,16 +52,19 @@ class TensorSite(Site):
         """The operation reads the tile of one of its askers from shared memory."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
-            where = reader.grains(tile, asker, tracker.grain)[None, :]
-            tracker.async_read(self, where, [lane])
+            grains = reader.all_grains(tile, tracker.grain)
+            one = slice(asker, asker + 1)
+            tracker.async_read(self, grains[one], [lane], None, tracker.regions.of_tiles(grains)[one])
+            where = tracker.regions.of_tiles(grains)[one]
             tracker.async_reads.begin_for(self, where, [lane], [order.knower(number)])
 
     def all_read_shared(self, lanes: Sequence[int], numbers: Sequence[int], reader: TileReader, tile: Tile) -> None:
         """Operations of lanes read from shared memory, each the tile of the asker in its place."""
         tracker, order = self.core.tracker, self.core.order
         if tracker is not None and order is not None:
-            where = reader.all_grains(tile, tracker.grain)
-            tracker.async_read(self, where, lanes)
+            grains = reader.all_grains(tile, tracker.grain)
+            tracker.async_read(self, grains, lanes, None, tracker.regions.of_tiles(grains))
+            where = tracker.regions.of_tiles(grains)
             tracker.async_reads.begin_for(self, where, lanes, [order.knower(number) for number in numbers])
 
     def reads(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:

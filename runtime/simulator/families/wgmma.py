@@ -20,6 +20,7 @@ from runtime.simulator.elements import BITS, decoder
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.matrix import all_members
 from runtime.simulator.floors import Floor
+from runtime.simulator.groups import warp_words
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import WARP
 from runtime.simulator.open_products import OpenProducts
@@ -398,16 +399,15 @@ class Late:
         machine = self._site.machine
         starting = np.zeros(machine.lanes, np.bool_)
         starting[lanes] = True
-        warps: Array = np.any(starting.reshape(-1, WARP), axis=1)
-        bases = [self._tracker.warpgroup(first) for first in chosen.first.tolist()]
-        numbers, readers = np.nonzero(np.stack([warps[base : base + 4] for base in bases]))
-        lanes = WARP * (np.array(bases)[numbers] + readers)
+        first = self._tracker.warpgroups(chosen.first)
+        warps = (warp_words(starting) != 0)[first[:, None] + np.arange(4)]
+        numbers, readers = np.nonzero(warps)
+        lanes = WARP * (first[numbers] + readers)
         for operand in (self._operation.a, self._operation.b):
             if isinstance(operand, SharedOperand):
-                where = operand.grains(chosen, self._tracker.grain)
-                self._tracker.async_read(self._site, where, lanes.tolist(), numbers)
-                for number, (first, base) in enumerate(zip(chosen.first.tolist(), bases, strict=True)):
-                    self._tracker.async_read_begins(self._site, where[number], first, warps[base : base + 4])
+                grains, regions = operand.grains(chosen, self._tracker.grain), self._tracker.regions
+                self._tracker.async_read(self._site, grains, lanes.tolist(), numbers, regions.of_tiles(grains))
+                self._tracker.async_read_begins(self._site, regions.of_tiles(grains), first, warps)
 
 
 OPCODES = {"wgmma": decode_wgmma}

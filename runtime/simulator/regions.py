@@ -1,0 +1,126 @@
+"""Shared memory in regions, whose grains the async proxy has always used together so far.
+
+All grains of a region have the same state, which stands in the shadow under the region's first grain: what the async
+proxy does to a box or a tile of a matrix costs what its few regions cost. A use of part of a region splits it, with the
+state copied; an access by threads leaves regions of one grain. Regions are never joined again.
+"""
+
+import numpy as np
+
+from runtime.simulator.grains import grains
+from runtime.simulator.machine import Machine
+from runtime.simulator.types import Array
+
+_KEPT = 1024  # sets of grains whose regions are remembered
+
+
+class Regions:
+    """The regions of a machine's shared memory; at first one for each CTA. shadows: arrays of state by grain."""
+
+    def __init__(self, machine: Machine, grain: int) -> None:
+        self._grain = grain
+        self._per_cta = machine.shared.stride // grain
+        count = machine.shared.bytes.size // grain
+        self.first = np.arange(count) // self._per_cta * self._per_cta
+        self._size = np.zeros(count, np.int64)
+        self._size[:: self._per_cta] = self._per_cta
+        self._joined = np.ones(count, np.bool_)
+        self._joined_left = count
+        self._changes = 0
+        self._known: dict[int, tuple[Array, int, Array]] = {}
+        self.shadows: list[Array] = []
+
+    def of_cells(self, cells: Array, unit: int, used: int | None = None) -> Array:
+        """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
+        found = self._known.get(id(cells))
+        if found is None or found[1] != self._changes:
+            found = self._remember(cells, self._of(grains(cells, unit, self._grain, used).reshape(-1)))
+        return found[2]
+
+    def of_tiles(self, where: Array) -> Array:
+        """The regions [tile, n] of an array of grains [tile, m], which is remembered; the last may be there again."""
+        found = self._known.get(id(where))
+        if found is None or found[1] != self._changes:
+            before = -1
+            rows: list[Array] = []
+            while before != self._changes:  # each may split regions of the others
+                before = self._changes
+                rows = [self._of(row) for row in where]
+            most = max(row.size for row in rows)
+            padded = [np.concatenate([row, np.repeat(row[-1:], most - row.size)]) for row in rows]
+            found = self._remember(where, np.stack(padded))
+        return found[2]
+
+    def _remember(self, key: Array, regions: Array) -> tuple[Array, int, Array]:
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        found = self._known[id(key)] = key, self._changes, regions
+        return found
+
+    def _of(self, where: Array) -> Array:
+        """The regions of grains of one CTA, after splitting those of which others are part too."""
+        start = int(where[0]) // self._per_cta * self._per_cta
+        used = np.bincount(where - start)
+        if int(used.max()) > 1:
+            where = start + np.flatnonzero(used)
+        counts = np.bincount(self.first[where] - start)
+        regions = np.flatnonzero(counts)
+        partial = counts[regions] != self._size[start + regions]
+        if not partial.any():
+            return start + regions
+        for region in (start + regions[partial]).tolist():
+            self._split(region, np.sort(where[self.first[where] == region]))
+        return start + np.flatnonzero(np.bincount(self.first[where] - start))
+
+    def _split(self, region: int, inside: Array) -> None:
+        """Part a region into some of its grains and the rest."""
+        start = region // self._per_cta * self._per_cta
+        members = start + np.flatnonzero(self.first[start : start + self._per_cta] == region)
+        rest = np.setdiff1d(members, inside, assume_unique=True)
+        moved = rest if inside[0] == region else inside  # the first grain of a region stays where it is
+        new = int(moved[0])
+        self.first[moved] = new
+        self._size[new] = moved.size
+        self._size[region] -= moved.size
+        for shadow in self.shadows:
+            shadow[new] = shadow[region]
+        for one in (region, new):
+            if self._size[one] == 1:
+                self._joined[one] = False
+                self._joined_left -= 1
+        self._changes += 1
+
+    def shatter(self, where: Array) -> None:
+        """Make each of these grains a region of its own."""
+        if not self._joined_left:
+            return
+        joined = self._joined[where]
+        if not joined.any():
+            return
+        single = np.unique(where[joined])
+        old = self.first[single]
+        for shadow in self.shadows:
+            shadow[single] = shadow[old]
+        self.first[single] = single
+        self._joined[single] = False
+        self._joined_left -= single.size
+        self._size[single] = 1
+        for region in np.unique(old).tolist():
+            self._gather(region)
+        self._changes += 1
+
+    def _gather(self, region: int) -> None:
+        """What is left of a region that lost grains, its first one perhaps."""
+        start = region // self._per_cta * self._per_cta
+        part = slice(start, start + self._per_cta)
+        rest = start + np.flatnonzero((self.first[part] == region) & self._joined[part])
+        if not rest.size:
+            return
+        new = int(rest[0])
+        for shadow in self.shadows:
+            shadow[new] = shadow[region]
+        self.first[rest] = new
+        self._size[new] = rest.size
+        if rest.size == 1:
+            self._joined[new] = False
+            self._joined_left -= 1

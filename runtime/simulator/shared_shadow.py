@@ -1,0 +1,232 @@
+"""The shadow of shared memory with hazards=True: who wrote and read it when, and what accesses of threads may not do.
+
+State is kept by grain (see grains.py), and where only the async proxy uses memory by region (see regions.py).
+"""
+
+import numpy as np
+
+from runtime.simulator.access import Site
+from runtime.simulator.async_order import ASYNC, AsyncOrder
+from runtime.simulator.async_reads import AsyncReads
+from runtime.simulator.clocks import Clocks
+from runtime.simulator.findings import Kind
+from runtime.simulator.grains import grain_of, grains
+from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.program import Entry
+from runtime.simulator.proxies import Proxies
+from runtime.simulator.regions import Regions
+from runtime.simulator.remote_memory import check_remote
+from runtime.simulator.types import Array, unsigned
+
+NOBODY = -1
+_MANY = -2
+
+
+class SharedShadow:
+    """Last writer, readers and cp.async in flight of every grain of a machine's shared memory."""
+
+    def __init__(self, machine: Machine, entry: Entry) -> None:
+        self._machine = machine
+        self.clocks = Clocks(machine)
+        self.grain = grain_of(entry)
+        self._shared = machine.shared.bytes.view(unsigned(8 * self.grain))
+        self.regions = Regions(machine, self.grain)
+        self.order = AsyncOrder(machine, self.clocks, self.grain, self.regions)
+        self.proxies = Proxies(machine, self.grain, self.regions)
+        self.async_reads = AsyncReads(machine, self.grain, self.regions)
+        count = machine.shared.bytes.size // self.grain
+        warps = self.clocks.warp_columns
+        self._writer = np.full(count, NOBODY, np.int32)
+        self._write_epoch = np.zeros(count, np.int32)
+        self._write_column = np.zeros(count, np.int32)
+        self._strong = np.zeros(count, np.bool_)
+        self._is_read = np.zeros(count, np.bool_)
+        self._reader = np.full((count, warps), NOBODY, np.int32)
+        self._read_epoch = np.zeros((count, warps), np.int32)
+        self._read_strong = np.zeros((count, warps), np.bool_)
+        self._in_flight = np.full(count, NOBODY, np.int32)
+        self.regions.shadows += [
+            self._writer, self._write_epoch, self._write_column, self._strong, self._is_read, self._reader,
+            self._read_epoch, self._read_strong, self._in_flight,
+        ]  # fmt: skip
+
+    def start(self) -> None:
+        """A batch begins: all contents are undefined."""
+        self.clocks.start()
+        self.order.start()
+        self.proxies.start()
+        self.async_reads.start()
+        for array in (self._writer, self._in_flight):
+            array.fill(NOBODY)
+        self._write_epoch.fill(0)
+        self._is_read.fill(False)
+
+    def _grains(self, cells: Array, size: int) -> Array:
+        """The grains of cells that threads access, each a region of its own from now on."""
+        where = grains(cells, size, self.grain)
+        self.regions.shatter(where)
+        return where
+
+    def _numbers(self, lanes: Array | None) -> Array:
+        return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
+
+    def _owners(self, cells: Array, lanes: Array | None) -> Array:
+        """The lane of each access, as a column: cells are [lane], [several, lane] or [several, lane, several]."""
+        numbers = self._numbers(lanes)
+        if cells.ndim == 3:
+            numbers = np.repeat(numbers, cells.shape[2])
+        return np.tile(numbers, cells.shape[0] if cells.ndim > 1 else 1)[:, None]
+
+    def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
+        """Lanes read cells of `size` bytes. Reports hazards."""
+        where = self._grains(cells, size)
+        reader = self._owners(cells, lanes)
+        self._check_flight(site, where, reader, "reads")
+        self._check_written(site, where, reader)
+        self._check_writer(site, where, reader, strong, "reads")
+        self._note_read(where, reader, strong)
+
+    def _check_written(self, site: Site, where: Array, reader: Array) -> None:
+        unwritten = self._writer[where] == NOBODY
+        if unwritten.any():
+            unwritten &= (self._in_flight[where] == NOBODY) & ~self.order.is_landing(where)  # that was reported
+        if unwritten.any():
+            lane, byte = self._first(unwritten, reader, where)
+            message = f"reads byte {byte} of shared memory, which nothing has written"
+            self._found(Kind.UNWRITTEN_SHARED, site, lane, message)
+
+    def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
+        epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
+        warp = np.broadcast_to(self.clocks.column(reader), where.shape)
+        reader = np.broadcast_to(reader, where.shape)
+        unread = where[~self._is_read[where]]
+        self._reader[unread] = NOBODY
+        self._is_read[unread] = True
+        before = self._reader[where, warp]
+        fresh = (self._read_epoch[where, warp] < epoch) | (before == NOBODY)
+        self._reader[where, warp] = np.where(fresh | (before == reader), reader, _MANY)
+        # several lanes of one instruction may read one byte: the last assignment wins, so look again
+        self._reader[where, warp] = np.where(self._reader[where, warp] == reader, reader, _MANY)
+        self._read_strong[where, warp] = strong & (fresh | self._read_strong[where, warp])
+        self._read_epoch[where, warp] = epoch
+
+    def write(
+        self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
+    ) -> None:
+        """Lanes write data (None: unknown) to cells of `size` bytes. Reports hazards."""
+        if data is not None:
+            data = np.ascontiguousarray(data)
+        where = self._grains(cells, size)
+        writer = self._owners(cells, lanes)
+        self._check_flight(site, where, writer, "writes")
+        self._check_write(site, where, writer, strong, data)
+        self._note_write(where, writer, strong)
+        if data is not None and not strong:
+            self._check_same_instruction(site, where, writer, data)
+
+    def _check_write(self, site: Site, where: Array, writer: Array, strong: bool, data: Array | None) -> None:
+        unchanged = None
+        if data is not None:
+            unchanged = self._shared[where] == data.view(self._shared.dtype).reshape(where.shape)
+        self._check_writer(site, where, writer, strong, "writes", unchanged)
+        self.async_reads.check_write(site, where, writer, self.clocks)
+        self._check_readers(site, where, writer, strong, "writes", "read")
+
+    def _check_readers(
+        self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str, kind: Kind = Kind.RACE
+    ) -> None:
+        """Writes that are not ordered after the reads of other threads."""
+        row, part = np.nonzero(self._is_read[where])
+        if row.size == 0:
+            return
+        used, lanes = where[row, part], writer[row, 0]
+        known = self.clocks.known[self._place(lanes)][:, : self.clocks.warp_columns]
+        others = self._reader[used]
+        racing = (others != NOBODY) & (self._read_epoch[used] > known) & (others != lanes[:, None])
+        if strong:
+            racing &= ~self._read_strong[used]
+        if racing.any():
+            position = tuple(int(axis[0]) for axis in np.nonzero(racing))
+            lane, byte = int(lanes[position[0]]), int(used[position[0]]) * self.grain
+            other = int(others[position])
+            reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
+            self._race(kind, site, lane, verb, byte, reader)
+
+    def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
+        self._writer[where] = writer
+        self._write_epoch[where] = self.clocks.epoch[self._place(writer)]
+        self._write_column[where] = self.clocks.column(writer)
+        self._strong[where] = strong
+        self._is_read[where] = False
+        self.proxies.generic_wrote(where)
+
+    def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
+        lost = self._writer[where] != writer
+        if not lost.any():
+            return
+        values = np.zeros_like(self._shared)
+        given = data.view(self._shared.dtype).reshape(where.shape)
+        values[where] = given
+        clash = lost & (values[where] != given)
+        if clash.any():
+            lane, byte = self._first(clash, writer, where)
+            other = self._who(int(self._writer[int(where[clash][0])]))
+            self._race(Kind.RACE, site, lane, "writes", byte, f"{other} at the same time writes otherwise")
+
+    def _check_writer(
+        self, site: Site, where: Array, lanes: Array, strong: bool, verb: str, harmless: Array | None = None,
+        kind: Kind = Kind.RACE,
+    ) -> None:  # fmt: skip
+        """Accesses that are not ordered after the last write of another thread."""
+        cta, warp = self._place(lanes)
+        racing = self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]
+        if not racing.any():
+            return
+        writer = self._writer[where]
+        racing &= ((writer >= 0) & (writer != lanes)) | (writer <= ASYNC)
+        if strong:
+            racing &= ~self._strong[where]
+        if harmless is not None:
+            racing &= ~harmless
+        if racing.any():
+            lane, byte = self._first(racing, lanes, where)
+            who = int(writer[racing][0])
+            if who <= ASYNC:
+                other = "a copy wrote for an mbarrier whose phase this thread has not seen complete,"
+                self._race(Kind.COPY_RACE, site, lane, verb, byte, other)
+            else:
+                self._race(kind, site, lane, verb, byte, f"{self._who(who)} wrote")
+
+    def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
+        check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
+        flying = self._in_flight[where] != NOBODY
+        if flying.any():
+            lane, byte = self._first(flying, lanes, where)
+            issuer = self._who(int(self._in_flight[where][flying][0]))
+            self._found(
+                Kind.COPY_IN_FLIGHT,
+                site,
+                lane,
+                f"{verb} byte {byte} of shared memory while a cp.async of {issuer} to it is in "
+                "flight; that thread must wait for its group first",
+            )
+
+    def _place(self, lanes: Array) -> tuple[Array, Array]:
+        return lanes // self._machine.slots, lanes % self._machine.slots // WARP
+
+    def _first(self, bad: Array, lanes: Array, where: Array) -> tuple[int, int]:
+        row, column = (int(axis[0]) for axis in np.nonzero(bad))
+        return int(lanes[row, 0]), int(where[row, column]) * self.grain % self._machine.shared.stride
+
+    def _who(self, lane: int) -> str:
+        return self._machine.describe(lane)
+
+    def _found(self, kind: Kind, site: Site, lane: int, message: str) -> None:
+        who = self._who(lane)
+        self._machine.findings.found(kind, f"{who} {message}", site.instruction, who)
+
+    def _race(self, kind: Kind, site: Site, lane: int, verb: str, byte: int, other: str) -> None:
+        inside, who = byte % self._machine.shared.stride, self._who(lane)
+        message = f"race: {who} {verb} byte {inside} of shared memory, which {other} with no barrier between"
+        self._machine.findings.found(kind, message, site.instruction, who)
