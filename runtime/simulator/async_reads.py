@@ -92,13 +92,19 @@ class AsyncReads:
                 rest.append(reading)
         self._flying = rest
 
-    def are_done(self, where: Array, lane: int, clocks: Clocks) -> bool:
-        """Whether the warp of a lane knows that all operations are complete that read grains."""
+    def are_done(self, where: Array, warps: Array, clocks: Clocks) -> bool:
+        """Whether a warp (number in the machine) for each grain knows that all operations that read it are done."""
         if self._count == 0:
             return True
         last = self._last[where]
-        numbers = np.unique(last[last != _NONE])
-        return numbers.size == 0 or bool(self._known(numbers, np.array([lane // WARP]), clocks).all())
+        grain, group = np.nonzero(last != _NONE)
+        if not grain.size:
+            return True
+        pairs = np.unique(last[grain, group].astype(np.int64) * self._machine.warps + warps[grain])
+        numbers, by = pairs // self._machine.warps, pairs % self._machine.warps
+        if self._knows:  # an entry has tcgen05 or wgmma
+            return all(self._knows[n](warp * WARP) for n, warp in zip(numbers.tolist(), by.tolist(), strict=True))
+        return bool(self._pairs_known(numbers, by, clocks).all())
 
     def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
         """Report where a grain is written and an operation that reads it is not known to be complete.
@@ -136,10 +142,15 @@ class AsyncReads:
         """Whether warps (numbers in the machine) know that operations are complete: [operation, warp]."""
         if self._knows:  # an entry has tcgen05 or wgmma
             return np.array([[self._knows[n](warp * WARP) for warp in warps.tolist()] for n in numbers.tolist()])
+        every = np.repeat(numbers, warps.size), np.tile(warps, numbers.size)
+        return self._pairs_known(*every, clocks).reshape(numbers.size, warps.size)
+
+    def _pairs_known(self, numbers: Array, warps: Array, clocks: Clocks) -> Array:
+        """Whether the warp in each place knows that the operation of a warpgroup there is complete."""
         waits, reader = self._waited[numbers], self._warp[numbers][:, None]
         columns = reader // self._warps % clocks.cluster * clocks.warps + reader % self._warps + np.arange(WARPS)
         cta, warp = warps // self._warps, warps % self._warps
-        own = cta % clocks.cluster * clocks.warps + warp
-        known = clocks.known[cta[:, None, None], warp[:, None, None], np.minimum(columns, clocks.warp_columns - 1)]
-        found = (known >= waits) | ((columns == own[:, None, None]) & (waits != _NEVER))
-        return found.any(axis=2).T
+        own = (cta % clocks.cluster * clocks.warps + warp)[:, None]
+        known = clocks.known[cta[:, None], warp[:, None], np.minimum(columns, clocks.warp_columns - 1)]
+        found: Array = np.any((known >= waits) | ((columns == own) & (waits != _NEVER)), axis=1)
+        return found

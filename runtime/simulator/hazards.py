@@ -379,14 +379,39 @@ class Tracker(SharedShadow):
         self._note_use(numbers, cells)
         self.order.wait(numbers, cells, acquires, self.mbarriers)
 
-    def issue(self, transfer: "Transfer") -> None:
-        """A copy of the async proxy starts. Reports where what it touches is not ready."""
+    def are_ready(self, transfers: Sequence["Transfer"]) -> bool:
+        """Whether copies by threads of different CTAs to their own shared memory find all as it must be.
+
+        Where this is False, `issue` finds out what is wrong, which may be nothing.
+        """
+        stride, lanes = self._machine.shared.stride, np.array([one.lane for one in transfers])
+        cta, warp = self._place(lanes)
+        cells = [one.cell for one in transfers if one.cell is not None and self.order.has_object(one.cell)]
+        targets = [
+            (one.target, one.unit)
+            for one in transfers
+            if one.target is not None and not one.updates and one.source is None
+        ]
+        if not len(cells) == len(targets) == len(set(cta.tolist())) == len(transfers):
+            return False
+        places = np.array(
+            [[cell * _OBJECT, int(target[0]) * unit] for cell, (target, unit) in zip(cells, targets, strict=True)]
+        )
+        objects = np.array(cells) * (_OBJECT // self.grain)
+        known = self.clocks.known[cta, warp, self._write_column[objects]]
+        if (places // stride != cta[:, None]).any() or (self._write_epoch[objects] > known).any():
+            return False
+        regions = [self.regions.of_cells(target, unit) for target, unit in targets]
+        return self._are_free(np.concatenate(regions), np.repeat(lanes, [one.size for one in regions]))
+
+    def issue(self, transfer: "Transfer", is_ready: bool = False) -> None:
+        """A copy of the async proxy starts. Reports where what it touches is not ready; is_ready: it is known to be."""
         lane = np.array([[transfer.lane]])
-        if transfer.cell is not None:
+        if transfer.cell is not None and not is_ready:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
         if transfer.source is not None:
             self.async_read(transfer.site, transfer.source_grains(self.grain)[None, :], [transfer.lane])
-        if transfer.target is not None:
+        if transfer.target is not None and not is_ready:
             self._check_target(transfer, lane)
         for place, verb in ((transfer.origin, "copies"), (transfer.landing, "copies to")):
             if place is not None and self.grids.changed is not None:
@@ -399,7 +424,7 @@ class Tracker(SharedShadow):
         if transfer.target is not None:
             first = transfer.target[:1, None] * transfer.unit
             regions = self.regions.of_cells(transfer.target, transfer.unit)
-            if not transfer.updates and self._is_free(regions, transfer.lane):
+            if not transfer.updates and self._are_free(regions, np.full(regions.size, transfer.lane)):
                 check_remote(self._machine, self.clocks, transfer.site, first, lane, "copies to")
                 return
             where = self._grains(transfer.target, transfer.unit).reshape(-1)
@@ -410,15 +435,15 @@ class Tracker(SharedShadow):
             self._check_write(transfer.site, where[None, :], lane, transfer.updates, None)
             self._check_fenced(transfer.site, where[None, :], lane, "copies to")
 
-    def _is_free(self, where: Array, lane: int) -> bool:
-        """Whether a thread knows that nobody uses these grains any more, and none is what a thread wrote or read."""
+    def _are_free(self, where: Array, lanes: Array) -> bool:
+        """Whether a thread for each grain knows that nobody uses it any more, and no thread has written or read it."""
         if not self.order.is_free(where) or self._is_read[where].any():
             return False
         if (self._copies and (self._in_flight[where] != NOBODY).any()) or self.proxies.generic[where].any():
             return False
-        slots = self._machine.slots
-        known = self.clocks.known[lane // slots, lane % slots // WARP, self._write_column[where]]
-        return bool((self._write_epoch[where] <= known).all()) and self.async_reads.are_done(where, lane, self.clocks)
+        known = self.clocks.known[(*self._place(lanes), self._write_column[where])]
+        is_known = bool((self._write_epoch[where] <= known).all())
+        return is_known and self.async_reads.are_done(where, lanes // WARP, self.clocks)
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source; its thread knows, others must hear of it."""

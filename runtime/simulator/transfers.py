@@ -125,8 +125,17 @@ class Transfers:
         for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
             self._expected_by[cell] = site, lane
 
-    def issue(self, transfer: Transfer) -> None:
-        """Start a transfer. Raises HazardError where it completes on what is not an mbarrier."""
+    def issue_all(self, transfers: Sequence[Transfer]) -> None:
+        """Start the transfers of an instruction in turn. Raises HazardError as `issue` does."""
+        are_ready = self.tracker is not None and len(transfers) > 1 and self.tracker.are_ready(transfers)
+        for transfer in transfers:
+            self.issue(transfer, are_ready)
+
+    def issue(self, transfer: Transfer, is_ready: bool = False) -> None:
+        """Start a transfer; is_ready: hazard tracking has nothing against it.
+
+        Raises HazardError where it completes on what is not an mbarrier.
+        """
         if transfer.cell is not None:
             self._check_cell(transfer)
             transfer.phase = int(self.mbarriers.completed[transfer.cell])
@@ -135,7 +144,7 @@ class Transfers:
             transfer.is_done = True
             self._signal(transfer)
             return
-        self.tracker.issue(transfer)
+        self.tracker.issue(transfer, is_ready)
         if transfer.cell is not None:
             self._flying.append(transfer)
         else:

@@ -231,6 +231,7 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
     def step(mask: Array | None) -> None:
         if together is not None and together.run(site, mask):
             return
+        late: list[Transfer] = []
         for lane in d.machine.lane_numbers(mask).tolist():
             box, base = tensor.box(lane)
             start, cell, size = destination.start(lane), signal.cell(lane), tensor.size(box)
@@ -240,7 +241,12 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
                 write = _shared_writer(machine.shared.cells[CHUNK], cells, swapped)
                 landing = _signal_cell(d, group, is_multicast, cell, start, shift)
                 origin = _touched(tensor, box, base, lane) if transfers.is_late else None
-                transfers.issue(Transfer(site, lane, read, write, None, cells, landing, size, origin=origin))
+                transfer = Transfer(site, lane, read, write, None, cells, landing, size, origin=origin)
+                if transfers.is_late:
+                    late.append(transfer)
+                else:
+                    transfers.issue(transfer)
+        transfers.issue_all(late)
 
     return step
 
