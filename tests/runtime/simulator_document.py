@@ -50,6 +50,8 @@ TAIL = """
   missing barrier between accesses of global memory, which `hazards=True` does not track, shows in the numbers.
 - CTAs run side by side as one vector as long as they have at most 4096 threads together (2048 with hazards), or one
   cluster where that has more; the others follow. That bounds the memory, and keeps the lanes of warp roles many.
+- f32 accumulators of `wgmma` reach their registers at the next `wgmma.wait_group` of their lanes; before that the
+  registers hold what they held, which the PTX ISA leaves undefined.
 - Atomics on one address take their turns in lane order.
 - `.approx` functions are computed in float64 and rounded, which is within the error that the PTX ISA states; those of
   `lg2`, `sin`, `cos` and `tanh` are as coarse as it allows, since code may not count on more.
