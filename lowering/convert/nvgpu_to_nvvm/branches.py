@@ -153,11 +153,10 @@ def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
 
 
 def _sink(blocks: list[Block]) -> int:
-    """Operations of a block that may leave its loop, read in one of its successors alone, to there."""
-    loops = find_loops(blocks)
-    if not loops:
+    """Operations before a test in the middle of a loop, read in one of its successors alone, to there."""
+    tests = _in_the_middle(blocks)
+    if not tests:
         return 0
-    place = {block: at for at, block in enumerate(blocks)}
     into = edges_into(blocks)
     readers: dict[Value, Counter[Block]] = defaultdict(Counter)
     for block in blocks:
@@ -165,15 +164,8 @@ def _sink(blocks: list[Block]) -> int:
             for value in op.operands:
                 readers[value][block] += 1
     count = 0
-    for block in blocks:
-        ends = [to for to in successors(block) if len(into[to]) == 1 and to is not block]
-        inside = [first <= place[block] <= last for first, last in loops]
-        leaves = any(
-            here and any(not first <= place[to] <= last for to in successors(block))
-            for here, (first, last) in zip(inside, loops, strict=True)
-        )
-        if type(block.ops[-1]) is not llvm.CondBr or not ends or not leaves:
-            continue
+    for block in tests:
+        ends = [to for to in successors(block) if len(into[to]) == 1]
         sunk: dict[Op, Block] = {}
         for op in reversed(block.ops[:-1]):
             to = _only_reader(op, readers, ends)
@@ -186,6 +178,19 @@ def _sink(blocks: list[Block]) -> int:
         block.ops = [op for op in block.ops if op not in sunk]
         count += len(sunk)
     return count
+
+
+def _in_the_middle(blocks: list[Block]) -> list[Block]:
+    """Blocks that may leave their loop, and do not go back themselves."""
+    loops = find_loops(blocks)
+    place = {block: at for at, block in enumerate(blocks)} if loops else {}
+    found: list[Block] = []
+    for at, block in enumerate(blocks if loops else ()):
+        to = [place[end] for end in successors(block)]
+        around = [loop for loop in loops if loop[0] <= at <= loop[1]]
+        if len(to) == 2 and min(to) > at and any(not first <= end <= last for first, last in around for end in to):
+            found.append(block)
+    return found
 
 
 def _only_reader(op: Op, readers: dict[Value, Counter[Block]], ends: list[Block]) -> Block | None:
