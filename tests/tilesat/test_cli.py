@@ -264,9 +264,10 @@ def test_run_fails_when_the_check_does(capsys: pytest.CaptureFixture[str], monke
 
     right = execution.simulate
 
-    def spoiled(*arguments: object) -> None:
-        right(*arguments)  # pyright: ignore
+    def spoiled(*arguments: object) -> object:
+        report = right(*arguments)  # pyright: ignore
         arguments[3][2][2999] += 1  # type: ignore[index]
+        return report
 
     monkeypatch.setattr(execution, "simulate", spoiled)
     assert main([*VECADD_RUN, "--check"]) == 1
