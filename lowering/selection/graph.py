@@ -278,8 +278,9 @@ class Selector:
             found = self.warp_classes[count] = self.new_class(f"{count} warps")
             asked = self.target.asked_warps in (0, count)
             addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
+            waiting = sum(self.trips.of(n) * self.pace.exposed(item.op, count) for n, item in self.loops.loops.items())
             self.builder.add(
-                f"{count} warps", found, cost=addresses if asked else INFINITE, group=self.group("warps"),
+                f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=self.group("warps"),
                 alternative=count, resource=self.rows.of_warps(count),
             )  # fmt: skip
         return [found]

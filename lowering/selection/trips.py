@@ -11,10 +11,13 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile import TileOp
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.types import TileType
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
-from lowering.targets import Target
+from lowering.targets import Feature, Target
+from lowering.targets.target import WARP
 
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:
@@ -32,6 +35,14 @@ def trip_counts(saturated: Saturated) -> dict[int, float]:
             else:
                 counts[item.loop] = float(UNKNOWN_TRIPS)
     return counts
+
+
+PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)
+
+
+def size(op: Op) -> int:
+    """Elements of an operation's first result."""
+    return cast(TileType, op.results[0].type).size
 
 
 @dataclass(frozen=True)
@@ -64,17 +75,31 @@ class Pace:
 
     def least(self, loop: Op) -> float:
         """A lower bound for one iteration, each inner loop counted once."""
-        rates = self.target.throughput
         products = loads = 0.0
         for op in loop.walk():
-            if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled):
-                left = cast(TileType, op.lhs.type)
-                rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
-                products += 2.0 * cast(TileType, op.acc.type).size * left.shape[-1] / rate
+            if isinstance(op, PRODUCTS):
+                products += self.product(op)
             elif isinstance(op, ct.LoadView):
-                kind = cast(TileType, op.results[0].type)
-                loads += kind.size * element_bytes(kind.element)
-        return max(products, loads / rates.global_bytes)
+                loads += size(op) * element_bytes(cast(TileType, op.results[0].type).element)
+        return max(products, loads / self.target.throughput.global_bytes)
+
+    def product(self, op: ct.MmaF | ct.MmaI | ct.MmaFScaled) -> float:
+        """Cycles of the tensor cores for a product."""
+        left, rates = cast(TileType, op.lhs.type), self.target.throughput
+        rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
+        return 2.0 * size(op) * left.shape[-1] / rate
+
+    def exposed(self, loop: Op, warps: int) -> float:
+        """Cycles of an iteration in which products of warpgroups, where one waits for another, and the instructions
+        between them do not overlap: the less of both, shared by the warps that take turns on a scheduler.
+        """
+        body = loop.regions[0].block.ops
+        products = [op for op in body if isinstance(op, PRODUCTS)]
+        if len(products) < 2 or not self.target.has(Feature.WGMMA):
+            return 0.0
+        between = sum(size(op) for op in body if isinstance(op, TileOp) and op.placement is ELEMENTWISE)
+        rates = self.target.throughput
+        return min(sum(map(self.product, products)), between / (rates.issue * WARP)) * rates.issue / warps
 
     def wait(self, loop: int, stages: int, ctas: int = 1) -> float:
         """Cycles an iteration that an SM waits for memory where copies start `stages` - 1 iterations ahead.

@@ -154,6 +154,13 @@ def test_explain_says_why() -> None:
     assert re.search(r"as the source has it \d+, with its first product an iteration early \d+: made so", said)
 
 
+def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
+    """One warp's exponentials run beside another one's products; a GEMM's products follow one another anyway."""
+    assert attention().compiled.selection.warps == 8
+    assert tilesat.compile((EXAMPLES / "gemm.mlir").read_text(), TARGET).compiled.selection.warps == 4
+    assert attention(target="sm_80").compiled.selection.warps == 4
+
+
 def graph(*chain: tuple[str, float]) -> Graph:
     """Operations one after the other, each on its unit for so long; the last one's result is read by the last again."""
     operations = tuple(Operation(f"{unit} {i}", {unit: use}, 1.0) for i, (unit, use) in enumerate(chain))
