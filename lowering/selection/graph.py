@@ -278,12 +278,16 @@ class Selector:
             found = self.warp_classes[count] = self.new_class(f"{count} warps")
             asked = self.target.asked_warps in (0, count)
             addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
-            waiting = sum(self.trips.of(n) * self.pace.exposed(item.op, count) for n, item in self.loops.loops.items())
+            waiting = self.exposed(count) - self.exposed(max(self.oracle.warps))
             self.builder.add(
                 f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=self.group("warps"),
                 alternative=count, resource=self.rows.of_warps(count),
             )  # fmt: skip
         return [found]
+
+    def exposed(self, warps: int) -> float:
+        """Cycles of all loops in which products and what stands between them do not overlap."""
+        return sum(self.trips.of(n) * self.pace.exposed(item.op, warps) for n, item in self.loops.loops.items())
 
     def producer(self, boxed: bool) -> int:
         """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
