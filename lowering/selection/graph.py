@@ -278,16 +278,12 @@ class Selector:
             found = self.warp_classes[count] = self.new_class(f"{count} warps")
             asked = self.target.asked_warps in (0, count)
             addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
-            waiting = self.exposed(count) - self.exposed(max(self.oracle.warps))
+            waiting = self.pace.apart(self.trips, count) - self.pace.apart(self.trips, max(self.oracle.warps))
             self.builder.add(
                 f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=self.group("warps"),
                 alternative=count, resource=self.rows.of_warps(count),
             )  # fmt: skip
         return [found]
-
-    def exposed(self, warps: int) -> float:
-        """Cycles of all loops in which products and what stands between them do not overlap."""
-        return sum(self.trips.of(n) * self.pace.exposed(item.op, warps) for n, item in self.loops.loops.items())
 
     def producer(self, boxed: bool) -> int:
         """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
@@ -455,7 +451,7 @@ class Selector:
         return cast(PartitionViewType, self.pricer.value_type(self.frozen.class_of(array)))
 
     def store_staged(self, item: Store, trips: float) -> Iterator[Alternative]:
-        """By way of shared memory: one for each layout and instruction that writes the accelerator's buffer."""
+        """Through shared memory: one for each layout and instruction that writes the accelerator's buffer."""
         op, (number, place) = item.op, staged(item)
         array, way = place[0], TMA_REDUCE if item.at else "tma.store"
         known = self.pricer.host.computes(self.frozen.class_of(array)) and allows_tma(op, self.target)

@@ -69,9 +69,8 @@ class Pace:
 
     def __init__(self, saturated: Saturated, target: Target):
         self.target = target
-        self.cycles = {
-            item.loop: self.least(item.op) for item in saturated.program.skeleton.walk() if isinstance(item, For)
-        }
+        self.loops = {item.loop: item.op for item in saturated.program.skeleton.walk() if isinstance(item, For)}
+        self.cycles = {loop: self.least(op) for loop, op in self.loops.items()}
 
     def least(self, loop: Op) -> float:
         """A lower bound for one iteration, each inner loop counted once."""
@@ -88,6 +87,10 @@ class Pace:
         left, rates = cast(TileType, op.lhs.type), self.target.throughput
         rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
         return 2.0 * size(op) * left.shape[-1] / rate
+
+    def apart(self, trips: Trips, warps: int) -> float:
+        """Cycles of all iterations of all loops in which products and what stands between them do not overlap."""
+        return sum(trips.of(loop) * self.exposed(op, warps) for loop, op in self.loops.items())
 
     def exposed(self, loop: Op, warps: int) -> float:
         """Cycles of an iteration in which products of warpgroups, where one waits for another, and the instructions
