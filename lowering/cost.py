@@ -61,7 +61,7 @@ FREE = Cost()
 _PIPES: dict[str, tuple[str, float]] = {
     # mnemonic: pipe, instructions an element. Counts are those of the PTX printer, or of sm_80 SASS by ptxas 13.5.
     **dict.fromkeys(("addf", "subf", "mulf", "fma", "maxf", "minf"), ("fma_f32", 1.0)),
-    **dict.fromkeys(("addi", "subi", "negi", "andi", "ori", "xori", "mini", "maxi"), ("int_add", 1.0)),
+    **dict.fromkeys(("addi", "subi", "negi", "andi", "ori", "xori", "mini", "maxi", "absi"), ("int_add", 1.0)),
     **dict.fromkeys(("shli", "shri", "select", "cmpi", "cmpf", "absf", "negf"), ("int_add", 1.0)),
     **dict.fromkeys(("exti", "trunci", "bitcast"), ("int_add", 1.0)),
     **dict.fromkeys(("int_to_ptr", "ptr_to_int", "ptr_to_ptr", "get_global"), ("int_add", 1.0)),
@@ -69,7 +69,6 @@ _PIPES: dict[str, tuple[str, float]] = {
     "mulhii": ("int_mul", 1.0),
     "fpowi": ("fma_f32", 85.0),
     "remf": ("fma_f64", 60.0),
-    "absi": ("int_add", 2.0),
     "ftof": ("convert", 1.0),
     "itof": ("convert", 1.0),
     "ftoi": ("convert", 1.0),

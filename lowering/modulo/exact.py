@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from extract.budget import LOOK, PRESOLVE, Budget
-from extract.solver import OPTIONS
 from lowering.modulo.graph import Dependence, Graph, Schedule
 
 
@@ -114,6 +113,8 @@ class _Program:
         import highspy
 
         highs: Any = highspy.Highs()
+        from extract.solver import OPTIONS  # a compilation that asks for no schedule needs no solver
+
         for option, value in OPTIONS.items():
             highs.setOptionValue(option, value)
         highs.passModel(self.model(highspy))

@@ -79,7 +79,8 @@ class Statistic:
 class Pass:
     """A transformation of the road. `home` is MODULE:FUNCTION; `shared`: its result serves all targets of a
     compilation; `verified`: what it makes is always verified, not only with --verify-each; `around`: a pipeline of its
-    own stands in parentheses behind its name.
+    own stands in parentheses behind its name; `again`: it leaves what it made as it is, so a text of the level that it
+    takes and gives goes through it in any case.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Pass:
     shared: bool = False
     verified: bool = False
     around: bool = False
+    again: bool = False
 
     @property
     def function(self) -> Function:

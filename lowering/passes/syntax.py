@@ -189,14 +189,14 @@ def until(steps: Sequence[Step], name: str) -> tuple[Step, ...]:
 
 
 def since(steps: Sequence[Step], level: str) -> tuple[Step, ...]:
-    """What is left of a pipeline for a program of a level: all behind the last pass that makes it. Passes inside
-    another one count where the level is inside it.
+    """What is left of a pipeline for a program of a level: all behind the last pass that makes it and may not
+    run again. Passes inside another one count where the level is inside it.
     """
     flat: list[Step] = []
     for step in steps:
         inside = step.inner and level not in (step.work.takes, step.work.gives)
         flat += step.inner if inside and any(level == each.work.gives for each in step.inner) else (step,)
-    made = [place for place, step in enumerate(flat) if step.work.gives == level]
+    made = [place for place, step in enumerate(flat) if step.work.gives == level and not step.work.again]
     if not made and level != flat[0].work.takes:
         raise VerifyError(f"the pipeline does not come to {level}", hint=f"it has {show(steps)}")
     if level == flat[0].work.takes:

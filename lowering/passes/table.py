@@ -69,7 +69,7 @@ PASSES: dict[str, Pass] = {
             _OPERATIONS, Statistic("conversions", "conversions of layouts among them"),
             Statistic("early", "products that are to begin an iteration early"))),
         Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
-             statistics=(Statistic("loops", "loops that it rotated"),)),
+             statistics=(Statistic("loops", "loops that it rotated"),), again=True),
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule", statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),

@@ -123,6 +123,8 @@ def rotate_loop(loop: scf.For, found: Early, b: Builder) -> None:
         copy.attributes["stages"] = copy.stages - 1  # the tiles of the first iteration take no more room
     dot.attributes.pop("early", None)
     first = cloned(found.ops, {body.args[0]: loop.lower}, b)
+    for copy in (op for op in b.block.ops if isinstance(op, nv_tileas.TiledCopy)):
+        copy.attributes |= {"stages": 1, "tma": False}  # nothing would hide the wait for a tensor copy
     inner = Block([*(a.type for a in body.args), dot.result.type])
     values: dict[Value, Value] = dict(zip(body.args, inner.args, strict=False))
     inside = Builder(inner, loop.location)

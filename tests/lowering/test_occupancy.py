@@ -118,11 +118,11 @@ def test_products_keep_an_sm_for_themselves() -> None:
     assert kernel.manifest["dynamic_smem"] == 4 * 32 * KIB
 
 
-@pytest.mark.parametrize("example", ["gemm", "flash_attention"])
-def test_agents_that_need_all_registers_keep_them(example: str) -> None:
-    """248 is what a thread may take; the producer keeps what is left of 2 * 240."""
+@pytest.mark.parametrize(("example", "kept"), [("gemm", (240, 232, 248)), ("flash_attention", (168, 24, 240))])
+def test_agents_that_need_all_registers_keep_them(example: str, kept: tuple[int, int, int]) -> None:
+    """248 is what a thread may take; the producer keeps what is left of 2 * 240, or of 3 * 168 as much as it must."""
     kernel = tilesat.compile(EXAMPLES / f"{example}.mlir", H100)
-    assert registers(kernel) == (240, 232, 248)
+    assert registers(kernel) == kept
     assert ctas(kernel) == 1
 
 

@@ -26,7 +26,8 @@ def test_each_pass_is_declared_whole(name: str) -> None:
     assert len(work.summary) > 30
     for option in work.options:
         assert option.kind in KINDS
-        assert option.default == option.read(option.text(option.default)) or option.kind == "names"
+        if option.kind != "function":  # only a program can give one
+            assert option.default == option.read(option.text(option.default)) or option.kind == "names"
     assert len({option.name for option in work.options}) == len(work.options)
 
 

@@ -212,7 +212,13 @@ def test_signature_for_what_is_no_cutile_kernel(capsys: pytest.CaptureFixture[st
 def test_every_stage_is_printed(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", VECADD, "--emit", stage]) == 0
     out = capsys.readouterr().out
-    marks = {"ptx": ".visible .entry", "sass": "EXIT", "egraph": "load_view_tko", "cuda_tile": "load_view_tko"}
+    marks = {
+        "ptx": ".visible .entry",
+        "sass": "EXIT",
+        "egraph": "load_view_tko",
+        "cuda_tile": "load_view_tko",
+        "egraph-json": '"nodes"',
+    }
     assert marks.get(stage, "vecadd") in out
 
 

@@ -12,12 +12,13 @@ from tilesat.failures import render
 from tilesat.given import options
 from tilesat.kernel import Kernel
 from tilesat.reports import statistics_table, time_table
-from tilesat.spec import SpecError
 
 
 def pipeline_options(arguments: argparse.Namespace) -> Options:
     """Options as `lowering.pipeline` takes them. Raises SpecError for --json without --explain."""
     if arguments.json and not arguments.explain:
+        from tilesat.spec import SpecError  # types of arrays are for those who read some
+
         raise SpecError("--json says how --explain prints: give both")
     made = options(
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
