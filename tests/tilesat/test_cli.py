@@ -383,7 +383,7 @@ def test_a_file_is_read_once(command: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "read_bytes", lambda path: (reads.append(path), read_bytes(path))[1])
     more = ["--passes", "encode"] if command == "opt" else []
     assert main([command, VECADD, *more, "-o", str(tmp_path / "out")]) == 0
-    assert reads == [Path(VECADD)]
+    assert [path for path in reads if path.suffix != ".py"] == [Path(VECADD)]  # pytest reads modules of its plugins so
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
