@@ -45,6 +45,14 @@ def test_a_worker_that_dies_is_one_failed_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("extra")
+def test_two_that_die_are_two_failed_rows() -> None:
+    """Each is tried again by itself, since either may have taken the other with it."""
+    ways = [{"extractor": dies}, {"extractor": "tree"}, {"extractor": dies, "budget": 9}]
+    table = lab.experiment(VECADD, "sm_80", ways, assemble=False, workers=1)
+    assert [bool(each.error) for each in table] == [True, False, True]
+
+
+@pytest.mark.usefixtures("extra")
 def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilesat.lab.parallel.PATIENCE", "1s")
     with pytest.raises(TileError, match="no Dask scheduler answers at tcp://127"):
