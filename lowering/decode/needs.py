@@ -11,11 +11,10 @@ from collections.abc import Container, Iterable
 
 from egraph import leaves, placed
 from ir.types import TileType
-from lowering.layouts.elements import moved_bits
+from lowering.layouts.elements import tile_registers
 from lowering.layouts.layout import Layout
 from lowering.selection import Selection
 
-REGISTER_BITS = 32
 FREE = (placed.Constant, placed.PlacedSplat, placed.Iota, leaves.LoopLeaf, leaves.ItemResult)
 """Values that exist already, or are made where they are used."""
 
@@ -84,4 +83,4 @@ class Needs:
         kind = None if type is None else self.selection.saturated.program.interner.type(type)
         if not isinstance(placed, Layout) or not isinstance(kind, TileType):
             return 0
-        return -(-placed.n_regs * moved_bits(kind.element) // REGISTER_BITS)
+        return tile_registers(placed.n_regs, kind.element)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ir.types import I1, Type
 
+REGISTER_BITS = 32
 POINTER_BITS = 64  # of global addresses; PTX ISA, .address_size 64
 
 
@@ -15,3 +16,8 @@ def element_bytes(element: Type) -> int:
 def moved_bits(element: Type) -> int:
     """Bits of one element in registers and in scratch memory: a predicate is moved as a word."""
     return 32 if element == I1 else 8 * element_bytes(element)
+
+
+def tile_registers(values: int, element: Type) -> int:
+    """32-bit registers of a thread that holds so many elements of a tile."""
+    return -(-values * moved_bits(element) // REGISTER_BITS)

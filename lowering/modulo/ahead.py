@@ -14,7 +14,7 @@ from ir.core import Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
 from lowering.atoms.barrier import LEAST_REGISTERS
-from lowering.layouts.elements import moved_bits
+from lowering.layouts.elements import tile_registers
 from lowering.layouts.layout import Layout
 from lowering.modulo.in_order import early, interval
 from lowering.modulo.loops import Loop, loops
@@ -24,7 +24,6 @@ from lowering.selection import Selection
 from lowering.selection.resources import ADDRESSES, SAFETY, registers
 from lowering.selection.trips import trip_counts
 
-REGISTER_BITS = 32
 LESS = ADDRESSES - 36
 """Fewer registers than elsewhere lie beside such tiles where a CTA has an SM alone, since fragments take the place of
 sums: with tiles of 202 of 240 registers (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills
@@ -45,21 +44,15 @@ class Prediction:
     after: float
     why_not: str = ""
 
-    @property
-    def cycles(self) -> float:
-        """Of an iteration as it is made."""
-        return self.before if self.why_not else self.after
-
 
 def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Prediction, scf.For, Early]]:
     """A prediction for each loop of a placed kernel that has a product to begin early."""
     latency = float(selection.target.latency.mma)
     trips = trip_counts(selection.saturated)
-    placed = placed_loops(selection, func)
-    for loop in loops(selection):
-        first, op = early(loop.graph), placed.get(loop.item.loop)
-        found = None if op is None else find(op)
-        if not first or op is None or found is None:
+    able = {number: (op, found) for number, op in placed_loops(selection, func).items() if (found := find(op))}
+    for loop in loops(selection, able):
+        first, (op, found) = early(loop.graph), able[loop.item.loop]
+        if not first:
             continue
         before, after = (interval(loop.graph, latency, ahead) for ahead in (frozenset[int](), first))
         once = sum(loop.graph.operations[number].busy for number in first) + latency
@@ -135,4 +128,4 @@ def registers_of(value: Value) -> int:
         return 1
     if not isinstance(kind.layout, Layout):
         return 0
-    return -(-kind.layout.n_regs * moved_bits(kind.element) // REGISTER_BITS)
+    return tile_registers(kind.layout.n_regs, kind.element)

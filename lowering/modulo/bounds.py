@@ -84,6 +84,20 @@ def _cycle(by: list[Dependence | None], last: int | None) -> list[Dependence]:
     return cycle[::-1]
 
 
+def earliest(graph: Graph, interval: float) -> list[float]:
+    """The longest path to each operation: no start is earlier. `interval`: at least the recurrence bound."""
+    found = [0.0] * len(graph.operations)
+    for _ in found:
+        changed = False
+        for each in graph.dependences:
+            start = found[each.source] + each.delay - interval * each.distance
+            if start > found[each.target] + EPSILON:
+                found[each.target], changed = start, True
+        if not changed:
+            break
+    return found
+
+
 def height(graph: Graph, interval: int) -> list[float]:
     """The longest path from each operation, its span included: those with the largest are placed first."""
     found = [float(each.span) for each in graph.operations]

@@ -8,11 +8,11 @@ which the longest paths of the retimed graph fit, as in modulo scheduling with o
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import replace
 from typing import Final
 
-from lowering.modulo.bounds import bounds
+from lowering.modulo.bounds import bounds, earliest
 from lowering.modulo.graph import Graph
 
 STEPS: Final = 12
@@ -66,19 +66,10 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset()) -> flo
     return most
 
 
-def end(graph: Graph, cycles: float, latency: float, whole: Set[int] | tuple[()] | list[int]) -> float:
+def end(graph: Graph, cycles: float, latency: float, whole: Collection[int]) -> float:
     """When the last operation of an iteration ends, of an interval; `whole` are products that end in it too."""
-    starts = [0.0] * len(graph.operations)
-    for _ in starts:
-        changed = False
-        for each in graph.dependences:
-            reached = starts[each.source] + each.delay - cycles * each.distance
-            if reached > starts[each.target] + 1e-6:
-                starts[each.target], changed = reached, True
-        if not changed:
-            break
     tensor = set(products(graph))
     return max(
         start + (0.0 if number in tensor else each.busy) + ((each.busy + latency) if number in whole else 0.0)
-        for number, (start, each) in enumerate(zip(starts, graph.operations, strict=True))
+        for number, (start, each) in enumerate(zip(earliest(graph, cycles), graph.operations, strict=True))
     )

@@ -7,7 +7,7 @@ products, reductions and conversions wait for whole tiles, and are waited for wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,13 +40,15 @@ class Loop:
         return sum(each.busy for each in self.graph.operations)
 
 
-def loops(selection: Selection) -> Iterator[Loop]:
-    """Every innermost loop of a program that has operations with a price, in program order."""
+def loops(selection: Selection, wanted: Collection[int] | None = None) -> Iterator[Loop]:
+    """Every innermost loop of a program that has operations with a price, in program order; of those `wanted`."""
+    if wanted is not None and not wanted:
+        return
     pricer = Pricer(selection.saturated, selection.oracle, selection.target, selection.forbid, selection.owner)
     around = paths(selection.saturated.program.skeleton)
     inner = {path[-2] for path in around.values() if len(path) > 1}
     for item in selection.saturated.program.skeleton.walk():
-        if isinstance(item, For) and item.loop not in inner:
+        if isinstance(item, For) and item.loop not in inner and (wanted is None or item.loop in wanted):
             graph = _Body(selection, pricer, item, around).graph()
             if graph.operations:
                 yield Loop(item, graph)

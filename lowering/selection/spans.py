@@ -17,10 +17,10 @@ from egraph.skeleton import For
 from ir.core import Block, Effect, Op, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import FloatType, TileType
+from lowering.selection.trips import PRODUCTS
 from lowering.supported import registers_of
 from lowering.targets.target import WARP
 
-PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)
 WHOLE = (*PRODUCTS, ct.Reduce, ct.Scan)
 REGIONS = (ct.For, ct.Loop, ct.If)
 MADE_ANYWHERE = (ct.Constant, ct.Broadcast)

@@ -92,11 +92,11 @@ def landing_wait(op: scf.For) -> nvgpu.WarpgroupWait | None:
     C7515, all products one after the other.
     """
     ops, body = op.parent.ops if op.parent is not None else [], op.body.block
-    for behind in ops[ops.index(op) + 1 :][:1]:
-        if isinstance(behind, nvgpu.WarpgroupWait) and not behind.pending:
-            waits = [each for each in body.ops if isinstance(each, nvgpu.WarpgroupWait) and not each.pending]
-            return behind if any(set(each.values) & set(body.args) for each in waits) else None
-    return None
+    behind = next(iter(ops[ops.index(op) + 1 :]), None)
+    if not isinstance(behind, nvgpu.WarpgroupWait) or behind.pending:
+        return None
+    waits = [each for each in body.ops if isinstance(each, nvgpu.WarpgroupWait) and not each.pending]
+    return behind if any(set(each.values) & set(body.args) for each in waits) else None
 
 
 def _landing(e: Emitter, values: list[Value], exit_block: Block) -> Block:
