@@ -1,8 +1,8 @@
 """Warp-specialised kernels on the simulator: thread-instructions a CPU second, hazard tracking beside, peak memory.
 
 Ours are compiled here (attention and grouped products for sm_90a); Triton's is committed; FlashAttention-4's PTX comes
-from `python -m benchmarks.flash_attention_4`, run where that package is installed. Every run is a process of its own,
-measured after decoding and checked against NumPy. Run as `python -m benchmarks.diverged`.
+from `benchmarks/schedules/packages.py attention sm_100a 128 full`, run where that package is installed. Every run is a
+process of its own, measured after decoding and checked against NumPy. Run as `python -m benchmarks.diverged`.
 """
 
 import argparse

@@ -47,21 +47,29 @@ def main() -> None:
 
 def compiled(cases: Sequence[Case], target: str, python: str) -> dict[str, Row]:
     """Every case by every compiler that is there."""
-    rows: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        made = cubins(cases, target, python, Path(folder))
+        return {
+            name: {who: read_code(found) if isinstance(found, Path) else found for who, found in row.items()}
+            for name, row in made.items()
+        }
+
+
+def cubins(cases: Sequence[Case], target: str, python: str, folder: Path) -> dict[str, dict[str, Path | str]]:
+    """The cubin of every case by every compiler that is there, in a folder, or why a compiler refuses."""
+    rows: dict[str, dict[str, Path | str]] = {}
     program = tileiras.find(python)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        home = tileiras.cuda_home(folder / "cuda", program) if program is not None else None
-        triton = _triton(cases, target, folder, python)
-        for case in cases:
-            bytecode, cubin = folder / "kernel.tileirbc", folder / "kernel.cubin"
-            bytecode.write_bytes(source(case, target))
-            row = rows[case.name] = {"ours": _ours(bytecode, target, cubin)}
-            if program is not None and home is not None:
-                done = tileiras.run(program, home, target, bytecode, cubin)
-                row["tileiras"] = read_code(cubin) if done.code == 0 else done.stderr.strip().splitlines()[0]
-            if case.name in triton:
-                row["Triton"] = triton[case.name]
+    home = tileiras.cuda_home(folder / "cuda", program) if program is not None else None
+    triton = _triton(cases, target, folder, python)
+    for case in cases:
+        bytecode, ours, theirs = (folder / f"{case.name}.{end}" for end in ("tileirbc", "ours.cubin", "tileiras.cubin"))
+        bytecode.write_bytes(source(case, target))
+        row = rows[case.name] = {"ours": _ours(bytecode, target, ours)}
+        if program is not None and home is not None:
+            done = tileiras.run(program, home, target, bytecode, theirs)
+            row["tileiras"] = theirs if done.code == 0 else done.stderr.strip().splitlines()[0]
+        if case.name in triton:
+            row["Triton"] = triton[case.name]
     return rows
 
 
@@ -78,7 +86,7 @@ def source(case: Case, target: str) -> bytes:
     return export(getattr(kernels, case.source), case.signature, target)
 
 
-def _ours(bytecode: Path, target: str, cubin: Path) -> Code | str:
+def _ours(bytecode: Path, target: str, cubin: Path) -> Path | str:
     import tilesat
     from ir.core import TileError
     from runtime.ptxas import assemble
@@ -87,10 +95,10 @@ def _ours(bytecode: Path, target: str, cubin: Path) -> Code | str:
         cubin.write_bytes(assemble(tilesat.compile(bytecode, target).ptx, target).binary)
     except TileError as error:
         return error.message
-    return read_code(cubin)
+    return cubin
 
 
-def _triton(cases: Sequence[Case], target: str, folder: Path, python: str) -> Row:
+def _triton(cases: Sequence[Case], target: str, folder: Path, python: str) -> dict[str, Path | str]:
     """What Triton makes, by the name of the case; nothing where it is not installed."""
     from runtime.ptxas import find
 
@@ -102,7 +110,7 @@ def _triton(cases: Sequence[Case], target: str, folder: Path, python: str) -> Ro
         return {}
     done.check_returncode()
     refused = json.loads(done.stdout.strip().splitlines()[-1])
-    return {name: why or read_code(folder / f"{name}.cubin") for name, why in refused.items()}
+    return {name: why or folder / f"{name}.cubin" for name, why in refused.items()}
 
 
 def report(target: str, rows: dict[str, Row]) -> str:

@@ -15,6 +15,7 @@ from benchmarks.corpus.compilers import Limits, Outcome, Worker
 from benchmarks.corpus.table import Row
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers import cases, timings
+from benchmarks.schedules import __main__ as schedules
 from ir.bytecode import read_bytecode
 from runtime import cuda
 from runtime.ptxas import assemble
@@ -92,6 +93,25 @@ def test_peers_case_compiles() -> None:
     assert isinstance(row["ours"], cubin.Code)
     assert row["ours"].spills == 0
     assert row["ours"].round_trips == 1
+
+
+@pytest.mark.parametrize(("target", "products"), [("sm_80", 128), ("sm_90a", 8)])
+def test_steady_loop_is_counted_for_equal_work(target: str, products: int, tmp_path: Path) -> None:
+    """A K step of examples/gemm is 128 x 128 x 64 of one warpgroup, the unit; half as much work is half the loop."""
+    found = tmp_path / "gemm.cubin"
+    found.write_bytes(assemble(tilesat.compile(EXAMPLES / "gemm.mlir", target).ptx, target).binary)
+    one, half = (schedules.steady(found, target, work) for work in (128.0 * 128 * 64, 64.0 * 128 * 64))
+    assert isinstance(one, schedules.Steady)
+    assert isinstance(half, schedules.Steady)
+    assert (one.work, one.units["tensor"], one.equal) == (1, products, one.path)
+    assert (half.work, half.equal) == (2, one.equal / 2)
+
+
+def test_units_of_work_are_those_of_the_peers_kernels() -> None:
+    named = {case.name: schedules.work_of(case) for case in cases.CASES}
+    assert named["attention 128x64x64 full"] == named["attention 128x128x64 full"] == 2 * 128 * 64 * 64
+    assert named["attention 128x128x128 causal"] == 2 * 64 * 128 * 128
+    assert named["softmax 1024"] == 0
 
 
 @pytest.mark.slow
