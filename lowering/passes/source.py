@@ -213,25 +213,28 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 
 
 def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
-    """Run the passes inside on the kernel and, where its loops spill registers, again with none to spill, and on the
-    kernel in slices of rows and of columns too; keep the cheapest. Rings that cannot share memory as they were to are
-    tried apart.
+    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
+    columns too, and on what spills again with none to spill; keep the cheapest. Rings that cannot share memory as they
+    were to are tried apart.
     """
     best, made = attempt(entry, context.trying("whole"), steps)
     tried = 1
     if any(best.spilled.values()):
         slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
-        others = [*((f"slices {number}", other) for number, other in enumerate(slices, 1)), ("unspilled", entry)]
+        others = [(f"slices {number}", other, False) for number, other in enumerate(slices, 1)]
+        others.append(("unspilled", entry, True))
         least = best.answer.bound  # of the whole kernel
-        for name, other in others:
+        for name, other, unspilled in others:  # grows while it is walked
             if other is entry and most(best) < WORTH * least:
                 continue
             try:
-                wanted = with_options(steps, "extract", below=most(best), unspilled=other is entry)
+                wanted = with_options(steps, "extract", below=most(best), unspilled=unspilled)
                 found, scheduled = attempt(other, trial := context.trying(name), wanted)
             except TileError:
                 continue  # where it does not fit or costs more, the best so far stays
             tried += 1
+            if any(found.spilled.values()):
+                others.append((f"{name} unspilled", other, True))
             if preferable(found, best):
                 best, made = found, scheduled
                 context.levels.update(trial.levels)
