@@ -83,7 +83,7 @@ def attention(folder: Path, hazards: bool) -> Report:
         values += [array, *map(np.int32, array.shape), *(np.int32(stride // 2) for stride in array.strides)]
     values.append(np.float32(WIDTH**-0.5))
     report = launch(
-        ptx, (LENGTH // 128, HEADS), manifest["block"], launch_arguments(manifest, values, addresses), memory,
+        ptx, (LENGTH // 128, HEADS), manifest["block"], launch_arguments(manifest, values, addresses, memory), memory,
         dynamic_smem=manifest["dynamic_smem"], hazards=hazards,
     )  # fmt: skip
     found = memory.get(addresses[id(arrays[3])], arrays[3].shape, HALF)

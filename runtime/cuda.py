@@ -21,7 +21,17 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from runtime.manifest import SIZES, Manifest, Pointer, Scalar, TensorMapRecord, evaluate, parse
+from runtime.manifest import (
+    FILLS,
+    PADDING_BYTES,
+    SIZES,
+    Manifest,
+    Pointer,
+    Scalar,
+    TensorMapRecord,
+    extents_of_map,
+    parse,
+)
 
 Grid: TypeAlias = "tuple[int, int, int]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -197,9 +207,9 @@ class Device:
     def encode(self, record: TensorMapRecord, values: Sequence[int], place: str) -> bytes:
         """The 128 bytes of a tensor map for arguments `values` (addresses and numbers). Raises CudaError with why."""
         driver = self._driver
-        base = int(evaluate(record.base, values))
-        dims = [int(evaluate(e, values)) for e in record.global_dim]
-        strides = [int(evaluate(e, values)) for e in record.global_strides]
+        base, dims, strides = extents_of_map(
+            record.global_dim, record.global_strides, record.base, values, lambda: self._padding(record.oob_fill)
+        )
         try:
             made = self._call(
                 "cuTensorMapEncodeTiled",
@@ -215,6 +225,12 @@ class Device:
         except (CudaError, OverflowError) as error:  # OverflowError: a negative extent fits no unsigned integer
             raise CudaError(f"{place}: {_why_no_map(record, base, dims, strides) or error}") from None
         return struct.pack("<16Q", *(int(word) for word in made.opaque))
+
+    def _padding(self, fill: str) -> int:
+        """The address of memory that holds padding, for the map of a view without elements; it stays allocated."""
+        held = self.empty((PADDING_BYTES,), np.uint8)
+        self._call("cuMemsetD8Async", held.address, FILLS[fill], held.nbytes, 0)
+        return held.address
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")

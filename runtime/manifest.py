@@ -9,7 +9,7 @@ tensor map says of its array are expressions in these arguments: {"arg": i}, {"c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -19,6 +19,11 @@ MOST_THREADS = 1024
 """Threads of a CTA. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
 MOST_CLUSTER = 16
 """CTAs of a cluster, with the non-portable size. Source: CUDA C++ Programming Guide, thread block clusters."""
+
+PADDING_BYTES = 128
+"""Behind the map of a view without elements: more than one element, a multiple of all alignments of maps."""
+FILLS = {"zero": 0, "nan": 0xFF}
+"""The byte that fills it, by what a map reads outside of its view; all ones are a NaN of every floating-point type."""
 
 SIZES = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f8E4M3FN": 1, "f8E5M2": 1, "f8E8M0FNU": 1,
@@ -97,6 +102,21 @@ def parse(raw: Mapping[str, Any]) -> Manifest:
     listed = _field(raw, "params", list, "")
     params = tuple(_parameter(each, f"params[{number}]") for number, each in enumerate(listed))
     return Manifest(entry, target, block, cluster, smem, params)
+
+
+def extents_of_map(
+    dims: Sequence[Expression], strides: Sequence[Expression], base: Expression, arguments: Sequence[Any],
+    padding: Callable[[], int],
+) -> tuple[int, list[int], list[int]]:  # fmt: skip
+    """Address, extents and strides in bytes of a tensor map for these arguments.
+
+    An extent may not be 0 (cuTensorMapEncodeTiled), so the map of a view without elements is that of one element at
+    `padding()`: `PADDING_BYTES` that hold what is read outside of a view. What is stored there nobody else reads.
+    """
+    extents = [int(evaluate(each, arguments)) for each in dims]
+    if 0 in extents:
+        return padding(), [1] * len(dims), [PADDING_BYTES] * len(strides)
+    return int(evaluate(base, arguments)), extents, [int(evaluate(each, arguments)) for each in strides]
 
 
 def evaluate(expression: Expression, arguments: Sequence[Any]) -> Any:

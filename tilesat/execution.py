@@ -19,7 +19,7 @@ from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
 if TYPE_CHECKING:
-    from runtime.simulator import Hazard, Report
+    from runtime.simulator import GlobalMemory, Hazard, Report
 
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
@@ -149,7 +149,7 @@ def simulate(
         ptx,
         grid=grid,
         block=(x, y, z),
-        args=launch_arguments(manifest, arguments, addresses),
+        args=launch_arguments(manifest, arguments, addresses, memory),
         memory=memory,
         cluster=(cx, cy, cz),
         dynamic_smem=manifest["dynamic_smem"],
@@ -184,30 +184,40 @@ def locate(hazards: Iterable[Hazard], lines: Callable[[], Mapping[int, str]]) ->
         each.source = each.source or lines().get(each.line or 0, "")
 
 
-def launch_arguments(manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> list[Any]:
-    """What the simulator takes for each PTX parameter; `addresses` of arrays by their id."""
-    return [_simulator_argument(parameter, arguments, addresses) for parameter in manifest["params"]]
+def launch_arguments(
+    manifest: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
+) -> list[Any]:
+    """What the simulator takes for each PTX parameter; `addresses` of arrays in `memory` by their id."""
+    return [_simulator_argument(parameter, arguments, addresses, memory) for parameter in manifest["params"]]
 
 
-def _simulator_argument(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
+def _simulator_argument(
+    parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
+) -> Any:
     """What the simulator takes for one PTX parameter of the manifest."""
     if parameter["kind"] == "tensormap":
-        return _tensor_map(parameter, arguments, addresses)
+        return _tensor_map(parameter, arguments, addresses, memory)
     argument = cast(Any, arguments[parameter["arg"]])
     return addresses[id(argument)] if parameter["kind"] == "pointer" else argument.item()
 
 
-def _tensor_map(parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any]) -> Any:
+def _tensor_map(
+    parameter: dict[str, Any], arguments: Sequence[Argument], addresses: dict[int, Any], memory: GlobalMemory
+) -> Any:
     """A tensor map of the manifest with its expressions evaluated for these arguments."""
-    from runtime.manifest import evaluate
+    from runtime.manifest import FILLS, PADDING_BYTES, extents_of_map
     from runtime.simulator import TensorMap
 
     values = [addresses[id(a)] if id(a) in addresses else cast(Any, a).item() for a in arguments]
+    padding = np.full(PADDING_BYTES, FILLS[parameter["oob_fill"]], np.uint8)
+    base, dims, strides = extents_of_map(
+        parameter["global_dim"], parameter["global_strides"], parameter["base"], values, lambda: memory.put(padding)
+    )
     return TensorMap(
-        base=evaluate(parameter["base"], values),
+        base=base,
         dtype=parameter["dtype"],
-        global_dim=[evaluate(e, values) for e in parameter["global_dim"]],
-        global_strides=[evaluate(e, values) for e in parameter["global_strides"]],
+        global_dim=dims,
+        global_strides=strides,
         box=parameter["box"],
         element_strides=parameter["element_strides"],
         swizzle=parameter["swizzle"],

@@ -35,8 +35,9 @@ def simulate(
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
     manifest = kernel.manifest
     launch(
-        ptx, grid=as_grid(grid), block=tuple(manifest["block"]), args=launch_arguments(manifest, arguments, addresses),
-        memory=memory, dynamic_smem=manifest["dynamic_smem"], hazards=True, schedule=schedule,
+        ptx, grid=as_grid(grid), block=tuple(manifest["block"]), memory=memory,
+        args=launch_arguments(manifest, arguments, addresses, memory), dynamic_smem=manifest["dynamic_smem"],
+        hazards=True, schedule=schedule,
     )  # fmt: skip
     return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
 

@@ -175,7 +175,7 @@ class Copy:
         tiles[0] = -(-tiles[0] // self.times)
         grid = (*tiles, 1, 1)[:3]
         launch(
-            text, grid=grid, block=manifest["block"], args=launch_arguments(manifest, arguments, places),
+            text, grid=grid, block=manifest["block"], args=launch_arguments(manifest, arguments, places, memory),
             memory=memory, dynamic_smem=manifest["dynamic_smem"], hazards=True,
         )  # fmt: skip
         inside = tuple(slice(self.size[d]) for d in reversed(order))

@@ -43,8 +43,8 @@ def simulate(
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
     launch(
         ptx or kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"],
-        args=launch_arguments(manifest, arguments, addresses), memory=memory, dynamic_smem=manifest["dynamic_smem"],
-        hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
+        args=launch_arguments(manifest, arguments, addresses, memory), memory=memory,
+        dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
     )  # fmt: skip
     return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
 

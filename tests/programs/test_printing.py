@@ -41,7 +41,7 @@ def texts(source: str, target: str, arguments: list[Any]) -> tuple[str, str, Any
     addresses = {id(a): memory.put(a) for a in given if isinstance(a, np.ndarray)}
     report = launch(
         kernel.ptx, grid=(1, 1, 1), block=kernel.manifest["block"], memory=memory, hazards=True,
-        args=launch_arguments(kernel.manifest, given, addresses), dynamic_smem=kernel.manifest["dynamic_smem"],
+        args=launch_arguments(kernel.manifest, given, addresses, memory), dynamic_smem=kernel.manifest["dynamic_smem"],
     )  # fmt: skip
     return "".join(said), "".join(report.printed), kernel
 

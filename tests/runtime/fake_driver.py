@@ -55,7 +55,9 @@ class FakeDriver:
     CUtensorMapInterleave = SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE="none")
     CUtensorMapSwizzle = SimpleNamespace(**{f"CU_TENSOR_MAP_SWIZZLE_{n}": n for n in ("NONE", "32B", "64B", "128B")})
     CUtensorMapL2promotion = SimpleNamespace(CU_TENSOR_MAP_L2_PROMOTION_L2_128B="128B")
-    CUtensorMapFloatOOBfill = SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE="zero")
+    CUtensorMapFloatOOBfill = SimpleNamespace(
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE="zero", CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA="nan"
+    )
     CUjit_option = JitOption
     CUlaunchAttributeID = Names("CU_LAUNCH_ATTRIBUTE_")
     cuuint64_t = cuuint32_t = Unsigned

@@ -266,7 +266,8 @@ def _own(name: str) -> Run:
         arrays = [value for value in given if isinstance(value, np.ndarray)]
         addresses = {id(array): memory.put(array) for array in arrays}
         report = launch(
-            ptx, (*program.grid, 1, 1)[:3], manifest["block"], launch_arguments(manifest, given, addresses), memory,
+            ptx, (*program.grid, 1, 1)[:3], manifest["block"],
+            launch_arguments(manifest, given, addresses, memory), memory,
             dynamic_smem=manifest["dynamic_smem"], **mode.options,
         )  # fmt: skip
         return [memory.get(addresses[id(a)], a.shape, a.dtype) for a in arrays], report.instructions.total()
