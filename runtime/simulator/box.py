@@ -160,8 +160,13 @@ class Box:
             return None
         return self._chunked + sum(c * stride for c, stride in zip(where, self._stride, strict=True))
 
-    def chunk_offsets(self, coordinates: Sequence[Array]) -> Array | None:
-        """As whole_chunks for the coordinates of several tiles: [tile, chunk]."""
+    @property
+    def chunks(self) -> Array | None:
+        """Offsets in 16-byte chunks from the start of a tile that lies inside the tensor and on whole chunks."""
+        return self._chunked
+
+    def chunk_starts(self, coordinates: Sequence[Array]) -> Array | None:
+        """As whole_chunks for the coordinates of several tiles: where each starts, in bytes."""
         bits = self.map.element.bits
         if self._chunked is None or (coordinates[0] * bits % (8 * CHUNK)).any():
             return None
@@ -172,7 +177,7 @@ class Box:
                 return None
         for c, stride in zip(coordinates[1:], self._stride[1:], strict=True):
             start = start + c * stride
-        return self._chunked + start[:, None]
+        return start
 
     def rows(self, coordinates: Sequence[int]) -> Units:
         """gather4 and scatter4: the pieces of four rows; coordinates: column, then the rows."""

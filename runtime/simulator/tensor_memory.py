@@ -23,18 +23,20 @@ class TensorMemoryError(Exception):
 class TensorMemory:
     """The tensor memory of a machine's CTAs.
 
-    words: [cta, lane, column]; owned: which columns of a CTA are allocated.
+    cells: [cta, column, lane], so that the columns of a matrix follow each other; words: the same as [cta, lane,
+    column]; owned: which columns of a CTA are allocated.
     """
 
     def __init__(self, machine: Machine) -> None:
-        self.words = np.full((machine.ctas, LANES, COLUMNS), _POISON, np.uint32)
+        self.cells = np.full((machine.ctas, COLUMNS, LANES), _POISON, np.uint32)
+        self.words = self.cells.transpose(0, 2, 1)
         self.owned = np.zeros((machine.ctas, COLUMNS), np.bool_)
         self._blocks: list[dict[int, int]] = [{} for _ in range(machine.ctas)]
         self._may_allocate = np.ones(machine.ctas, np.bool_)
 
     def start(self) -> None:
         """A batch begins: nothing is allocated."""
-        self.words.fill(_POISON)
+        self.cells.fill(_POISON)
         self.owned.fill(False)
         self._may_allocate.fill(True)
         for blocks in self._blocks:
@@ -49,7 +51,7 @@ class TensorMemory:
         for first in range(0, COLUMNS - columns + 1, SLAB):
             if not self.owned[cta, first : first + columns].any():
                 self.owned[cta, first : first + columns] = True
-                self.words[cta, :, first : first + columns] = _POISON
+                self.cells[cta, first : first + columns] = _POISON
                 self._blocks[cta][first] = columns
                 return first
         free = COLUMNS - int(np.count_nonzero(self.owned[cta]))
@@ -72,17 +74,17 @@ class TensorMemory:
         return [cta for cta, blocks in enumerate(self._blocks) if blocks]
 
     def add(self, ctas: list[int], column: int, values: Array, keeps: bool) -> None:
-        """Store f32 values [cta, lane, column] of all lanes from a column on, or (keeps) add them to what is there."""
-        first, where = ctas[0], slice(column, column + int(values.shape[2]))
+        """Store f32 values [cta, column, lane] of all lanes from a column on, or (keeps) add them to what is there."""
+        first, where = ctas[0], slice(column, column + int(values.shape[1]))
         if ctas == list(range(first, first + len(ctas))):
-            cells = self.words[first : first + len(ctas), :, where].view(np.float32)
+            cells = self.cells[first : first + len(ctas), where].view(np.float32)
             if keeps:
                 np.add(values, cells, out=cells)
             else:
                 cells[...] = values
             return
-        before = self.words[ctas, :, where].view(np.float32)
-        self.words[ctas, :, where] = (values + before if keeps else values).view(np.uint32)
+        before = self.cells[ctas, where].view(np.float32)
+        self.cells[ctas, where] = (values + before if keeps else values).view(np.uint32)
 
     def check(self, cta: int, column: int, columns: int) -> None:
         """Raise TensorMemoryError where columns are not all allocated in a CTA."""

@@ -114,9 +114,12 @@ def test_chunks_of_several_tiles_are_those_of_each() -> None:
     places = [(0, 0), (64, 8), (192, 56)]
     columns = [np.array(axis) for axis in zip(*places, strict=True)]
     expected = [box.whole_chunks(place) for place in places]
-    np.testing.assert_array_equal(box.chunk_offsets(columns), expected)
+    starts = box.chunk_starts(columns)
+    assert starts is not None
+    assert box.chunks is not None
+    np.testing.assert_array_equal(starts[:, None] + box.chunks, expected)
     for outside in ((200, 0), (0, 57), (-8, 0), (4, 0)):
-        assert box.chunk_offsets([np.append(axis, c) for axis, c in zip(columns, outside, strict=True)]) is None
+        assert box.chunk_starts([np.append(axis, c) for axis, c in zip(columns, outside, strict=True)]) is None
 
 
 def mbarriers() -> tuple[Machine, Mbarriers]:

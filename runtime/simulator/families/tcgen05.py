@@ -266,7 +266,7 @@ def _product(d: Decode) -> Step:
     def step(mask: Array | None) -> None:
         lanes = d.machine.lane_numbers(mask)
         try:
-            done = lanes.size > 1 and product.run_together(lanes.tolist())
+            done = lanes.size > 1 and product.run_together(lanes)
         except (DescriptorError, TensorMemoryError):
             done = False  # one thread after the other, which names the thread
         if not done:

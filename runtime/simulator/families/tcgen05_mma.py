@@ -5,7 +5,8 @@ lies in shared or tensor memory, B in shared memory. Of a pair, each CTA holds h
 the columns of B. Source: PTX ISA, "tcgen05.mma", "Data Path Layout", "Block Scaling for tcgen05.mma".
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _MMA = ("tcgen05.mma",)
 _COPIED = ("tcgen05.cp", "tcgen05.shift")
 # Layout and type of the results, and shift of D, that several CTAs may do at once.
 _PLAIN = "full", "f32", 0
+_KEPT = 256  # sets of threads and their operands that an instruction remembers
 
 
 def _mode(d: Decode) -> Mode:
@@ -113,11 +115,31 @@ class Operands:
     def _plain(self, values: Array) -> Callable[[int], int]:
         return lambda lane: int(values[lane])
 
-    def agree(self, lanes: Array) -> Iterator[bool]:
-        """Of D, A in tensor memory, the instruction descriptor and enable-input-d: whether lanes have one value."""
-        for values in self._uniform:
-            chosen = values()[lanes]
-            yield bool((chosen == chosen[0]).all())
+    def uniform(self, lanes: Array) -> list[Array]:
+        """Of D, A in tensor memory, the instruction descriptor and enable-input-d: the values of lanes."""
+        return [values()[lanes] for values in self._uniform]
+
+
+@dataclass(slots=True)
+class Together:
+    """What threads of different CTAs do at once.
+
+    ctas: whose tensor memory they write, and lanes: which thread for each; column: the first of D; keeps: whether they
+    add to D; columns, rows: shapes of B and A; product: room for the products [thread, cta of the pair, n, row].
+    """
+
+    form: Form
+    ctas: list[int]
+    lanes: Array
+    column: int
+    keeps: bool
+    columns: tuple[int, ...]
+    rows: tuple[int, ...]
+    product: Array
+    owners: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owners = np.array(self.ctas)
 
 
 class Product:
@@ -131,6 +153,7 @@ class Product:
             raise d.error(OperandError, ".ashift needs A in tensor memory")
         self._site = site
         self._readers: dict[Form, tuple[TileReader, TileReader]] = {}
+        self._known: dict[tuple[bytes, ...], Together | None] = {}
 
     def _reader(self, form: Form) -> tuple[TileReader, TileReader]:
         found = self._readers.get(form)
@@ -165,53 +188,73 @@ class Product:
                 product = np.matmul(rows, columns.T)
             self._accumulate(lane, number, form, cta, rank, product if form.sign == 1 else -product)
 
-    def run_together(self, lanes: list[int]) -> bool:
+    def run_together(self, threads: Array) -> bool:
         """Execute for threads of different CTAs at once, where all do the same to plain operands; whether it did.
 
         The products are those of `run`, matrix by matrix. Raises as `run` does.
         """
-        mode, operands, core = self._mode, self._operands, self._site.core
-        if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
+        operands, core = self._operands, self._site.core
+        chosen = operands.uniform(threads)
+        key = threads.tobytes(), *(values.tobytes() for values in chosen)
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[key] = self._together(threads, chosen)
+        together = self._known[key]
+        if together is None:
             return False
-        threads = np.array(lanes)
-        is_same = all(operands.agree(threads))
-        ctas = [cta for lane in lanes for cta in core.group(self._site.cta(lane), mode.group)]
-        form = parse(operands.form(lanes[0]), mode)
-        if not is_same or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
-            return False
-        column, keeps = operands.d(lanes[0]) & 0xFFFF, bool(operands.enable(lanes[0]))
+        form, ctas, column, keeps = together.form, together.ctas, together.column, together.keeps
         core.memory.check_each(ctas, column, form.n)
-        numbers = [self._site.begin(lane, "tcgen05.mma", (mode, form.m, form.n, form.result)) for lane in lanes]
-        threads, numbers = np.repeat(threads, mode.group), np.repeat(numbers, mode.group).tolist()
-        columns = self._tiles(self._reader(form)[1], operands.b_bits[threads], threads, numbers, ctas)
-        rows = self._rows_together(form, threads, numbers, ctas)
-        product = np.matmul(
-            rows.reshape(len(lanes), mode.group, form.rows, form.k),
-            columns.reshape(len(lanes), 1, form.n, form.k).transpose(0, 1, 3, 2),
-        )
+        numbers = [0] * len(ctas)
+        if core.order is not None:
+            shape = self._mode, form.m, form.n, form.result
+            begun = [self._site.begin(lane, "tcgen05.mma", shape) for lane in threads.tolist()]
+            numbers = np.repeat(begun, self._mode.group).tolist()
+        columns = self._tiles(self._reader(form)[1], operands.b_bits[together.lanes], together, numbers)
+        rows = self._rows_together(together, numbers)
+        # D as tensor memory has it, column by column
+        np.matmul(columns.reshape(*together.columns), rows.reshape(*together.rows).swapaxes(2, 3), out=together.product)
         cells = slice(0, LANES), slice(column, column + form.n)
         if core.order is not None and not core.order.accumulate(numbers, np.array(ctas), *cells, keeps):
-            for lane, number, cta in zip(threads.tolist(), numbers, ctas, strict=True):
+            for lane, number, cta in zip(together.lanes.tolist(), numbers, ctas, strict=True):
                 self._note(number, form, cta, operands.d(lane), keeps)
-        values = product.reshape(len(ctas), form.rows, form.n)
-        core.memory.add(ctas, column, values if form.sign == 1 else -values, keeps)
+        values = together.product.reshape(len(ctas), form.n, form.rows)
+        if form.sign != 1:
+            np.negative(values, out=values)
+        core.memory.add(ctas, column, values, keeps)
         return True
 
-    def _tiles(
-        self, reader: TileReader, descriptors: Array, lanes: Array, numbers: list[int], ctas: list[int]
-    ) -> Array:
+    def _together(self, threads: Array, chosen: Sequence[Array]) -> "Together | None":
+        """What threads of different CTAs do at once, None where they have to go one by one."""
+        mode, operands, core = self._mode, self._operands, self._site.core
+        if mode.is_sparse or mode.scales or operands.disabled or self._shifts_a:
+            return None
+        ctas = [cta for lane in threads.tolist() for cta in core.group(self._site.cta(lane), mode.group)]
+        first = int(threads[0])
+        form = parse(operands.form(first), mode)
+        is_same = all(bool((values == values[0]).all()) for values in chosen)
+        if not is_same or len(set(ctas)) < len(ctas) or (form.layout, form.result, operands.shift) != _PLAIN:
+            return None
+        product = self._site.core.product((threads.size, mode.group, form.n, form.rows))
+        return Together(
+            form, ctas, np.repeat(threads, mode.group), operands.d(first) & 0xFFFF, bool(operands.enable(first)),
+            (threads.size, 1, form.n, form.k), (threads.size, mode.group, form.rows, form.k), product,
+        )  # fmt: skip
+
+    def _tiles(self, reader: TileReader, descriptors: Array, together: "Together", numbers: list[int]) -> Array:
         """The tiles that lanes read from the shared memory of CTAs; numbers: of their operations."""
-        tile = reader.tile(descriptors, np.array(ctas))
+        tile = reader.tile(descriptors, together.owners)
         if self._site.core.order is not None:
-            self._site.all_read_shared(lanes.tolist(), numbers, reader, tile)
+            self._site.all_read_shared(together.lanes.tolist(), numbers, reader, tile)
         return reader.values(tile)
 
-    def _rows_together(self, form: Form, lanes: Array, numbers: list[int], ctas: list[int]) -> Array:
+    def _rows_together(self, together: "Together", numbers: list[int]) -> Array:
         """A [cta, row, k]; in tensor memory at the same columns of all CTAs."""
+        form, ctas = together.form, together.ctas
         if self._operands.a_bits is not None:
-            return self._tiles(self._reader(form)[0], self._operands.a_bits[lanes], lanes, numbers, ctas)
+            return self._tiles(self._reader(form)[0], self._operands.a_bits[together.lanes], together, numbers)
         element = self._in_shared(form.a).replace("pad.", "byte.")
-        column, words = self._operands.a(int(lanes[0])) & 0xFFFF, form.k * BITS[element] // 32
+        column, words = self._operands.a(int(together.lanes[0])) & 0xFFFF, form.k * BITS[element] // 32
         memory = self._site.core.memory
         memory.check_each(ctas, column, words)
         for number, cta in zip(numbers, ctas, strict=True):

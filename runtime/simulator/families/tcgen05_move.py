@@ -4,7 +4,7 @@
 the columns. Source: PTX ISA, "tcgen05.ld", "tcgen05.st", "Data Movement Shape".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,17 @@ _PLANS = 64  # plans that an instruction remembers
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A data movement: registers, [register, thread] lanes and columns relative to the address, all columns it uses."""
+    """A data movement: registers, [register, thread] lanes and columns relative to the address, all columns it uses.
+
+    is_plain: register r of thread t is column r of lane t.
+    """
 
     registers: int
     lanes: Array
     columns: Array
     is_packed: bool
     used: Array
+    is_plain: bool
 
 
 def _form(d: Decode, packing: str, split: int) -> Form:
@@ -51,23 +55,23 @@ def _form(d: Decode, packing: str, split: int) -> Form:
     lanes, columns = move_places(shape, repeats, split)
     scaled = 2 * columns if is_packed else columns
     used = np.unique(np.concatenate([scaled, scaled + 1]) if is_packed else scaled)
-    return Form(registers, lanes, scaled, is_packed, used)
+    return Form(registers, lanes, scaled, is_packed, used, shape == "32x32b" and not is_packed)
 
 
 class Places:
-    """Where the warps that take part find the cells of a move."""
+    """Whether the warps that take part may use the cells of a move."""
 
     def __init__(self, site: TensorSite, form: Form) -> None:
         self._site, self._form = site, form
+        self._least, self._most = int(form.lanes.min()), int(form.lanes.max())
 
-    def of(self, lane: int, address: int) -> tuple[int, Array, Array]:
-        """CTA, lanes and columns [register, thread] of the warp of a lane. Raises."""
+    def check(self, lane: int, address: int) -> int:
+        """The CTA of the warp of a lane. Raises."""
         site, form = self._site, self._form
         machine = site.machine
         cta, warp = lane // machine.slots, lane % machine.slots // WARP
-        lanes, columns = form.lanes + (address >> 16), form.columns + (address & 0xFFFF)
         slab = warp % 4 * SLAB
-        low, high = int(lanes.min()), int(lanes.max())
+        low, high = self._least + (address >> 16), self._most + (address >> 16)
         if low < slab or high >= slab + SLAB or high >= LANES:
             raise site.error(
                 OutOfBoundsError,
@@ -78,21 +82,38 @@ class Places:
             site.core.memory.check_all(cta, (address & 0xFFFF) + form.used)
         except TensorMemoryError as problem:
             raise site.wrong(lane, str(problem)) from None
-        return cta, lanes, columns
+        return cta
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
     """Where the lanes of a move find their cells.
 
-    lanes: their numbers; index: the cells [register, lane] in the words of all CTAs; used: the columns of all CTAs that
-    must be allocated; warps: first lane, CTA, lanes and columns of the cells of each warp.
+    lanes: their numbers; index: the cells [register, lane] of all CTAs; used: the columns of all CTAs that must be
+    allocated; starts: for each warp its first lane, CTA, lane and column of its address, lanes that take part; box:
+    CTAs, columns and lanes of a move of whole warps that is a copy of them, where it is one.
     """
 
     lanes: Array
-    index: Array
     used: Array
-    warps: list[tuple[int, int, Array, Array]]
+    starts: list[tuple[int, int, int, int, Array]]
+    box: tuple[slice, slice, slice] | None
+    _index: Array | None = None
+
+    def index(self, form: Form) -> Array:
+        """The cells [register, lane] in those of all CTAs."""
+        if self._index is None:
+            first = [(cta * COLUMNS + column) * LANES + row for _, cta, row, column, _ in self.starts]
+            sizes = [active.size for *_, active in self.starts]
+            inside = form.columns * LANES + form.lanes
+            self._index = inside[:, self.lanes % WARP] + np.repeat(first, sizes)
+        return self._index
+
+    def warps(self, form: Form) -> Iterator[tuple[int, int, Array, Array]]:
+        """First lane, CTA, lanes and columns of the cells [register, lane] of each warp."""
+        for lane, cta, row, column, active in self.starts:
+            threads = active % WARP
+            yield lane, cta, form.lanes[:, threads] + row, form.columns[:, threads] + column
 
 
 class Plans:
@@ -121,19 +142,29 @@ class Plans:
         return plan
 
     def _make(self, mask: Array | None) -> Plan:
-        addresses = self._address()
-        numbers: list[Array] = []
-        index: list[Array] = []
-        used: list[Array] = []
-        warps: list[tuple[int, int, Array, Array]] = []
+        addresses, columns = self._address(), self._form.used
+        starts: list[tuple[int, int, int, int, Array]] = []
+        used = np.zeros(self._site.core.memory.owned.shape, np.bool_)
         for lane, active in _warps(self._site, mask):
-            cta, lanes, columns = self._places.of(lane, int(addresses[lane]))
-            cells = (cta * LANES + lanes) * COLUMNS + columns
-            numbers.append(active)
-            index.append(cells[:, active % WARP])
-            used.append(cta * COLUMNS + (int(addresses[lane]) & 0xFFFF) + self._form.used)
-            warps.append((lane, cta, lanes[:, active % WARP], columns[:, active % WARP]))
-        return Plan(np.concatenate(numbers), np.concatenate(index, axis=1), np.unique(np.concatenate(used)), warps)
+            address = int(addresses[lane])
+            cta = self._places.check(lane, address)
+            used[cta, (address & 0xFFFF) + columns] = True
+            starts.append((lane, cta, address >> 16, address & 0xFFFF, active))
+        lanes = np.concatenate([active for *_, active in starts])
+        return Plan(lanes, np.flatnonzero(used), starts, self._box(starts))
+
+    def _box(self, starts: Sequence[tuple[int, int, int, int, Array]]) -> tuple[slice, slice, slice] | None:
+        """CTAs, columns and lanes, where register r of thread t goes with column r and lane t of each warp's address,
+        and the warps are the same ones of CTAs that follow each other.
+        """
+        form, (_, first, row, column, _) = self._form, starts[0]
+        ctas = list(dict.fromkeys(cta for _, cta, *_ in starts))
+        each = len(starts) // len(ctas)
+        regular = [(first + number // each, row + number % each * WARP, column, WARP) for number in range(len(starts))]
+        given = [(cta, row, column, active.size) for _, cta, row, column, active in starts]
+        if not form.is_plain or given != regular or row + each * WARP > LANES:
+            return None
+        return slice(first, first + len(ctas)), slice(column, column + form.registers), slice(row, row + each * WARP)
 
 
 def _warps(site: TensorSite, mask: Array | None) -> list[tuple[int, Array]]:
@@ -173,18 +204,22 @@ def decode_load(d: Decode) -> Step:
     address = address_values(d, d.address(1 + reduces), 32)
     site = TensorSite(d)
     plans, order, tracker = Plans(site, form, address), site.core.order, d.binding.hazards
-    words = site.core.memory.words.reshape(-1)
+    memory = site.core.memory
+    cells = memory.cells.reshape(-1)
     rows = None if tracker is None else tracker.flights.rows(registers)
 
     def step(mask: Array | None) -> None:
         plan = plans.of(mask)
         if plan is None:
             return
-        values = words.take(plan.index)
+        if plan.box is not None:
+            values = memory.cells[plan.box].transpose(1, 0, 2).copy().reshape(form.registers, -1)
+        else:
+            values = cells.take(plan.index(form))
         if form.is_packed:
-            values = values & _HALF | words.take(plan.index + 1) << np.uint32(16)
+            values = values & _HALF | cells.take(plan.index(form) + LANES) << np.uint32(16)
         if order is not None:
-            for lane, cta, lanes, columns in plan.warps:
+            for lane, cta, lanes, columns in plan.warps(form):
                 order.move(site, lane, cta, lanes, columns, is_store=False)
                 if form.is_packed:
                     order.move(site, lane, cta, lanes, columns + 1, is_store=False)
@@ -246,7 +281,8 @@ def decode_store(d: Decode) -> Step:
     address = address_values(d, d.address(0), 32)
     site = TensorSite(d)
     plans, order = Plans(site, form, address), site.core.order
-    words = site.core.memory.words.reshape(-1)
+    memory = site.core.memory
+    cells = memory.cells.reshape(-1)
 
     def step(mask: Array | None) -> None:
         plan = plans.of(mask)
@@ -254,14 +290,17 @@ def decode_store(d: Decode) -> Step:
             return
         values = block.read(None if plan.lanes.size == d.machine.lanes else plan.lanes)
         if order is not None:
-            for lane, cta, lanes, columns in plan.warps:
+            for lane, cta, lanes, columns in plan.warps(form):
                 order.move(site, lane, cta, lanes, columns, is_store=True)
                 if form.is_packed:
                     order.move(site, lane, cta, lanes, columns + 1, is_store=True)
         if form.is_packed:
-            words[plan.index] = values & _HALF
-            words[plan.index + 1] = values >> np.uint32(16)
+            cells[plan.index(form)] = values & _HALF
+            cells[plan.index(form) + LANES] = values >> np.uint32(16)
+        elif plan.box is not None:
+            part = memory.cells[plan.box]
+            part[...] = values.reshape(form.registers, part.shape[0], part.shape[2]).transpose(1, 0, 2)
         else:
-            words[plan.index] = values
+            cells[plan.index(form)] = values
 
     return step

@@ -259,7 +259,7 @@ class LoadTogether:
     ) -> None:
         self._d, self._tensor, self._destination, self._signal = d, tensor, destination, signal
         self._places = places
-        self._known: dict[tuple[bytes, int, str], Array | None] = {}
+        self._known: dict[tuple[bytes, bytes, Box], tuple[Array, list[int]] | None] = {}
         count = d.machine.memory.arena.size // CHUNK * CHUNK
         self._source = d.machine.memory.arena[:count].view(np.complex128)
         self._target = d.machine.shared.cells[CHUNK]
@@ -274,29 +274,45 @@ class LoadTogether:
         if found is None:
             return False
         box, base = found
-        offsets = box.chunk_offsets(self._tensor.all_coordinates(numbers))
-        cells, signals = self._signal.cells(lanes), self._destination.starts(lanes)
-        target = None if signals is None else self._targets(box, numbers, signals)
-        if offsets is None or target is None or base % CHUNK or not all(map(transfers.mbarriers.is_object, cells)):
+        starts = box.chunk_starts(self._tensor.all_coordinates(numbers))
+        cells, places = self._signal.cells(lanes), self._destination.starts(lanes)
+        targets = None if places is None or starts is None else self._targets(box, numbers, places)
+        if starts is None or targets is None or base % CHUNK or not all(map(transfers.mbarriers.is_object, cells)):
             return False
-        self._target[target] = self._source.take((offsets + base) // CHUNK)
+        order, firsts = targets
+        if (starts % CHUNK).any():
+            return False
+        data = self._source.take(order + ((starts + base) // CHUNK)[:, None])
+        for row, first in zip(data, firsts, strict=True):
+            self._target[first : first + order.size] = row
         for lane, cell in zip(numbers.tolist(), cells, strict=True):
             transfers.bytes_arrive(site, lane, cell, box.size)
         return True
 
-    def _targets(self, box: Box, numbers: Array, starts: Array) -> Array | None:
-        """The cells [lane, chunk] of shared memory, None where chunks swap their halves."""
-        key = starts.tobytes(), box.size, box.map.swizzle
+    def _targets(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, list[int]] | None:
+        """The chunks of a box, relative to its first byte, in the order in which shared memory has them, and the first
+        cell that each lane writes; None where a box is not one stretch, in the same order for all.
+        """
+        key = starts.tobytes(), numbers.tobytes(), box
         if key not in self._known:
-            placed = [
-                self._places.of(box, lane, start, box.size)
-                for lane, start in zip(numbers.tolist(), starts.tolist(), strict=True)
-            ]
-            swaps = any(swapped is not None for _, swapped in placed)
             if len(self._known) >= _PLACES:
                 self._known.clear()
-            self._known[key] = None if swaps else np.stack([cells for cells, _ in placed])
+            self._known[key] = self._ordered(box, numbers, starts)
         return self._known[key]
+
+    def _ordered(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, list[int]] | None:
+        placed = [
+            self._places.of(box, lane, start, box.size)
+            for lane, start in zip(numbers.tolist(), starts.tolist(), strict=True)
+        ]
+        firsts = [int(cells.min()) for cells, _ in placed]
+        inside = placed[0][0] - firsts[0]
+        order = np.argsort(inside)
+        is_stretch = bool((inside[order] == np.arange(inside.size)).all())
+        is_same = all(bool((cells - first == inside).all()) for (cells, _), first in zip(placed, firsts, strict=True))
+        if box.chunks is None or not (is_stretch and is_same) or any(swapped is not None for _, swapped in placed):
+            return None
+        return box.chunks[order] // CHUNK, firsts
 
 
 def _refuse(d: Decode, what: str) -> Step:
