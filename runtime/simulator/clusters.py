@@ -39,7 +39,7 @@ def _split(number: Array, extents: tuple[int, ...]) -> Array:
 
 
 class Clusters:
-    """The clusters of a grid, and which of them the CTAs of a machine belong to."""
+    """The clusters of a grid, and which of them the CTAs of a machine belong to. mine: those of this process."""
 
     def __init__(self, geometry: "Geometry", ctas: int) -> None:
         self._geometry = geometry
@@ -47,12 +47,14 @@ class Clusters:
         self._counts = tuple(g // c for g, c in zip(geometry.grid, geometry.cluster, strict=True))
         self.resident = ctas // self.size
         self._rank = _split(np.arange(ctas) % self.size, geometry.cluster)
+        self.all = range(geometry.ctas // self.size)
+        self.mine = self.all
         self.waiting: deque[int] = deque()
         self.index = np.zeros((ctas, 3), np.int64)
 
     def start(self) -> None:
-        """A launch begins: no cluster has started."""
-        self.waiting = deque(range(self._geometry.ctas // self.size))
+        """A launch begins: none of the clusters that this process runs has started."""
+        self.waiting = deque(self.mine)
 
     def first_cta(self, cluster: int) -> tuple[int, int, int]:
         """The index in the grid of the first CTA of a cluster."""

@@ -134,6 +134,13 @@ class Findings:
         if earlier is not hazard:
             earlier.count += 1
 
+    def join(self, later: "Findings") -> None:
+        """Take over what was found in a later part of the grid."""
+        for key, hazard in later._found.items():
+            earlier = self._found.setdefault(key, hazard)
+            if earlier is not hazard:
+                earlier.count += hazard.count
+
     def _error(self, kind: Kind, message: str, instruction: Instruction | None) -> HazardError:
         if instruction is None:
             return HazardError(message, kind=kind.title)

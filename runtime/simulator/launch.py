@@ -12,7 +12,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.arguments import Argument, bind_arguments, parameter_bytes
 from runtime.simulator.callstack import CallStack
 from runtime.simulator.decode import Binding
-from runtime.simulator.errors import LaunchError
+from runtime.simulator.errors import LaunchError, SimulatorError
 from runtime.simulator.families.library import HEAP
 from runtime.simulator.findings import STOP, Findings
 from runtime.simulator.functions import calls, with_functions
@@ -28,6 +28,7 @@ from runtime.simulator.schedule import Code, Scheduler
 from runtime.simulator.skew import TOGETHER, scheduler
 from runtime.simulator.transfers import Transfers
 from runtime.simulator.types import Array
+from runtime.simulator.workers import Share, check_apart, joined, run_apart, stretches
 
 Extent: TypeAlias = Sequence[int]
 
@@ -175,6 +176,7 @@ class Module:
         suppress: Sequence[str] = (),
         cooperative: bool = False,
         dependent: bool = False,
+        workers: int = 1,
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
         self._check_loaded()
@@ -188,18 +190,21 @@ class Module:
             raise LaunchError(f"max_instructions {max_instructions} is below 1")
         if dynamic_smem < 0:
             raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
+        _check_workers(workers, kernel, cooperative, max_instructions)
         findings = Findings(hazards if isinstance(hazards, str) else STOP, suppress)
         is_tracked = bool(hazards)
         with (
             np.errstate(all="ignore"),
             findings.attached(self._text),
-            self._prepared(kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative)) as prepared,
+            self._prepared(
+                kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative, workers)
+            ) as prepared,
         ):
             prepared.machine.findings = findings
             tracker, before = prepared.binding.hazards, self.memory.arena.copy() if is_tracked else None
             if dependent and tracker is not None:
                 tracker.grids.changed = self.memory.changed
-            report = _run(prepared, max_blocks, max_instructions, schedule)
+            report = _run(prepared, max_blocks, max_instructions, schedule, workers)
             self.memory.note_changes(before)
         report.hazards, report.suppressed = findings.hazards(self._text), findings.hazards(self._text, suppressed=True)
         return report
@@ -212,7 +217,7 @@ class Module:
             block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
             cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
             geometry = Geometry(cluster, _triple("block", block), cluster)
-            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False)):
+            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False, 1)):
                 pass
 
     def unload(self) -> None:
@@ -246,6 +251,8 @@ class Module:
                 address,
                 words,
             )
+            if options.workers > 1:
+                self.memory.share()
             yield _prepare(source, geometry, self.memory, options)
         finally:
             if words is not None:
@@ -269,6 +276,7 @@ def launch(
     suppress: Sequence[str] = (),
     cooperative: bool = False,
     dependent: bool = False,
+    workers: int = 1,
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
@@ -285,14 +293,17 @@ def launch(
     words by which cooperative groups synchronise a grid;
     dependent: launched before the launch before it on this memory has ended (programmatic stream serialization), which
     only hazards look at: what that launch changed, as far as it ran with hazards, may be used after
-    griddepcontrol.wait.
+    griddepcontrol.wait;
+    workers: processes at most, each for a stretch of the grid, with the same results, counts and hazards; only where
+    CTAs do not talk to each other (atomics, strong accesses of global memory, malloc, cooperative launches are
+    refused). Limits count for each process. Where the grid fits in one batch with hazards, one process runs it.
     Raises SimulatorError with the PTX line.
     """
     module = Module(ptx, memory)
     try:
         return module.launch(
             grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress,
-            cooperative, dependent,
+            cooperative, dependent, workers,
         )  # fmt: skip
     finally:
         module.unload()
@@ -353,6 +364,15 @@ def _check_directives(kernel: Entry, geometry: Geometry) -> None:
         )
 
 
+def _check_workers(workers: int, kernel: Entry, is_cooperative: bool, max_instructions: int | None) -> None:
+    if workers < 1:
+        raise LaunchError(f"workers {workers} is below 1")
+    if workers > 1:
+        check_apart(kernel, is_cooperative)
+        if max_instructions is not None:
+            raise LaunchError("max_instructions counts the instructions of one process; leave workers at 1")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a launch runs: an entry with the functions it calls, where everything lies, its parameters.
@@ -377,6 +397,7 @@ class Options:
     dynamic_smem: int
     hazards: bool
     cooperative: bool
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +424,8 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
         ctas = geometry.ctas
     elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
         ctas = min(ctas, -(-geometry.ctas // size // _STEALING_SHARE) * size)
+    elif not options.hazards:  # what is found in a batch depends on its CTAs
+        ctas = min(ctas, -(-geometry.ctas // size // options.workers) * size)
     machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)
     machine.special["dynamic_smem_size"] = np.full(machine.lanes, options.dynamic_smem, np.uint32)
     machine.special["total_smem_size"] = np.full(machine.lanes, shared_size, np.uint32)
@@ -421,10 +444,35 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     return Prepared(machine, binding, code, sites, shared_size)
 
 
-def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, schedule: str) -> Report:
+def _run(prepared: Prepared, max_blocks: int, max_instructions: int | None, schedule: str, workers: int = 1) -> Report:
+    clusters = prepared.machine.clusters
+    running = scheduler(
+        schedule, prepared.machine, prepared.code, prepared.binding.transfers, max_blocks, max_instructions
+    )
+    shares = stretches(len(clusters.all), clusters.resident, workers)
+    if len(shares) == 1:
+        return _batches(prepared, running)
+    findings = prepared.machine.findings
+
+    def work(mine: range) -> Share:
+        clusters.mine = mine
+        try:
+            return Share(_batches(prepared, running), findings, None)
+        except SimulatorError as error:
+            return Share(Report(), findings, error)
+
+    done = run_apart(work, shares)
+    for share in done[1:]:
+        findings.join(share.findings)
+    if done[-1].error is not None:
+        raise done[-1].error
+    return joined([share.report for share in done])
+
+
+def _batches(prepared: Prepared, running: Scheduler) -> Report:
+    """Run the clusters of this process."""
     machine, binding = prepared.machine, prepared.binding
     tracker, transfers = binding.hazards, binding.transfers
-    running = scheduler(schedule, machine, prepared.code, transfers, max_blocks, max_instructions)
     if tracker is not None:
         running.barriers.observer = tracker
     live = 0

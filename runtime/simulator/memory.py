@@ -5,6 +5,7 @@ by anything less than half a window falls on no allocation at all. Shared and lo
 gives every generic address one meaning. Physically each space is one array of bytes.
 """
 
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,7 @@ class GlobalMemory:
         self.physical: list[int] = []
         self.arena: Array = np.zeros(0, np.uint8)
         self.changed: Array | None = None
+        self._shared: Array | None = None
         self._used = 0
         self._holes: list[tuple[int, int]] = []
         self.heap: dict[int, int] = {}
@@ -120,6 +122,13 @@ class GlobalMemory:
             grown = np.full(max(self._used + size, 2 * self.arena.size), FRESH, np.uint8)
             grown[: self._used] = self.arena[: self._used]
             self.arena = grown
+
+    def share(self) -> None:
+        """Let processes that are forked from now on see what the others write, until the memory grows."""
+        if self._shared is not self.arena:
+            self._shared = np.frombuffer(mmap.mmap(-1, max(self.arena.size, 1)), np.uint8, self.arena.size)
+            self._shared[:] = self.arena
+            self.arena = self._shared
 
     def free(self, address: int) -> None:
         """End an allocation; its addresses are never used again. Raises LaunchError unless one starts there."""

@@ -130,6 +130,7 @@ class Scheduler:
         """Run one batch. Raises DeadlockError and what the instructions raise."""
         self.ready = {self.code.first: None}
         self.waiters.clear()
+        self._turn = self._stalled = self._fruitless = 0  # a batch runs the same whatever ran before
         while self.ready:
             pc, mask = self._pick()
             if mask is None:
