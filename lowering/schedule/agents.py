@@ -3,13 +3,15 @@
     producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
-outside of the ring's own. What else the producer needs is in boundary.py, its program in producer.py, the warps of
+outside of the ring's own. A loop may have several rings, each waited for where its first copy stands, and a stage of
+one of them may be read before the loop. What else the producer needs is in boundary.py, its program in producer.py, the warps of
 each agent in units.py, what becomes of pipelines and iterators in lower.py.
 Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,9 +22,9 @@ from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.types import I32
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.schedule.boundary import Boundary, Plan, Way
-from lowering.schedule.fills import Fill, Threaded, arrivals, boxed, threaded
+from lowering.schedule.fills import Threaded, arrivals, boxed, threaded
 from lowering.schedule.flight import Flight, flight, land
-from lowering.schedule.pipes import consume
+from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
@@ -58,6 +60,12 @@ class AgentRing:
     memory: Ring
     pipeline: nv_tileas.CreatePipeline
     runs: list[Run] = field(default_factory=list[Run])
+    alone: dict[Op, Site] = field(default_factory=dict[Op, Site])  # consumers of a stage before a loop
+
+    @property
+    def sites(self) -> dict[Op, Site]:
+        """What takes and leaves the consumers' iterator."""
+        return {run.loop: run.site for run in self.runs} | self.alone
 
     def release_last(self) -> None:
         """Where the ring goes on behind a loop, someone waits for the stage that its last iteration has left in use."""
@@ -65,6 +73,10 @@ class AgentRing:
             goes_on = len(self.runs) > 1 or any(isinstance(each, LOOPS) for each in enclosing(run.loop))
             if run.release is not None and not goes_on:
                 run.release.attributes["last"] = True
+
+
+Key = tuple[int, int, int, int]
+"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage."""
 
 
 @dataclass
@@ -76,21 +88,26 @@ class Agents:
     arguments: dict[Value, int]
     by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
-    rings: dict[tuple[int, int, int], AgentRing] = field(default_factory=dict[tuple[int, int, int], AgentRing])
+    rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
-    def plan(self, op: scf.For, copies: list[nv_tileas.TiledCopy], stages: int) -> Plan | None:
-        """How the producer fills each tile of a loop's stage, None where it cannot make all of them."""
-        fills: list[Fill] = []
-        for copy in copies:
-            fill = boxed(copy, self.arguments) or (threaded(copy) if self.by_threads else None)
-            if fill is None:
-                return None
-            fills.append(fill)
-        plan = Plan(op, copies, fills, stages)
-        return plan if Boundary(self.ops, [*(job.plan for job in self.jobs), plan]).legal else None
+    def plan(
+        self, op: scf.For, rings: Sequence[list[nv_tileas.TiledCopy]], first: Sequence[nv_tileas.TiledCopy] = ()
+    ) -> list[Plan]:
+        """How the producer fills each tile of a stage of a loop's rings, and the `first` one before the loop; none where
+        it cannot make all of them.
+        """
+        plans: list[Plan] = []
+        for copies in rings:
+            fills = [boxed(c, self.arguments) or (threaded(c) if self.by_threads else None) for c in copies]
+            made = [fill for fill in fills if fill is not None]
+            if len(made) < len(copies):
+                return []
+            before = [c for c in first if c.ring == copies[0].ring]
+            plans.append(Plan(op, copies, made, min(c.stages for c in copies), before))
+        return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
 
     def map_number(self, record: dict[str, Any]) -> int:
         """The number of a tensor map, shared by equal ones."""
@@ -110,7 +127,7 @@ class Agents:
         for ring in self.rings.values():
             ring.release_last()
             pipeline = ring.pipeline.result
-            thread({run.loop: run.site for run in ring.runs}, [self.first(pipeline, consumer)])
+            thread(ring.sites, [self.first(pipeline, consumer)])
             thread(producer.sites(pipeline), [self.first(pipeline, block)])
         for each in (*self.sends, *producer.receives):
             slot = len(each.operands) - 1
@@ -201,84 +218,140 @@ def following(iterator: Value) -> Op:
 
 
 class Consumer:
-    """A consumer's loop over a ring that the producer fills."""
+    """A consumer's loop over rings that the producer fills, in the order in which it waits for them."""
 
-    def __init__(self, scheduler: Scheduler, agents: Agents, plan: Plan):
+    def __init__(self, scheduler: Scheduler, agents: Agents, plans: Sequence[Plan], b: Builder):
+        """The rings and their jobs for the producer, which is told at `b` that what its copies read has been stored."""
         self.scheduler = scheduler
         self.agents = agents
-        self.plan = plan
+        self.plans = plans
+        self.loop = plans[0].loop
+        self.rings = [self.ring(plan, number) for number, plan in enumerate(plans)]
+        self.buffers: list[list[Value]] = []
+        for plan, ring in zip(plans, self.rings, strict=True):
+            self.buffers.append(scheduler.buffers(plan.copies, ring.memory, agents.common))
+            stored = self.stored(b) if plan.after_store else None
+            agents.jobs.append(Job(plan, self.buffers[-1], ring.pipeline.result, stored))
+
+    def begin(self, ops: Sequence[Op], b: Builder) -> None:
+        """What comes before the loop: copies for a stage of the first ring, and the product, the last op, that reads
+        it.
+        """
+        plan, ring = self.plans[0], self.rings[0]
+        pipeline, product = ring.pipeline.result, ops[-1].results[0]
+        iterator = unknown(pipeline, plan.stages)
+        rest = [op for op in ops if op not in plan.first]
+        read = self.scheduler.reading(plan.first, self.buffers[0], iterator, rest, self.fence(plan), self.loop)
+        values = self.scheduler.rewriter.values
+        (values[product],) = consume(b, pipeline, iterator, read, [values[product]])
+        made = b.block.ops[-1]
+        ring.alone[made] = stage_alone(made, b)
 
     def build(self, b: Builder) -> None:
-        """The loop here, and its job for the producer."""
-        scheduler, plan, op = self.scheduler, self.plan, self.plan.loop
-        ring = self.ring()
-        buffers, pipeline = scheduler.buffers(plan.copies, ring.memory, self.agents.common), ring.pipeline.result
-        stored = self.stored(b) if plan.after_store else None
-        self.agents.jobs.append(Job(plan, buffers, pipeline, stored))
-        flying = flight(op.body.block, plan.copies)
+        """The loop."""
+        scheduler, op = self.scheduler, self.loop
+        flying = self.flying()
         flying.begin()
-        operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), self.agents.zero]
+        operands = [*scheduler.values([op.lower, op.upper, op.step, *op.init]), *(self.agents.zero for _ in self.rings)]
         if flying.last is not None:
-            operands.append(b.value(nv_tileas.CreateNone, pipeline, types=[nv_tileas.CONSUMER_TOKEN]))
-        made = scheduler.rebuild(op, operands, self.body(buffers, ring.pipeline, flying), b)
-        run = Run(made, 3 + len(op.init), None)
-        ring.runs.append(run)
+            last = self.rings[-1].pipeline.result
+            operands.append(b.value(nv_tileas.CreateNone, last, types=[nv_tileas.CONSUMER_TOKEN]))
+        made = scheduler.rebuild(op, operands, self.body(flying), b)
+        for slot, ring in enumerate(self.rings, 3 + len(op.init)):
+            ring.runs.append(Run(made, slot, None))
         if flying.last is not None:
             done = b.add(nv_tileas.DotWait, made.results[flying.place], pending=0)
-            run.release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
+            self.rings[-1].runs[-1].release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
-    def body(self, buffers: list[Value], pipeline: nv_tileas.CreatePipeline, flying: Flight) -> Block:
-        """One iteration, which carries the iterator and, where products run on, the token of the one before."""
-        scheduler, plan, body = self.scheduler, self.plan, self.plan.loop.body.block
+    def flying(self) -> Flight:
+        """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held."""
+        body = self.loop.body.block
+        found = flight(body, [copy for plan in self.plans for copy in plan.copies])
+        others = [copy for plan in self.plans[:-1] for copy in plan.copies]
+        return found if found.last is None or not reads(found.last, others, body) else Flight(early=found.early)
+
+    def body(self, flying: Flight) -> Block:
+        """One iteration, which carries the iterators and, where products run on, the token of the one before."""
+        scheduler, body = self.scheduler, self.loop.body.block
         held = [nv_tileas.CONSUMER_TOKEN] if flying.last is not None else []
-        inner = Block([*(a.type for a in body.args), nv_tileas.IteratorType(plan.stages), *held])
-        iterator = inner.args[len(body.args)]
+        inner = Block([*(a.type for a in body.args), *(nv_tileas.IteratorType(p.stages) for p in self.plans), *held])
+        iterators = inner.args[len(body.args) : len(body.args) + len(self.plans)]
         scheduler.rewriter.values.update(zip(body.args, inner.args, strict=False))
-        b = Builder(inner, plan.loop.location)
-        first = body.ops.index(plan.copies[0])
-        if any(isinstance(each, Copy) and each not in plan.copies for each in body.ops):
+        b = Builder(inner, self.loop.location)
+        copies = [copy for plan in self.plans for copy in plan.copies]
+        if any(isinstance(each, Copy) and each not in copies for each in body.ops):
             b.add(nv_tileas.Barrier, types=())  # readers of the last iteration are done with the other buffers
-        scheduler.inner(body.ops[:first], b)
-        fence = read_asynchronously(body) and any(isinstance(fill, Threaded) for fill in plan.fills)
-        rest = [each for each in body.ops[first:-1] if each not in plan.copies]
-        read = scheduler.reading(plan.copies, buffers, iterator, rest, fence, plan.loop)
-        previous, carried = (inner.args[-1], inner.args[1 + flying.place]) if flying.last is not None else (None, None)
-        ends = land(flying, read, carried, scheduler.values(body.terminator.operands))
-        left = consume(b, pipeline.result, iterator, read, ends, previous)
-        carried = left[len(body.terminator.operands) :]
-        ends = left[: len(body.terminator.operands)]
-        b.add(scf.Yield, *ends, b.value(nv_tileas.IncIter, iterator), *carried, types=())
+        scheduler.inner(body.ops[: body.ops.index(copies[0])], b)
+        left = self.stage(0, iterators, inner, flying, b)
+        places = len(body.terminator.operands)
+        steps = [b.value(nv_tileas.IncIter, iterator) for iterator in iterators]
+        b.add(scf.Yield, *left[:places], *steps, *left[places:], types=())
         return inner
+
+    def stage(self, number: int, iterators: Sequence[Value], inner: Block, flying: Flight, b: Builder) -> list[Value]:
+        """The rest of an iteration from where it waits for a ring: what it leaves, and the token of the last ring."""
+        scheduler, body, plan = self.scheduler, self.loop.body.block, self.plans[number]
+        following = self.plans[number + 1].copies[0] if plan is not self.plans[-1] else body.terminator
+        ops = body.ops[body.ops.index(plan.copies[0]) : body.ops.index(following)]
+        rest = [each for each in ops if each not in plan.copies]
+        read = scheduler.reading(plan.copies, self.buffers[number], iterators[number], rest, self.fence(plan), self.loop)
+        previous = None
+        if plan is not self.plans[-1]:
+            ends = self.stage(number + 1, iterators, inner, flying, Builder(read, self.loop.location))
+        else:
+            ends = scheduler.values(body.terminator.operands)
+            previous = inner.args[-1] if flying.last is not None else None
+        if number == 0:
+            ends = land(flying, read, inner.args[1 + flying.place] if flying.last is not None else None, ends)
+        return consume(b, self.rings[number].pipeline.result, iterators[number], read, ends, previous)
+
+    def fence(self, plan: Plan) -> bool:
+        """Are tiles that threads have copied read asynchronously?"""
+        threads = any(isinstance(fill, Threaded) for fill in plan.fills)
+        return threads and read_asynchronously(self.loop.body.block)
 
     def stored(self, b: Builder) -> Value:
         """Tell the producer that what its copies come after has been stored: a barrier stands behind it already."""
         zero, channel = self.agents.zero, self.agents.channel(I32)
-        b.location = self.plan.loop.location
+        b.location = self.loop.location
         b.add(nv_tileas.AsyncFence, types=(), everywhere=True)
         news = b.value(arith.Constant, types=[I32], value=1)
         self.agents.sends.append(b.add(nv_tileas.Send, channel, news, zero, types=()))
         return channel
 
-    def ring(self) -> AgentRing:
-        """The ring of all loops of this depth that have as many stages, filled by as many arrivals."""
-        warps, stages = self.scheduler.rewriter.func.warps, self.plan.stages
-        key = (self.scheduler.depth, stages, arrivals(self.plan.fills))
+    def ring(self, plan: Plan, number: int) -> AgentRing:
+        """The ring of all loops of this depth whose rings of this number have as many stages, filled by as many
+        arrivals.
+        """
+        warps, stages = self.scheduler.rewriter.func.warps, plan.stages
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills))
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
                 nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
-                each="warp", producers=key[2],
+                each="warp", producers=key[-1],
             )  # fmt: skip
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])
-        ops = nested(self.plan.loop.body.block)
+        ops = nested(self.loop.body.block)
         reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad)}
         if "ld.shared" in reads:
             found.pipeline.attributes |= {"consumers": WARP * warps, "each": "thread"}
         elif reads:  # an arrival tells what its own lane has read
             found.pipeline.attributes["meet"] = True
         return found
+
+
+def reads(dot: nv_tileas.Dot, copies: Sequence[Op], body: Block) -> bool:
+    """Is a product of a body made of what some copies bring?"""
+    wanted: set[Value] = set(dot.operands)
+    for op in reversed(body.ops[: body.ops.index(dot)]):
+        if wanted.intersection(op.results):
+            if op in copies:
+                return True
+            wanted.update(v for each in op.walk() for v in each.operands)
+    return False
 
 
 def nested(body: Block) -> list[Op]:

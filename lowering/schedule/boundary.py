@@ -24,21 +24,24 @@ from lowering.schedule.states import enclosing
 
 @dataclass
 class Plan:
-    """A loop whose copies a producer makes into a ring of `stages`, and how it makes each."""
+    """A loop whose copies a producer makes into a ring of `stages`, and how it makes each. `first` are the same copies
+    for one stage before the loop, if it begins with one.
+    """
 
     loop: scf.For
     copies: list[nv_tileas.TiledCopy]
     fills: list[Fill]
     stages: int
+    first: list[nv_tileas.TiledCopy]
 
     @property
     def after_store(self) -> bool:
         """Does it read what the consumers have stored before the loop?"""
-        return any(copy.after_store for copy in self.copies)
+        return any(copy.after_store for copy in (*self.first, *self.copies))
 
     def inputs(self) -> list[Value]:
         """What its copies need: their tile's coordinates, and the view where threads copy."""
-        pairs = zip(self.copies, self.fills, strict=True)
+        pairs = [*zip(self.copies, self.fills, strict=True), *zip(self.first, self.fills, strict=False)]
         return [v for copy, fill in pairs for v in source_operands(copy, fill)]
 
 
@@ -119,9 +122,10 @@ class Boundary:
         """
         for plan in self.plans:
             ops = plan.loop.body.block.ops
+            others = {copy for each in self.plans if each is not plan for copy in each.copies}
             first, last = (ops.index(copy) for copy in (plan.copies[0], plan.copies[-1]))
             for op in ops[first:last]:
-                if op in self.spine or any(self.ways.get(r) is Way.HANDED for r in op.results):
+                if op in self.spine or op in others or any(self.ways.get(r) is Way.HANDED for r in op.results):
                     return False
         return None not in self.ways.values()
 

@@ -71,11 +71,10 @@ def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) 
     """Put waits into the body of a rotated loop: `carried` is the sum that runs on into it, `ends` what it leaves."""
     if flying.early is None:
         return ends
-    products = [op for op in read.ops if isinstance(op, nv_tileas.Dot)]
-    early, last = products[0], products[-1]
-    if carried is not None:
+    early = next(op for op in read.ops if isinstance(op, nv_tileas.Dot))
+    if carried is not None and flying.last is not None:
         place = read.ops.index(early)
-        done = nv_tileas.DotWait((carried,), [carried.type], {"pending": 0}, location=last.location)
+        done = nv_tileas.DotWait((carried,), [carried.type], {"pending": 0}, location=flying.last.location)
         for op in read.ops[place:]:
             for each in op.walk():
                 each.operands = [done.result if v is carried else v for v in each.operands]

@@ -110,12 +110,18 @@ class Scheduler:
         self.rewriter = rewriter
         self.agents = agents
         self.depth = 0
+        self.begun: dict[scf.For, Consumer] = {}  # a stage of whose rings is read before the loop
         self.scratch_used = False  # since the last ring was filled: the next one may lie over it
 
     def run(self, ops: list[Op], b: Builder) -> None:
         """Rebuild a block outside of any pipelined loop."""
         coming: list[tuple[Copy, Value]] = []  # copies that nothing has waited for, and their buffers
-        for op in ops:
+        done: set[Op] = set()
+        for place, op in enumerate(ops):
+            if isinstance(op, nv_tileas.TiledCopy) and op.ring and op not in done:
+                done.update(self.begin(ops[place:], coming, b))
+            if op in done:
+                continue
             if coming and needs(op, coming):
                 self.arrive(coming, b)
             if isinstance(op, scf.For):
@@ -154,6 +160,24 @@ class Scheduler:
         b.location = op.location
         made = b.add(scf.If, *self.values([op.condition]), types=[r.type for r in op.results], regions=sides)
         self.rewriter.values.update(zip(op.results, made.results, strict=True))
+
+    def begin(self, ops: Sequence[Op], coming: list[tuple[Copy, Value]], b: Builder) -> Sequence[Op]:
+        """The ops of a block from a copy that fills the first stage of a loop's ring to the product that reads it; none
+        where the ring can have no such stage.
+        """
+        copies = [op for op in ops if isinstance(op, nv_tileas.TiledCopy) and op.ring == ops[0].attributes["ring"]]
+        loop = next((op for op in ops if isinstance(op, scf.For)), None)
+        product = next((op for op in ops if isinstance(op, nv_tileas.Dot)), None)
+        if loop is None or product is None:
+            return []
+        plans = self.plan(loop, asynchronous(loop.body.block), copies)
+        if not plans or not plans[0].first:
+            return []
+        self.arrive(coming, b)
+        self.begun[loop] = Consumer(self, self.agents, plans, b)
+        head = ops[: ops.index(product) + 1]
+        self.begun[loop].begin(head, b)
+        return head
 
     def start(self, op: Copy, b: Builder) -> Value:
         """A copy to a buffer of its own, where it stands."""
@@ -243,24 +267,33 @@ class Scheduler:
     def loop(self, op: scf.For, b: Builder) -> None:
         """Pipeline the copies of a loop whose tiles depend on nothing but its counter; keep the others in place."""
         body = op.body.block
-        copies = [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered]
+        copies = asynchronous(body)
         ahead = [c for c in copies if slice_of(c.operands, body) is not None]
         stages = min((c.stages for c in ahead), default=0)
-        plan = self.plan(op, copies) or self.plan(op, ahead)
-        if plan is not None:
-            Consumer(self, self.agents, plan).build(b)
-        elif not ahead or stages < MIN_STAGES:
+        if op in self.begun:
+            self.begun[op].build(b)
+            return
+        if any(isinstance(c, nv_tileas.TiledCopy) and c.ring for c in copies):
+            stages -= 1  # its first tiles have buffers of their own
+        elif plans := self.plan(op, copies) or self.plan(op, ahead):
+            Consumer(self, self.agents, plans, b).build(b)
+            return
+        if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:
             _Pipeline(self, op, ahead, stages).build(b)
 
-    def plan(self, op: scf.For, copies: list[Copy]) -> Plan | None:
-        """A producer for these copies of a loop, None where there is none."""
+    def plan(self, op: scf.For, copies: list[Copy], first: Sequence[nv_tileas.TiledCopy] = ()) -> list[Plan]:
+        """A producer for these copies of a loop, in rings by their numbers, and the `first` ones before it; none where
+        there is none.
+        """
+        rings: dict[int, list[nv_tileas.TiledCopy]] = {}
+        for copy in copies:
+            if not isinstance(copy, nv_tileas.TiledCopy):
+                return []  # what is gathered, the consumers' pointers gather
+            rings.setdefault(copy.ring, []).append(copy)
         stages = min((c.stages for c in copies), default=0)
-        tiles = [c for c in copies if isinstance(c, nv_tileas.TiledCopy)]
-        if stages < MIN_STAGES or len(tiles) < len(copies):
-            return None  # what is gathered, the consumers' pointers gather
-        return self.agents.plan(op, tiles, stages)
+        return self.agents.plan(op, [*rings.values()], first) if stages >= MIN_STAGES else []
 
     def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""
@@ -327,6 +360,11 @@ class Scheduler:
         )  # fmt: skip
         self.rewriter.values.update(zip(op.results, made.results, strict=False))
         return made
+
+
+def asynchronous(body: Block) -> list[Copy]:
+    """The copies of a body that something else may start."""
+    return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered]
 
 
 def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:

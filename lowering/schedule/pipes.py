@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ir.core import Block, Builder, Region, Value
+from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import nv_tileas
+from lowering.schedule.states import Site
 
 
 def produce(
     b: Builder, pipeline: Value, iterator: Value, write: Callable[[Builder], None], announced: int = 0,
     copies: bool = False, ahead: int = 0,
-) -> None:  # fmt: skip
+) -> nv_tileas.ProduceOne:  # fmt: skip
     """Fill the stage of an iterator, `ahead` iterations early, by what `write` builds; `announced` bytes of it are
     tensor copies, `copies`: threads copy too.
     """
@@ -25,7 +26,7 @@ def produce(
     done = inside.add(nv_tileas.ProducerWrite, acquired, types=types, regions=[Region([written])])
     inside.add(nv_tileas.ProducerCommit, done.token, types=(), copies=copies)
     inside.add(nv_tileas.PipelineYield, types=())
-    b.add(nv_tileas.ProduceOne, pipeline, iterator, types=(), regions=[Region([block])], ahead=ahead)
+    return b.add(nv_tileas.ProduceOne, pipeline, iterator, types=(), regions=[Region([block])], ahead=ahead)
 
 
 def consume(
@@ -48,3 +49,14 @@ def consume(
                  regions=[Region([block])])  # fmt: skip
     outside = dict(zip(out, made.results, strict=False))
     return [*(outside.get(v, v) for v in ends), *made.results[len(out) :]]
+
+
+def unknown(pipeline: Value, stages: int) -> Value:
+    """An iterator in place of the one that will be taken where all code stands."""
+    return nv_tileas.CreateIterator((pipeline,), [nv_tileas.IteratorType(stages)]).result
+
+
+def stage_alone(op: Op, b: Builder) -> Site:
+    """What a produce_one or consume_one outside of its ring's loop takes and leaves: its iterator goes on behind it."""
+    step = b.add(nv_tileas.IncIter, op.operands[1])
+    return Site([1], [step.result], [step, *op.walk()])

@@ -1,11 +1,13 @@
 """The producer's program: the loops and branches around its copies, and in them what fills the stages.
 
 It runs through the source in order: what it needs is computed again or received where the consumers have it, and the
-stage of an iteration is filled where the last of its copies stands.
+stage of an iteration is filled where the last of its copies stands. A loop may fill several rings, and one of them may
+have had a stage filled before the loop.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +17,14 @@ from ir.dialects import nv_tileas, scf
 from ir.types import I32
 from lowering.schedule.boundary import Boundary, Plan, Way, source_operands
 from lowering.schedule.fills import Boxed, Fill, Threaded, announced
-from lowering.schedule.pipes import produce
+from lowering.schedule.pipes import produce, stage_alone, unknown
 from lowering.schedule.rings import tile_of
 from lowering.schedule.states import Site
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
-    """What the producer does for one loop."""
+    """What the producer does for one ring of one loop."""
 
     plan: Plan
     buffers: list[Value]
@@ -41,21 +43,22 @@ class Producer:
         zero: Value, map_number: Callable[[dict[str, Any]], int],
     ):  # fmt: skip
         self.boundary = boundary
-        self.jobs: dict[Op, Job] = {job.plan.loop: job for job in jobs}
-        self.last: dict[Op, Job] = {job.plan.copies[-1]: job for job in jobs}
+        self.jobs: defaultdict[Op, list[Job]] = defaultdict(list)
+        self.last: dict[Op, Job] = {}  # by the last copy of a stage
+        for job in jobs:
+            self.jobs[job.plan.loop].append(job)
+            self.last |= {copies[-1]: job for copies in (job.plan.first, job.plan.copies) if copies}
         self.values = values
         self.channels = channels
         self.zero = zero
         self.map_number = map_number
-        self.turns: dict[Op, Value] = {}  # loop of a job -> iterator of an iteration
-        self.loops: list[tuple[scf.For, int, Job]] = []  # loops of jobs and where their iterator is among the operands
+        self.turns: dict[Job, Value] = {}  # iterator of an iteration
+        self.taking: list[tuple[Job, Op, Site]] = []  # what takes and leaves the iterator of a job's ring
         self.receives: list[nv_tileas.Receive] = []
 
     def sites(self, pipeline: Value) -> dict[Op, Site]:
-        """The loops that fill one ring: each takes and leaves its iterator."""
-        return {
-            loop: Site([slot], [loop.results[slot - 3]]) for loop, slot, job in self.loops if job.pipeline is pipeline
-        }
+        """What fills one ring: each loop, or stage before one, takes and leaves its iterator."""
+        return {op: site for job, op, site in self.taking if job.pipeline is pipeline}
 
     def known(self, values: list[Value]) -> list[Value]:
         """This agent's values."""
@@ -71,8 +74,11 @@ class Producer:
                 self.endless(op, b)
             elif isinstance(op, scf.If) and op in self.boundary.spine:
                 self.branch(op, b)
+            elif op in self.last and op in self.last[op].plan.first:
+                self.begin(self.last[op], b)
             elif op in self.last:
-                self.fill(self.last[op], b)
+                job = self.last[op]
+                self.fill(job, job.plan.copies, self.turns[job], b)
             else:
                 self.bring(op, b)
 
@@ -89,23 +95,22 @@ class Producer:
             self.values[result] = taken.result
 
     def loop(self, op: scf.For, b: Builder) -> None:
-        """A loop with the carried values that are needed, and with the iterator of its job."""
-        body, job = op.body.block, self.jobs.get(op)
-        if job and job.stored:
-            self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
+        """A loop with the carried values that are needed, and with the iterators of its jobs."""
+        body, jobs = op.body.block, self.jobs.get(op, [])
+        for job in jobs:
+            if not job.plan.first:
+                self.stored(job, b)
         kept = [i for i, argument in enumerate(body.args[1:]) if argument in self.boundary.needed]
-        inits = [*self.known([op.init[i] for i in kept]), *([self.zero] if job else [])]
-        turn = [nv_tileas.IteratorType(job.plan.stages)] if job else []
-        types = [*(v.type for v in inits[: len(kept)]), *turn]
+        inits = [*self.known([op.init[i] for i in kept]), *(self.zero for _ in jobs)]
+        turns = [nv_tileas.IteratorType(job.plan.stages) for job in jobs]
+        types = [*(v.type for v in inits[: len(kept)]), *turns]
         inner = Block([op.lower.type, *types])
         self.values.update(zip([body.args[0], *(body.args[1 + i] for i in kept)], inner.args, strict=False))
         inside = Builder(inner, op.location)
-        if job:
-            self.turns[op] = inner.args[-1]
+        self.turns.update(zip(jobs, inner.args[1 + len(kept) :], strict=True))
         self.block(body.ops[:-1], inside)
         ends = self.known([body.terminator.operands[i] for i in kept])
-        if job:
-            ends.append(inside.value(nv_tileas.IncIter, self.turns[op]))
+        ends += [inside.value(nv_tileas.IncIter, self.turns[job]) for job in jobs]
         inside.add(scf.Yield, *ends, types=())
         b.location = op.location
         made = b.add(
@@ -113,8 +118,8 @@ class Producer:
             segments=(1, 1, 1, len(inits)), regions=[Region([inner])], **op.attributes,
         )  # fmt: skip
         self.values.update(zip([op.results[i] for i in kept], made.results, strict=False))
-        if job:
-            self.loops.append((made, 3 + len(kept), job))
+        for place, job in enumerate(jobs, len(kept)):
+            self.taking.append((job, made, Site([3 + place], [made.results[place]])))
 
     def endless(self, op: scf.While, b: Builder) -> None:
         """A loop without a count: the producer, too, comes to know whether it goes on."""
@@ -146,16 +151,28 @@ class Producer:
         made = b.add(scf.If, *self.known([op.condition]), types=types, regions=[Region([side]) for side in sides])
         self.values.update(zip(kept, made.results, strict=True))
 
-    def fill(self, job: Job, b: Builder) -> None:
+    def stored(self, job: Job, b: Builder) -> None:
+        """Wait until what the copies of a job read has been stored."""
+        if job.stored:
+            self.receives.append(b.add(nv_tileas.Receive, job.stored, self.zero, types=[I32]))
+
+    def begin(self, job: Job, b: Builder) -> None:
+        """Fill a stage before the loop."""
+        self.stored(job, b)
+        iterator = unknown(job.pipeline, job.plan.stages)
+        made = self.fill(job, job.plan.first, iterator, b)
+        self.taking.append((job, made, stage_alone(made, b)))
+
+    def fill(self, job: Job, copies: list[nv_tileas.TiledCopy], iterator: Value, b: Builder) -> Op:
         """Fill the stage of an iteration."""
-        plan, iterator = job.plan, self.turns[job.plan.loop]
+        plan = job.plan
 
         def write(inside: Builder) -> None:
-            for copy, buffer, fill in zip(plan.copies, job.buffers, plan.fills, strict=True):
+            for copy, buffer, fill in zip(copies, job.buffers, plan.fills, strict=True):
                 self.tile(copy, buffer, fill, job.pipeline, iterator, inside)
 
         by_threads = any(isinstance(fill, Threaded) for fill in plan.fills)
-        produce(b, job.pipeline, iterator, write, announced(plan.copies, plan.fills), by_threads)
+        return produce(b, job.pipeline, iterator, write, announced(copies, plan.fills), by_threads)
 
     def tile(
         self, copy: nv_tileas.TiledCopy, buffer: Value, fill: Fill, pipeline: Value, stage: Value, b: Builder

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ir.core import PURE, WRITE, Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
-from lowering.schedule.rings import COPIES, Copy
+from lowering.schedule.rings import COPIES, Copy, slice_of
 
 
 @dataclass(frozen=True)
@@ -84,47 +84,39 @@ def alone(ops: Sequence[Op], dot: nv_tileas.Dot, body: Block) -> bool:
 
 def rotate(func: nv_tileas.Func) -> int:
     """Rotate the loops of a placed kernel in place, each by one product; how many could be."""
-    return sum(rotate_block(block) for op in list(func.walk()) for region in op.regions for block in region.blocks)
+    blocks = [block for op in list(func.walk()) for region in op.regions for block in region.blocks]
+    rings = max((op.ring for op in func.walk() if isinstance(op, nv_tileas.TiledCopy)), default=0)
+    count = 0
+    for block in blocks:
+        count += rotate_block(block, rings + count + 1)
+    return count
 
 
-def rotate_block(block: Block) -> int:
-    """Rotate the loops of a block that can be."""
+def rotate_block(block: Block, ring: int) -> int:
+    """Rotate the loops of a block that can be; what they make early comes from rings numbered from `ring` on."""
     loops = [op for op in block.ops if isinstance(op, scf.For)]
     marked = [op for op in loops if any(isinstance(each, nv_tileas.Dot) and each.early for each in op.body.block.ops)]
     plans = [(op, find(op)) for op in marked]
-    for loop, found in plans:
-        if found is not None:
-            before = Block()
-            rotate_loop(loop, found, Builder(before, loop.location))
-            for op in before.ops:
-                place = block.ops.index(loop) if op.effect is WRITE else as_early(op, loop, block)
-                block.ops.insert(place, op)
-                op.parent = block
-    return sum(found is not None for _, found in plans)
+    able = [(loop, found) for loop, found in plans if found is not None]
+    for number, (loop, found) in enumerate(able, ring):
+        before = Block()
+        rotate_loop(loop, found, number, Builder(before, loop.location))
+        place = block.ops.index(loop)
+        block.ops[place:place] = before.ops
+        for op in before.ops:
+            op.parent = block
+    return len(able)
 
 
-def as_early(op: Op, loop: scf.For, block: Block) -> int:
-    """Where the tiles of the first iteration are brought: right behind the last ones before the loop, so that one wait
-    will do for all.
+def rotate_loop(loop: scf.For, found: Early, ring: int, b: Builder) -> None:
+    """Rewrite a loop in place; the product of its first iteration is built before it. The tiles of early products come
+    from a ring of their own, which is an iteration ahead of that of the others.
     """
-    place = block.ops.index(loop)
-    while place and not block.ops[place - 1].regions and block.ops[place - 1].effect is not WRITE:
-        last = block.ops[place - 1]
-        if isinstance(last, Copy) or set(last.results).intersection(op.operands):
-            return place
-        place -= 1
-    return block.ops.index(loop)
-
-
-def rotate_loop(loop: scf.For, found: Early, b: Builder) -> None:
-    """Rewrite a loop in place; the product of its first iteration is built before it."""
     body, dot = loop.body.block, found.product
-    for copy in found.brought:
-        copy.attributes["stages"] = copy.stages - 1  # the tiles of the first iteration take no more room
+    for copy in found.copies:
+        copy.attributes["ring"] = ring
     dot.attributes.pop("early", None)
     first = cloned(found.ops, {body.args[0]: loop.lower}, b)
-    for copy in (op for op in b.block.ops if isinstance(op, nv_tileas.TiledCopy)):
-        copy.attributes |= {"stages": 1, "tma": False}  # nothing would hide the wait for a tensor copy
     inner = Block([*(a.type for a in body.args), dot.result.type])
     values: dict[Value, Value] = dict(zip(body.args, inner.args, strict=False))
     inside = Builder(inner, loop.location)
@@ -137,7 +129,9 @@ def rotate_loop(loop: scf.For, found: Early, b: Builder) -> None:
     inside.location = loop.location
     ahead[body.args[0]] = inside.value(arith.AddI, inner.args[0], loop.step)
     cloned(found.ops, ahead, inside)
-    cloned([op for op in body.ops[:-1] if op in used and op not in head], values, inside)
+    behind = others(body, found) - head
+    cloned([op for op in body.ops if op in used and op in behind], values, inside)
+    cloned([op for op in body.ops[:-1] if op in used and op not in head | behind], values, inside)
     inside.location = body.terminator.location
     inside.add(scf.Yield, *(values.get(v, v) for v in body.terminator.operands), ahead[dot.result], types=())
     loop.regions = [Region([inner])]
@@ -159,6 +153,15 @@ def before_waiting(body: Block, found: Early) -> set[Op]:
             head.add(op)
             wanted.update(v for each in op.walk() for v in each.operands)
     return head if all(op.effect is PURE for op in head) else set()
+
+
+def others(body: Block, found: Early) -> set[Op]:
+    """What brings the tiles of other products, if they are known ahead. They are waited for right behind the early one:
+    the wait is a loop, which ptxas 13.5 mixes no code across; without one it puts the exponentials among the products.
+    """
+    copies = [op for op in found.brought if op not in found.copies]
+    slices = {op: slice_of(op.operands, body) for op in copies}
+    return {each for op, made in slices.items() if made is not None for each in (*made, op)}
 
 
 def users(body: Block, dropped: set[Op]) -> Iterator[Op]:

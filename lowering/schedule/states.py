@@ -26,10 +26,11 @@ def around(op: Op) -> Iterator[Op]:
 
 @dataclass(frozen=True)
 class Site:
-    """An op that takes a state as the operands `slots`, and what it leaves of it."""
+    """An op that takes a state as the operands `slots`, and what it leaves of it; `users` take the same values."""
 
     slots: Sequence[int]
     left: Sequence[Value]
+    users: Sequence[Op] = ()
 
 
 def thread(sites: Mapping[Op, Site], begin: Sequence[Value]) -> None:
@@ -54,7 +55,9 @@ class _Threading:
                 state = self.through(op, state, wanted or op is not ops[-1])
             else:
                 for slot, value in zip(site.slots, state, strict=True):
-                    op.operands[slot] = value
+                    before, op.operands[slot] = op.operands[slot], value
+                    for each in site.users:
+                        each.operands = [value if v is before else v for v in each.operands]
                 state = list(site.left)
         return state
 
