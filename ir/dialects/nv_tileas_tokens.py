@@ -25,6 +25,7 @@ from ir.dialects.nv_tileas_pipeline import (
     ConsumerRelease,
     ConsumerWait,
     CreateIterator,
+    CreateNone,
     CreatePipeline,
     IncIter,
     PipelineYield,
@@ -102,6 +103,7 @@ class _Checker:
                 left = op.body.block.terminator.operands[place]
                 made = isinstance(left.owner, ConsumeOne) and left.owner.parent is op.body.block
                 op.expect(made, "must leave the token of a stage that this iteration has read")
+                op.expect(ring_of(left) is ring_of(value), "must leave the token of a stage of the same ring")
 
     def finish(self) -> None:
         """Tokens and rings."""
@@ -257,6 +259,22 @@ def stages_of(pipeline: Value) -> int:
     return pipeline.type.stages if isinstance(pipeline.type, PipelineType) else 0
 
 
+def ring_of(token: Value) -> Value | None:
+    """The ring whose stage a consumer's token is of."""
+    op = token.owner if isinstance(token.owner, Op) else token.owner.parent_op
+    match op:
+        case CreateNone() | ConsumerWait():
+            return op.pipeline
+        case scf.For():
+            return ring_of(op.init[token.index - (1 if isinstance(token.owner, Block) else 0)])
+        case ConsumerRead() if token.index == 0:
+            return ring_of(op.waited)
+        case ConsumeOne() | ConsumerRead():
+            return ring_of(op.body.block.terminator.operands[token.index - len(op.results)])
+        case _:
+            return None
+
+
 def above(op: Op) -> Iterable[Op]:
     """The ops around an op within its agent, innermost first."""
     each = op.parent.parent_op if op.parent else None
@@ -373,6 +391,7 @@ def consumes(op: ConsumeOne) -> None:
     if not own:
         carried = isinstance(release.read.owner, Block) and isinstance(release.read.owner.parent_op, scf.For)
         release.expect(carried, "must release the stage that has been read, or the one that the loop carries")
+        release.expect(ring_of(release.read) is op.pipeline, "must release a stage of its own ring")
         release.expect(
             stages_of(op.pipeline) > 1, "a ring whose stages are read for two iterations needs 2 stages, has 1"
         )

@@ -18,7 +18,6 @@ from lowering.layouts.elements import tile_registers
 from lowering.layouts.layout import Layout
 from lowering.modulo.in_order import early, interval
 from lowering.modulo.loops import Loop, loops
-from lowering.schedule.pipelining import MIN_STAGES
 from lowering.schedule.rotation import Early, find
 from lowering.selection import Selection
 from lowering.selection.resources import ADDRESSES, SAFETY, registers
@@ -63,8 +62,6 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
             why_not = f"so few iterations ({count:g}) do not save what one product more takes"
         elif held > room:
             why_not = f"{held} registers of a thread would hold tiles, {room} may"
-        elif min(copy.stages for copy in found.brought) <= MIN_STAGES:
-            why_not = f"its ring has {MIN_STAGES} stages, and one of them is for the first iteration"
         yield Prediction(loop, before, after, why_not), op, found
 
 

@@ -28,8 +28,9 @@ CASES = {
     "agents-two-loops": ("sm_90a",),
     "agents-expert": ("sm_90a",),
     "agents-seen-in-a-branch": ("sm_90a",),
+    "flash_attention": ("sm_90a",),
 }
-"""Rings of one agent and of two, around each other, in branches, one behind the other; channels; threads that copy."""
+"""Rings of one agent and of two, around each other, in branches, one behind the other; channels; threads that copy; two rings in a loop."""
 
 
 def source(name: str) -> str:
@@ -152,6 +153,15 @@ def checked(text: str, by: str) -> None:
     verify(read_level(text))
 
 
+def test_rings_of_a_loop_release_their_own_stages() -> None:
+    """Keys and values: each consumer releases a stage of its ring."""
+    text = pipelined("flash_attention", "sm_90a")
+    loop = text[text.index('"scf.for"') :]
+    values, keys = re.findall(r"consumer_release\"\(%\w+(?:#\d+)?\)", loop)[:2]
+    with pytest.raises(TileError, match="must release a stage of its own ring"):
+        verify(read_level(text.replace(loop, loop.replace(keys, values))))
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_texts_that_are_changed_are_right(name: str) -> None:
     checked(*TEXTS[name])
@@ -180,6 +190,9 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("agents", LAST, f'  "scf.if"(%c) ({{\n{LAST}"scf.yield"() : () -> ()\n}}, {{{ENDED}}}) : (i1) -> ()\n',
      "the stage must be released on every path from where it is read"),
     ("agents", END, END.replace("%held)", "%before)"), "must leave the token of a stage that this iteration has read"),
+    ("agents", '%none = "$p.create_none"(%ring)',
+     '%more = "$p.create_pipeline"() : () -> $ring\n%none = "$p.create_none"(%more)',
+     "must leave the token of a stage of the same ring"),
     ("agents", LAST, '  %o = "scf.if"(%c) ({"scf.yield"(%seen#1) : ($consumer) -> ()}, {"scf.yield"(%seen#1) : '
      "($consumer) -> ()}) : (i1) -> $consumer\n" + LAST.replace("%seen#1", "%o"),
      "its token must be used once, by what releases its stage, is used 2 times"),

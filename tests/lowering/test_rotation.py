@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -12,11 +13,13 @@ import tilesat
 from ir.dialects import nv_tileas, scf
 from lowering.modulo import Dependence, Graph, Operation, ahead
 from lowering.modulo.in_order import early, interval
-from runtime.ptxas import assemble
+from runtime.ptxas import assemble, disassemble
 from tests.lowering.test_hopper import simulate
 from tests.tilesat.example_cases import EXAMPLES, flash_attention
 from tilesat.execution import largest_error
 from tilesat.kernel import Kernel
+from tilesat.mca.flow import loops
+from tilesat.mca.listing import Instruction, functions
 
 ATTENTION = (EXAMPLES / "flash_attention.mlir").read_text()
 TARGET = "sm_90a"
@@ -138,11 +141,10 @@ def test_sums_of_any_number_of_steps(steps: int, schedule: str) -> None:
     [
         ("room_of", lambda _: 100, r"\d+ registers of a thread would hold tiles, 100 may"),
         ("trip_counts", lambda _: {0: 1.0}, r"so few iterations \(1\) do not save what one product more takes"),
-        ("MIN_STAGES", 6, r"its ring has 6 stages, and one of them is for the first iteration"),
     ],
 )
 def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: object, why: str) -> None:
-    """Too many registers, too few iterations, too small a ring: the loop stays as it is, and --explain says why."""
+    """Too many registers, too few iterations: the loop stays as it is, and --explain says why."""
     monkeypatch.setattr(ahead, name, value)
     compiled = tilesat.compile(ATTENTION, TARGET).compiled
     assert not any(isinstance(op, nv_tileas.DotWait) for op in compiled.modules["nv_tileas"].walk())
@@ -181,3 +183,21 @@ def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
     assert early(made) == {0}
     assert not early(carried)
     assert not early(graph(("tensor", 100.0), ("issue", 50.0)))
+
+
+def test_the_next_scores_stand_before_the_exponentials_in_sass() -> None:
+    """All products of the group before the first exponential of this step, the wait for them behind the last."""
+    made = assemble(attention().ptx, TARGET)
+    (path,) = [each.path for f in functions(disassemble(made, encodings=True)) for each in loops(f) if products(each.path)]
+    codes = [each.opcode for each in path]
+    exponentials = [place for place, code in enumerate(codes) if code.startswith("MUFU.EX2")]
+    ends = [place for place, each in enumerate(path) if "HGMMA" in each.opcode and "gsb" in each.operands]
+    waits = [place for place, code in enumerate(codes) if code.startswith("WARPGROUP.DEPBAR")]
+    assert len(ends) == 2
+    assert ends[0] < exponentials[0]
+    assert exponentials[-1] < min(ends[1], waits[-1])
+    assert waits[0] < ends[0]  # the sums of the step before, behind its maximum
+
+
+def products(path: Sequence[Instruction]) -> bool:
+    return any("HGMMA" in each.opcode for each in path)
