@@ -295,7 +295,9 @@ class Consumer:
         following = self.plans[number + 1].copies[0] if plan is not self.plans[-1] else body.terminator
         ops = body.ops[body.ops.index(plan.copies[0]) : body.ops.index(following)]
         rest = [each for each in ops if each not in plan.copies]
-        read = scheduler.reading(plan.copies, self.buffers[number], iterators[number], rest, self.fence(plan), self.loop)
+        read = scheduler.reading(
+            plan.copies, self.buffers[number], iterators[number], rest, self.fence(plan), self.loop
+        )
         previous = None
         if plan is not self.plans[-1]:
             ends = self.stage(number + 1, iterators, inner, flying, Builder(read, self.loop.location))

@@ -30,7 +30,8 @@ CASES = {
     "agents-seen-in-a-branch": ("sm_90a",),
     "flash_attention": ("sm_90a",),
 }
-"""Rings of one agent and of two, around each other, in branches, one behind the other; channels; threads that copy; two rings in a loop."""
+"""Rings of one agent and of two, around each other, in branches, one behind the other; channels; threads that copy;
+two rings in a loop."""
 
 
 def source(name: str) -> str:

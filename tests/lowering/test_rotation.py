@@ -13,6 +13,7 @@ import tilesat
 from ir.dialects import nv_tileas, scf
 from lowering.modulo import Dependence, Graph, Operation, ahead
 from lowering.modulo.in_order import early, interval
+from lowering.schedule.agents import Agents
 from runtime.ptxas import assemble, disassemble
 from tests.lowering.test_hopper import simulate
 from tests.tilesat.example_cases import EXAMPLES, flash_attention
@@ -151,6 +152,15 @@ def test_reasons_against(monkeypatch: pytest.MonkeyPatch, name: str, value: obje
     assert re.search(f"not made so: {why}", compiled.explain())
 
 
+def test_without_a_producer_the_first_keys_have_a_buffer_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Agents, "plan", lambda *_: [])
+    kernel, case = tilesat.compile(ATTENTION, TARGET), flash_attention(1, 130, 150)
+    assert "mbarrier" not in kernel.ptx
+    assert kernel.manifest["dynamic_smem"] <= 7 * 2 * 8192
+    found = simulate(kernel, kernel.ptx, case.grid, case.fresh())
+    assert largest_error(case.logical(found), case.expected) <= case.tolerance
+
+
 def test_explain_says_why() -> None:
     said = attention().compiled.explain()
     assert re.search(r"as the source has it \d+, with its first product an iteration early \d+: made so", said)
@@ -187,8 +197,8 @@ def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
 
 def test_the_next_scores_stand_before_the_exponentials_in_sass() -> None:
     """All products of the group before the first exponential of this step, the wait for them behind the last."""
-    made = assemble(attention().ptx, TARGET)
-    (path,) = [each.path for f in functions(disassemble(made, encodings=True)) for each in loops(f) if products(each.path)]
+    listing = disassemble(assemble(attention().ptx, TARGET), encodings=True)
+    (path,) = [each.path for made in functions(listing) for each in loops(made) if products(each.path)]
     codes = [each.opcode for each in path]
     exponentials = [place for place, code in enumerate(codes) if code.startswith("MUFU.EX2")]
     ends = [place for place, each in enumerate(path) if "HGMMA" in each.opcode and "gsb" in each.operands]
