@@ -4,8 +4,8 @@
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
 outside of the ring's own. A loop may have several rings, each waited for where its first copy stands, and a stage of
-one of them may be read before the loop. What else the producer needs is in boundary.py, its program in producer.py, the warps of
-each agent in units.py, what becomes of pipelines and iterators in lower.py.
+one of them may be read before the loop. What else the producer needs is in boundary.py, its program in producer.py, the
+warps of each agent in units.py, what becomes of pipelines and iterators in lower.py.
 Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
 """
 
@@ -96,8 +96,8 @@ class Agents:
     def plan(
         self, op: scf.For, rings: Sequence[list[nv_tileas.TiledCopy]], first: Sequence[nv_tileas.TiledCopy] = ()
     ) -> list[Plan]:
-        """How the producer fills each tile of a stage of a loop's rings, and the `first` one before the loop; none where
-        it cannot make all of them.
+        """How the producer fills each tile of a stage of a loop's rings, and of the `first` one before the loop; none
+        where it cannot make all of them.
         """
         plans: list[Plan] = []
         for copies in rings:

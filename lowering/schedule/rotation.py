@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ir.core import PURE, WRITE, Block, Builder, Op, Region, Value
+from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
 from lowering.schedule.rings import COPIES, Copy, slice_of
 
