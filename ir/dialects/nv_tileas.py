@@ -343,6 +343,7 @@ class Dot(Op):
     Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
     `pending` groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits.
     `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it.
+    `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
     """
 
     a = Operand(is_tile)
@@ -354,6 +355,7 @@ class Dot(Op):
     pending = Attr(int, 0, least=0)
     in_flight = flag()
     early = flag()
+    promote = Attr(int, 0, least=0)
     result = Result(is_tile)
 
 

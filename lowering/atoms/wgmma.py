@@ -17,6 +17,9 @@ M = 64  # rows of every wgmma; PTX ISA, wgmma.mma_async
 GROUP_COLUMNS = 8  # columns of D that two neighbouring registers and their twins eight rows below cover
 K_BYTES = 32  # bytes of K of one instruction whatever the type; PTX ISA, wgmma.mma_async (k16 of 16 bits, k8 of tf32)
 PTX_NAMES = {F16: "f16", BF16: "bf16", TF32: "tf32", F8E4M3FN: "e4m3", F8E5M2: "e5m2"}
+PROMOTION = 128
+"""Elements of K after which sums of f8 are added to f32 registers: tensor cores of sm_90 keep about 14 bits of them.
+Source: DeepSeek-V3 (arXiv 2412.19437, section 3.3.2); CUTLASS, FP8 main loops of sm_90 with 2xAcc."""
 SIGNED, BOTH_SIGNED = {True: "s8", False: "u8"}, (True, True)
 
 
@@ -69,6 +72,10 @@ class WgmmaAtom:
     def operand_registers(self) -> tuple[int, int, int]:
         """b32 registers of A, B and C of one thread."""
         return (4 if self.from_registers else 0), 0, 4 * self.groups * self.dtypes[2].width // 32
+
+    def promotion(self, fast: bool) -> int:
+        """Elements of K after which its sums are promoted, 0 where they may be `fast` or are exact enough."""
+        return PROMOTION if not fast and self.dtypes[0].width == 8 and self.dtypes[2] == F32 else 0
 
     @property
     def may_transpose(self) -> bool:

@@ -18,6 +18,7 @@ from ir.dialects.cuda_tile.storage import find_global
 from ir.types import I32, PointerType, TensorType, TileType
 from lowering.atoms.lanes import SHUFFLES
 from lowering.atoms.pairs import pairs_atom
+from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.elementwise import scalar_op
 from lowering.decode.combiners import combiner
 from lowering.decode.types import element_type, uniform_type
@@ -370,7 +371,10 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
     """A matrix product by its atom."""
     choice = d.selection.oracle.choice(node.choice)
     operands = [made[each] for each in (node.a, node.b, node.c)]
-    more = {"negated": True} if isinstance(node, placed.WarpgroupProduct) and node.sign < 0 else {}
+    more: dict[str, Any] = {}
+    if isinstance(node, placed.WarpgroupProduct):
+        found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
+        more = {name: value for name, value in found.items() if value}
     return b.value(
         nv_tileas.Dot, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more
     )

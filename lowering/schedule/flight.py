@@ -3,6 +3,7 @@
     early    its sum is for the next iteration (rotation.py): it is waited for at the end of this one
     last     its sum is carried and the loop adds to it again: it is waited for in the next iteration, behind the first
              reduction, at the latest where the sum or the fragments that it still reads are made anew
+A product whose sums are promoted runs on past nothing: its registers are added right behind it.
 Groups of products end in the order in which they began, so a wait names how many younger ones may be under way.
 Source: PTX ISA 8.8, wgmma.wait_group; FlashAttention-3 (arXiv 2407.08608, section 3.2); CUTLASS's sm_90 main loop.
 """
@@ -43,7 +44,7 @@ def flight(body: Block, ring: Sequence[nv_tileas.TiledCopy]) -> Flight:
     """
     ops = [each for op in body.ops for each in op.walk()]
     products = [each for each in ops if isinstance(each, nv_tileas.Dot)]
-    if not products or not all(each.atom.startswith("wgmma") for each in products):
+    if not products or not all(each.atom.startswith("wgmma") and not each.promote for each in products):
         return Flight()
     first, last = products[0], products[-1]
     early = first if len(products) > 1 and first in body.ops and only_carried(first, body) else None

@@ -41,7 +41,7 @@ def find(loop: scf.For) -> Early | None:
     copies = [op for op in loop.walk() if isinstance(op, (*COPIES, nv_tileas.Hold))]
     if len(products) != 2 or len(brought) < len(copies) or not set(brought) <= set(body.ops):
         return None
-    if not all(each in body.ops and each.atom.startswith("wgmma") for each in products):
+    if not all(each in body.ops and each.atom.startswith("wgmma") and not each.promote for each in products):
         return None
     ops = needed(products[0], body)
     if ops is None or not alone(ops, products[0], body):

@@ -24,6 +24,7 @@ from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
+from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
@@ -516,7 +517,21 @@ class Pricer:
         if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
             cycles /= SYNC_RATE
         issued = count * atom.threads / WARP / self.target.throughput.issue
-        return Price(Cost(tensor=cycles, alu=issued, parts=(("issue", issued),)), registers=registers, held=held)
+        cost = Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
+        promoted, more = self.promoted(node, int(work / (1 << c.bits)), c, site)
+        return Price(cost + promoted, registers=registers + more, held=held)
+
+    def promoted(self, node: placed.Product, k: int, c: Layout, site: Site) -> tuple[Cost, int]:
+        """What adding the sums of each part of k in registers costs, and the registers of these sums."""
+        atom = self.oracle.choice(node.choice).atom
+        if not isinstance(node, placed.WarpgroupProduct) or not isinstance(atom, WgmmaAtom):
+            return FREE, 0
+        every = atom.promotion(fast=node.fast == 1)
+        if not every:
+            return FREE, 0
+        parts = -(-k // every)
+        added = self.machines[site.warps].busy("fma_f32", float(parts * c.n_regs))
+        return added + Cost(latency=parts * float(self.target.latency.mma)), c.n_regs
 
     def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,13 +10,13 @@ from ir.core import Block, Op, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
-from ir.types import I32
+from ir.types import F32, I32
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
-from lowering.convert.tileas_to_nvgpu.registers import Grouped, Registers
+from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
-from lowering.layouts.wgmma import MatrixOperand, matrix_operand, wgmma_tile
+from lowering.layouts.wgmma import MatrixOperand, WgmmaStep, matrix_operand, wgmma_tile
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
@@ -161,7 +161,9 @@ def product(
     x: Expander, op: nv_tileas.Dot, atom: WgmmaAtom, a: Registers | SharedTile, b: SharedTile, c: Registers,
     shape: tuple[int, int, int],
 ) -> Registers:  # fmt: skip
-    """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait."""
+    """a @ b + c by the warpgroups: fence, products with k outermost, commit, wait. With `promote` they do so on zeros
+    for each part of K, and the part's sum is added to c.
+    """
     emitter = x.emitter
     m, n, k = shape
     groups_m, groups_n = op.grid
@@ -169,29 +171,56 @@ def product(
     mb, nb, _ = tile.blocks
     left = None if isinstance(a, Registers) else Operand(emitter, atom, a, (m, k), 1, 0, groups_m, mb)
     right = Operand(emitter, atom, b, (k, n), 0, groups_m.bit_length() - 1, groups_n, nb)
-    groups = [c.group(i, GROUP) for i in range(0, c.count, 4)]
     form = (4, 32 // atom.dtypes[0].width)
     steps = tile.steps()
     # a register operand must be complete before the fence, which orders it before the products
     fragments = {s.a.start: cast(Registers, a).group(s.a.start, form) for s in steps} if left is None else {}
-    emitter.effect(nvvm.WgmmaFence)
-    for step in steps:
-        row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
-        first = left.descriptor(row, depth) if left else fragments[step.a.start]
-        span = slice(step.c.start // 4, step.c.stop // 4)
-        held = groups[span]
-        made = emitter.builder.add(
-            nvgpu.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
-            segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
-            negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
-        )  # fmt: skip
-        groups[span] = made.results
-    emitter.effect(nvvm.WgmmaCommitGroup)
-    if op.in_flight:
-        return Grouped(emitter, tile.c, c.element, groups, GROUP)
-    kept = [*groups, *fragments.values()]
-    waited = emitter.builder.add(nvgpu.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
-    return Grouped(emitter, tile.c, c.element, waited.results[: len(groups)], GROUP)
+
+    def multiply(steps: Sequence[WgmmaStep], groups: list[Value]) -> list[Value]:
+        """A group of products onto these accumulators, begun."""
+        emitter.effect(nvvm.WgmmaFence)
+        for step in steps:
+            row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
+            first = left.descriptor(row, depth) if left else fragments[step.a.start]
+            span = slice(step.c.start // 4, step.c.stop // 4)
+            held = groups[span]
+            made = emitter.builder.add(
+                nvgpu.WarpgroupMma, first, right.descriptor(column, depth), *held, types=[v.type for v in held],
+                segments=(1, 1, 0, len(held)), shape=atom.shape, type_a=atom.types[0], type_b=atom.types[1],
+                negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
+            )  # fmt: skip
+            groups[span] = made.results
+        emitter.effect(nvvm.WgmmaCommitGroup)
+        return groups
+
+    def waited(steps: Sequence[WgmmaStep], groups: list[Value]) -> Grouped:
+        kept = [*groups, *(fragments[s.a.start] for s in steps if s.n == 0 and left is None)]
+        made = emitter.builder.add(nvgpu.WarpgroupWait, *kept, types=[v.type for v in kept], pending=op.pending)
+        return Grouped(emitter, tile.c, c.element, made.results[: len(groups)], GROUP)
+
+    if op.promote:
+        zero = Computed(emitter, tile.c, c.element, lambda _: emitter.constant(0.0, c.element))
+        every = max(1, op.promote // atom.shape[2])
+        for first in range(0, k // atom.shape[2], every):
+            part = [s for s in steps if first <= s.k < first + every]
+            c = total(emitter, c, waited(part, multiply(part, accumulators(zero))))
+        return c
+    groups = multiply(steps, accumulators(c))
+    return Grouped(emitter, tile.c, c.element, groups, GROUP) if op.in_flight else waited(steps, groups)
+
+
+def accumulators(tile: Registers) -> list[Value]:
+    """A sum as warpgroup products take it."""
+    return [tile.group(i, GROUP) for i in range(0, tile.count, 4)]
+
+
+def total(emitter: Emitter, c: Registers, part: Registers) -> Registers:
+    """c + part, added before products use the registers of `part` again."""
+    made = Computed(
+        emitter, c.layout, c.element, lambda i: emitter.emit(arith.AddF, c.scalar(i), part.scalar(i), types=[F32])
+    )
+    made.force()
+    return made
 
 
 class Operand:
