@@ -250,6 +250,8 @@ class _Encoder:
         elif op.effect is WRITE or (op.effect is READ and op.attributes.get("order", ct.MemoryOrder.WEAK)):
             into.items.append(self.store(op))
             self.asserted = self.asserted or isinstance(op, ct.Assert)
+            if isinstance(op, ct.Alloca):
+                self.aligned(op, into)
         elif isinstance(op, ct.Assume) and not self.believed:
             self.promise(op)
         else:
@@ -413,6 +415,12 @@ class _Encoder:
         results = [self.leaf(leaf_of(r.type), r, item, i, deps=self.scope) for i, r in enumerate(op.results)]
         at = [self.numbers[v] for v in accesses.place_of(op)]
         return skeleton.Store(op, item, operands, tuple(results), tuple(at))
+
+    def aligned(self, op: ct.Alloca, into: skeleton.Region) -> None:
+        """The address of memory that is asked for, with what is known of it."""
+        promise = ct.Assume((op.result,), [op.result.type], {"predicate": ct.DivBy(op.alignment)})
+        self.operation(promise, into)
+        self.numbers[op.result] = self.numbers[promise.result]
 
     def loop(self, op: ct.For) -> skeleton.For:
         loop = self.new_scope(op)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nvvm
 from ir.dialects.gpu import GpuFunc
 from ir.dialects.llvm import Func
 from ir.types import PointerType, TileType
@@ -29,6 +30,7 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
 
 def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
     """The manifest of a kernel of the nvgpu or the nvvm level, JSON-ready."""
+    waits = any(isinstance(op, nvvm.GridDependencyWait) for op in func.walk())
     return {
         "entry": symbol(func.sym_name),
         "name": func.sym_name,
@@ -38,6 +40,7 @@ def manifest_of(func: GpuFunc | Func) -> dict[str, Any]:
         "dynamic_smem": func.dynamic_smem,
         "global_scratch": 0,
         "params": _plain(func.params),
+        **({"dependent": True} if waits else {}),
     }
 
 

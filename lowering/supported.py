@@ -22,15 +22,11 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
     ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
     ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
-    ct.MakeGatherScatterView, ct.Assert, ct.Print,
+    ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
 INSTEAD: dict[str, str] = {
-    "alloca": "pass an array as a parameter, with a part for each tile block",
-    "gdc_wait_tko": "leave it out, and launch without programmatic dependent launch: the grid before has ended then",
-    "gdc_launch_dependents_tko": "leave it out: grids that depend on this one begin when it has ended",
-    "memory_fence_alias_tko": "access the array through one address, or through the other one in a kernel of its own",
     "multimem_load_reduce_view_tko": "load each copy through a view of its own, and add",
     "multimem_reduce_view_tko": "update each copy through a view of its own by atomic_red_view_tko",
     "multimem_store_view_tko": "store to each copy through a view of its own",

@@ -43,6 +43,9 @@ class Order:
         self._within = self._solve(around=False)
         stores = (self.of_store(item) for item in self.items.values() if isinstance(item, Store))
         self._overwritten = self.load_ids.intersection(frozenset[int]().union(*stores))
+        everyone = selection.saturated.program.skeleton.items
+        waits = (each for each in everyone if isinstance(each, Store) and isinstance(each.op, ct.GdcWait))
+        self._waits = frozenset(map(self.store_id, waits))
 
     def load_id(self, placed: int) -> int:
         """The id of a placed load, the same for all layouts of one value."""
@@ -61,6 +64,12 @@ class Order:
         """The stores that a placed load comes after."""
         return self.of_load(node) - self.load_ids
 
+    def after_store(self, node: Load) -> bool:
+        """Does some agent store what a placed load comes after? Each waits for the grids before by itself, unless that
+        stands in a branch or a loop, where those wait that come there.
+        """
+        return not self.stores_before(node) <= self._waits
+
     def alone(self, node: Load) -> bool:
         """No store of the kernel comes before or after this load: it may be made by anyone and at any time."""
         return not self.stores_before(node) and self.load_id(node.cls) not in self._overwritten
@@ -76,7 +85,8 @@ class Order:
     def inside(self, loop: For) -> Accesses:
         """Accesses made in a loop's body."""
         deps = self.frozen.analysis.get("deps", {})
-        stores = (self.store_id(item) for item in loop.body.walk() if isinstance(item, Store))
+        items = (item for item in loop.body.walk() if isinstance(item, Store))
+        stores = (self.store_id(item) for item in items if not isinstance(item.op, ct.GdcWait | ct.GdcLaunchDependents))
         return frozenset((*stores, *(v for v in self.load_ids if deps.get(v, 0) >> loop.loop & 1)))
 
     def _token_of_store(self, item: Store) -> int:
@@ -119,7 +129,9 @@ class Order:
                         yield self._values.get(load.cls, -1), load.operand(ct.LoadPtr.token)
             case leaves.Effect():
                 item = self.items[node.item]
-                if isinstance(item, Store):
+                if isinstance(item, Store) and isinstance(item.op, ct.GdcLaunchDependents):
+                    yield -1, self._token_of_store(item)  # it changes no memory
+                elif isinstance(item, Store):
                     yield self.store_id(item), self._token_of_store(item)
                 elif node.index < len(item.results):
                     yield from ((-1, class_of(y[node.index])) for y in (item.then_yields, item.otherwise_yields))

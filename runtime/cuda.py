@@ -278,13 +278,18 @@ class Kernel:
     manifest: Manifest
     function: Any = field(repr=False)
 
-    def prepare(self, grid: Grid, arguments: Sequence[Argument]) -> Callable[[], None]:
+    def prepare(self, grid: Grid, arguments: Sequence[Argument], dependent: bool = False) -> Callable[[], None]:
         """A function that launches over `grid` tile blocks on the default stream and does not wait.
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
-        Raises CudaError where one does not fit.
+        dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
+        kernels that wait for it by themselves (gdc_wait_tko). Raises CudaError where one does not fit.
         """
         self._check_grid(grid)
+        if dependent and not self.manifest.dependent:
+            raise CudaError(
+                f"kernel '{self.manifest.entry}' does not wait for the grid before it: launch it without dependent"
+            )
         given = [_checked_argument(argument, number) for number, argument in enumerate(arguments)]
         if len(given) < self.manifest.arguments:
             raise CudaError(
@@ -296,7 +301,7 @@ class Kernel:
             packed = self._pack(parameter, given, cast("list[int]", values), f"params[{place}]")
             blocks.append(ctypes.create_string_buffer(packed, len(packed)))
         pointers = (ctypes.c_void_p * len(blocks))(*(ctypes.addressof(block) for block in blocks))
-        config, attributes = self._configuration(grid)
+        config, attributes = self._configuration(grid, dependent)
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
         def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
@@ -326,7 +331,7 @@ class Kernel:
             if extent % cluster:
                 raise CudaError(f"grid {axis} = {extent} is not a multiple of the cluster's {cluster}")
 
-    def _configuration(self, grid: Grid) -> tuple[Any, Any]:
+    def _configuration(self, grid: Grid, dependent: bool) -> tuple[Any, Any]:
         """The driver's launch configuration, and the attributes that it points to."""
         driver = self.device._driver  # pyright: ignore[reportPrivateUsage]
         config = driver.CUlaunchConfig()
@@ -339,6 +344,11 @@ class Kernel:
             attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
             dims = attribute.value.clusterDim
             dims.x, dims.y, dims.z = self.manifest.cluster
+            attributes.append(attribute)
+        if dependent:
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            attribute.value.programmaticStreamSerializationAllowed = 1
             attributes.append(attribute)
         config.attrs, config.numAttrs = attributes, len(attributes)
         return config, attributes

@@ -3,7 +3,8 @@
 A manifest is JSON: entry (the kernel's name in PTX), name (in the source), target, block, cluster, dynamic_smem,
 global_scratch, and params in the order of the PTX parameters. `arg` counts the arguments of the source's entry. What a
 tensor map says of its array are expressions in these arguments: {"arg": i}, {"const": c}, {"mul": [..]}, {"add": [..]},
-{"ceildiv": [a, b]}.
+{"ceildiv": [a, b]}. "dependent": true says that the kernel itself waits for the grids before it (griddepcontrol.wait),
+so that it may be launched before they have ended.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ Parameter: TypeAlias = "Pointer | Scalar | TensorMapRecord"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A checked manifest. block: threads; cluster: CTAs; dynamic_smem: bytes a CTA."""
+    """A checked manifest. block: threads; cluster: CTAs; dynamic_smem: bytes a CTA; dependent: it waits for the grids
+    before it, which may still be running when it begins.
+    """
 
     entry: str
     target: str
@@ -81,6 +84,7 @@ class Manifest:
     cluster: tuple[int, int, int]
     dynamic_smem: int
     params: tuple[Parameter, ...]
+    dependent: bool = False
 
     @property
     def arguments(self) -> int:
@@ -101,7 +105,10 @@ def parse(raw: Mapping[str, Any]) -> Manifest:
         )
     listed = _field(raw, "params", list, "")
     params = tuple(_parameter(each, f"params[{number}]") for number, each in enumerate(listed))
-    return Manifest(entry, target, block, cluster, smem, params)
+    dependent = raw.get("dependent", False)
+    if not isinstance(dependent, bool):
+        raise ManifestError(f"manifest: dependent = {dependent!r}: expected true or false")
+    return Manifest(entry, target, block, cluster, smem, params, dependent)
 
 
 def extents_of_map(

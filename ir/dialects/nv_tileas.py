@@ -42,6 +42,7 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
+from ir.dialects.nv_tileas_effects import Alloca, FenceAlias, Free, LaunchDependents, WaitOnDependency
 from ir.dialects.nv_tileas_memory import (
     AddPtr,
     AllocTensor,
@@ -432,6 +433,7 @@ __all__ = [
     "AddPtr",
     "AgentSwitch",
     "AllocTensor",
+    "Alloca",
     "AsyncCommit",
     "AsyncFence",
     "AsyncGatherCopy",
@@ -453,12 +455,15 @@ __all__ = [
     "CreateIterator",
     "CreateNone",
     "CreatePipeline",
+    "FenceAlias",
+    "Free",
     "Gather",
     "GatherCopy",
     "Hold",
     "IncIter",
     "IndexSpaceShape",
     "IteratorType",
+    "LaunchDependents",
     "MakeMemref",
     "Partition",
     "PipelineType",
@@ -478,5 +483,6 @@ __all__ = [
     "TiledStore",
     "TiledTmaLoad",
     "TiledTmaStore",
+    "WaitOnDependency",
     "WriteBuffer",
 ]  # part of this dialect, written next door

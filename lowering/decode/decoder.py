@@ -24,7 +24,7 @@ from ir.types import IntType, TensorType, TileType, TokenType
 from lowering import launch
 from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.tma import reduction
-from lowering.decode import accesses
+from lowering.decode import accesses, effects
 from lowering.decode.needs import Needs
 from lowering.decode.types import uniform_type
 from lowering.decode.values import LOWERINGS
@@ -39,13 +39,15 @@ class Scope:
     """A block under construction inside `depth` loops or branches.
 
     `open` are the accesses since the last barrier: those of other threads may still be under way. In a loop they
-    begin with all that an earlier iteration may have made, `body`; other scopes have no body.
+    begin with all that an earlier iteration may have made, `body`; other scopes have no body. `allocated` is memory
+    that lasts until the end of the block.
     """
 
     builder: Builder
     depth: int
     open: set[int] = field(default_factory=set[int])
     body: Accesses | None = None
+    allocated: list[Value] = field(default_factory=list[Value])
 
 
 def decode(selection: Selection, name: str) -> nv_tileas.Func:
@@ -133,6 +135,9 @@ class Decoder:
     def store(self, item: Store) -> None:
         """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
+        if not item.placed:
+            effects.effect(self, item)
+            return
         self.before(item)
         if choice.atom:
             self.store_staged(item, choice)
@@ -195,21 +200,40 @@ class Decoder:
 
     def before(self, item: Store) -> None:
         """Make what must precede a store precede it: its loads placed, then a barrier if threads may race."""
+        self.loads_before(item)
+        self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
+
+    def loads_before(self, item: Store) -> None:
+        """Place the loads that an item comes after."""
         for load in sorted(self.order.loads_before(item)):
             for placed in self.order.loads[load]:
                 if placed not in self.loaded:
                     self.placed(placed)
         self.builder.location = item.op.location
-        self.barrier_behind(self.order.of_store(item), len(self.scopes) - 1)
 
     def barrier_behind(self, accesses: Accesses, depth: int) -> None:
         """A barrier at the end of a scope if one of these accesses is open there."""
         scope = self.scopes[depth]
         if accesses & scope.open:
-            if accesses & scope.open & self.staged:
-                scope.builder.add(nv_tileas.StoreWait, types=())
+            self.stores_written(accesses, depth)
             scope.builder.add(nv_tileas.Barrier, types=())
             scope.open.clear()
+
+    def stores_written(self, accesses: Accesses, depth: int) -> None:
+        """Tensor stores that are open in a scope, if they are among these accesses, have written memory."""
+        scope = self.scopes[depth]
+        if accesses & scope.open & self.staged:
+            scope.builder.add(nv_tileas.StoreWait, types=())
+
+    def release(self) -> None:
+        """At the end of the innermost block nobody uses the memory that was asked for there any more."""
+        scope = self.scopes[-1]
+        if scope.allocated:
+            self.stores_written(frozenset(scope.open), len(self.scopes) - 1)
+            scope.builder.add(nv_tileas.Barrier, types=())
+            scope.open.clear()
+        for memory in scope.allocated:
+            scope.builder.add(nv_tileas.Free, memory, types=())
 
     def opened(self, access: int, depth: int) -> None:
         """An access was put at the end of a scope, before what stands in the inner ones."""
@@ -230,8 +254,10 @@ class Decoder:
         self.scopes.append(Scope(Builder(body, op.location), depth, self.scopes[-1].open | inside, inside))
         self.region(item.body)
         yields = self.carried_on([(item.yields[i], self.selection.carried[item.loop, i]) for i in indices])
-        if item.again:
-            self.builder.add(scf.Condition, self.uniform(item.again), *yields, types=())
+        again = self.uniform(item.again) if item.again else None
+        self.release()
+        if again is not None:
+            self.builder.add(scf.Condition, again, *yields, types=())
         else:
             self.builder.add(scf.Yield, *yields, types=())
         left = self.scopes.pop().open
@@ -279,6 +305,7 @@ class Decoder:
             before = set(self.values)
             self.region(region)
             values = [self.value_at(yields[i], self.selection.carried.get((BRANCH + item.item, i), 0)) for i in indices]
+            self.release()
             self.builder.add(scf.Yield, *values, types=())
             types = [v.type for v in values]
             depth = len(self.scopes) - 1
@@ -297,6 +324,7 @@ class Decoder:
     def end(self, item: Return) -> None:
         """The end of the kernel."""
         self.builder.location = item.op.location
+        self.release()
         self.builder.add(nv_tileas.Return, types=())
 
     # --- values

@@ -83,7 +83,9 @@ class Producer:
                 self.bring(op, b)
 
     def bring(self, op: Op, b: Builder) -> None:
-        """The needed results of an op, computed again or received."""
+        """The needed results of an op, computed again or received. Both agents wait for the grids before."""
+        if isinstance(op, nv_tileas.WaitOnDependency):
+            b.add(nv_tileas.WaitOnDependency, types=())
         ways = {r: self.boundary.ways.get(r) for r in op.results}
         if Way.AGAIN in ways.values():
             types = [r.type for r in op.results]

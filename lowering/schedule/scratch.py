@@ -134,6 +134,8 @@ def scratch_of(op: Op, target: Target) -> int:
         return layout_of(kind).size * element_bytes(kind.element) if op.shared else 0
     if isinstance(op, nv_tileas.Atomic):
         return atomic_scratch(op)
+    if isinstance(op, nv_tileas.Alloca):
+        return nv_tileas.SCALAR_BYTES
     if isinstance(op, nv_tileas.StagedStore | nv_tileas.TiledTmaStore):
         return cast(SharedLayout, op.shared).size_bytes
     return 0

@@ -400,6 +400,8 @@ class Selector:
         if isinstance(op, ct.Assert):
             return self.assertion(item)
         trips = self.trips.product(self.analysis("deps", item.results[0], 0))
+        if not item.placed:
+            return [Alternative([], trips=trips, choice=StoreChoice(item.item, 0, 1))]  # every program has it
         if isinstance(op, ct.Print):
             return printing.ways(item, self.oracle, self.at, trips)
         if isinstance(op, ct.LoadPtr | ct.AtomicRMW | ct.AtomicCAS):

@@ -28,6 +28,7 @@ class Feature(enum.Enum):
     MBARRIER = "mbarrier with try_wait and expect_tx"
     TMA = "cp.async.bulk.tensor"
     CLUSTER = "thread block clusters"
+    GRID_DEPENDENCY = "griddepcontrol"
     SETMAXNREG = "setmaxnreg"
     WGMMA = "wgmma.mma_async"
     TCGEN05 = "tcgen05"
@@ -56,6 +57,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.MBARRIER: nvvm.MBarrierArriveExpectTx.floor,
     Feature.TMA: nvvm.TensorLoad.floor,
     Feature.CLUSTER: nvvm.ClusterArrive.floor,
+    Feature.GRID_DEPENDENCY: nvvm.GridDependencyWait.floor,
     Feature.SETMAXNREG: nvvm.SetMaxRegister.floor,
     Feature.WGMMA: nvvm.WgmmaMmaAsync.floor,
     Feature.TCGEN05: Needs(100, (8, 6), TCGEN05),  # PTX ISA 8.8, tcgen05.alloc

@@ -29,9 +29,11 @@ from runtime.simulator.program import (
 )
 
 # Functions that the simulator itself performs: bytes of their arguments and of their result, 0 for none. Source: CUDA
-# C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations".
+# C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations": the system
+# call is what __nv_aligned_device_malloc becomes.
 BUILTINS: dict[str, tuple[tuple[int, ...], int]] = {
     "vprintf": ((8, 8), 4), "__assertfail": ((8, 8, 4, 8, 8), 0), "malloc": ((8,), 8), "free": ((8,), 0),
+    "__cuda_syscall_aligned_malloc": ((8, 8), 8),
     "memcpy": ((8, 8, 8), 8), "memmove": ((8, 8, 8), 8), "memset": ((8, 4, 8), 8),
 }  # fmt: skip
 _FRAME_ALIGNMENT = 16

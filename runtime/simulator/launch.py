@@ -235,7 +235,7 @@ class Module:
         self, kernel: Entry, geometry: Geometry, parameters: bytes, options: "Options"
     ) -> "Generator[Prepared]":
         """A decoded entry, whose parameters lie in memory as long as it is in use."""
-        if calls(kernel, "malloc"):
+        if calls(kernel, "malloc") or calls(kernel, "__cuda_syscall_aligned_malloc"):
             self.memory.reserve(_HEAP_ROOM * HEAP)
         address = self.memory.put(np.frombuffer(parameters, np.uint8))
         words = self.memory.put(np.zeros(_GRID_WORDS, np.uint32)) if options.cooperative else None

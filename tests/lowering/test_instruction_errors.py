@@ -27,6 +27,7 @@ def changed(cls, wanted=None, operands=None, results=None, **attributes) -> None
 
 CASES = [
     (nvvm.NamedBarrier, {"numberOfThreads": 48}, "threads must be whole warps, is 48"),
+    (nvvm.FenceProxy, {"wanted": {"kind": "alias"}, "space": "global"}, "a fence of 'alias' has no space"),
     (nvvm.BulkReduce, {"kind": "min", "type": "f64"}, "no min of f64; there are"),
     (nvvm.Atom, {"type": "b32"}, "no add of b32; there are"),
     (nvvm.Atom, {"kind": "max", "type": "f32"}, "no max of f32; there are"),

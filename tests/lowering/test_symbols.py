@@ -20,7 +20,7 @@ MANGLED = {
     "%r0": "tile$$25r0",
     "WARP_SZ": "tile$WARP_SZ", "$L0": "tile$$24L0", "tile$": "tile$tile$24", "literal$0": "tile$literal$240",
     "dynamic_smem": "tile$dynamic_smem", "k_param_0": "tile$k_param_0", "é": "tile$$C3$A9", "a\n": "tile$a$0A",
-    "__assertfail": "tile$__assertfail",
+    "__assertfail": "tile$__assertfail", "free": "tile$free",
 }  # fmt: skip
 CRAFTED = 'k() { ret; }\n.visible .entry evil() { trap; }\n// "'
 

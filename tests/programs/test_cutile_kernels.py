@@ -20,8 +20,6 @@ REFUSED = {
     "sm_80": {"eight_bit", "narrow_floats", "scaled"},  # no conversions of f8 there
     "sm_90a": set[str](),
 }
-UNSUPPORTED = {"dependent"}
-"""Dependent launches."""
 TABLES = {"grouped"}
 """Kernels that take a table of pointers, which a launch by NumPy arrays cannot make: compiled and assembled only."""
 
@@ -30,7 +28,7 @@ TABLES = {"grouped"}
 @pytest.mark.parametrize("name", CASES)
 def test_kernel(name: str, target: str) -> None:
     source = KERNELS / f"{name}.mlir"
-    if name in UNSUPPORTED | REFUSED[target]:
+    if name in REFUSED[target]:
         with pytest.raises(UnsupportedError) as caught:
             tilesat.compile(source, target)
         assert caught.value.location.line > 0

@@ -14,6 +14,7 @@ from tests.programs import (  # noqa: F401
     cutile,
     cutile_cases,
     cutile_others,
+    effects,
     elementwise,
     half_bytes,
     literals,

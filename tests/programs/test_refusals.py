@@ -7,7 +7,7 @@ import pytest
 import tilesat
 from ir.core import OPS, UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.types import I32, I64, TOKEN, TileType
+from ir.types import I32, I64, TileType
 from lowering.supported import INSTEAD, lowered
 from tilesat.fuzz.writer import Tile, Writer, element
 
@@ -45,11 +45,6 @@ def narrow_array(w: Writer) -> None:
     w.store(address.to("f32").splat(1), w.view(w.f, [1], [1], [1]), 0)
 
 
-def wait_for_grids(w: Writer) -> None:
-    view = w.view(w.f, [32], [1], [32])
-    w.store(w.load(view, 0) + 1.0, view, 0, token=w.op(ct.GdcWait, w.token, types=[TOKEN], segments=(1,)))
-
-
 def bf16_update(w: Writer) -> None:
     i = w.iota(64)
     w.update(w.b[i], w.gather(w.b[i + 64])[0], mode="addf")
@@ -83,7 +78,6 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "half bytes in memory": (half_bytes_in_memory, "make_tensor_view", "f4E2M1FN in memory is not supported"),
     "literals of half bytes": (half_byte_literals, "constant", "literals of f4E2M1FN are not supported"),
     "conversion that no target has": (unsigned_floats, "ftof", "sm_80 has no conversions of fnv8E5M3FNU"),
-    "operation without a lowering": (wait_for_grids, "gdc_wait", "not supported"),
     "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }
 

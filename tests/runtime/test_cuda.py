@@ -139,6 +139,23 @@ def test_a_cubin_is_loaded_as_it_is_and_events_time_it() -> None:
     assert driver.calls.count("cuMemsetD8Async") == 4
 
 
+def test_a_kernel_that_waits_by_itself_may_begin_early() -> None:
+    """Others are refused: they would read what the grid before has not written yet."""
+    driver = FakeDriver()
+    with Device(driver=driver) as device:
+        x = device.put(singles(64, 1))
+        kernel = device.load(b"\x7fELF", {**MANIFEST, "target": "sm_90a", "dependent": True})
+        for dependent in (False, True):
+            kernel.prepare((2, 1, 1), [1.0, x, x, 0], dependent=dependent)()
+        with pytest.raises(CudaError, match="kernel 'axpy' does not wait for the grid before it"):
+            device.load(b"\x7fELF", {**MANIFEST, "target": "sm_90a"}).prepare((2, 1, 1), [1.0, x, x, 0], dependent=True)
+    assert [[each.id for each in config.attrs] for config in driver.launched] == [
+        [],
+        ["PROGRAMMATIC_STREAM_SERIALIZATION"],
+    ]
+    assert driver.launched[1].attrs[0].value.programmaticStreamSerializationAllowed == 1
+
+
 def test_arrays_of_the_device_keep_what_is_put() -> None:
     with Device(driver=FakeDriver()) as device:
         given = singles(24, 5).reshape(2, 3, 4)
@@ -387,6 +404,7 @@ def test_manifest_of_every_example_is_read(target: str) -> None:
         ({"dynamic_smem": -1}, "negative"),
         ({"dynamic_smem": True}, "dynamic_smem = True is no int"),
         ({"global_scratch": 64}, "global_scratch = 64"),
+        ({"dependent": 1}, "dependent = 1: expected true or false"),
         ({"params": [3]}, r"params\[0\] = 3 is no object"),
         ({"params": [{"kind": "texture", "arg": 0, "dtype": "f32"}]}, r"params\[0\]\.kind = 'texture'"),
         ({"params": [{"kind": "scalar", "dtype": "f32"}]}, r"params\[0\]\.arg is missing"),

@@ -50,6 +50,7 @@ class NamedBarrier(Instruction):
 
 OF_CTA = Needs(80, (7, 8))  # .shared::cta
 CLUSTERS = Needs(90, (7, 8))
+ALIAS = Needs(80, (7, 5))
 
 
 class MBarrier(Instruction):
@@ -113,15 +114,25 @@ class MBarrierTryWaitParity(Instruction):
 
 
 @instruction(
-    "nvvm.fence.proxy", "fence.proxy.{kind}{place};", SM_90, source="PTX ISA 8.8, membar/fence",
+    "nvvm.fence.proxy", "fence.proxy.{kind}{place};", ALIAS, source="PTX ISA 8.8, membar/fence",
     seed="nvgpu.fence.proxy.async",
 )  # fmt: skip
 class FenceProxy(Instruction):
-    """Orders the thread's accesses before those that wgmma and tensor copies make for it; an empty `space`: all."""
+    """Orders the thread's accesses before those that wgmma and tensor copies make for it (`async`; an empty `space`:
+    all), or those through other addresses of the same memory (`alias`).
+    """
 
-    kind = Attr(str, among=("async",))
+    kind = Attr(str, among=("async", "alias"))
     space = Attr(str, "", among=("", "shared::cta", "global"))
     effect = WRITE
+
+    def verify(self) -> None:
+        """Only the async proxy has accesses of one space."""
+        self.expect(self.kind == "async" or not self.space, "a fence of '{}' has no space", self.kind)
+
+    def needs(self) -> Needs:
+        """The async proxy came with sm_90."""
+        return SM_90 if self.kind == "async" else ALIAS
 
     @property
     def place(self) -> str:

@@ -1,11 +1,11 @@
-"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc makes of assert."""
+"""Calls of functions that the driver links to a kernel. Source: the PTX that nvcc makes of assert and printf."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.core import WRITE, Attr, Operand, Variadic
-from ir.instruction import GLOBAL, SM_80, Form, Instruction, instruction, register_bits
+from ir.core import WRITE, Attr, Operand, Result, Variadic
+from ir.instruction import DOUBLE_WORD, GLOBAL, SM_80, Form, Instruction, instruction, register_bits
 from ir.types import F64, GLOBAL_PTR, I32, I64, Constraint
 
 ASSERT_TYPES = ("b64", "b64", "b32", "b64", "b64")
@@ -76,3 +76,42 @@ class VPrintf(Instruction):
         """A text alone, and one with a number of each type."""
         yield Form(((GLOBAL_PTR,), ()), (), {})
         yield Form(((GLOBAL_PTR,), (I32, F64, I64)), (), {})
+
+
+@instruction(
+    "nvvm.malloc",
+    "{{ .param .b64 malloc_bytes; .param .b64 malloc_alignment; .param .b64 malloc_result; "
+    "st.param.b64 [malloc_bytes], {bytes}; st.param.b64 [malloc_alignment], {alignment}; "
+    "call (malloc_result), __cuda_syscall_aligned_malloc, (malloc_bytes, malloc_alignment); "
+    "ld.param.b64 {result}, [malloc_result]; }}",
+    SM_80, source="CUDA C++ Programming Guide, __nv_aligned_device_malloc; the PTX that tileiras 13.5 makes of alloca",
+    extern=".extern .func (.param .b64 malloc_result) __cuda_syscall_aligned_malloc "
+    "(.param .b64 malloc_bytes, .param .b64 malloc_alignment);",
+)  # fmt: skip
+class Malloc(Instruction):
+    """Bytes of the device's heap for the thread: their generic address, 0 where there is no room. It is an address of
+    global memory too (PTX ISA, generic addressing: what falls into no window).
+    """
+
+    bytes = Attr(int, least=0)
+    alignment = Attr(int, least=1)
+    result = Result(DOUBLE_WORD)
+    effect = WRITE
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """A small and a large alignment."""
+        for alignment in (16, 128):
+            yield Form((), (I64,), {"bytes": 1000, "alignment": alignment})
+
+
+@instruction(
+    "nvvm.free",
+    "{{ .param .b64 free_address; st.param.b64 [free_address], {address}; call free, (free_address); }}",
+    SM_80, source="CUDA C++ Programming Guide, free", extern=".extern .func free (.param .b64 free_address);",
+)  # fmt: skip
+class Free(Instruction):
+    """Bytes of the device's heap are given back, by their generic address."""
+
+    address = Operand(DOUBLE_WORD)
+    effect = WRITE

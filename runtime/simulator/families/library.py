@@ -121,8 +121,10 @@ def _assertion(d: Decode, arguments: list[End], result: End | None) -> Step:
 
 
 def _malloc(d: Decode, arguments: list[End], result: End | None) -> Step:
-    """malloc(size): global memory that lasts until free, over launches; 0 where the heap has no room."""
-    [size] = arguments
+    """malloc(size) and, with an alignment behind the size, its aligned form: global memory that lasts until free, over
+    launches; 0 where the heap has no room.
+    """
+    size = arguments[0]
     machine, memory = d.machine, d.machine.memory
 
     def step(mask: Array | None) -> None:
@@ -241,6 +243,7 @@ def _moves(d: Decode, target: End, source: End | None, size: End, result: End | 
 
 
 FUNCTIONS: dict[str, Callable[[Decode, list[End], End | None], Step]] = {
-    "vprintf": _printf, "__assertfail": _assertion, "malloc": _malloc, "free": _free, "memcpy": _copy,
+    "vprintf": _printf, "__assertfail": _assertion, "malloc": _malloc,
+    "__cuda_syscall_aligned_malloc": _malloc, "free": _free, "memcpy": _copy,
     "memmove": _copy, "memset": _fill,
 }  # fmt: skip

@@ -1,0 +1,79 @@
+"""Grids that depend on each other, fences between addresses, and memory of the device's heap for a tile block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Value
+from ir.dialects import nv_tileas, nvgpu, nvvm
+from ir.types import GLOBAL_PTR, I64
+from lowering.convert.tileas_to_nvgpu.agents import branch
+from lowering.convert.tileas_to_nvgpu.assertions import text
+from lowering.convert.tileas_to_nvgpu.channels import from_memory, to_memory
+from lowering.layouts.layout import Layout
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+
+def wait(x: Expander, op: nv_tileas.WaitOnDependency) -> None:
+    """Nothing on a target whose grids begin when those before have ended."""
+    if x.target.has(Feature.GRID_DEPENDENCY):
+        x.emitter.effect(nvvm.GridDependencyWait)
+
+
+def launch(x: Expander, op: nv_tileas.LaunchDependents) -> None:
+    """Nothing where dependent grids cannot begin before this one has ended."""
+    if x.target.has(Feature.GRID_DEPENDENCY):
+        x.emitter.effect(nvvm.GridLaunchDependents)
+
+
+def fence(x: Expander, op: nv_tileas.FenceAlias) -> None:
+    """Behind what was to be loaded before it."""
+    x.emitter.settle()
+    x.emitter.effect(nvvm.FenceProxy, kind="alias")
+
+
+def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
+    """One thread calls the heap and leaves the address in scratch memory, where all read it."""
+    emitter = x.emitter
+    place = emitter.scratch()
+
+    def call() -> None:
+        address = emitter.builder.value(nvvm.Malloc, types=[I64], bytes=op.bytes, alignment=op.alignment)
+        message = f"no room on the heap for {op.bytes} bytes of an alloca: raise CU_LIMIT_MALLOC_HEAP_SIZE"
+        texts = [text(emitter, each) for each in (message, op.file, x.kernel)]
+        none = emitter.compare("eq", address, emitter.constant(0, I64))
+        branch(x, none, lambda: emitter.effect(nvvm.AssertFail, *texts, line=op.line))
+        emitter.effect(nvgpu.Store, address, place, segments=(1, 1, 0))
+
+    once(x, call)
+    emitter.scratch_written()
+    loaded = emitter.builder.add(nvgpu.Load, place, types=[I64], segments=(1, 0, 0)).result
+    x.values[op.result] = from_memory(emitter, loaded, GLOBAL_PTR)
+
+
+def free(x: Expander, op: nv_tileas.Free) -> None:
+    """The thread that asked gives it back."""
+    address = to_memory(x.emitter, x.scalar(op.ptr))
+    once(x, lambda: x.emitter.effect(nvvm.Free, address))
+
+
+def once(x: Expander, fill: Callable[[], None]) -> None:
+    """By one of the threads that compute."""
+    first: Value | None = x.emitter.when(Layout.trivial(x.emitter.warps).free().thread)
+    if first is None:
+        fill()
+    else:
+        branch(x, first, fill)
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nv_tileas.WaitOnDependency: wait,
+    nv_tileas.LaunchDependents: launch,
+    nv_tileas.FenceAlias: fence,
+    nv_tileas.Alloca: allocate,
+    nv_tileas.Free: free,
+}
