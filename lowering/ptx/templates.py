@@ -181,6 +181,7 @@ def logic(s: Selector, op: Op) -> None:
             other = s.predicate(y, uses)
             order, _, kind = opcode.partition(".")
             s.emit(f"setp.{order}.{name}.{kind} %s, {a}, {b}, {other};", [op.results[0]], uses)
+            mask_before(s, comparison)
             return
     simple(s, op, f"{name}.pred")
 
@@ -206,6 +207,9 @@ def compared(s: Selector, op: Op, uses: list[Value]) -> tuple[str, str, str]:
         kind = f"{kind}.{ptx_type(x.type)}" if kind else ptx_type(x.type)
         return f"{FLOAT_COMPARE[predicate]}.{kind}", s.use(x, uses), s.use(y, uses)
     letter = "u" if predicate[0] == "u" else "s"
+    if mask_of(s, op) is not None:
+        uses.append(x)
+        return f"{predicate}.s{bits(x)}", "%s", "0"
     left, factor = s.use(x, uses), constant_of(y)
     if letter == "u" and isinstance(factor, int):
         return f"{predicate[-2:]}.u{bits(x)}", left, str(factor & ((1 << bits(x)) - 1))
@@ -218,6 +222,23 @@ def compare(s: Selector, op: Op) -> None:
     uses: list[Value] = []
     opcode, a, b = compared(s, op, uses)
     s.emit(f"setp.{opcode} %s, {a}, {b};", [op.results[0]], uses)
+    mask_before(s, op)
+
+
+def mask_of(s: Selector, op: Op) -> llvm.And | None:
+    """The mask whose bits a comparison finds all zero or not, if nothing else uses it."""
+    if op.attributes["predicate"] not in ("eq", "ne") or constant_of(op.operands[1]) != 0:
+        return None
+    mask = s.foldable(op.operands[0], op, llvm.And)
+    return mask if isinstance(mask, llvm.And) and isinstance(constant_of(mask.operands[1]), int) else None
+
+
+def mask_before(s: Selector, op: Op) -> None:
+    """That mask, right before the comparison: ptxas 13.5 makes one LOP3 of both, whose result is a predicate, but keeps
+    two instructions where others lie between (scan-rows-reverse on sm_80: 162 instructions, 154 with the masks here).
+    """
+    if (mask := mask_of(s, op)) is not None:
+        simple(s, mask, f"and.b{bits(mask.results[0])}")
 
 
 @template(llvm.Select)
