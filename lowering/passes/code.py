@@ -7,6 +7,7 @@ from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
+from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
 from lowering.passes.manager import Context
 from lowering.ptx import printer
 from lowering.ptx.boundary import refuse_boundary
@@ -47,6 +48,12 @@ def simplify(func: llvm.Func, context: Context) -> llvm.Func:
 def recompute(func: llvm.Func, context: Context) -> llvm.Func:
     """Compute addresses and predicates again behind loops that need all registers for themselves."""
     context.count(values=rematerialize(func.body.blocks))
+    return func
+
+
+def simplify_uses(func: llvm.Func, context: Context) -> llvm.Func:
+    """Leave out operations on bits that nobody reads; scale, shift and compare by what reads the result."""
+    context.count(changes=simplify_by_uses(func))
     return func
 
 

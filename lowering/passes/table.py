@@ -87,6 +87,8 @@ PASSES: dict[str, Pass] = {
             Statistic("changes", "edges led elsewhere, operations taken out of both sides"),)),
         Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(
             Statistic("values", "values computed again behind a loop"),)),
+        Pass("simplify-by-uses", "nvvm", "nvvm", f"{CODE}:simplify_uses", statistics=(
+            Statistic("changes", "operations left out or made shorter"),)),
         Pass("select-instructions", "nvvm", "machine", f"{CODE}:select", statistics=(
             Statistic("instructions", "PTX instructions"), Statistic("folded", "operations that need none"))),
         Pass("grant-registers", "machine", "machine", f"{CODE}:grant_registers", statistics=(
@@ -110,7 +112,7 @@ ROAD = (
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
     "optimize-execution-unit-mapping"
     "),"
-    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,"
+    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,simplify-by-uses,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs where no option changes it."""

@@ -173,6 +173,28 @@ def test_random_programs(seed: int) -> None:
         assert [int(n) for n in got[i]] == numbers, (seed, i, value.owner)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_of_which_few_bits_are_read(seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    given = extremes(rng, 3)
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    program = Random(k, rng, given)
+    for _ in range(30):
+        program.step()
+    read = [program.values[int(at)] for at in rng.integers(len(program.values) // 2, len(program.values), 6)]
+    wanted: list[Numbers] = []
+    for i, (value, numbers) in enumerate(read):
+        place = int(rng.integers(0, 6))
+        mask = ((1 << int(rng.integers(1, 9))) - 1) << place
+        few = k.value(arith.AndI, value, k.const(mask, value.type), types=[value.type])
+        wide = few if few.type == I64 else k.value(arith.ExtSI, few, types=[I64])
+        spot = k.value(arith.AddI, program.thread, k.const(i * THREADS))
+        k.store(wide, k.element(k.params[1], spot, I64))
+        wanted.append([n & mask for n in numbers])
+    got = run(k.ptx(), 1, THREADS, [given, np.zeros((len(read), THREADS), np.int64)])[1]
+    assert got.tolist() == wanted, seed
+
+
 def text(make: Callable[[Kernel, Value, Value], Value]) -> str:
     """The PTX of what `make(kernel, thread, loaded number)` stores."""
     k = Kernel(GLOBAL_PTR, threads=THREADS)

@@ -45,6 +45,21 @@ def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
     return holds if holds is None or predicate[1:] in ("lt", "gt") else not holds
 
 
+def never_above(e: Emitter, x: Value, y: Value, depth: int = TERMS) -> bool:
+    """Is x <= y, signed, known of all that selects and minima may choose, by ranges or as sums of one number?"""
+    if x is y or decided(e, "sle", x, y):
+        return True
+    chosen, other = x.op, y.op
+    if depth and isinstance(other, llvm.Select):
+        return all(never_above(e, x, arm, depth - 1) for arm in other.operands[1:])
+    if depth and isinstance(other, llvm.SMin):
+        return all(never_above(e, x, each, depth - 1) for each in other.operands)
+    if depth and isinstance(chosen, llvm.Select):
+        return all(never_above(e, arm, y, depth - 1) for arm in chosen.operands[1:])
+    (base, a), (same, b) = constant_part(e, x), constant_part(e, y)
+    return base is same and a <= b and both_exact(e, x, y)
+
+
 def terms(x: Value, depth: int) -> Iterator[Value]:
     """The terms of a sum of sums."""
     inner = x.owner

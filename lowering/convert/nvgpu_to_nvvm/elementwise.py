@@ -15,6 +15,7 @@ from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I32, TF32
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of
+from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, negative
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
 from lowering.targets import Feature
@@ -75,10 +76,10 @@ _integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True
 _integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False)
 _integer(arith.AndI, ints.bit_and)
 _integer(arith.XOrI, ints.xor)
-_integer(arith.MaxSI, lambda e, x, y: ints.extremum(e, llvm.SMax, x, y), True)
-_integer(arith.MaxUI, lambda e, x, y: ints.extremum(e, llvm.UMax, x, y), False)
-_integer(arith.MinSI, lambda e, x, y: ints.extremum(e, llvm.SMin, x, y), True)
-_integer(arith.MinUI, lambda e, x, y: ints.extremum(e, llvm.UMin, x, y), False)
+_integer(arith.MaxSI, lambda e, x, y: extremum(e, llvm.SMax, x, y), True)
+_integer(arith.MaxUI, lambda e, x, y: extremum(e, llvm.UMax, x, y), False)
+_integer(arith.MinSI, lambda e, x, y: extremum(e, llvm.SMin, x, y), True)
+_integer(arith.MinUI, lambda e, x, y: extremum(e, llvm.UMin, x, y), False)
 _integer(arith.MulSIWide, lambda e, x, y: ints.wide_product(e, x, y, True))
 _integer(arith.MulUIWide, lambda e, x, y: ints.wide_product(e, x, y, False))
 
@@ -109,7 +110,7 @@ def magnitude(e: Emitter, op: Op, x: Value) -> Value:
     if x.type == I1:
         return x
     wide = ints.widened(e, x, True)
-    return ints.truncate(e, ints.extremum(e, llvm.SMax, wide, ints.sub(e, e.constant(wide.type, 0), wide)), x.type)
+    return ints.truncate(e, extremum(e, llvm.SMax, wide, ints.sub(e, e.constant(wide.type, 0), wide)), x.type)
 
 
 def _wrapping(cls: type[Op], make: Callable[[Emitter, Value, Value, bool], Value]) -> None:
@@ -214,7 +215,7 @@ def exponent_of(e: Emitter, x: Value, rounding: str) -> Value:
         least = ints.select(e, ints.icmp(e, "eq", code, e.i32(0)), e.i32(1 << 22), e.i32(0))  # 2^-127 is code 0
         above = ints.icmp(e, "ugt", ints.bit_and(e, bits, e.i32((1 << 23) - 1)), least)
         code = ints.add(e, code, ints.extend(e, above, I32, False))
-    code = ints.extremum(e, llvm.UMin, code, e.i32(254))
+    code = extremum(e, llvm.UMin, code, e.i32(254))
     none = e.value(llvm.FCmp, I1, x, e.constant(F32, 0.0), predicate="ult")
     code = ints.select(e, none, e.i32(255), code)
     return bitcast(e, ints.truncate(e, code, I8), F8E8M0FNU)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ir.core import Value
 from ir.dialects import llvm, nvvm
-from ir.types import F4E2M1FN, F16, F32, I1, I4, I8, I16, I32, VectorType
+from ir.types import F4E2M1FN, F16, F32, I1, I4, I8, I32, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.floats import magnitude
@@ -96,14 +96,13 @@ def source_in_high_half(e: Emitter, x: Value) -> Value | None:
         inner = inner.operands[0].owner
     if type(inner) is not llvm.Mul or e.integer(inner.operands[1]) != 16:
         return None
-    source = inner.operands[0]
-    return source_of(source.owner.operands[0] if type(source.owner) is llvm.ZExt and source.type == I16 else source)
+    return source_of(inner.operands[0])
 
 
 def source_of(x: Value) -> Value | None:
-    """The f32 that stands rounded in the low half of an i8 whose high half is 0."""
+    """The f32 that stands rounded in the low half of an i8, or i16, whose other bits are 0."""
     inner = x.owner
-    if type(inner) is not llvm.ZExt or x.type != I8:
+    if type(inner) is not llvm.ZExt or inner.operands[0].type != I4:
         return None
     cut = inner.operands[0].owner
     made = cut.operands[0].owner if type(cut) is llvm.Trunc else None

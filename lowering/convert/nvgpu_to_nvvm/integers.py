@@ -50,6 +50,8 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return add(e, inner.operands[0], e.constant(kind, total), keeps)
     else:
+        if kind == I64 and not nsw and (shared := _shared_sum(e, x, y) or _shared_sum(e, y, x)) is not None:
+            return shared
         moved = _outward(e, x, y, nsw) or _outward(e, y, x, nsw)
         if moved is None and not nsw:
             moved = _regroup(e, x, y) or _regroup(e, y, x)
@@ -58,6 +60,20 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     if kind == I32 and type(y.owner) is llvm.Select and e.facts.zeros(x) | e.facts.zeros(y) == (1 << 32) - 1:
         return bit_or(e, x, y)  # of two numbers, with the bits of others: ptxas 13.5 joins three by one LOP3
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
+
+
+def _shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
+    """(p + q) + y -> (p + y) + q where p + y is there: of two running sums one stays a sum away from the other (of i64,
+    where a sum is two instructions; of i32 three terms are one).
+    """
+    inner = x.op
+    if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known:
+        return None
+    for p, q in (inner.operands, inner.operands[::-1]):
+        there = e.found(llvm.Add, I64, p, y) or e.found(llvm.Add, I64, y, p)
+        if there is not None and e.level[q] <= e.level[there]:
+            return e.symmetric(llvm.Add, there, q)
+    return None
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
@@ -333,23 +349,6 @@ def bit_not(e: Emitter, x: Value) -> Value:
     return xor(e, x, e.constant(x.type, -1))
 
 
-def extremum(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
-    """SMax, SMin, UMax or UMin; of bits, whose signed values are 0 and -1, and or or."""
-    if x.type == I1:
-        return bit_and(e, x, y) if cls in (llvm.SMax, llvm.UMin) else bit_or(e, x, y)
-    a, b = e.integer(x), e.integer(y)
-    if a is not None and b is not None:
-        pick = max if cls in (llvm.SMax, llvm.UMax) else min
-        signed = cls in (llvm.SMax, llvm.SMin)
-        return e.constant(x.type, pick(a, b, key=lambda n: n if signed else unsigned(n, width_of(x))))
-    least = "slt" if cls in (llvm.SMin, llvm.SMax) else "ult"
-    below = decided(e, least, x, y), decided(e, least, y, x)
-    if True in below or False in below:  # x < y or x >= y: which one is known
-        smaller, larger = (x, y) if below[0] or below[1] is False else (y, x)
-        return smaller if cls in (llvm.SMin, llvm.UMin) else larger
-    return x if x is y else e.symmetric(cls, x, y)
-
-
 def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     """A comparison with its constant, if any, on the right."""
     if x in e.known and y not in e.known:
@@ -522,17 +521,32 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
             return e.constant(to, -known)
         return e.constant(to, known if signed else unsigned(known, width_of(x)))
     if x.type == I1:
+        bit = None if signed else _lowest_bit(e, x)
+        if bit is not None and isinstance(to, IntType):
+            return truncate(e, bit, to) if to.width <= width_of(bit) else e.value(llvm.ZExt, to, bit)
         return select(e, x, e.constant(to, -1 if signed else 1), e.constant(to, 0))
     if x.type == I4:
         return _extend_half(e, x, to, signed)
     inner, cls = x.op, llvm.SExt if signed else llvm.ZExt
-    if isinstance(inner, (cls, llvm.ZExt)) and inner.operands[0].type != I4:
+    if isinstance(inner, (cls, llvm.ZExt)) and (inner.operands[0].type != I4 or to == I16):
         return e.value(type(inner), to, inner.operands[0])
     return e.value(cls, to, x)
 
 
+def _lowest_bit(e: Emitter, x: Value) -> Value | None:
+    """The i32 or i64 that is 1 where an i1 holds, if that is how the i1 was made."""
+    inner = x.op
+    masked = inner.operands[0].op if isinstance(inner, llvm.ICmp) else None
+    if not isinstance(inner, llvm.ICmp) or inner.predicate != "ne" or e.integer(inner.operands[1]) != 0:
+        return None
+    fits = isinstance(masked, llvm.And) and e.integer(masked.operands[1]) == 1 and width_of(inner.operands[0]) >= 32
+    return inner.operands[0] if fits else None
+
+
 def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     """An i4, above whose bits anything may stand, as a wider integer."""
+    if to == I16 and not signed:
+        return e.value(llvm.ZExt, I16, x)
     byte = e.value(llvm.ZExt, I8, x)
     if not signed:
         return extend(e, byte, to, False)

@@ -18,6 +18,7 @@ from lowering.convert.nvgpu_to_nvvm.accurate import LEAST_NORMAL, SQRT_HALF_BITS
 from lowering.convert.nvgpu_to_nvvm.double import add, f64, over, sub
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.functions import exp
 from lowering.convert.nvgpu_to_nvvm.paths import repeat
@@ -194,7 +195,7 @@ def double_remainder(e: Emitter, x: Value, y: Value) -> Value:
     distance = ints.sub(e, _exponent(e, dividend), ints.sub(e, _exponent(e, raised), lift))
 
     def turn(rest: Value, place: Value) -> list[Value]:
-        place = ints.extremum(e, llvm.SMax, ints.sub(e, place, e.i32(DIGIT)), e.i32(0))
+        place = extremum(e, llvm.SMax, ints.sub(e, place, e.i32(DIGIT)), e.i32(0))
         by = double.scaled(e, raised, ints.sub(e, place, lift))
         whole, _ = double.nearest(e, over(e, rest, by))
         return [fma(e, negative(e, whole), by, rest), place]

@@ -1,0 +1,223 @@
+"""What can be computed in a shorter way once it is known who reads a value, and which bits of it.
+
+Patterns (integers.py) see the operands of what they emit, and none of its uses; these rules see the whole function.
+"""
+
+from __future__ import annotations
+
+from ir.core import PURE, Block, Op, Type, Value
+from ir.dialects import llvm, nvvm
+from ir.types import I1, I32, SHARED_PTR, IntType
+from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
+from lowering.convert.nvgpu_to_nvvm.emitter import wrap
+from lowering.convert.nvgpu_to_nvvm.facts import Facts
+
+REWRITTEN = {llvm.GetElementPtr, llvm.ICmp, llvm.And, llvm.Or, llvm.Xor, *MODULAR}
+"""What a rule begins at."""
+GUARDED = (nvvm.St, nvvm.Atom, llvm.CondBr)
+"""What a comparison guards without a branch of ptxas' own, and branches."""
+
+
+def simplify_by_uses(func: llvm.Func) -> int:
+    """Rewrite a function in place; says how many operations were changed."""
+    count, changed = 0, 1
+    while changed:  # a text of the level, read again, is left as it is
+        changed = Uses(func).rewrite()
+        count += changed
+    return count
+
+
+class Uses:
+    """One walk over a function: who reads each value, and which bits."""
+
+    def __init__(self, func: llvm.Func):
+        self.blocks = func.body.blocks
+        self.facts = Facts(func.block)
+        ops = [op for block in self.blocks for op in block.ops]
+        self.bits = demanded(ops)
+        self.users: dict[Value, list[Op]] = {}
+        self.constants: dict[tuple[Type, int], Value] = {}
+        self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
+        for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
+            if op.effect is PURE and not any(result in self.users for result in op.results):
+                continue
+            for value in op.operands:
+                self.users.setdefault(value, []).append(op)
+            if isinstance(op, llvm.Constant) and (known := number(op.results[0])) is not None:
+                self.constants[op.results[0].type, known] = op.results[0]
+        self.same: dict[Value, Value] = {}
+        self.loose: set[Value] = set()  # of which only the bits that are read are as before
+
+    def rewrite(self) -> int:
+        """Each op by the first rule that fits; says how many were changed."""
+        count = 0
+        for block in self.blocks:
+            ops, block.ops = block.ops, []
+            for op in ops:
+                self._renew(op)
+                changed = type(op) in REWRITTEN and self._simplified(op)
+                count += changed
+                if not changed or op.results[0] not in self.same:
+                    self.append(op, block)
+        return count
+
+    def append(self, op: Op, block: Block) -> Value:
+        """An op at the end of what was walked past; returns its result, if it has one."""
+        op.parent = block
+        block.ops.append(op)
+        if isinstance(op, llvm.Mul) and (factor := number(op.operands[1])) is not None:
+            self.products[op.operands[0], factor] = op.results[0]
+        return op.results[0] if op.results else Value(I1, op, 0)
+
+    def constant(self, kind: Type, bits: int) -> Value:
+        """A constant, at the head of the function."""
+        bits &= (1 << kind.width) - 1 if isinstance(kind, IntType) else -1
+        found = self.constants.get((kind, bits))
+        if found is None:
+            made = llvm.Constant((), [kind], {"value": wrap(bits, kind.width) if isinstance(kind, IntType) else bits})
+            made.parent = self.blocks[0]
+            self.blocks[0].ops.insert(0, made)
+            found = self.constants[kind, bits] = made.results[0]
+        return found
+
+    def only(self, value: Value, op: Op, *kinds: type[Op]) -> Op | None:
+        """The op of a kind that makes a value, in the block of `op`, which alone reads it."""
+        made = value.op
+        fits = isinstance(made, kinds) and made.parent is op.parent and len(self.users[value]) == 1
+        return made if fits else None
+
+    def replace(self, op: Op, value: Value) -> None:
+        """Let the users of an op's result read another value."""
+        self.same[op.results[0]] = value
+        for operand in op.operands:
+            self.users[operand].remove(op)
+        self.users.setdefault(value, []).extend(self.users.get(op.results[0], ()))
+
+    def _renew(self, op: Op) -> None:
+        """Its operands as they are now; what no longer has all of its bits promises nothing."""
+        same, loose = self.same, self.loose
+        changed = False
+        for at, value in enumerate(op.operands):
+            if value in same:
+                op.operands[at], changed = same[value], True
+            changed = changed or value in loose
+        if changed and len(op.results) == 1 and self.bits.get(op.results[0]) != ones(op.results[0]):
+            self.loose.add(op.results[0])
+            if isinstance(op, MODULAR):
+                op.attributes.pop("nsw", None)
+
+    def _simplified(self, op: Op) -> bool:
+        """Was a rule applied?"""
+        result = op.results[0]
+        if not self.users.get(result):
+            return False
+        if ones(result) and result.type != I1:
+            if (operand := unseen(op, self.bits.get(result, 0), self.facts)) is not None:
+                self.replace(op, operand)
+                return True
+            if isinstance(op, llvm.Add):
+                return joined_bits(self, op)
+            return isinstance(op, llvm.Mul) and masked_product(self, op)
+        return bits_compared(self, op) if isinstance(op, llvm.ICmp) else scaled_index(self, op)
+
+
+def scaled_index(u: Uses, op: Op) -> bool:
+    """base[x * c] of elements of n bytes, where only addresses read x * c: base[x] of elements of c * n bytes."""
+    if not isinstance(op, llvm.GetElementPtr) or op.index is None or op.base.type == SHARED_PTR:
+        return False
+    product = op.index.op
+    if not isinstance(product, llvm.Mul) or op.index.type != I32 or not u.facts.exact(product):
+        return False
+    x, factor = product.operands[0], number(product.operands[1])
+    if factor is None or not all(_can_scale(user, op.index, factor) for user in u.users[op.index]):
+        return False
+    u.users[op.index].remove(op)
+    u.users[x].append(op)
+    op.operands[1] = x
+    op.attributes["element_bytes"] = op.element_bytes * factor
+    return True
+
+
+def _can_scale(user: Op, index: Value, factor: int) -> bool:
+    """Is a user an address whose elements may be as much larger?"""
+    fits = isinstance(user, llvm.GetElementPtr) and user.index is index and user.base.type != SHARED_PTR
+    return fits and isinstance(user, llvm.GetElementPtr) and user.element_bytes * factor < 1 << 31
+
+
+def masked_product(u: Uses, op: llvm.Mul) -> bool:
+    """(x >> k & m) << k as a mask of x. (x & m) << k, whose bits join others, as one of x << k: ptxas 13.5 makes a LOP3
+    of the mask and the joining, and several masks share the shift.
+    """
+    result, block = op.results[0], op.parent
+    factor = number(op.operands[1])
+    if result.type != I32 or block is None or not factor or factor & factor - 1:
+        return False
+    place, masked = factor.bit_length() - 1, u.only(op.operands[0], op, llvm.And)
+    mask = number(masked.operands[1]) if masked is not None else ones(result) >> place
+    moved = (masked.operands[0] if masked is not None else op.operands[0]).op
+    if mask is None or isinstance(moved, llvm.Constant):
+        return False
+    if isinstance(moved, llvm.LShr) and moved.parent is block and number(moved.operands[1]) == place:
+        if masked is None and u.only(moved.results[0], op) is None:
+            return False
+        source = moved.operands[0]
+    elif masked is not None and all(isinstance(user, llvm.Or | llvm.Xor) for user in u.users[result]):
+        x = masked.operands[0]
+        source = u.products.get((x, factor))
+        if source is None or source.op is None or source.op.parent not in (block, u.blocks[0]):
+            source = u.append(llvm.Mul((x, op.operands[1]), [I32], {}, (), op.location), block)
+    else:
+        return False
+    made = llvm.And((source, u.constant(I32, mask << place)), [I32], {}, (), op.location)
+    u.replace(op, u.append(made, block))
+    for value in made.operands:
+        u.users.setdefault(value, []).append(made)
+    return True
+
+
+def joined_bits(u: Uses, op: llvm.Add) -> bool:
+    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use. Not
+    of x * n, which is one instruction with the sum, nor where more is added, which ptxas adds in another order.
+    """
+    result, block = op.results[0], op.parent
+    if result.type != I32 or block is None or u.facts.zeros(op.lhs) | u.facts.zeros(op.rhs) != ones(result):
+        return False
+    masks = [u.only(each, op, llvm.And) for each in op.operands]
+    if not any(mask is not None and number(mask.operands[1]) is not None for mask in masks):
+        return False
+    if any(number(each) is not None or u.only(each, op, llvm.Mul) for each in op.operands):
+        return False
+    if any(isinstance(user, llvm.Add) for user in u.users[result]):
+        return False
+    made = llvm.Or(op.operands, [I32], {}, (), op.location)
+    u.replace(op, u.append(made, block))
+    for value in made.operands:
+        u.users[value].append(made)
+    return True
+
+
+def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
+    """x & m = 0, where m has all bits of x from one on: x less than that bit. For guards of stores: guarded loads
+    become branches in ptxas 13.5.
+    """
+    masked = op.operands[0].op
+    if op.predicate not in ("eq", "ne") or number(op.operands[1]) != 0 or not isinstance(masked, llvm.And):
+        return False
+    x, mask = masked.operands[0], number(masked.operands[1])
+    least = mask & -mask if mask else 0
+    if mask is None or least < 2 or ones(x) & ~u.facts.zeros(x) & ~mask >= least:
+        return False
+    if not all(_guards_no_load(u, user, op.results[0]) for user in u.users[op.results[0]]):
+        return False
+    u.users[op.operands[0]].remove(op)
+    u.users[x].append(op)
+    op.operands[:] = [x, u.constant(x.type, least)]
+    op.attributes["predicate"] = "ult" if op.predicate == "eq" else "uge"
+    return True
+
+
+def _guards_no_load(u: Uses, user: Op, value: Value) -> bool:
+    if isinstance(user, llvm.And) and user.results[0].type == I1:
+        other = user.operands[1] if user.operands[0] is value else user.operands[0]
+        return len(u.users[other]) == 1 and all(isinstance(each, GUARDED) for each in u.users[user.results[0]])
+    return isinstance(user, GUARDED)
