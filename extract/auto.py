@@ -81,29 +81,45 @@ def begin(session: Session) -> None:
     run_narrow(session)
 
 
+def look(session: Session) -> None:
+    """The relaxation's first bound, which costs little beside all that follows."""
+    if not session.done:
+        from extract.relaxation import look  # many kernels are proved before and never load the solver
+
+        look(session)
+
+
 def relax(session: Session) -> None:
     """The relaxation, which mostly finds the best answer."""
     if not session.done:
-        from extract.relaxation import run_relaxation  # many kernels are proved before and never load the solver
+        from extract.relaxation import run_relaxation
 
         run_relaxation(session)
 
 
+def tighten(session: Session) -> None:
+    """What may work on until the gap is accepted: the whole program where little is missing, a tight relaxation."""
+    session.closing = session.budget.spent
+    if session.done:
+        return
+    from extract.exact import solve_exactly
+    from extract.relaxation import WIDE, run_relaxation
+
+    wide = session.cost - session.bound > WIDE * abs(session.cost)
+    if wide or not solve_exactly(session, "ilp", session.share(FIRST)):
+        run_relaxation(session, tight=True)
+
+
 def finish(session: Session) -> None:
     """All that follows, until the bound meets the cost, the gap is accepted or the budget is spent."""
-    session.closing = session.budget.spent
     if session.done:
         return
     from extract.branch_cut import branch_and_cut
     from extract.exact import solve_exactly
     from extract.neighbourhood import run_neighbourhoods
-    from extract.relaxation import WIDE, run_relaxation
+    from extract.relaxation import run_relaxation
 
-    wide = session.cost - session.bound > WIDE * abs(session.cost)
-    if not wide and solve_exactly(session, "ilp", session.share(FIRST)):
-        return
-    run_relaxation(session, tight=True)
-    if session.graph is not None and session.graph.n_nodes <= SMALL and not session.done:
+    if session.graph is not None and session.graph.n_nodes <= SMALL:
         branch_and_cut(session, session.share(DIVE), rounds=0)
     if session.done or solve_exactly(session, "ilp", session.share(FIRST)):
         return
@@ -118,5 +134,5 @@ def finish(session: Session) -> None:
     solve_exactly(session, "ilp", session.share(1.0))
 
 
-STEPS: Final = (begin, relax, finish)
+STEPS: Final = (begin, look, relax, tighten, finish)
 """The portfolio in order."""

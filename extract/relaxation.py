@@ -63,7 +63,7 @@ def run_relaxation(session: Session, *, tight: bool = False) -> None:
     budget = session.share(SHARE)
     while session.graph is not None and not session.done and budget.left > 0:
         graph = session.graph
-        relaxed = _tighten(session, graph, budget, tight=tight)
+        relaxed = _tighten(session, budget, tight=tight)
         if relaxed is None or session.optimal:
             return
         for margin in _margins(session, relaxed, tight=tight):  # the second of what the first leaves of the gap
@@ -78,30 +78,57 @@ def run_relaxation(session: Session, *, tight: bool = False) -> None:
         run_bounds(session, thorough=True)
 
 
-def _tighten(session: Session, graph: Graph, budget: Budget, *, tight: bool) -> Relaxed | None:
+def look(session: Session) -> None:
+    """Raise the bound by the relaxation as it is; it stays with the session for what follows."""
+    found = _renewed(session)
+    if found is not None:
+        _solve(session, found, session.share(SHARE))
+
+
+def _renewed(session: Session) -> Relaxation | None:
+    """The relaxation of what is left of a session's graph; None where that holds nothing cheaper than the best."""
+    graph = session.graph
+    if graph is None:
+        return None
+    session.budget.spend(PASS * graph.n_nodes)
+    program = make_program(graph, session.cost + session.slack - session.simplified.base)
+    if program is None:
+        session.prove("relaxation")
+    session.relaxation = None if program is None else Relaxation(session, program)
+    return session.relaxation
+
+
+def _solve(session: Session, relaxation: Relaxation, budget: Budget) -> Relaxed | None:
+    """Solve and raise the bound; None where nothing cheaper than the best is left or the budget ended first."""
+    relaxation.solver.stop_at(session.cutoff + tolerance(session.cutoff))
+    relaxed = relaxation.solver.relax(budget)
+    if relaxed.infeasible:
+        session.prove("relaxation")
+        return None
+    if relaxed.value is None:
+        return None
+    session.raise_bound(session.simplified.base + relaxed.bound - tolerance(relaxed.bound), "relaxation")
+    return relaxed
+
+
+def _tighten(session: Session, budget: Budget, *, tight: bool) -> Relaxed | None:
     """Solve, add what the solution violates, and again; the last solution. Rows that do not bind it go: they make a
     0-1 program half as large again and it takes as long.
     """
-    base = session.simplified.base
-    budget.spend(PASS * graph.n_nodes)
-    program = make_program(graph, session.cost + session.slack - base)
-    if program is None:
-        session.prove("relaxation")
+    relaxation = session.relaxation if not tight else None
+    relaxation = relaxation or _renewed(session)
+    session.relaxation = None
+    if relaxation is None:
         return None
-    relaxation = Relaxation(session, program)
     found: Relaxed | None = None
     idle, last = 0, session.bound
     while budget.left > 0 and idle < PATIENCE:
-        relaxed = relaxation.solver.relax(budget)
-        if relaxed.infeasible:
-            session.prove("relaxation")
-            return None
-        if relaxed.value is None:
-            break
-        found = relaxed
-        session.raise_bound(base + relaxed.bound - tolerance(relaxed.bound), "relaxation")
+        relaxed = _solve(session, relaxation, budget)
         if session.optimal:
             return None
+        if relaxed is None:
+            break
+        found = relaxed
         gain = session.bound - last
         enough = GAIN * (session.cost - last)
         idle = 0 if gain >= (min(enough, PROGRESS * abs(session.bound)) if tight else enough) else idle + 1

@@ -23,6 +23,7 @@ from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
 
 if TYPE_CHECKING:
+    from extract.separation import Relaxation
     from extract.solver import Cover
 
 SOLVER_TOLERANCE: Final = 1e-6
@@ -77,6 +78,8 @@ class Session:
         """Sets of nodes of the reduced graph of which every answer holds one."""
         self.covers: list[Cover] = []
         """What every answer in the reduced graph keeps to, because of a resource row."""
+        self.relaxation: Relaxation | None = None
+        """That of the reduced graph, where one has been solved."""
         self.search: ConstrainedSearch | None = None
         self._renew_search()
         if start is not None:
@@ -205,7 +208,7 @@ class Session:
         except InfeasibleError:
             self.prove("bounds")
             return
-        self.cuts, self.covers = [], []
+        self.cuts, self.covers, self.relaxation = [], [], None
         self._renew_search()
 
     def answer(self, method: str) -> Answer:

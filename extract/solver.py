@@ -177,8 +177,12 @@ class Solver:
         lower = np.array([*[0.0] * n, *columns.values()])
         upper = np.array([*[1.0] * n, *columns.values()])
         self.highs.changeColsBounds(len(places), places, lower, upper)
-        self.highs.setOptionValue("objective_bound", ceiling)
+        self.stop_at(ceiling)
         self.fixed = columns
+
+    def stop_at(self, ceiling: float) -> None:
+        """Relaxations that cost as much end at once."""
+        self.highs.setOptionValue("objective_bound", ceiling)
 
     def run(self, budget: Budget, point: dict[int, float] | None = None) -> Outcome:
         """Solve within a budget, beginning from a point."""

@@ -100,15 +100,15 @@ def products(entry: ct.Entry) -> int:
     return sum(isinstance(op, Product) for op in entry.walk())
 
 
-def encode(entry: ct.Entry, context: Context) -> Encoded:
+def encode(entry: ct.Entry, context: Context, warps: int) -> Encoded:
     """Number the values, make a row of each pure operation and weak load, keep effects as an ordered skeleton."""
     tiers = context.shared.targets
     asked = {tier.asked_warps for tier in tiers}
-    counts = warp_counts(entry) if 0 in asked else ()
+    offered = sorted({*(warp_counts(entry) if 0 in asked else ()), *asked} - {0})
     program = encode_entry(entry)
     features = frozenset[Feature]().union(*(tier.features for tier in tiers))
     boxed = all(tier.has(Feature.TMA) for tier in tiers)
-    oracle = LayoutOracle(program, sorted({*counts, *asked} - {0}), features, boxed)
+    oracle = LayoutOracle(program, [warps] if warps else offered, features, boxed, offered)
     program.facts.update(seed(program, oracle))
     context.count(values=len(program.values), rows=lambda: sum(map(len, program.facts.values())))
     return Encoded(program, oracle)
@@ -214,8 +214,8 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 
 def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
-    columns too, and on what spills again with none to spill; keep the cheapest. Rings that cannot share memory as they
-    were to are tried apart.
+    columns too, with as many warps as the whole has, and on what spills again with none to spill; keep the cheapest.
+    Rings that cannot share memory as they were to are tried apart.
     """
     best, made = attempt(entry, context.trying("whole"), steps)
     tried = 1
@@ -229,6 +229,8 @@ def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step])
                 continue
             try:
                 wanted = with_options(steps, "extract", below=most(best), unspilled=unspilled)
+                if other is not entry:  # what slices chose themselves wherever one was the cheapest of the corpus
+                    wanted = with_options(wanted, "encode", warps=best.warps)
                 found, scheduled = attempt(other, trial := context.trying(name), wanted)
             except TileError:
                 continue  # where it does not fit or costs more, the best so far stays

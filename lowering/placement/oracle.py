@@ -104,15 +104,18 @@ class LayoutOracle:
     """Layouts by id for one program; calling it answers a query of the saturation loop."""
 
     def __init__(
-        self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True
-    ):
+        self, program: Program, warps: Sequence[int], features: frozenset[Feature] = ALL_FEATURES, boxed: bool = True,
+        offered: Sequence[int] = (),
+    ):  # fmt: skip
         """`warps`: numbers of warps to offer layouts for. `features` of the targets that will be extracted for: atoms
-        that none of them has are not offered. `boxed`: all of them have tensor copies.
+        that none of them has are not offered. `boxed`: all of them have tensor copies. `offered`: numbers that the
+        kernel may have, beside which its own is priced; `warps` by default.
         """
         self.features = features
         self.boxed = boxed
         self.interner: Interner = program.interner
         self.warps = tuple(warps)
+        self.offered = tuple(offered) or self.warps
         wide = Feature.WIDE_GLOBAL in features and wide_promised(program)
         self.widths = (WIDE_BYTES, MAX_BYTES) if wide else (MAX_BYTES,)  # of global accesses
         products = [op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI)]

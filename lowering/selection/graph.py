@@ -271,14 +271,14 @@ class Selector:
 
     def warps(self, count: int) -> list[int]:
         """What a node that is made for CTAs of `count` warps takes as a child, where there is a choice."""
-        if len(self.oracle.warps) == 1:
+        if len(self.oracle.offered) == 1:
             return []
         found = self.warp_classes.get(count)
         if found is None:
             found = self.warp_classes[count] = self.new_class(f"{count} warps")
             asked = self.target.asked_warps in (0, count)
             addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
-            waiting = self.pace.apart(self.trips, count) - self.pace.apart(self.trips, max(self.oracle.warps))
+            waiting = self.pace.apart(self.trips, count) - self.pace.apart(self.trips, max(self.oracle.offered))
             self.builder.add(
                 f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=self.group("warps"),
                 alternative=count, resource=self.rows.of_warps(count),

@@ -1,11 +1,13 @@
 """A choice group searched alternative by alternative."""
 
+import functools
 import re
 
 import numpy as np
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError, extract
+from extract import Graph, GraphBuilder, InfeasibleError, branching, extract
+from extract.session import Session
 from tests.extract.random_graphs import random_graph
 
 
@@ -17,6 +19,19 @@ def divided(costs: tuple[float, ...], uses: tuple[float, ...], limit: float) -> 
         builder.add("root", 0, [first], group=0, alternative=alternative)
         builder.add("outer", first, [second], cost / 2)
         builder.add("inner", second, [], cost / 2, resource=[use])
+    return builder.build(0)
+
+
+def tangled(apart: float) -> Graph:
+    """Two alternatives over a graph that is not solved at once, one of them dearer by `apart`."""
+    random, builder = np.random.default_rng(5), GraphBuilder()
+    for alternative in range(2):
+        builder.add("root", 0, [1], apart * alternative, group=0, alternative=alternative)
+    for cls in range(1, 121):
+        below = np.arange(cls + 1, min(cls + 25, 121))
+        for _ in range(4):
+            children = random.choice(below, min(3, len(below)), replace=False) if len(below) else []
+            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)))
     return builder.build(0)
 
 
@@ -62,15 +77,7 @@ def test_below_changes_no_answer_that_costs_less(seed: int) -> None:
 
 
 def test_a_gap_that_is_not_worth_more_work_is_named() -> None:
-    random, builder = np.random.default_rng(5), GraphBuilder()
-    for alternative in range(2):
-        builder.add("root", 0, [1], float(alternative), group=0, alternative=alternative)
-    for cls in range(1, 121):
-        below = np.arange(cls + 1, min(cls + 25, 121))
-        for _ in range(4):
-            children = random.choice(below, min(3, len(below)), replace=False) if len(below) else []
-            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)))
-    graph = builder.build(0)
+    graph = tangled(1.0)
     full = extract(graph, "auto", branch=0, budget=4000)
     early = extract(graph, "auto", branch=0, budget=4000, effort=0.05)
     assert re.fullmatch(r"a gap of \d+\.\d% after \d+ of 4000 units", early.ended), early.ended
@@ -88,3 +95,22 @@ def test_an_alternative_without_an_answer_is_not_explained_where_a_cost_is_to_be
     with pytest.raises(InfeasibleError) as error:
         extract(graph, "auto", branch=0, below=5.0)
     assert str(error.value) == "no answer costs less than 5"
+
+
+def test_the_next_step_is_one_of_the_alternative_whose_bound_is_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all have a first bound of the relaxation."""
+    steps, taken = branching.STEPS, dict[Session, int]()
+
+    def noted(place: int, session: Session) -> None:
+        assert taken.get(session, 0) == place
+        if place >= branching.TOGETHER:
+            assert min(taken.values()) >= branching.TOGETHER
+            open = [other for other in taken if taken[other] < len(steps) and not other.optimal]
+            assert session.bound == min(other.bound for other in open)
+        steps[place](session)
+        taken[session] = place + 1
+
+    monkeypatch.setattr(branching, "STEPS", [functools.partial(noted, place) for place in range(len(steps))])
+    answer = extract(tangled(400.0), "auto", branch=0, budget=4000, effort=0.05)
+    assert max(taken.values()) > branching.TOGETHER
+    assert answer.alternatives == {0: 0}

@@ -13,6 +13,8 @@ from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
 from ir.types import TileType
+from lowering.passes import source
+from lowering.placement import LayoutOracle
 from lowering.slicing import find_cuts, fitted, sliced
 from tests.programs.products import attention, matmul
 from tests.programs.program import PROGRAMS, Program, check, interpret, random, simulate
@@ -25,7 +27,8 @@ Body = Callable[[Writer, Tile], Tile]
 matmul("256x256x32", (256, 256, 32), (264, 200, 72))
 matmul("128x512x32", (128, 512, 32), (136, 520, 40))
 attention("attention", "f16", 256, 128, 100, 64)
-OWN = {name: PROGRAMS.pop(name) for name in ("256x256x32", "128x512x32", "attention")}  # not of the corpus
+attention("spilling", "f16", 128, 128, 100, 128)
+OWN = {name: PROGRAMS.pop(name) for name in ("256x256x32", "128x512x32", "attention", "spilling")}  # not of the corpus
 
 
 def kernel(body: Body, steps: int = 3) -> str:
@@ -221,6 +224,21 @@ def test_tiles_that_a_loop_carries(target: str) -> None:
 def test_explanation_says_so() -> None:
     report = compile(OWN["256x256x32"].source(), "sm_80").compiled.explain()
     assert "\nlarge tiles are cut into slices of rows or columns" in report
+
+
+def test_slices_have_as_many_warps_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their e-graph held both numbers, which doubled its size; what they cost is still priced beside the other one."""
+    made: list[LayoutOracle] = []
+
+    class Noted(LayoutOracle):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(source, "LayoutOracle", Noted)
+    compile(OWN["spilling"].source(), "sm_80")
+    assert [each.warps for each in made] == [(4, 8), (8,)]
+    assert [each.offered for each in made] == [(4, 8), (4, 8)]
 
 
 @pytest.mark.slow
