@@ -13,6 +13,11 @@ from ir.dialects.llvm import Func
 from ir.types import PointerType, TileType
 from lowering.symbols import symbol
 
+GRID = ("grid x", "grid y", "grid z")
+COUNTER = "tile counter"
+"""What the launcher of a persistent kernel passes: the extents of the logical grid, and memory of four bytes that are
+zero when it begins. A record of the manifest says so in `launch`."""
+
 
 def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
     """A record of each parameter, in order. Raises UnsupportedError, located, for one that is not scalar or pointer."""
@@ -25,6 +30,8 @@ def parameters(entry: ct.Entry) -> tuple[dict[str, Any], ...]:
             records.append({"kind": "pointer", "arg": number, "dtype": str(kind.element.pointee)})
         else:
             records.append({"kind": "scalar", "arg": number, "dtype": str(kind.element)})
+    for record, name in zip(records[len(records) - len(entry.given) :], entry.given, strict=True):
+        record["launch"] = name
     return tuple(records)
 
 

@@ -33,7 +33,8 @@ class Options:
     `provenance`: what each rule matches is noted; `costs`: a function of the user's
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
-    from, in comments or in .loc directives.
+    from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
+    (`lowering.persistent`).
     """
 
     rules: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Options:
     provenance: bool = False
     costs: CostFunction | None = None
     rates: tuple[tuple[str, float], ...] = ()
+    persistent: str = "off"
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Compiled:
     timings: dict[str, float] = field(default_factory=dict[str, float])
     slices: bool = False  # is the kernel cut into slices of rows or columns?
     counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
+    persistent: str = "off"  # as it was asked for
 
     @property
     def cost(self) -> float:
@@ -118,6 +121,7 @@ def road(options: Options) -> tuple[Step, ...]:
         steps, "extract", forbid=tuple(sorted(options.forbid)), method=options.extractor,
         budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
+    steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)
 
 
@@ -134,10 +138,10 @@ def compile_entry(
     check_forbidden(options.forbid)
     check_permissions(options.fast)
     outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=tiers, shared=shared)
-    return [_compiled(module, outcome) for outcome in outcomes]
+    return [_compiled(module, outcome, options.persistent) for outcome in outcomes]
 
 
-def _compiled(module: ct.Module, outcome: Outcome) -> Compiled:
+def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
     levels = outcome.context.levels
     selection: Selection = levels["chosen"]
     program = selection.saturated.program
@@ -151,7 +155,7 @@ def _compiled(module: ct.Module, outcome: Outcome) -> Compiled:
     slices = outcome.context.shared.sliced or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
-        outcome.context.seconds, slices, outcome.context.counts,
+        outcome.context.seconds, slices, outcome.context.counts, persistent,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ The driver is reached through the package cuda-bindings (`pip install cuda-bindi
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from runtime.manifest import (
+    COUNTER,
     FILLS,
+    GRID,
     PADDING_BYTES,
     SIZES,
     Manifest,
@@ -31,6 +34,7 @@ from runtime.manifest import (
     TensorMapRecord,
     extents_of_map,
     parse,
+    persistent_grid,
 )
 
 Grid: TypeAlias = "tuple[int, int, int]"
@@ -283,9 +287,13 @@ class Kernel:
 
         Arguments are those of the source's entry: arrays of the device and numbers; tensor maps are encoded here.
         dependent: the grid may begin before the one before it has ended (programmatic stream serialization), for
-        kernels that wait for it by themselves (gdc_wait_tko). Raises CudaError where one does not fit.
+        kernels that wait for it by themselves (gdc_wait_tko). Of a persistent kernel as many CTAs are launched as fit
+        the device at once, and its counter is zeroed before each launch, on the same stream. Raises CudaError where one
+        does not fit.
         """
-        self._check_grid(grid)
+        launched = self.manifest.launched
+        if not launched:
+            self._check_grid(grid)
         if dependent and not self.manifest.dependent:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' does not wait for the grid before it: launch it without dependent"
@@ -295,6 +303,10 @@ class Kernel:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' takes {self.manifest.arguments} arguments, {len(given)} are given"
             )
+        counters = [self.device.empty((1,), np.int32) for name in launched if name == COUNTER]
+        extents: dict[str, int] = dict(zip(GRID, grid, strict=True))
+        given = [*given[: self.manifest.arguments], *(extents.get(name) or counters[0] for name in launched)]
+        grid = persistent_grid(grid, self._resident()) if launched else grid
         values = [argument.address if isinstance(argument, DeviceArray) else argument for argument in given]
         blocks: list[ctypes.Array[ctypes.c_char]] = []
         for place, parameter in enumerate(self.manifest.params):
@@ -305,6 +317,8 @@ class Kernel:
         driver, function = self.device._driver, self.function  # pyright: ignore[reportPrivateUsage]
 
         def launch(kept: Any = (blocks, pointers, attributes)) -> None:  # the driver reads them at each launch
+            for counter in counters:
+                _call(driver, "cuMemsetD8Async", counter.address, 0, counter.nbytes, 0)
             _call(driver, "cuLaunchKernelEx", config, function, ctypes.addressof(kept[1]), 0)
 
         return launch
@@ -323,6 +337,13 @@ class Kernel:
         if argument.dtype.itemsize != SIZES.get(parameter.dtype, 8):  # pointers to pointers have 8 bytes
             raise CudaError(f"{where} is a pointer to {parameter.dtype}: the array holds {argument.dtype}")
         return struct.pack("<Q", argument.address)
+
+    def _resident(self) -> int:
+        """CTAs that fit the device at once."""
+        threads = math.prod(self.manifest.block)
+        call = self.device._call  # pyright: ignore[reportPrivateUsage]
+        name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        return self.device.multiprocessors * int(call(name, self.function, threads, self.manifest.dynamic_smem))
 
     def _check_grid(self, grid: Grid) -> None:
         for extent, limit, axis, cluster in zip(grid, GRID_LIMITS, "xyz", self.manifest.cluster, strict=True):

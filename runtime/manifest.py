@@ -26,6 +26,13 @@ PADDING_BYTES = 128
 FILLS = {"zero": 0, "nan": 0xFF}
 """The byte that fills it, by what a map reads outside of its view; all ones are a NaN of every floating-point type."""
 
+GRID = ("grid x", "grid y", "grid z")
+COUNTER = "tile counter"
+"""What a persistent kernel takes from the launcher, behind its own arguments: the extents of the logical grid, and four
+bytes of memory that are zero when it begins."""
+MOST_TILES = 1 << 30
+"""Of a logical grid: a persistent kernel counts them, and CTAs beyond them, in 32 bits with a sign."""
+
 SIZES = {
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f8E4M3FN": 1, "f8E5M2": 1, "f8E8M0FNU": 1,
     "f16": 2, "bf16": 2, "f32": 4, "tf32": 4, "f64": 8,
@@ -39,18 +46,20 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A parameter that takes the address of array argument `arg`."""
+    """A parameter that takes the address of array argument `arg`; `launch`: of memory that the launcher gives."""
 
     arg: int
     dtype: str
+    launch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A parameter that takes the number given as argument `arg`."""
+    """A parameter that takes the number given as argument `arg`; `launch`: a number that the launcher gives."""
 
     arg: int
     dtype: str
+    launch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +97,20 @@ class Manifest:
 
     @property
     def arguments(self) -> int:
-        """How many arguments a launch must give at least: one more than the largest `arg`."""
-        return max((number for parameter in self.params for number in _used(parameter)), default=-1) + 1
+        """How many arguments a launch must give at least: one more than the largest `arg` of them."""
+        given = {
+            parameter.arg
+            for parameter in self.params
+            if not isinstance(parameter, TensorMapRecord) and parameter.launch
+        }
+        used = (number for parameter in self.params for number in _used(parameter))
+        return max((number for number in used if number not in given), default=-1) + 1
+
+    @property
+    def launched(self) -> list[str]:
+        """What the launcher passes behind the arguments, in order; nothing where the kernel is not persistent."""
+        given = [p for p in self.params if not isinstance(p, TensorMapRecord) and p.launch]
+        return [each.launch for each in sorted(given, key=lambda each: each.arg)]
 
 
 def parse(raw: Mapping[str, Any]) -> Manifest:
@@ -124,6 +145,17 @@ def extents_of_map(
     if 0 in extents:
         return padding(), [1] * len(dims), [PADDING_BYTES] * len(strides)
     return int(evaluate(base, arguments)), extents, [int(evaluate(each, arguments)) for each in strides]
+
+
+def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int, int]:
+    """The CTAs that go through the tiles of a logical grid, where so many are resident at once.
+
+    Raises ManifestError for more than `MOST_TILES` tiles.
+    """
+    tiles = math.prod(grid)
+    if tiles > MOST_TILES:
+        raise ManifestError(f"a persistent kernel counts at most {MOST_TILES} tile blocks, the grid has {tiles}")
+    return min(tiles, max(1, resident)), 1, 1
 
 
 def evaluate(expression: Expression, arguments: Sequence[Any]) -> Any:
@@ -183,7 +215,11 @@ def _parameter(raw: Any, place: str) -> Parameter:
     number = _field(fields, "arg", int, place)
     if number < 0:
         raise ManifestError(f"manifest: {place}.arg = {number} is negative")
-    return Pointer(number, dtype) if kind == "pointer" else Scalar(number, dtype)
+    launch = _field(fields, "launch", str, place) if "launch" in fields else ""
+    known = ("", COUNTER) if kind == "pointer" else ("", *GRID)
+    if launch not in known:
+        raise ManifestError(f"manifest: {place}.launch = {launch!r} is none of {', '.join(known[1:])}")
+    return Pointer(number, dtype, launch) if kind == "pointer" else Scalar(number, dtype, launch)
 
 
 def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapRecord:

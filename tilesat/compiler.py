@@ -34,6 +34,7 @@ def compile(
     lineinfo: bool = False,
     fast: Iterable[str] = (),
     provenance: bool = False,
+    persistent: str = "off",
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
@@ -44,7 +45,8 @@ def compile(
     `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
     on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
     `fast`: permissions for inexact rewrites, nsz (the sign of zeros) and contract (a product and a sum become one fma).
-    `provenance`: note which rule made which e-node (`Kernel.provenance`).
+    `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
+    as fit the device at once go through all tile blocks of the grid (`lowering.persistent`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
@@ -56,7 +58,7 @@ def compile(
     elif signature is not None:
         raise cutile.no_kernel("the program")
     options = given.options(
-        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent
     )
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, [target], options, seconds))[0]
@@ -76,22 +78,23 @@ def compile_for(
     lineinfo: bool = False,
     fast: Iterable[str] = (),
     provenance: bool = False,
+    persistent: str = "off",
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
     options = given.options(
-        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent
     )
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, tiers, options, seconds))
 
 
 def warned(kernels: list[Kernel]) -> list[Kernel]:
-    """A Python warning, at the caller of `compile`, for each hint that has no effect and each product without tensor
-    cores that they could compute.
+    """A Python warning, at the caller of `compile`, for each hint that has no effect, each product without tensor
+    cores that they could compute, and a kernel that is persistent already.
     """
-    found = (each for k in kernels for each in (*k.ignored_hints, *k.scalar_products))
+    found = (each for k in kernels for each in (*k.ignored_hints, *k.scalar_products, *k.already_persistent))
     for each in dict.fromkeys(str(each.location) + ": " + each.message for each in found):
         warnings.warn(each, stacklevel=3)
     return kernels

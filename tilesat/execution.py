@@ -21,6 +21,8 @@ from tilesat.spec import Argument, Array, numpy_type
 if TYPE_CHECKING:
     from runtime.simulator import GlobalMemory, Hazard, Report
 
+RESIDENT = 4
+"""CTAs at once in the simulator: fewer than a device has, so that persistent kernels go round."""
 ROUNDINGS = 4
 """Of 16-bit values on the way to a result: an operand and the result, each rounded in both runs."""
 SUMMANDS = 1 << 15
@@ -39,7 +41,8 @@ class Signature:
     @staticmethod
     def of(records: Sequence[dict[str, Any]], name: str, location: Location) -> Signature:
         """From the parameters of a launch manifest."""
-        own = sorted((each for each in records if each["kind"] != "tensormap"), key=lambda each: each["arg"])
+        taken = (each for each in records if each["kind"] != "tensormap" and not each.get("launch"))
+        own = sorted(taken, key=lambda each: each["arg"])
         elements = [(each["kind"], SCALARS[each["dtype"]]) for each in own]
         types = [TileType((), PointerType(element) if kind == "pointer" else element) for kind, element in elements]
         return Signature(name, location, types)
@@ -126,8 +129,11 @@ def interpret(
 def simulate(
     ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
     max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
+    resident: int = RESIDENT,
 ) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
+
+    Of a persistent kernel `resident` CTAs go through the tile blocks of the grid.
 
     An array given twice is one allocation. What the kernel prints goes to standard output.
     `hazards`, `max_instructions`, `suppress` and `schedule` as the simulator's `launch` has them, whose report is
@@ -136,6 +142,7 @@ def simulate(
     """
     from runtime.simulator import GlobalMemory, launch
 
+    grid, arguments = on_the_device(manifest, grid, arguments, resident)
     memory = GlobalMemory()
     addresses: dict[int, Any] = {}
     arrays: dict[int, Array] = {}
@@ -163,6 +170,20 @@ def simulate(
     for key, array in arrays.items():
         array[...] = memory.get(addresses[key], array.shape, array.dtype)
     return report
+
+
+def on_the_device(
+    manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], resident: int = RESIDENT
+) -> tuple[Grid, list[Argument]]:
+    """The grid of CTAs and the arguments with those that the launcher gives, which a persistent kernel takes."""
+    from runtime.manifest import GRID, parse, persistent_grid
+
+    launched, whole = parse(manifest).launched, list(arguments)
+    if not launched:
+        return grid, whole
+    extents = dict(zip(GRID, grid, strict=True))
+    whole += [np.int32(extents[name]) if name in extents else np.zeros(1, np.int32) for name in launched]
+    return persistent_grid(grid, resident), whole
 
 
 @contextmanager

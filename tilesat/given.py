@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from extract import Extractor
 from extract.methods import METHODS
 from ir.core import TileError
+from lowering.passes.table import PERSISTENT
 from lowering.pipeline import Options
 from tilesat.shown import shown
 
@@ -57,16 +58,18 @@ def targets(given: object) -> tuple[str, ...]:
 
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
-    lineinfo: Any = False, fast: Any = (), provenance: Any = False,
+    lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off",
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
     if not callable(extractor) and extractor not in METHODS:
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
+    if persistent not in PERSISTENT:
+        raise TileError(f"persistent: expected one of {', '.join(PERSISTENT)}, got {shown(persistent)}")
     return Options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=frozenset(names("fast", fast)),
-        provenance=bool(provenance),
+        provenance=bool(provenance), persistent=persistent,
     )  # fmt: skip
 
 

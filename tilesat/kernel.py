@@ -162,6 +162,16 @@ class Kernel:
         return list(ignored_hints(self.entry, self.target))
 
     @property
+    def already_persistent(self) -> list[TileError]:
+        """That the kernel goes through tiles itself, where it should be made to; mostly empty."""
+        from ir.core import TileError
+
+        asked = getattr(self.compiled, "persistent", "off")  # a pickled kernel has said so when it was compiled
+        if asked == "off" or any(each.get("launch") for each in self.manifest["params"]):
+            return []
+        return [TileError("Kernel is already dynamic persistent", self.entry.location)]
+
+    @property
     def scalar_products(self) -> list[TileError]:
         """Products that tensor cores of this target could compute, but for the forbidden atoms; mostly empty."""
         return self.compiled.selection.scalar_products()

@@ -23,6 +23,7 @@ from lowering.modulo.ahead import choose
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
 from lowering.passes.syntax import with_options
+from lowering.persistent import already, persistent
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
 from lowering.schedule.rotation import rotate
@@ -57,6 +58,14 @@ class Prepared:
     oracle: LayoutOracle
     problems: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False)
     """Extraction problems that were built from it."""
+
+
+def make_persistent(entry: ct.Entry, context: Context, schedule: str) -> ct.Entry:
+    """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel."""
+    if schedule == "off" or already(entry):
+        return entry
+    context.count(loops=1)
+    return persistent(entry, schedule)
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:

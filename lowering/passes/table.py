@@ -9,6 +9,7 @@ from __future__ import annotations
 from lowering.passes.registry import Option, Pass, Statistic
 
 SCHEDULERS = ("turns", "alone", "back-off")
+PERSISTENT = ("off", "static", "dynamic")
 METHODS = ("auto", "tree", "greedy", "pruned", "ilp")
 SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
 INFINITE = float("inf")
@@ -31,6 +32,9 @@ PASSES: dict[str, Pass] = {
              shared=True, verified=True),
         Pass("convert-tileaa-to-cuda-tile", "nv_tileaa", "cuda_tile", f"{LOGICAL}:to_tile_ir",
              statistics=(_OPERATIONS,), shared=True, verified=True),
+        Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
+             (Option("schedule", "name", "off", "how CTAs that go through all tiles take them", PERSISTENT),),
+             (Statistic("loops", "loops over tiles that it made"),), shared=True),
         Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
              statistics=(Statistic("loops", "loops written out"),), shared=True),
         Pass("check-supported", "cuda_tile", "cuda_tile", f"{SOURCE}:check_supported", shared=True),
@@ -107,7 +111,7 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "unroll-loops,check-supported,tileas-slicing,"
+    "tileas-dynamic-persistent,unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
     "optimize-execution-unit-mapping"

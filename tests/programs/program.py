@@ -14,7 +14,7 @@ from ir.text.level_input import read_level
 from lowering.unrolling import unrolled
 from runtime.ptxas import assemble
 from runtime.simulator import GlobalMemory, launch
-from tilesat.execution import check_arguments, largest_error, launch_arguments
+from tilesat.execution import RESIDENT, check_arguments, largest_error, launch_arguments, on_the_device
 from tilesat.fuzz.judge import FAR_APART
 from tilesat.fuzz.program import DTYPES, TOLERANCE, Array, Program, random
 from tilesat.kernel import Kernel
@@ -35,18 +35,26 @@ def add(program: Program) -> Program:
 
 
 def simulate(
-    kernel: Kernel, program: Program, hazards: bool = True, ptx: str = "", schedule: str = "together"
+    kernel: Kernel,
+    program: Program,
+    hazards: bool = True,
+    ptx: str = "",
+    schedule: str = "together",
+    resident: int = RESIDENT,
 ) -> list[Any]:
     """The arguments after a run of the kernel's PTX, or of `ptx`; `hazards` end it at races and late copies."""
     memory, manifest = GlobalMemory(), kernel.manifest
-    arguments = check_arguments(kernel.entry, program.arguments())
+    grid, arguments = on_the_device(
+        manifest, (*program.grid, 1, 1)[:3], check_arguments(kernel.entry, program.arguments()), resident
+    )
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
     launch(
-        ptx or kernel.ptx, grid=(*program.grid, 1, 1)[:3], block=manifest["block"],
+        ptx or kernel.ptx, grid=grid, block=manifest["block"],
         args=launch_arguments(manifest, arguments, addresses, memory), memory=memory,
         dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
     )  # fmt: skip
-    return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in arguments]
+    own = arguments[: len(kernel.entry.parameters)]
+    return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
 
 
 def interpret(kernel: Kernel, program: Program) -> list[Any]:

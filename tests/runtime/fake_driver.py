@@ -137,6 +137,9 @@ class FakeDriver:
         self.memory.arena[start : start + size] = value
         return (SUCCESS,)
 
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: int, threads: int, shared: int) -> tuple[int, int]:
+        return SUCCESS, 1
+
     def cuModuleLoadData(self, image: bytes) -> tuple[int, int]:
         return self._load(image.decode(errors="replace"))
 

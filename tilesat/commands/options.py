@@ -22,7 +22,7 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         raise SpecError("--json says how --explain prints: give both")
     made = options(
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
-        arguments.saturate_budget, fast=permissions(arguments.fast),
+        arguments.saturate_budget, fast=permissions(arguments.fast), persistent=arguments.persistent,
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
     return replace(made, verify_each=arguments.verify_each, provenance=arguments.provenance, **places)
@@ -49,7 +49,7 @@ def print_reports(kernel: Kernel, arguments: argparse.Namespace) -> None:
     """Hints without effect, products off the tensor cores, limits that ended something, `--time` and `--explain`: all
     on standard error.
     """
-    for warning in (*kernel.ignored_hints, *kernel.scalar_products):
+    for warning in (*kernel.ignored_hints, *kernel.scalar_products, *kernel.already_persistent):
         print(render(warning, "warning"), file=sys.stderr)
     for limit in kernel.limits:
         print(f"tilesat: warning: {kernel.target}: {limit}", file=sys.stderr)

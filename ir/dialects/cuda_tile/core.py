@@ -96,10 +96,14 @@ class Module(TileOp):
 
 @op("cuda_tile.entry", opcode=22)
 class Entry(TileOp):
-    """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing."""
+    """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing.
+
+    `given` (ours, only inside the compiler): what the launcher passes as the last parameters, behind the source's own.
+    """
 
     sym_name = Attr(str)
     hints = optional(OptimizationHints)
+    given: Attr[tuple[str, ...]] = Attr(tuple, ())
     body = RegionField()
 
     effect = CONTROL
