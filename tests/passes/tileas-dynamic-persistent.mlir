@@ -1,6 +1,5 @@
 // RUN: tilesat opt %s --passes 'tileas-dynamic-persistent{schedule=static}' | filecheck %s
 // RUN: tilesat opt %s --passes 'tileas-dynamic-persistent{schedule=dynamic}' | filecheck %s --check-prefix DRAWN
-// RUN: tilesat opt %s --passes tileas-dynamic-persistent | filecheck %s --check-prefix OFF
 
 // The kernel stands in a loop over the tiles of the logical grid, whose extents are parameters behind its own; a return
 // ends the tile. The dynamic schedule draws the next number before it begins with a tile.
@@ -20,7 +19,6 @@
 // DRAWN: atomic_rmw_tko relaxed device
 // DRAWN: break
 // DRAWN: store_ptr_tko
-// OFF-NOT: for
 
 cuda_tile.module @m {
   entry @k(%x: tile<ptr<i32>>) {
