@@ -10,6 +10,8 @@ from typing import cast
 from egraph.accesses import splatted
 from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.attributes import ELEMENTWISE
+from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import FloatType, IntType, TileType
 
 
@@ -110,6 +112,49 @@ def taken(op: ct.Reduce | ct.Scan) -> list[Value]:
     inside = {*block.args, *(result for each in block.ops for result in each.results)}
     used = [value for each in block.ops for value in each.operands if value not in inside]
     return [value for value in dict.fromkeys(used) if not isinstance(value.op, ct.Constant) and scalar_number(value)]
+
+
+def alone(op: ct.Reduce | ct.Scan) -> list[Op]:
+    """What a combiner computes without its arguments, where it cannot be computed there: tile block ids, numbers of
+    pointers. Empty where there is no such thing.
+    """
+    block = op.body.block
+    inside = {*block.args, *(result for each in block.ops for result in each.results)}
+    found: list[Op] = []
+    for each in block.ops[:-1]:
+        if not each.regions and not inside.intersection(each.operands):
+            found.append(each)
+            inside.difference_update(each.results)
+    made = {result for each in found for result in each.results}
+    foreign = (
+        not is_elementwise(each) or any(v not in made and not scalar_number(v) for v in each.operands)
+        for each in found
+        if not isinstance(each, ct.Constant)
+    )
+    return found if any(foreign) else []
+
+
+def is_elementwise(op: Op) -> bool:
+    """Is this arithmetic that a combiner may have?"""
+    return isinstance(op, TileOp) and op.placement is ELEMENTWISE and bool(op.lowers_to)
+
+
+def by_values(op: ct.Reduce | ct.Scan, before: Sequence[Op]) -> tuple[list[Op], list[Value]]:
+    """The reduction behind these operations of its combiner, whose results it takes from outside."""
+    block, region = Block(), Block([argument.type for argument in op.body.block.args])
+    new = dict(zip(op.body.block.args, region.args, strict=True))
+    for each in op.body.block.ops:
+        operands = [new.get(value, value) for value in each.operands]
+        types = [result.type for result in each.results]
+        made = type(each)(operands, types, each.attributes, (), each.location, each.segments)
+        (block if each in before else region).append(made)
+        new.update(zip(each.results, made.results, strict=True))
+    types = [result.type for result in op.results]
+    folded = type(op)(op.operands, types, op.attributes, [Region([region])], op.location, op.segments)
+    block.append(folded)
+    for each in block.ops:
+        each.parent = op.parent  # loops and branches around it are those around the source
+    return block.ops, folded.results
 
 
 def scalar_number(value: Value) -> bool:

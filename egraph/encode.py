@@ -62,6 +62,8 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_shifts(op)
     if isinstance(op, ct.Print) and not isinstance(op, Text):
         return by_texts(op)
+    if isinstance(op, ct.Reduce | ct.Scan) and (before := combiners.alone(op)):
+        return combiners.by_values(op, before)
     if isinstance(op, ct.Reduce | ct.Scan) and (outside := combiners.taken(op)):
         return combiners.by_operands(op, outside)
     if isinstance(op, ct.LoadPtr) and gathers.is_turned(op):

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ir.dialects import cuda_tile as ct
+from ir.types import I32, I64, TileType
 from tests.programs.program import TOLERANCE, Program, add, random
 from tilesat.fuzz.writer import Tile, Writer
 
@@ -245,3 +247,33 @@ rows_at_once("softmax-row-16384-f16", (1, 16384), "f16")
 rows_at_once("softmax-row-32768", (1, 32768), "f32")
 rows_at_once("softmax-rows-64x256", (64, 256), "f32")
 rows_at_once("softmax-row-32768-f16", (1, 32768), "f16")
+
+
+def outside() -> None:
+    """The maximum, but at most a number that follows from the tile block and an address: the combiner asks for both."""
+    scalar = TileType((), I64)
+
+    def source() -> str:
+        w = Writer("reduce-outside", x="ptr<i64>", y="ptr<i64>")
+
+        def join(a: list[Tile], b: list[Tile]) -> list[Tile]:
+            block = Tile(w, w.builder.add(ct.GetTileBlockId, types=[TileType((), I32)] * 3).results[0]).to("i64")
+            first, fourth = (w.op(ct.PtrToInt, w.x[w.i32(k)], types=[scalar]) for k in (0, 3))
+            return [a[0].max(b[0]).min(fourth - first + block * 500)]
+
+        at = w.iota(64) + (w.ids[0] * 64).splat(64)
+        w.scatter(w.y[at], w.fold([w.gather(w.x[at])[0]], 0, join, [-(1 << 63)])[0].splat(64))
+        return w.text()
+
+    def expected(x: Any, y: Any) -> dict[int, Any]:
+        most = np.minimum(x.reshape(2, 64).max(1), [24, 524])
+        assert list(most) == [24, 524]
+        return {1: np.repeat(most, 64)}
+
+    def arguments() -> list[Any]:
+        return [random((128,), "i64", 1), random((128,), "i64", 2)]
+
+    add(Program("reduce-outside", source, arguments, (2,), expected, 0.0))
+
+
+outside()

@@ -50,19 +50,18 @@ def bf16_update(w: Writer) -> None:
     w.update(w.b[i], w.gather(w.b[i + 64])[0], mode="addf")
 
 
-def block_in_combiner(w: Writer) -> None:
-    three = [TileType((), I32)] * 3
-
+def parts_in_combiner(w: Writer) -> None:
     def join(a: list[Tile], b: list[Tile]) -> list[Tile]:
-        return [a[0] + b[0] * Tile(w, w.builder.add(ct.GetTileBlockId, types=three).results[0])]
+        both = w.op(ct.Cat, a[0].reshape(1), b[0].reshape(1), types=[TileType((2,), I32)], dim=0)
+        return [w.op(ct.Extract, both, w.i32(1), types=[TileType((1,), I32)], segments=(1, 1)).reshape()]
 
     total = w.fold([w.iota(32)], 0, join, [0])[0]
     w.store(total.to("f32").splat(32), w.view(w.f, [32], [1], [32]), 0)
 
 
-def pointer_in_combiner(w: Writer) -> None:
+def pointers_in_combiner(w: Writer) -> None:
     def join(a: list[Tile], b: list[Tile]) -> list[Tile]:
-        return [a[0] + b[0] * w.op(ct.PtrToInt, w.f, types=[TileType((), I64)])]
+        return [w.op(ct.PtrToInt, w.f[a[0] + b[0]], types=[TileType((), I64)])]
 
     total = w.fold([w.iota(32).to("i64")], 0, join, [0])[0]
     w.store(total.to("f32").splat(32), w.view(w.f, [32], [1], [32]), 0)
@@ -70,8 +69,8 @@ def pointer_in_combiner(w: Writer) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "operands that the target has not": (f8_product, "mmaf", "no matrix instruction of sm_80 fits"),
-    "no arithmetic in a combiner": (block_in_combiner, "get_tile_block_id", "in a combiner"),
-    "a pointer from outside of a combiner": (pointer_in_combiner, "ptr_to_int", "type tile<ptr<f32>> from outside"),
+    "no arithmetic in a combiner": (parts_in_combiner, "cat", "in a combiner"),
+    "a pointer from outside of a combiner": (pointers_in_combiner, "offset", "type tile<ptr<f32>> from outside"),
     "atomic sum of bf16": (bf16_update, "atomic_rmw_tko", "no atomic sum of bf16"),
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
