@@ -19,7 +19,7 @@ from egraph import accesses, combiners, facts, gathers, promises, skeleton
 from egraph.combiners import Body
 from egraph.dependence import dependence
 from egraph.interner import Interner
-from egraph.packing import by_shifts
+from egraph.packing import by_bytes, by_shifts, is_narrow_literal
 from egraph.printing import Text, by_texts
 from egraph.scaled import by_factors
 from egraph.terms import NIL_VALUE, NONE_VALUE, Signature, integer_of, is_hint, signatures
@@ -60,6 +60,8 @@ def expanded(op: Op) -> tuple[list[Op], list[Value]] | None:
         return by_factors(op)
     if isinstance(op, ct.Pack | ct.Unpack):
         return by_shifts(op)
+    if isinstance(op, ct.Constant) and is_narrow_literal(op):
+        return by_bytes(op)
     if isinstance(op, ct.Print) and not isinstance(op, Text):
         return by_texts(op)
     if isinstance(op, ct.Reduce | ct.Scan) and (before := combiners.alone(op)):

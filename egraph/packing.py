@@ -13,7 +13,7 @@ import numpy as np
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import FloatType, IntType, TileType
+from ir.types import I1, I8, FloatType, IntType, TileType
 
 
 def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
@@ -29,6 +29,25 @@ def by_shifts(op: ct.Pack | ct.Unpack) -> tuple[list[Op], list[Value]]:
     for each in block.ops:
         each.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, [made]
+
+
+def is_narrow_literal(op: Op) -> bool:
+    """Different elements of less than a byte, but for truth values, which have bytes in memory."""
+    if not isinstance(op, ct.Constant) or op.value.splat:
+        return False
+    element = cast("IntType | FloatType", cast(TileType, op.result.type).element)
+    return element != I1 and element.width < 8
+
+
+def by_bytes(op: ct.Constant) -> tuple[list[Op], list[Value]]:
+    """A literal whose elements have less than a byte as one of bytes, cut to what they hold."""
+    block = Block()
+    b = Builder(block, op.location)
+    kind = cast(TileType, op.result.type)
+    bits = np.ascontiguousarray(op.value.expand(kind.shape)).view(np.int8)
+    whole = b.value(ct.Constant, types=[TileType(kind.shape, I8)], value=ct.DenseElements(bits))
+    made = b.value(ct.TruncI, whole, types=[integers(kind)])
+    return block.ops, [made if made.type == kind else b.value(ct.Bitcast, made, types=[kind])]
 
 
 def integers(kind: TileType) -> TileType:

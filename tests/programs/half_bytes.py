@@ -109,6 +109,10 @@ bits("f4-of-i8", "i8", "i8", 64, lambda x: pack(x.to("f4E2M1FN")), lambda: BYTES
      lambda x: packed(codes(x)))  # fmt: skip
 bits("f4-to-i32", "i8", "i32", 64, lambda x: unpack(x, "f4E2M1FN").to("i32"), lambda: BYTES.view(np.int8),
      lambda x: np.trunc(VALUES[unpacked(x)]))  # fmt: skip
+ALL = np.random.default_rng(8).permutation(np.resize(VALUES, 64)).reshape(8, 8)
+bits("f4-literal", "f32", "f32", 64,
+     lambda x: x + x.writer.const(ALL, "f4E2M1FN", 8, 8).to("f32").permute(1, 0).reshape(64),
+     lambda: edges("f32"), lambda x: (x.reshape(-1, 64) + np.float32(ALL.T.reshape(-1))).reshape(-1))  # fmt: skip
 bits("f4-to-f8E4M3FN", "i8", "f8E4M3FN", 64, lambda x: unpack(x, "f4E2M1FN").to("f8E4M3FN"),
      lambda: BYTES.view(np.int8), lambda x: VALUES[unpacked(x)])  # fmt: skip
 for signed in (False, True):

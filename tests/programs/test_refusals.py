@@ -31,10 +31,6 @@ def half_bytes_in_memory(w: Writer) -> None:
     w.store(w.load(w.view(base, [64], [1], [64]), 0).to("f32"), w.view(w.f, [64], [1], [64]), 0)
 
 
-def half_byte_literals(w: Writer) -> None:
-    w.store(w.const([0.5, -1.0], "f4E2M1FN", 2).to("f32"), w.view(w.f, [2], [1], [2]), 0)
-
-
 def unsigned_floats(w: Writer) -> None:
     view = w.view(w.f, [32], [1], [32])
     w.store(w.load(view, 0).to("fnv8E5M3FNU").to("f32"), view, 0)
@@ -75,7 +71,6 @@ REFUSED: dict[str, tuple[Callable[[Writer], None], str, str]] = {
     "accumulator beyond the registers": (large_accumulator, "mmaf", "registers"),
     "conversion that the target has not": (eight_bits, "ftof", "sm_80 has no conversions of f8E4M3FN"),
     "half bytes in memory": (half_bytes_in_memory, "make_tensor_view", "f4E2M1FN in memory is not supported"),
-    "literals of half bytes": (half_byte_literals, "constant", "literals of f4E2M1FN are not supported"),
     "conversion that no target has": (unsigned_floats, "ftof", "sm_80 has no conversions of fnv8E5M3FNU"),
     "array of half bytes": (narrow_array, "get_global", "literals of f4E2M1FN are not supported"),
 }
