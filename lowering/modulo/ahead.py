@@ -73,9 +73,10 @@ def room_of(selection: Selection) -> int:
 
 def choose(selection: Selection, func: nv_tileas.Func) -> int:
     """Mark the products of a placed kernel that begin an iteration early; how many do."""
-    chosen = [found.product for made, _, found in predictions(selection, func) if not made.why_not]
-    for product in chosen:
-        product.attributes["early"] = True
+    chosen = [(made, found) for made, _, found in predictions(selection, func) if not made.why_not]
+    for _, found in chosen:
+        found.product.attributes["early"] = True
+    selection.early = frozenset(made.loop.item.loop for made, _ in chosen)
     return len(chosen)
 
 

@@ -46,9 +46,10 @@ def early(graph: Graph) -> frozenset[int]:
     return frozenset()
 
 
-def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset()) -> float:
+def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined: bool = True) -> float:
     """Cycles of an iteration. `latency`: from the end of a product to the use of its result; `ahead`: operations that
-    are made an iteration early, and then products are waited for where they are read, not at the end.
+    are made an iteration early, and then products are waited for where they are read, not at the end; nor are those of
+    single warps, which are not `joined`.
     """
     brought = {number for number, each in enumerate(graph.operations) if each.uses.get("global")}
     dependences = [
@@ -56,7 +57,7 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset()) -> flo
         for each in graph.dependences if each.source not in brought
     ]  # fmt: skip
     retimed = Graph(graph.operations, tuple(dependences))
-    whole = () if ahead else products(graph)
+    whole = products(graph) if joined and not ahead else ()
     limits = bounds(retimed)
     least = max(limits.resource, limits.recurrence)
     most = max(least, end(retimed, least, latency, whole))

@@ -29,10 +29,14 @@ LOADS = (placed.LoadView, placed.LoadPointer)
 
 @dataclass(frozen=True)
 class Loop:
-    """An innermost loop, and the graph of its body in cycles."""
+    """An innermost loop, and the graph of its body in cycles: of a CTA's warps in step, or of one of the `turns` that
+    they take on the units of an SM.
+    """
 
     item: For
     graph: Graph
+    cost: float
+    """Of an iteration, as extraction sums it up."""
 
     @property
     def cycles(self) -> float:
@@ -40,8 +44,10 @@ class Loop:
         return sum(each.busy for each in self.graph.operations)
 
 
-def loops(selection: Selection, wanted: Collection[int] | None = None) -> Iterator[Loop]:
-    """Every innermost loop of a program that has operations with a price, in program order; of those `wanted`."""
+def loops(selection: Selection, wanted: Collection[int] | None = None, turns: float = 1.0) -> Iterator[Loop]:
+    """Every innermost loop of a program that has operations with a price, in program order; of those `wanted`.
+    `turns`: operations are those of one of so many equal parts of the CTA.
+    """
     if wanted is not None and not wanted:
         return
     pricer = Pricer(selection.saturated, selection.oracle, selection.target, selection.forbid, selection.owner)
@@ -49,16 +55,19 @@ def loops(selection: Selection, wanted: Collection[int] | None = None) -> Iterat
     inner = {path[-2] for path in around.values() if len(path) > 1}
     for item in selection.saturated.program.skeleton.walk():
         if isinstance(item, For) and item.loop not in inner and (wanted is None or item.loop in wanted):
-            graph = _Body(selection, pricer, item, around).graph()
+            body = _Body(selection, pricer, item, around, turns)
+            graph = body.graph()
             if graph.operations:
-                yield Loop(item, graph)
+                yield Loop(item, graph, sum(each.scalar() for each in body.costs))
 
 
 class _Body:
     """One loop while its graph is made."""
 
-    def __init__(self, selection: Selection, pricer: Pricer, item: For, around: Mapping[int, tuple[int, ...]]):
-        self.selection, self.pricer, self.item, self.around = selection, pricer, item, around
+    def __init__(
+        self, selection: Selection, pricer: Pricer, item: For, around: Mapping[int, tuple[int, ...]], turns: float
+    ):  # fmt: skip
+        self.selection, self.pricer, self.item, self.around, self.turns = selection, pricer, item, around, turns
         self.frozen = selection.saturated.frozen
         self.needs = Needs(selection)
         self.nodes = {cls: node for cls, node in selection.node.items() if self.inside(cls)}
@@ -82,7 +91,7 @@ class _Body:
             price = self.price(cls, node)
             if price is not None and (price.cost.parts or price.cost.tensor):
                 self.numbers[cls] = self.add(self.name(cls, node), price.cost, self.needs.size(cls),
-                                             isinstance(node, WHOLE), self.late(node))  # fmt: skip
+                                             self.waits(node), self.late(node))  # fmt: skip
         effects = self.effects()
         for cls, number in self.numbers.items():
             node = self.nodes[cls]
@@ -104,7 +113,7 @@ class _Body:
         for unit, cycles in uses.items():
             rate = getattr(rates, unit, None)
             issue += cycles * rate / WARP / rates.issue if isinstance(rate, float) and unit not in MEMORY else 0.0
-        uses = {unit: use for unit, use in (*uses.items(), ("issue", issue)) if use}
+        uses = {unit: use / self.turns for unit, use in (*uses.items(), ("issue", issue)) if use}
         self.operations.append(Operation(name, uses, registers))
         self.costs.append(cost)
         self.whole.append((waits, late))
@@ -127,6 +136,11 @@ class _Body:
         """Lines of the source by value class."""
         program = self.selection.saturated.program
         return {self.frozen.class_of(k): op.location.line for k, op in reversed(program.source.items())}
+
+    def waits(self, node: Node) -> bool:
+        """Does a node take its operands as a whole? A product of single warps takes them step by step."""
+        warps = isinstance(node, placed.Product) and not isinstance(node, placed.WarpgroupProduct)
+        return isinstance(node, WHOLE) and not warps
 
     def late(self, node: Node) -> bool:
         """Is the result of a node there only as a whole?"""
@@ -208,7 +222,7 @@ class _Body:
         for item in items:
             cycles = prices.get(item.item, 0.0)
             number = self.add(f"{item.op.name.split('.')[-1]} line {item.op.location.line}",
-                              Cost(parts=(("global", cycles),)), 0.0, False, False)  # fmt: skip
+                              Cost(memory=cycles, parts=(("global", cycles),)), 0.0, False, False)  # fmt: skip
             found.append((item, number))
             self.numbers |= {cls: number for (owner, _), cls in made.items() if owner == item.item}
             if before is not None:

@@ -140,6 +140,7 @@ class Selection:
     branch: int | None = None  # the choice group of `warps`, which divides the graph
     priced: dict[int, tuple[float, Cost]] = field(default_factory=dict[int, tuple[float, Cost]])
     """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
+    early: frozenset[int] = frozenset()  # loops whose first product begins an iteration early, once it is decoded
     tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain
 from typing import Any, cast
 
 from egraph.frozen import Frozen
@@ -48,7 +48,8 @@ from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selecti
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import ADDRESSES, CTAS, SHARED, SPILLS, Rows, has_producer
+from lowering.selection.resources import CTAS, SHARED, SPILLS, Rows, has_producer
+from lowering.selection.shape import Shape
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
@@ -104,7 +105,8 @@ class Selector:
         self.rings = self.ring_loops(apart)
         shared = self.pace.waits({loop: self.trips.of(loop) for loop in chain(*self.rings)}, STAGES[-1])
         self.pressure = Pressure(self, SPILLS)
-        offered, straight = CTAS if shared else CTAS[:1], self.pressure.straight()
+        alone = not target.has(Feature.WGMMA) and self.pace.apart(self.trips, max(oracle.warps)) > 0
+        offered, straight = CTAS if shared else CTAS[:2] if alone else CTAS[:1], self.pressure.straight()
         self.rows = Rows(self.paths, self.rings, target, oracle.warps, offered, straight)
         self.builder = GraphBuilder(resource_names=self.rows.names, limit=self.rows.limits)
         self.dense: dict[int, int] = {}
@@ -115,12 +117,9 @@ class Selector:
         self.priced: dict[int, tuple[float, Cost]] = {}
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[Hashable, int] = {}
-        self.warp_classes: dict[int, int] = {}
-        self.stage_classes: dict[tuple[int, int], int] = {}
-        self.cta_classes: dict[int, int] = {}
+        self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
-        self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
         self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
@@ -131,7 +130,8 @@ class Selector:
         """The problem. Raises GraphError where an effect has no program."""
         self.require_products()
         nothing = self.effect("the end", [Alternative([])])  # a kernel may have no effect at all
-        roots = [nothing, *(self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))]
+        effects = (self.effect(f"effect {i}", ways) for i, ways in enumerate(self.effects()))
+        roots = [nothing, *self.shape.shared_by(), *effects]
         for placed in self.reached:  # grows while it is walked
             self.add_class(placed)
         roots += self.pressure.roots()
@@ -168,9 +168,9 @@ class Selector:
     def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""
         of_dense = {d: c for c, d in self.dense.items()}
-        of_warps = {d: warps for warps, d in self.warp_classes.items()}
+        of_warps = {d: warps for warps, d in self.shape.warp_classes.items()}
         warps = next((of_warps[cls] for cls in answer.chosen if cls in of_warps), min(self.oracle.warps))
-        shape = {cls: self.names[cls] for cls in (*of_warps, *self.cta_classes.values(), *self.stage_classes.values())}
+        shape = {cls: self.names[cls] for cls in self.shape.classes}
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
@@ -269,67 +269,6 @@ class Selector:
         """The choice group of a decision."""
         return self.groups.setdefault(key, len(self.groups))
 
-    def warps(self, count: int) -> list[int]:
-        """What a node that is made for CTAs of `count` warps takes as a child, where there is a choice."""
-        if len(self.oracle.offered) == 1:
-            return []
-        found = self.warp_classes.get(count)
-        if found is None:
-            found = self.warp_classes[count] = self.new_class(f"{count} warps")
-            asked = self.target.asked_warps in (0, count)
-            addresses = ADDRESSES * count / self.target.throughput.issue  # each warp computes its own
-            waiting = self.pace.apart(self.trips, count) - self.pace.apart(self.trips, max(self.oracle.offered))
-            self.builder.add(
-                f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=self.group("warps"),
-                alternative=count, resource=self.rows.of_warps(count),
-            )  # fmt: skip
-        return [found]
-
-    def producer(self, boxed: bool) -> int:
-        """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
-        registers of those that compute.
-        """
-        found = self.agents.get(boxed)
-        if found is None:
-            found = self.agents[boxed] = self.new_class("a producer" if boxed else "a producer that copies by cp.async")
-            inner, use = ([], self.rows.of_producer) if boxed else ([self.producer(True)], self.rows.of_copier)
-            for warps, ctas in product(self.oracle.warps, self.rows.ctas):
-                children = [*inner, *self.warps(warps), *self.ctas(ctas)]
-                self.builder.add("producer", found, children, resource=use(warps, ctas))
-        return found
-
-    def ctas(self, count: int) -> list[int]:
-        """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
-        if len(self.rows.ctas) == 1:
-            return []
-        found = self.cta_classes.get(count)
-        if found is None:
-            found = self.cta_classes[count] = self.new_class(f"{count} CTAs/SM")
-            for warps in self.oracle.warps:
-                self.builder.add(
-                    f"{count} CTAs", found, self.warps(warps), group=self.group("ctas"), alternative=count,
-                    resource=self.rows.of_ctas(count, warps),
-                )  # fmt: skip
-        return [found]
-
-    def stage(self, loop: int, stages: int) -> int:
-        """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
-        found = self.stage_classes.get((loop, stages))
-        if found is None:
-            found = self.stage_classes[loop, stages] = self.new_class(f"{stages} stages in loop {loop}")
-            trips = self.trips.of(loop)
-            for ctas in self.rows.ctas:
-                self.builder.add(
-                    f"{stages} stages", found, self.ctas(ctas), trips * self.pace.wait(loop, stages, ctas),
-                    group=self.group("stages", self.same_ring(loop)), alternative=stages,
-                )  # fmt: skip
-        return found
-
-    def same_ring(self, loop: int) -> int:
-        """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
-        agents = self.target.has(Feature.MBARRIER) and self.target.has(Feature.TMA)
-        return next((together[0] for together in self.rings if loop in together), loop) if agents else loop
-
     # --- effects
 
     def effect(self, name: str, ways: list[Alternative]) -> int:
@@ -342,7 +281,7 @@ class Selector:
             if choice is not None:
                 placed = self.oracle.layouts[choice.layout]
                 if choice.layout and isinstance(placed, Layout):
-                    children = [*children, *self.warps(placed.n_warps)]
+                    children = [*children, *self.shape.warps(placed.n_warps)]
             if choice is not None and way.decision:
                 group, alternative = self.group(*way.decision), choice.layout
             node = self.builder.add(
@@ -513,7 +452,7 @@ class Selector:
                 for warps, tied in self.made_for(node, layout, below):
                     site = Site(layout, warps, loop)
                     price = self.pricer.price(node, site)
-                    children = [*map(self.cls, below), *(self.warps(warps) if tied else ())]
+                    children = [*map(self.cls, below), *(self.shape.warps(warps) if tied else ())]
                     self.add_node(node, placed, children, price, site, trips)
 
     def made_for(self, node: Node, layout: int, below: Sequence[int]) -> list[tuple[int, bool]]:
@@ -546,12 +485,12 @@ class Selector:
                 children += self.kept.needed(loop, operand)
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
-                children.append(self.producer(boxed))
+                children.append(self.shape.producer(boxed))
             if price.buffer and not ring:
                 use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):
             made = self.builder.add(
-                node.op, self.dense[placed], [*children, self.stage(loop, stages)] if ring else children,
+                node.op, self.dense[placed], [*children, self.shape.stage(loop, stages)] if ring else children,
                 INFINITE if price is None else trips * price.cost.scalar(),
                 group=group, alternative=alternative,
                 resource=self.rows.use(

@@ -50,7 +50,7 @@ class Pressure:
             if any(held.values()):
                 found = s.new_class(f"tiles in {s.rows.names[row]}")
                 for warps, amount in held.items():
-                    s.builder.add("tiles", found, [*s.warps(warps), *self.peak((row,), amount)])
+                    s.builder.add("tiles", found, [*s.shape.warps(warps), *self.peak((row,), amount)])
                 yield found
 
     def spills(self, row: int, path: tuple[int, ...]) -> int:
@@ -61,7 +61,7 @@ class Pressure:
         for warps, spilled in product(s.oracle.warps, self.offered):
             cost = trips * s.pricer.machines[warps].spill(spilled).scalar()
             resource = s.rows.kept(row, spilled)
-            node = s.builder.add(f"{spilled} spilled", found, s.warps(warps), cost, resource=resource)
+            node = s.builder.add(f"{spilled} spilled", found, s.shape.warps(warps), cost, resource=resource)
             self.spilled[node] = (s.rows.names[row], spilled)
         return found
 

@@ -16,7 +16,7 @@ from ir.dialects.cuda_tile.attributes import ELEMENTWISE
 from ir.types import TileType
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
-from lowering.targets import Feature, Target
+from lowering.targets import Target
 from lowering.targets.target import WARP
 
 
@@ -88,21 +88,21 @@ class Pace:
         rate = rates.tensor.get(str(left.element), 2 * rates.fma_f32)
         return 2.0 * size(op) * left.shape[-1] / rate
 
-    def apart(self, trips: Trips, warps: int) -> float:
+    def apart(self, trips: Trips, warps: int, ctas: int = 1) -> float:
         """Cycles of all iterations of all loops in which products and what stands between them do not overlap."""
-        return sum(trips.of(loop) * self.exposed(op, warps) for loop, op in self.loops.items())
+        return sum(trips.of(loop) * self.exposed(op, warps, ctas) for loop, op in self.loops.items())
 
-    def exposed(self, loop: Op, warps: int) -> float:
-        """Cycles of an iteration in which products of warpgroups, where one waits for another, and the instructions
-        between them do not overlap: the less of both, shared by the warps that take turns on a scheduler.
+    def exposed(self, loop: Op, warps: int, ctas: int = 1) -> float:
+        """Cycles of an iteration in which products, where one waits for another, and the instructions between them do
+        not overlap: the less of both, shared by the warps that take turns on a scheduler, those of other CTAs too.
         """
         body = loop.regions[0].block.ops
         products = [op for op in body if isinstance(op, PRODUCTS)]
-        if len(products) < 2 or not self.target.has(Feature.WGMMA):
+        if len(products) < 2:
             return 0.0
         between = sum(size(op) for op in body if isinstance(op, TileOp) and op.placement is ELEMENTWISE)
         rates = self.target.throughput
-        return min(sum(map(self.product, products)), between / (rates.issue * WARP)) * rates.issue / warps
+        return min(sum(map(self.product, products)), between / (rates.issue * WARP)) * rates.issue / (warps * ctas)
 
     def wait(self, loop: int, stages: int, ctas: int = 1) -> float:
         """Cycles an iteration that an SM waits for memory where copies start `stages` - 1 iterations ahead.

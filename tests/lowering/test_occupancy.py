@@ -106,6 +106,17 @@ def test_rings_of_a_loop_that_waits_for_memory_leave_room_for_other_ctas(name: s
     assert found.count >= int(chosen.removesuffix(" CTAs/SM")) >= least
 
 
+@pytest.mark.parametrize("name", ["sm_80", "sm_89"])
+def test_other_ctas_compute_while_products_of_one_wait(name: str) -> None:
+    """A ring of 6 stages hid all waiting for memory, and what one CTA's products leave apart was taken to be fixed."""
+    kernel = tilesat.compile(EXAMPLES / "flash_attention.mlir", name)
+    made = assemble(kernel.ptx, name)
+    assert (made.spill_stores, made.infos, made.warnings) == (0, (), ())
+    assert (
+        occupancy(target(name), kernel.manifest["block"][0], made.registers, kernel.manifest["dynamic_smem"]).count == 2
+    )
+
+
 def test_says_what_other_ctas_would_cost() -> None:
     report = tilesat.compile(EXAMPLES / "layernorm.mlir", H100).report
     assert re.search(r"^    3 CTAs/SM, free\n        else [24] CTAs/SM; the program then costs", report, re.M)

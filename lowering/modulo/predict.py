@@ -1,0 +1,73 @@
+"""What a chosen program takes: its loops by the order of their code, all else by the cost tables.
+
+A loop takes as long as its busiest unit, or as what one of the warps of a scheduler waits for in the order of the code,
+which the others of the CTA and other CTAs of the SM share: `tilesat.mca` says the same of assembled code. All of it is
+predicted from the tables of the target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lowering.loops import paths
+from lowering.modulo.bounds import bounds
+from lowering.modulo.graph import Graph
+from lowering.modulo.in_order import early, interval
+from lowering.modulo.loops import loops
+from lowering.selection import Selection
+from lowering.selection.trips import Pace, Trips, trip_counts
+from lowering.targets import Feature
+
+
+@dataclass(frozen=True)
+class LoopTime:
+    """Of one innermost loop: iterations; of each the cycles of the busiest `unit`, and of a warp that has the SM for
+    itself, shared by those that take turns.
+    """
+
+    trips: float
+    busy: float
+    unit: str
+    waiting: float
+
+    @property
+    def cycles(self) -> float:
+        """Of all iterations."""
+        return self.trips * max(self.busy, self.waiting)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Cycles of one CTA: of its innermost loops, and what stands around them at its cost."""
+
+    loops: tuple[LoopTime, ...]
+    rest: float
+
+    @property
+    def cycles(self) -> float:
+        """Of all of it."""
+        return self.rest + sum(each.cycles for each in self.loops)
+
+
+def predicted(selection: Selection, ctas: int = 1) -> Time:
+    """The time of a decoded choice, `ctas` of which share an SM."""
+    target = selection.target
+    turns = max(1.0, selection.warps / target.throughput.issue)
+    around = paths(selection.saturated.program.skeleton)
+    trips = Trips(trip_counts(selection.saturated), around)
+    latency = float(target.latency.mma)
+    found: list[LoopTime] = []
+    pace, most = Pace(selection.saturated, target), max(selection.oracle.warps)
+    counted = pace.apart(trips, selection.warps) - pace.apart(trips, most)
+    for loop in loops(selection, turns=turns):
+        number, graph = loop.item.loop, loop.graph
+        limits = bounds(Graph(graph.operations, ()))
+        ahead = early(graph) if number in selection.early else frozenset[int]()
+        waiting = interval(graph, latency, ahead, target.has(Feature.WGMMA)) / ctas
+        count = trips.of(number)
+        found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))
+        counted += count * loop.cost
+    whole = float(np.sum(selection.by_tables.cost[list(selection.answer.chosen.values())]))
+    return Time(tuple(found), max(0.0, whole - counted))

@@ -1,0 +1,114 @@
+"""How a CTA is shaped, as classes of the extraction problem: warps that compute, CTAs that share an SM, stages of
+rings, agents. Whatever depends on one of these decisions takes the class of its alternative as a child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from lowering.selection.resources import ADDRESSES
+from lowering.targets import Feature
+
+if TYPE_CHECKING:
+    from lowering.selection.graph import Selector
+
+INFINITE = float("inf")
+
+
+class Shape:
+    """The classes of these decisions, made as they are asked for."""
+
+    def __init__(self, selector: Selector):
+        self.selector = selector
+        self.warp_classes: dict[int, int] = {}
+        self.stage_classes: dict[tuple[int, int], int] = {}
+        self.cta_classes: dict[int, int] = {}
+        self.agents: dict[bool, int] = {}  # the classes of a producer, by whether it makes tensor copies alone
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """All that stand for a decision that people are shown."""
+        return (*self.warp_classes.values(), *self.cta_classes.values(), *self.stage_classes.values())
+
+    def warps(self, count: int) -> list[int]:
+        """What a node that is made for CTAs of `count` warps takes as a child, where there is a choice."""
+        s = self.selector
+        if len(s.oracle.offered) == 1:
+            return []
+        found = self.warp_classes.get(count)
+        if found is None:
+            found = self.warp_classes[count] = s.new_class(f"{count} warps")
+            asked = s.target.asked_warps in (0, count)
+            addresses = ADDRESSES * count / s.target.throughput.issue  # each warp computes its own
+            waiting = 0.0 if len(s.rows.ctas) > 1 else self.apart(count, 1)
+            s.builder.add(
+                f"{count} warps", found, cost=addresses + waiting if asked else INFINITE, group=s.group("warps"),
+                alternative=count, resource=s.rows.of_warps(count),
+            )  # fmt: skip
+        return [found]
+
+    def apart(self, warps: int, ctas: int) -> float:
+        """Cycles that loops take longer than with the most warps and CTAs there may be, since less overlaps."""
+        s = self.selector
+        least = s.pace.apart(s.trips, max(s.oracle.offered), max(s.rows.ctas))
+        return s.pace.apart(s.trips, warps, ctas) - least
+
+    def producer(self, boxed: bool) -> int:
+        """What a copy takes as a child that an agent of its own makes, by a tensor copy (`boxed`) or by cp.async:
+        registers of those that compute.
+        """
+        s = self.selector
+        found = self.agents.get(boxed)
+        if found is None:
+            found = self.agents[boxed] = s.new_class("a producer" if boxed else "a producer that copies by cp.async")
+            inner, use = ([], s.rows.of_producer) if boxed else ([self.producer(True)], s.rows.of_copier)
+            for warps, ctas in product(s.oracle.warps, s.rows.ctas):
+                children = [*inner, *self.warps(warps), *self.ctas(ctas)]
+                s.builder.add("producer", found, children, resource=use(warps, ctas))
+        return found
+
+    def ctas(self, count: int) -> list[int]:
+        """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
+        s = self.selector
+        if len(s.rows.ctas) == 1:
+            return []
+        found = self.cta_classes.get(count)
+        if found is None:
+            found = self.cta_classes[count] = s.new_class(f"{count} CTAs/SM")
+            for warps in s.oracle.warps:
+                s.builder.add(
+                    f"{count} CTAs", found, self.warps(warps), self.apart(warps, count), group=s.group("ctas"),
+                    alternative=count, resource=s.rows.of_ctas(count, warps),
+                )  # fmt: skip
+        return [found]
+
+    def shared_by(self) -> Iterator[int]:
+        """A class that every program has where the number of CTAs an SM makes a difference to all of it."""
+        s = self.selector
+        if len(s.rows.ctas) > 1:
+            found = s.new_class("CTAs an SM")
+            for count in s.rows.ctas:
+                s.builder.add("shared", found, self.ctas(count))
+            yield found
+
+    def stage(self, loop: int, stages: int) -> int:
+        """The class of a ring of `stages`, which costs the time that its loop still waits for memory."""
+        s = self.selector
+        found = self.stage_classes.get((loop, stages))
+        if found is None:
+            found = self.stage_classes[loop, stages] = s.new_class(f"{stages} stages in loop {loop}")
+            trips = s.trips.of(loop)
+            for ctas in s.rows.ctas:
+                s.builder.add(
+                    f"{stages} stages", found, self.ctas(ctas), trips * s.pace.wait(loop, stages, ctas),
+                    group=s.group("stages", self.same_ring(loop)), alternative=stages,
+                )  # fmt: skip
+        return found
+
+    def same_ring(self, loop: int) -> int:
+        """The loop that stands for all that share its ring, and so its number of stages: those that agents fill."""
+        s = self.selector
+        agents = s.target.has(Feature.MBARRIER) and s.target.has(Feature.TMA)
+        return next((together[0] for together in s.rings if loop in together), loop) if agents else loop
