@@ -30,6 +30,7 @@ from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.pairs import pairs_atom
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import schedules
+from lowering.modulo.predict import predicted
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
@@ -129,6 +130,12 @@ class Explanation:
         )
         if answer.ended:
             yield f"{answer.ended} ended the search"
+        time = predicted(self.selection)
+        looped = sum(each.cycles for each in time.loops)
+        yield (
+            f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
+            + ("overlap; costs, and so the bound, add them up")
+        )
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:

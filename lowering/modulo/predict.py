@@ -51,8 +51,8 @@ class Time:
         return self.rest + sum(each.cycles for each in self.loops)
 
 
-def predicted(selection: Selection, ctas: int = 1) -> Time:
-    """The time of a decoded choice, `ctas` of which share an SM."""
+def predicted(selection: Selection, ctas: int | None = None) -> Time:
+    """The time of a decoded choice, where `ctas` share an SM: as many as were chosen, where it is not given."""
     target = selection.target
     turns = max(1.0, selection.warps / target.throughput.issue)
     around = paths(selection.saturated.program.skeleton)
@@ -65,7 +65,8 @@ def predicted(selection: Selection, ctas: int = 1) -> Time:
         number, graph = loop.item.loop, loop.graph
         limits = bounds(Graph(graph.operations, ()))
         ahead = early(graph) if number in selection.early else frozenset[int]()
-        waiting = interval(graph, latency, ahead, target.has(Feature.WGMMA)) / ctas
+        waiting = interval(graph, latency, ahead, target.has(Feature.WGMMA))
+        waiting /= selection.ctas if ctas is None else ctas
         count = trips.of(number)
         found.append(LoopTime(count, limits.resource * turns, limits.unit, waiting))
         counted += count * loop.cost

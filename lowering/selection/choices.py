@@ -141,6 +141,7 @@ class Selection:
     priced: dict[int, tuple[float, Cost]] = field(default_factory=dict[int, tuple[float, Cost]])
     """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
     early: frozenset[int] = frozenset()  # loops whose first product begins an iteration early, once it is decoded
+    ctas: int = 1  # that share an SM
     tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
 
     @property

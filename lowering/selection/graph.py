@@ -170,11 +170,12 @@ class Selector:
         of_dense = {d: c for c, d in self.dense.items()}
         of_warps = {d: warps for warps, d in self.shape.warp_classes.items()}
         warps = next((of_warps[cls] for cls in answer.chosen if cls in of_warps), min(self.oracle.warps))
+        ctas = next((c for c, cls in self.shape.cta_classes.items() if cls in answer.chosen), 1)
         shape = {cls: self.names[cls] for cls in self.shape.classes}
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
-            branch=self.groups.get(("warps",)), priced=self.priced, tables=tables,
+            branch=self.groups.get(("warps",)), priced=self.priced, tables=tables, ctas=ctas,
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)
