@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ir.core import Op, Type
+from ir.dialects import cuda_tile as ct
 from ir.types import TokenType
 
 
@@ -38,6 +39,11 @@ class Store:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     at: tuple[int, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Has it neither operands but tokens nor a text? Then there is one way to do it."""
+        return isinstance(self.op, ct.Alloca | ct.GdcWait | ct.GdcLaunchDependents | ct.MemoryFenceAlias)
 
     @property
     def placed(self) -> tuple[int, ...]:

@@ -135,7 +135,7 @@ class Decoder:
     def store(self, item: Store) -> None:
         """A store in the layout that was chosen for it."""
         op, choice = item.op, self.selection.stores[item.item]
-        if not item.placed:
+        if item.alone:
             effects.effect(self, item)
             return
         self.before(item)

@@ -43,8 +43,8 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
 
 def _seed_store(item: Store, oracle: LayoutOracle, rows: dict[str, list[Row]]) -> None:
     op = item.op
-    if not item.placed:
-        return  # tokens only: nothing of it has a place
+    if item.alone:
+        return  # nothing of it has a place
     if isinstance(op, ct.Assert):
         kind = cast(TileType, op.condition.type)
         rows["r.want"] += [(item.operands[0], layout) for layout in oracle.anchors(kind, len(kind.shape) - 1)]

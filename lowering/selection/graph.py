@@ -340,7 +340,7 @@ class Selector:
         if isinstance(op, ct.Assert):
             return self.assertion(item)
         trips = self.trips.product(self.analysis("deps", item.results[0], 0))
-        if not item.placed:
+        if item.alone:
             return [Alternative([], trips=trips, choice=StoreChoice(item.item, 0, 1))]  # every program has it
         if isinstance(op, ct.Print):
             return printing.ways(item, self.oracle, self.at, trips)
