@@ -33,12 +33,16 @@ COS = (0.041666666666666595, -0.001388888888887304, 2.4801587288841407e-05, -2.7
 
 
 def _near(e: Emitter, x: Value) -> list[Value]:
-    """(n, r, low) with x = n pi/2 + r + low of |x| < REDUCIBLE; the first product is subtracted exactly."""
+    """(n, r, low) with x = n pi/2 + r + low of |x| < REDUCIBLE; the first product is subtracted exactly, and what the
+    second one loses is known, also where it takes away most of what the first one left.
+    """
     whole, n = nearest(e, x, TWO_OVER_PI)
     minus = negative(e, whole)
     t = fma(e, minus, f64(e, HALF_PI[0]), x)
-    r = fma(e, minus, f64(e, HALF_PI[1]), t)
-    return [n, r, fma(e, minus, f64(e, HALF_PI[2]), fma(e, minus, f64(e, HALF_PI[1]), sub(e, t, r)))]
+    second = mul(e, minus, f64(e, HALF_PI[1]))
+    r, lost = _two_sum(e, t, second)
+    lost = add(e, lost, fma(e, minus, f64(e, HALF_PI[1]), negative(e, second)))
+    return [n, r, fma(e, minus, f64(e, HALF_PI[2]), lost)]
 
 
 def _far(e: Emitter, x: Value) -> list[Value]:
@@ -73,6 +77,13 @@ def _far(e: Emitter, x: Value) -> list[Value]:
     n = ints.select(e, minus, ints.sub(e, e.i32(0), quadrant), quadrant)
     finite = compare(e, "olt", magnitude(e, x), f64(e, numbers.inf))
     return [n, ints.select(e, finite, r, f64(e, numbers.nan)), r_low]
+
+
+def _two_sum(e: Emitter, a: Value, b: Value) -> tuple[Value, Value]:
+    """a + b rounded, and what that loses. Source: Knuth, The Art of Computer Programming 2, 4.2.2, theorem B."""
+    total = add(e, a, b)
+    of_b = sub(e, total, a)
+    return total, add(e, sub(e, a, sub(e, total, of_b)), sub(e, b, of_b))
 
 
 def _normal(e: Emitter, high: Value, low: Value) -> tuple[Value, Value]:
