@@ -29,7 +29,7 @@ from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.pairs import pairs_atom
 from lowering.layouts.layout import Layout
-from lowering.modulo.explain import schedules
+from lowering.modulo.explain import masks, schedules
 from lowering.modulo.predict import predicted
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
@@ -57,7 +57,7 @@ def explain(compiled: Compiled) -> str:
     sections = (
         report.saturation(), cut if compiled.slices else (), report.extraction(),
         (*report.shape(), *ctas(compiled)), report.values(), report.stores(), report.legend(),
-        agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection),
+        agents(cast(Func, compiled.modules["nv_tileas"])), schedules(compiled.selection), masks(compiled.selection),
     )  # fmt: skip
     return "\n\n".join(text for text in map("\n".join, sections) if text)
 

@@ -10,7 +10,7 @@ from egraph.saturate import Saturated, check_permissions
 from extract import CostFunction, Extractor
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
-from lowering.atoms.names import check_forbidden
+from lowering.atoms.names import PEELING, check_forbidden
 from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -122,6 +122,8 @@ def road(options: Options) -> tuple[Step, ...]:
         budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
+    peeling = tuple(sorted(prefix for prefix in options.forbid if PEELING.startswith(prefix)))
+    steps = with_options(steps, "tileas-peel-masks", forbid=peeling)
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)
 
 

@@ -21,7 +21,10 @@ MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "t
 ARITHMETIC = (F32X2, MINMAX3, REDUX)
 """Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION)
+PEELING = "loop.peel"
+"""Loops split at the iterations in which their masks let everything pass."""
+
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING)
 
 
 def every_name() -> Iterator[str]:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from string import ascii_lowercase, ascii_uppercase
 
 from lowering.decode import decode
-from lowering.modulo.ahead import Prediction, predictions
+from lowering.modulo.ahead import Prediction, choose, predictions
 from lowering.modulo.graph import Schedule
 from lowering.modulo.loops import loops
 from lowering.modulo.search import Found, search
+from lowering.schedule import lower_pipelines, materialize
+from lowering.schedule.masked import explained
+from lowering.schedule.rotation import rotate
 from lowering.selection import Selection
 
 LETTERS = ascii_lowercase + ascii_uppercase
@@ -32,6 +35,15 @@ def schedules(selection: Selection) -> Iterator[str]:
         if loop.item.loop in made:
             yield f"    {early_product(made[loop.item.loop])}"
         yield from (f"    {line}" for line in lines(search(loop.graph)))
+
+
+def masks(selection: Selection) -> Iterator[str]:
+    """Which loops of a chosen program are split at their masks, and why others are not."""
+    placed = decode(selection, selection.saturated.program.entry.sym_name)
+    choose(selection, placed)
+    rotate(placed, selection.target)
+    scheduled = lower_pipelines(materialize(placed, selection.target), selection.target)
+    yield from explained(scheduled, selection.target, tuple(selection.forbid))
 
 
 def early_product(made: Prediction) -> str:

@@ -26,6 +26,7 @@ from lowering.passes.syntax import with_options
 from lowering.persistent import already, persistent
 from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
+from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
 from lowering.selection import Selection, select
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
@@ -177,7 +178,7 @@ def decode(selection: Selection, context: Context) -> nv_tileas.Func:
 
 def rotate_loops(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
     """Rotate the loops whose first product is to begin an iteration early."""
-    made = rotate(func)
+    made = rotate(func, context.target)
     context.count(loops=made)
     return func
 
@@ -209,6 +210,13 @@ def lower_regions(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
         arrivals=lambda: sum(isinstance(op, ARRIVALS) for op in made.walk()),
     )
     return made
+
+
+def peel_masks(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> nv_tileas.Func:
+    """Split loops at the iterations in which masks let everything pass, where that is predicted to pay."""
+    made = peel(func, context.target, forbid)
+    context.count(loops=made)
+    return func
 
 
 def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:

@@ -81,6 +81,10 @@ PASSES: dict[str, Pass] = {
         Pass("tileas-lower-pipelines", "pipelined", "nv_tileas", f"{SOURCE}:lower_regions", statistics=(
             Statistic("waits", "waits for a stage or a group of copies"),
             Statistic("arrivals", "arrivals at barriers of stages"))),
+        Pass("tileas-peel-masks", "nv_tileas", "nv_tileas", f"{SOURCE}:peel_masks",
+             (Option("forbid", "names", (), "loop.peel, or a prefix of it: none is split",
+                     check="lowering.atoms.names:check_forbidden"),),
+             statistics=(Statistic("loops", "loops that it split"),)),
         Pass("optimize-execution-unit-mapping", "nv_tileas", "nv_tileas", f"{SOURCE}:map_execution_units", statistics=(
             Statistic("agents", "agents that run side by side"),
             Statistic("warps", "warps of the block, idle ones too, where there are agents")), verified=True),
@@ -114,7 +118,7 @@ ROAD = (
     "tileas-dynamic-persistent,unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
-    "optimize-execution-unit-mapping"
+    "tileas-peel-masks,optimize-execution-unit-mapping"
     "),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,simplify-by-uses,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"

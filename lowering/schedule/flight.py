@@ -84,3 +84,15 @@ def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) 
     b = Builder(read, early.location)
     done = b.add(nv_tileas.DotWait, early.result, types=[early.result.type], pending=int(carried is not None))
     return [done.result if v is early.result else v for v in ends]
+
+
+def replaced(dot: nv_tileas.Dot) -> Value | None:
+    """The carried tile of a loop's body whose place the result of a product takes; None where it takes none."""
+    body = dot.parent
+    if body is None or not body.args:
+        return None
+    names = {dot.result}
+    for op in body.ops:
+        names.update(op.results if isinstance(op, nv_tileas.DotWait) and op.source in names else ())
+    places = [place for place, value in enumerate(body.terminator.operands) if value in names]
+    return body.args[1 + places[0]] if len(places) == 1 else None

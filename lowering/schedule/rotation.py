@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
+from lowering.schedule.readers import readers_first
 from lowering.schedule.rings import COPIES, Copy, slice_of
+from lowering.targets import Target
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,15 @@ def alone(ops: Sequence[Op], dot: nv_tileas.Dot, body: Block) -> bool:
     return dot.result not in body.terminator.operands
 
 
-def rotate(func: nv_tileas.Func) -> int:
+def rotate(func: nv_tileas.Func, target: Target) -> int:
     """Rotate the loops of a placed kernel in place, each by one product; how many could be."""
     blocks = [block for op in list(func.walk()) for region in op.regions for block in region.blocks]
     rings = max((op.ring for op in func.walk() if isinstance(op, nv_tileas.TiledCopy)), default=0)
     count = 0
     for block in blocks:
         count += rotate_block(block, rings + count + 1)
+    for dot in [op for op in func.walk() if isinstance(op, nv_tileas.Dot)] if count else ():
+        readers_first(dot, target, func.warps)
     return count
 
 

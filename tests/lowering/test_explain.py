@@ -79,3 +79,14 @@ def test_says_why_a_candidate_is_not_legal() -> None:
 def test_says_what_the_program_does_without() -> None:
     report = tilesat.compile(EXAMPLES / "gemm_negated.mlir").report
     assert "not computed: the program does without it" in entry(report, "scale_all")
+
+
+def test_says_which_loops_are_split_at_their_masks() -> None:
+    less = r": \d+ an iteration, \d+ without masks in all but the last: "
+    split = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80")
+    assert re.search(
+        r"\nmasks \(instructions of a warp, predicted\)\n  loop at .*" + less + "split$", split.report, re.M
+    )
+    whole = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_80", forbid=["loop.peel"])
+    assert re.search(less + r"not split: loop\.peel: forbidden by the caller$", whole.report, re.M)
+    assert whole.ptx.count("bra ") < split.ptx.count("bra ")

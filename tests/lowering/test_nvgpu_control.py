@@ -366,3 +366,49 @@ def test_random_programs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1000, 1400))
 def test_many_random_programs(seed: int) -> None:
     check_program(seed)
+
+
+COLUMNS = (1, 8, 9, 16, 17, 24, 25)
+COMPARISONS = {
+    "slt": lambda a, b: a < b,
+    "sle": lambda a, b: a <= b,
+    "sgt": lambda a, b: a > b,
+    "sge": lambda a, b: a >= b,
+}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("may_wrap", ["", "difference", "sum"])
+def test_columns_of_a_loop_are_compared_by_one_difference(may_wrap: str, swapped: bool) -> None:
+    """j x 32 + base + column against a bound, which is negative or near the largest i32 where that may wrap."""
+
+    def build(k, x, y):
+        bound = x if may_wrap == "difference" else k.value(arith.ShRUI, x, k.const(1))
+        base = y if may_wrap == "sum" else k.value(arith.AndI, y, k.const(7))
+
+        def body(iv, carried):
+            start = add(k, k.value(arith.MulI, iv, k.const(32)), base)
+            found = []
+            for total, predicate in zip(carried, COMPARISONS, strict=True):
+                for column in COLUMNS:
+                    place = add(k, start, k.const(column))
+                    sides = (bound, place) if swapped else (place, bound)
+                    inside = k.value(arith.CmpI, *sides, types=[I1], predicate=predicate)
+                    total = add(k, total, k.value(arith.Select, inside, k.const(column), k.const(0)))
+                found.append(total)
+            return found
+
+        return k.loop(k.const(0), k.const(5), k.const(1), [k.const(0)] * len(COMPARISONS), body)
+
+    def expected(a, b):
+        bound = a if may_wrap == "difference" else a % (1 << 32) >> 1
+        base = b if may_wrap == "sum" else b & 7
+        places = [(((j * 32 + base + c) + (1 << 31)) % (1 << 32) - (1 << 31), c) for j in range(5) for c in COLUMNS]
+        pairs = [((bound, place) if swapped else (place, bound), column) for place, column in places]
+        return [sum(column for sides, column in pairs if holds(*sides)) for holds in COMPARISONS.values()]
+
+    for low, high in ((-(1 << 31), -(1 << 31) + 200), ((1 << 31) - 200, 1 << 31)):
+        check(build, expected, low=low, high=high)
+    ptx = check(build, expected)
+    loop = ptx[ptx.index("$L") : ptx.index("bra")]
+    assert (loop.count("sub.s32") == 1) == (not may_wrap), ptx

@@ -125,9 +125,9 @@ def test_parts_of_the_road() -> None:
         ",decode,tileas-rotate-loops,tileas-materialize-schedule"
     )
     last = show(until(parse(ROAD), "optimize-execution-unit-mapping"))
-    assert last.endswith("tileas-lower-pipelines,optimize-execution-unit-mapping)")
+    assert last.endswith("tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping)")
     assert show(since(parse(ROAD), "placed")).startswith("tileas-rotate-loops,tileas-materialize-schedule,")
-    assert show(since(parse(ROAD), "pipelined")).startswith("tileas-lower-pipelines,optimize-execution-unit-mapping,")
+    assert show(since(parse(ROAD), "pipelined")).startswith("tileas-lower-pipelines,tileas-peel-masks,")
     assert show(since(parse(ROAD), "nvvm")) == "select-instructions,grant-registers,coalesce-registers,print-ptx"
     assert since(parse(ROAD), "cuda_tile") == parse(ROAD)
     with pytest.raises(VerifyError, match="the pipeline has no pass 'decode'"):

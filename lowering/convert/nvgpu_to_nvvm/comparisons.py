@@ -9,6 +9,7 @@ from ir.core import Value
 from ir.dialects import llvm
 from ir.types import I32, I64
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.facts import limits
 
 INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
            "ule": "ugt", "ugt": "ule"}  # fmt: skip
@@ -89,3 +90,19 @@ def constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
     inner = x.op
     known = e.integer(inner.operands[1]) if isinstance(inner, llvm.Add) else None
     return (inner.operands[0], known) if isinstance(inner, llvm.Add) and known is not None else (x, 0)
+
+
+def apart_from_constant(e: Emitter, x: Value, y: Value) -> tuple[list[Value], int]:
+    """The terms of a sum that a loop makes anew, and its constant, where x < y is constant < y - terms: one difference
+    for all columns of a tile, in place of a sum for each. That is so where neither the sum nor the difference wraps;
+    none where they may.
+    """
+    parts = list(terms(x, TERMS)) if x.type == I32 and e.level[x] and y not in e.known else []
+    constant = sum(int(e.known[t]) for t in parts if t in e.known)
+    rest = [t for t in parts if t not in e.known]
+    if not constant or not rest:
+        return [], 0
+    low, high = (sum(e.facts.range(t)[end] for t in rest) for end in (0, 1))
+    (a, b), (bottom, top) = e.facts.range(y), limits(I32.width)
+    exact = bottom <= low + constant and high + constant <= top and bottom <= a - high and b - low <= top
+    return (rest, constant) if exact else ([], 0)

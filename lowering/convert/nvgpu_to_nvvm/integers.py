@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 from ir.core import Op, Type, Value
 from ir.dialects import llvm
@@ -15,6 +16,7 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
     OUTCOMES,
     SWAPPED,
     TERMS,
+    apart_from_constant,
     both_exact,
     constant_part,
     decided,
@@ -382,6 +384,11 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         equal = _equal(e, x, y, narrow_x) or _equal(e, y, x, narrow_y)
         if equal is not None:
             return equal if predicate == "eq" else bit_not(e, equal)
+    for sides, order in (((x, y), SWAPPED[predicate]), ((y, x), predicate)):
+        rest, number = apart_from_constant(e, *sides) if predicate[0] == "s" else ([], 0)
+        if rest:
+            base = reduce(partial(add, e), rest)
+            return icmp(e, order, sub(e, sides[1], base, True), e.constant(x.type, number))
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
 
 

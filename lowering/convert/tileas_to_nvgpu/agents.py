@@ -17,6 +17,7 @@ from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Regist
 from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, WgmmaStep, matrix_operand, wgmma_tile
+from lowering.schedule.flight import replaced
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
@@ -165,6 +166,7 @@ def product(
     for each part of K, and the part's sum is added to c.
     """
     emitter = x.emitter
+    made_before(x, op)
     m, n, k = shape
     groups_m, groups_n = op.grid
     tile = wgmma_tile(atom, m, n, k, groups_m * groups_n, groups_n)
@@ -221,6 +223,16 @@ def total(emitter: Emitter, c: Registers, part: Registers) -> Registers:
     )
     made.force()
     return made
+
+
+def made_before(x: Expander, op: nv_tileas.Dot) -> None:
+    """Make now what comes before a product in flight and reads the tile whose place its result takes: both may then lie
+    in the same registers.
+    """
+    block, old = op.parent, replaced(op) if op.in_flight else None
+    for each in block.ops[: block.ops.index(op)] if block is not None and old is not None else ():
+        if old in each.operands and x.lazy(each):
+            x.tile(each.results[0]).force()
 
 
 class Operand:

@@ -1,0 +1,147 @@
+"""Which loops are split at their masks: those whose iterations are then predicted to save more time than the code that
+is added takes, and whose kernel does not grow too much.
+
+Time is counted in instructions that a warp issues. Where bringing the tiles of an iteration takes longer than its
+instructions, what is saved of these saves no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ir.core import Location, Op, Value
+from ir.dialects import nv_tileas, scf
+from ir.types import TensorType
+from lowering.atoms.names import PEELING
+from lowering.cost import UNKNOWN_TRIPS
+from lowering.layouts.elements import element_bytes
+from lowering.schedule.masks import constant
+from lowering.schedule.peeling import Split, split, ways, without_masks
+from lowering.schedule.readers import readers_first
+from lowering.schedule.size import kernel, size
+from lowering.targets import Target
+
+GROWTH: Final = 0.5
+"""A kernel may become longer by this."""
+COLD: Final = 2.0
+"""Slots in which a warp issues nothing for each instruction that it meets for the first time: an estimate, for 16 bytes
+that come from the L2 cache.
+"""
+SEAM: Final = 50.0
+"""Instructions that compute where two loops part, and hand on what they carry: 39 to 61 in the SASS of 12 attention
+kernels; ptxas 13.5.
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to split a loop: instructions of an iteration, those of them that masks are, iterations, instructions
+    that are added to the kernel; why it is not split, empty where it is.
+    """
+
+    split: Split
+    length: float
+    saved: float
+    trips: float
+    added: float
+    why_not: str = ""
+
+    @property
+    def location(self) -> Location:
+        """Of the loop."""
+        return self.split.loop.location
+
+    @property
+    def gain(self) -> float:
+        """Instructions of a warp, or slots that it has none in, that are saved in all."""
+        return self.saved * max(0.0, self.trips - self.split.rest) - COLD * self.added
+
+
+def plans(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> Iterator[Plan]:
+    """For each loop of a scheduled kernel that could be split, the best way."""
+    whole = kernel(func, target)
+    left = GROWTH * whole
+    for options in ways(func):
+        found = [plan(each, func, target) for each in options]
+        fitting = [each for each in found if each.added <= left]
+        best = max(fitting or found, key=lambda each: each.gain)
+        why_not = ""
+        if any(PEELING.startswith(prefix) for prefix in forbid):
+            why_not = f"{PEELING}: forbidden by the caller"
+        elif best.gain <= 0:
+            why_not = f"in {best.trips:g} iterations that saves less than new code takes"
+        elif not fitting:
+            why_not = f"{best.added:.0f} instructions more are too many for a kernel of {whole:.0f}"
+        if not why_not:
+            left -= best.added
+        yield Plan(best.split, best.length, best.saved, best.trips, best.added, why_not)
+
+
+def peel(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> int:
+    """Split the loops of a scheduled kernel in place where that pays; how many."""
+    made = [each for each in plans(func, target, forbid) if not each.why_not]
+    for each in made:
+        middle = split(each.split)
+        for dot in [op for op in middle.body.block.ops if isinstance(op, nv_tileas.Dot) and op.in_flight]:
+            readers_first(dot, target, func.warps)
+    return len(made)
+
+
+def plan(made: Split, func: nv_tileas.Func, target: Target) -> Plan:
+    """What a way to split a loop saves and adds."""
+    loop, middle = made.loop, without_masks(made)
+    before, after = size(loop, target), size(middle, target)
+    waits = brought(loop) / float(target.throughput.global_bytes) * target.throughput.issue / func.warps
+    saved = max(before, waits) - max(after, waits)
+    added = after + (made.loops - 2) * before + SEAM * (made.loops - 1)
+    return Plan(made, before, saved, trips(loop), added)
+
+
+def trips(loop: scf.For) -> float:
+    """Iterations, where the bounds are numbers; else an estimate."""
+    lower, upper, step = (constant(v) for v in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or not step:
+        return float(UNKNOWN_TRIPS)
+    return float(max(0, -(-(upper - lower) // step)))
+
+
+def brought(loop: Op) -> float:
+    """Bytes of global memory that all threads of a CTA read and write in an iteration."""
+    return sum(map(moved, loop.walk()))
+
+
+def moved(op: Op) -> float:
+    """Bytes that an operation moves to or from global memory."""
+    match op:
+        case nv_tileas.TiledLoad() | nv_tileas.Gather():
+            return held(op.results[0])
+        case nv_tileas.TiledStore() | nv_tileas.Scatter() | nv_tileas.TiledTmaStore():
+            return held(op.value)
+        case nv_tileas.BufferView():
+            return held(op.result)  # a stage is read for each time that it is filled
+        case _:
+            return 0.0
+
+
+def held(value: Value) -> float:
+    """Bytes of a tile."""
+    kind = value.type
+    if not isinstance(kind, TensorType):
+        return 0.0
+    total = element_bytes(kind.element)
+    for extent in kind.shape:
+        total *= extent
+    return float(total)
+
+
+def explained(func: nv_tileas.Func, target: Target, forbid: Sequence[str]) -> Iterator[str]:
+    """What is said of the loops of a scheduled kernel that have masks."""
+    for number, each in enumerate(plans(func, target, forbid)):
+        if not number:
+            yield "masks (instructions of a warp, predicted)"
+        sides = [name for name, side in (("the first", each.split.front), ("the last", each.split.back)) if side]
+        less = f"{each.length - each.saved:.0f} without masks in all but {' and '.join(sides)}"
+        how = f"not split: {each.why_not}" if each.why_not else "split"
+        yield f"  loop at {each.location}: {each.length:.0f} an iteration, {less}: {how}"
