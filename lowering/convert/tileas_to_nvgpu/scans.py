@@ -96,8 +96,10 @@ def within_thread(
         return
     for group in groups:
         values = [tuple([s.scalar(r) for s in sources]) for r in group]
-        by_three = op.thread_atom == MINMAX3
-        yield folds.by_three(op, sources[0].emitter, values, combine) if by_three else balanced(combine, values)
+        if op.thread_atom == MINMAX3:
+            yield folds.by_three(op, sources[0].emitter, values, combine)
+        else:
+            yield (folds.in_threes if folds.are_joined(op) else balanced)(combine, values)
 
 
 def across_lanes(
