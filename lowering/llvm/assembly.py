@@ -12,6 +12,7 @@ from typing import cast
 from ir.core import PURE, Op, Value
 from ir.dialects import llvm
 from ir.instruction import Instruction
+from ir.types import GLOBAL_PTR
 from lowering.llvm.values import constraint
 from lowering.ptx.instructions import print_instruction
 from lowering.ptx.machine import DECLARED, MachineInstruction, prefix_of
@@ -24,13 +25,22 @@ LABEL = "again"
 
 @dataclass(frozen=True)
 class Assembly:
-    """An `llvm.inline_asm`: its text, its constraints, the results that it writes and the operands that it reads."""
+    """An `llvm.inline_asm`: its text, its constraints, the results that it writes and the operands that it reads; those
+    that are `places` LLVM writes as [register+displacement].
+    """
 
     text: str
     constraints: str
     results: tuple[Value, ...]
     operands: tuple[Value, ...]
     effects: bool
+    places: tuple[bool, ...]
+
+    def elements(self) -> list[str]:
+        """Attributes of the operands: LLVM asks what lies at a place. Without a result upstream's translation takes the
+        first for the result's (LLVM 23, LLVMToLLVMIRTranslation.cpp: the index of the operand, which counts from 1).
+        """
+        return [*([] if self.results else ["{}"]), *("{elementtype = i8}" if place else "{}" for place in self.places)]
 
 
 class Inline(Selector):
@@ -38,6 +48,7 @@ class Inline(Selector):
 
     def __init__(self, func: llvm.Func):
         super().__init__(func, TEMPLATES)
+        self.places: set[Value] = set()
         self.needed = {value for block in self.blocks for op in block.ops for value in op.operands}
 
     def root(self, value: Value) -> Value:
@@ -49,7 +60,12 @@ class Inline(Selector):
         return None
 
     def address(self, pointer: Value, uses: list[Value]) -> str:
-        """[base+displacement]; inline PTX may not name symbols, so that the base is a register."""
+        """[base+displacement]; inline PTX may not name symbols, so that the base is a register. In global memory what
+        LLVM makes of the pointer.
+        """
+        if pointer.type == GLOBAL_PTR:
+            self.places.add(pointer)
+            return self.register(pointer, uses)
         offset, op = 0, pointer.owner
         while type(op) is llvm.GetElementPtr and op.index is None:
             offset += op.offset
@@ -63,15 +79,15 @@ class Inline(Selector):
 
     def assembly(self, op: Op) -> Assembly:
         """What an operation is as inline PTX."""
-        self.code = []
+        self.code, self.places = [], set()
         if isinstance(op, Instruction):
             print_instruction(self, op)
         else:
             self.templates[type(op)](self, op)
-        return _assembly(op, self.code[::-1])
+        return _assembly(op, self.code[::-1], self.places)
 
 
-def _assembly(op: Op, code: list[MachineInstruction]) -> Assembly:
+def _assembly(op: Op, code: list[MachineInstruction], places: set[Value]) -> Assembly:
     tied = _tied(op)
     written = [value for each in code for value in each.defs]
     results = [value for value in op.results if value in tied or value in written]
@@ -90,10 +106,17 @@ def _assembly(op: Op, code: list[MachineInstruction]) -> Assembly:
     constraints = [
         *(f"={early}{constraint(value.type)}" for value in results),
         *(str(at) for at, value in enumerate(results) if value in tied),
-        *(constraint(value.type) for value in alone),
+        *("*m" if value in places else constraint(value.type) for value in alone),
         *(("~{memory}",) if op.effect is not PURE else ()),
     ]
-    return Assembly(" ".join(lines), ",".join(constraints), tuple(results), (*operands, *alone), op.effect is not PURE)
+    return Assembly(
+        " ".join(lines),
+        ",".join(constraints),
+        tuple(results),
+        (*operands, *alone),
+        op.effect is not PURE,
+        tuple(value in places for value in (*operands, *alone)),
+    )
 
 
 def _tied(op: Op) -> dict[Value, Value]:

@@ -174,7 +174,10 @@ class Body:
         """Results of several registers come as one struct."""
         made = self.inline.assembly(op)
         effects = ", has_side_effects" if made.effects else ""
-        attributes = f" <{{asm_string = {escape(made.text)}, constraints = {escape(made.constraints)}{effects}}}>"
+        places = f", operand_attrs = [{', '.join(made.elements())}]" if any(made.places) else ""
+        attributes = (
+            f" <{{asm_string = {escape(made.text)}, constraints = {escape(made.constraints)}{effects}{places}}}>"
+        )
         types = [llvm_type(value.type) for value in made.results]
         struct = f"!llvm.struct<({', '.join(types)})>"
         to = "" if not types else types[0] if len(types) == 1 else struct

@@ -58,19 +58,35 @@ def test_a_guarded_load_keeps_what_passes_through_in_a_register_that_no_operand_
     func, block = kernel_of(GLOBAL_PTR, I1, F32)
     pointer, guard, other = block.args
     load = nvvm.Ld((pointer, guard, other), [F32], {}, segments=(1, 1, 1, 0))
-    assert one(load, func, block) == ("mov.b32 $0, $1; @$2 ld.global.b32 $0, [$3];", "=&f,f,b,l,~{memory}")
+    assert one(load, func, block) == ("mov.b32 $0, $1; @$2 ld.global.b32 $0, $3;", "=&f,f,b,*m,~{memory}")
 
 
-def test_displacements_and_negations_are_folded() -> None:
-    func, block = kernel_of(GLOBAL_PTR, I1, I32)
+@pytest.mark.parametrize(
+    ("space", "store"),
+    [
+        (SHARED_PTR, ("@!$0 st.shared.b32 [$1+16], $2;", "b,r,r,~{memory}")),
+        (GLOBAL_PTR, ("@!$0 st.global.b32 $1, $2;", "b,*m,r,~{memory}")),
+    ],
+)
+def test_displacements_and_negations_are_folded(space: Type, store: tuple[str, str]) -> None:
+    assert inlined(guarded_store(space)) == [store]
+
+
+@pytest.mark.mlir
+def test_addresses_of_guarded_accesses_are_llvms() -> None:
+    assert re.search(r"@!%p\d+ st.global.b32 \[%rd\d+\+16\], %r\d+;", to_ptx(guarded_store(GLOBAL_PTR)))
+
+
+def guarded_store(space: Type) -> str:
+    """A module that stores at a displacement where a predicate does not hold."""
+    func, block = kernel_of(space, I1, I32)
     pointer, guard, value = block.args
     (one_,) = block.append(llvm.Constant((), [I1], {"value": 1})).results
     (negated,) = block.append(llvm.Xor((guard, one_))).results
     (moved,) = block.append(llvm.GetElementPtr((pointer,), None, {"offset": 16}, segments=(1, 0))).results
-    store = nvvm.St((moved, negated, value), (), {}, segments=(1, 1, 1))
-    block.append(store)
+    block.append(nvvm.St((moved, negated, value), (), {}, segments=(1, 1, 1)))
     block.append(llvm.Return())
-    assert inlined(print_module(func)) == [("@!$0 st.global.b32 [$1+16], $2;", "b,l,r,~{memory}")]
+    return print_module(func)
 
 
 def test_tied_operands_are_constraints_and_not_in_the_text() -> None:
