@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import tilesat
+from lowering.convert.tileas_to_nvgpu.folds import in_threes
 from tests.programs.program import Program, check, interpret, simulate
 from tilesat import TileError
 
@@ -108,3 +111,22 @@ def test_an_atom_that_does_not_fit_is_refused_at_its_place(name: str, atom: str,
     assert asked != text
     with pytest.raises(TileError, match=says):
         tilesat.lower(asked)
+
+
+def test_numbers_of_32_bits_are_joined_by_three_in_their_order() -> None:
+    """(a + b) + c, which ptxas makes one instruction."""
+    text = KERNEL.format(dim=1, size=64, operation="addi", flags="", identity="0 : i32").replace("f32", "i32")
+    rng = np.random.default_rng(5)
+    given = [rng.integers(-9, 9, (64, 256)).astype(np.int32), np.zeros(64, np.int32)]
+    kernel = check(Program("sums", lambda: text, lambda: [each.copy() for each in given]), "sm_80")
+    sums = {made: terms for made, *terms in re.findall(r"add.s32 (%r\d+), (%r\d+), (%r\d+);", kernel.ptx)}
+    loaded = set(re.findall(r"%r\d+", " ".join(re.findall(r"ld\..*?\{(.*?)\}", kernel.ptx))))
+    assert any(first in sums and second in loaded for first, second in sums.values())
+
+
+def test_three_at_a_time_keep_their_order() -> None:
+    for count in range(1, 12):
+        letters = [(chr(ord("a") + i),) for i in range(count)]
+        joined = in_threes(lambda x, y: (f"({x[0]}{y[0]})",), letters)[0]  # pyright: ignore
+        assert joined.replace("(", "").replace(")", "") == "abcdefghijklmn"[:count]
+    assert in_threes(lambda x, y: (f"({x[0]}{y[0]})",), [(c,) for c in "abcd"])[0] == "(((ab)c)d)"  # pyright: ignore

@@ -227,3 +227,25 @@ def test_numbers_of_64_bits_are_chosen_as_floats() -> None:
         return k.value(arith.Select, below, k.value(arith.AddF, wide, wide), wide, types=[F64])
 
     assert "selp.f64" in checked(make, lambda t, x: np.where(x < 0, 2.0 * x, x), np.float64)
+
+
+def test_of_sums_that_share_a_term_only_the_other_is_chosen() -> None:
+    def make(k: Kernel, t: Value, x: Value, read: bool = False) -> Value:
+        base = bits(k, arith.MulI, t, 5)
+        sums = [bits(k, arith.AddI, base, i) for i in (3, 9, 27, 81)]
+        flags = [
+            k.value(arith.CmpI, bits(k, arith.AndI, x, 1 << i), k.const(0), types=[I1], predicate="ne")
+            for i in range(3)
+        ]
+        first = k.value(arith.Select, flags[0], *sums[:2], types=[I32])
+        second = k.value(arith.Select, flags[1], *sums[2:], types=[I32])
+        found = k.value(arith.Select, flags[2], first, second, types=[I32])
+        return k.value(arith.XOrI, found, sums[3]) if read else found
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        first, second = np.where(x & 1, 3, 9), np.where(x & 2, 27, 81)
+        return t * 5 + np.where(x & 4, first, second)
+
+    assert checked(make, numbers).count("add.s32") == 1
+    read = checked(lambda k, t, x: make(k, t, x, True), lambda t, x: numbers(t, x) ^ (t * 5 + 81))
+    assert read.count("add.s32") > 1  # the last sum is there anyway

@@ -12,7 +12,7 @@ from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, on
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
 
-REWRITTEN = {llvm.GetElementPtr, llvm.ICmp, llvm.And, llvm.Or, llvm.Xor, *MODULAR}
+REWRITTEN = {llvm.GetElementPtr, llvm.ICmp, llvm.Select, llvm.And, llvm.Or, llvm.Xor, *MODULAR}
 """What a rule begins at."""
 GUARDED = (nvvm.St, nvvm.Atom, llvm.CondBr)
 """What a comparison guards without a branch of ptxas' own, and branches."""
@@ -117,6 +117,8 @@ class Uses:
                 return True
             if isinstance(op, llvm.Add):
                 return joined_bits(self, op)
+            if isinstance(op, llvm.Select):
+                return chosen_term(self, op)
             return isinstance(op, llvm.Mul) and masked_product(self, op)
         return bits_compared(self, op) if isinstance(op, llvm.ICmp) else scaled_index(self, op)
 
@@ -193,6 +195,27 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
     u.replace(op, u.append(made, block))
     for value in made.operands:
         u.users[value].append(made)
+    return True
+
+
+def chosen_term(u: Uses, op: llvm.Select) -> bool:
+    """c ? x + p : x + q, sums that nothing else reads, as x + (c ? p : q): of labels only what differs is chosen."""
+    condition, *arms = op.operands
+    sums, block = [u.only(arm, op, llvm.Add) for arm in arms], op.parent
+    if block is None or op.results[0].type != I32 or sums[0] is None or sums[1] is None or sums[0] is sums[1]:
+        return False
+    shared = [x for x in sums[0].operands if x in sums[1].operands and number(x) is None]
+    if not shared:
+        return False
+    terms = [each.operands[1 - each.operands.index(shared[0])] for each in (sums[0], sums[1])]
+    choice = llvm.Select((condition, *terms), [I32], {}, (), op.location)
+    made = llvm.Add((shared[0], u.append(choice, block)), [I32], {}, (), op.location)
+    u.replace(op, u.append(made, block))
+    for gone in (sums[0], sums[1]):
+        for value in gone.operands:
+            u.users[value].remove(gone)
+    for value, user in [(x, choice) for x in choice.operands] + [(x, made) for x in made.operands]:
+        u.users.setdefault(value, []).append(user)
     return True
 
 
