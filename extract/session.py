@@ -33,8 +33,8 @@ LEAST: Final = 0.01
 """Part of the budget that every gap is worth where an effort is given: small ones are mostly closed within it."""
 
 MOST: Final = 0.2
-"""Part of the budget that no gap is worth more than. The best answers of five placement graphs with gaps above 14 % came
-after 4, 7, 13, 15 and 20 %."""
+"""Part of the budget that no gap is worth more than. The best answers of five placement graphs with gaps above 14 %
+came after 4, 7, 13, 15 and 20 %."""
 
 Listener = Callable[[Moment], None]
 """Called when the best answer or the bound changes, and some ten times a second while the solver runs."""
