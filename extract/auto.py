@@ -45,9 +45,9 @@ def auto(
     program near it, the whole one, and where that takes long the pruned one and neighbourhoods first. branch: a choice
     group whose alternatives are searched one by one (`extract.branching`), for groups that divide the graph. below:
     answers that do not cost less are passed over, which may end the search early. effort: once heuristics and the
-    relaxation have had their turn, the search goes on for a part of the budget that is `effort` times the gap, from 1
-    to 20 %. Raises InfeasibleError when no answer meets the constraints or costs less than `below`, ExtractionError
-    when the budget ended before any was found.
+    relaxation have had their turn, the search goes on for a part of the budget that is `effort` times the root of the
+    gap. Raises InfeasibleError when no answer meets the constraints or costs less than `below`, ExtractionError when
+    the budget ended before any was found.
     """
     limit = as_budget(budget, time_limit)
     if branch is not None and len(graph.groups.get(branch, ())) > 1:

@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 SOLVER_TOLERANCE: Final = 1e-6
 """HiGHS' default feasibility tolerance: as near as its bound comes to the cost of a solution it calls optimal."""
 
-LEAST: Final = 0.01
-"""Part of the budget that every gap is worth where an effort is given: small ones are mostly closed within it."""
-
-MOST: Final = 0.2
-"""Part of the budget that no gap is worth more than. The best answers of five placement graphs with gaps above 14 %
-came after 4, 7, 13, 15 and 20 %."""
-
 Listener = Callable[[Moment], None]
 """Called when the best answer or the bound changes, and some ten times a second while the solver runs."""
 
@@ -56,7 +49,7 @@ class Session:
     ) -> None:
         """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers. `below`:
         answers that do not cost less are passed over. `effort`: part of the budget that closing a gap is worth, times
-        the gap.
+        the root of the gap.
         """
         self.began = perf_counter()
         self.budget = Budget(LONG_BUDGET) if budget is None else budget
@@ -121,7 +114,7 @@ class Session:
         """Units up to which the gap that there is now may be worked on."""
         if self.closing is None or self.effort == INFINITY:
             return INFINITY
-        return self.closing + self.budget.work * min(MOST, max(LEAST, self.effort * self.gap))
+        return self.closing + self.budget.work * self.effort * math.sqrt(max(0.0, self.gap))
 
     @property
     def accepted(self) -> bool:
