@@ -130,3 +130,36 @@ def test_bounds_of_overhanging_negative_and_distant_tiles(kind: str, tile: tuple
                 a, b = i + by[0] * tile[0], j + by[1] * tile[1]
                 padded[i, j] = x[a, b] if 0 <= a < shape[0] and 0 <= b < shape[1] else 0.0
         assert np.array_equal(y, padded[: shape[0], : shape[1]]), by
+
+
+def summed(kind: str) -> str:
+    """y[i] = sum of x[i + shift, j] over tiles j of 16 rows: the loop changes one coordinate, `shift` another."""
+    w = Writer("summed", x="ptr<f32>", y="ptr<f32>", m=kind, n=kind, first="i32", past="i32", shift="i32")
+    w.promise(x=16, y=16)
+    x = w.view(w.x, [w.m, w.n, 64], [w.n * 64, 64, 1], (1, 16, 64), "zero")
+    y = w.view(w.y, [w.m, 16, 64], [1024, 64, 1], (1, 16, 64))
+    with w.loop(w.first, w.past, carried=[w.const(0.0, "f32", 1, 16, 64)]) as loop:
+        (total,) = loop.values
+        loop.values = [total + w.load(x, w.ids[0] + w.shift, loop.counter, 0)]
+    w.store(loop.values[0], y, w.ids[0], 0, 0)
+    return w.text()
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_bounds_that_a_loop_does_not_change_are_part_of_the_size(kind: str, target: str) -> None:
+    """Each access of an iteration compared all coordinates; where one is outside before the loop, nothing is inside."""
+    kernel = tilesat.compile(summed(kind), target, forbid=["tma"])
+    if target == "sm_80":
+        assert "setp.lt.and" not in kernel.ptx.partition("$L0:")[2].partition("$L1:")[0]
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((3, 71, 64)).astype(np.float32)
+    for first, past, shift in ((0, 5, 0), (-2, 7, 1), (3, 3, 0), (0, 5, -1), (0, 5, 1000), (-1, 5, -1000)):
+        y = rng.standard_normal((3, 16, 64)).astype(np.float32)
+        kernel.run([3], x, y, 3, 71, first, past, shift, on="sim", hazards=True)
+        rows = np.zeros((3, 12 * 16, 64))  # of tiles -2 to 9
+        rows[:, 2 * 16 : 2 * 16 + 71] = x
+        whole = rows.reshape(3, 12, 16, 64)
+        found = whole[:, first + 2 : past + 2].sum(1)
+        expected = np.stack([found[i + shift] if 0 <= i + shift < 3 else np.zeros((16, 64)) for i in range(3)])
+        assert np.abs(y - expected).max() < 1e-5, (first, past, shift)

@@ -26,6 +26,7 @@ from lowering.convert.tileas_to_nvgpu import (
     stores,
     switch,
     views,
+    windows,
 )
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, register_type, tensor_of
@@ -252,17 +253,17 @@ class Expander:
         )
         shape = [static(n, sizes) for n in cast(Any, kind).shape]
         steps = [static(n, strides) for n in cast(Any, kind).strides]
-        self.values[op.result] = views.Memref(self.scalar(op.base), shape, steps)
+        self.values[op.result] = windows.Memref(self.scalar(op.base), shape, steps)
 
     def partition(self, op: nv_tileas.Partition) -> None:
         """A memref and the way it is cut."""
         kind = op.result.type
         assert isinstance(kind, PartitionViewType)
-        self.values[op.result] = views.View(self._as(op.source, views.Memref), kind)
+        self.values[op.result] = windows.View(self._as(op.source, windows.Memref), kind)
 
     def index_space(self, op: nv_tileas.IndexSpaceShape) -> None:
         """ceil(size / tile) along each dimension."""
-        view, emitter = self._as(op.source, views.View), self.emitter
+        view, emitter = self._as(op.source, windows.View), self.emitter
         for dim, result in enumerate(op.results):
             size, tile = view.memref.sizes[view.type.dim_map[dim]], view.type.tile[dim]
             tiles = emitter.emit(arith.CeilDivUI, size, emitter.constant(tile, size.type))
@@ -270,7 +271,7 @@ class Expander:
 
     def tensor_shape(self, op: nv_tileas.TensorShape) -> None:
         """The sizes of a memref."""
-        sizes = self._as(op.source, views.Memref).sizes
+        sizes = self._as(op.source, windows.Memref).sizes
         self.values.update(zip(op.results, sizes, strict=True))
 
     # --- memory
@@ -278,7 +279,7 @@ class Expander:
     def tiled_load(self, op: nv_tileas.TiledLoad) -> None:
         """A tile straight into registers, when they are asked for."""
         loaded = views.ViewLoad(
-            self.emitter, layout_of(op.result), self._as(op.view, views.View), self.scalars(op.index), op.bytes,
+            self.emitter, layout_of(op.result), self._as(op.view, windows.View), self.scalars(op.index), op.bytes,
             cache=views.cache_of(op), evict=op.evict,
         )  # fmt: skip
         self._lazily(op.result, loaded)
@@ -289,7 +290,7 @@ class Expander:
 
     def tiled_store(self, op: nv_tileas.TiledStore) -> None:
         """A tile out of registers."""
-        view = self._as(op.view, views.View)
+        view = self._as(op.view, windows.View)
         views.store_tile(self.emitter, self.tile(op.value), view, self.scalars(op.index), op.bytes, self.beside)
 
     def gather(self, op: nv_tileas.Gather) -> None:
@@ -346,7 +347,7 @@ class Expander:
     def async_copy(self, op: nv_tileas.AsyncTiledCopy) -> None:
         """Global to shared memory; where a tile has fewer pieces than there are threads, each is copied once."""
         tile, threads = self.stage(op.buffer, op.stage), cast(Layout, op.threads)
-        view, index = self._as(op.view, views.View), self.scalars(op.index)
+        view, index = self._as(op.view, windows.View), self.scalars(op.index)
         enable = None if op.enable is None else self.scalar(op.enable)
 
         def copy() -> None:

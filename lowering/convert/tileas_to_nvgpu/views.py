@@ -1,22 +1,18 @@
-"""Global memory through views and pointers: addresses, bounds predicates, loads, stores and copies to shared memory.
-
-An element's coordinates are linear over F2 in (thread bits, register bits), so an address is a thread part, computed
-once, plus a constant or stride multiple for each access; bounds predicates split the same way.
-"""
+"""Global memory through views and pointers: loads, stores and copies to shared memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any
 
 from ir.core import Type, Value
 from ir.dialects import arith, nv_tileas, nvgpu, vector
-from ir.types import F32, GLOBAL_PTR, I32, I64, TF32, FloatType, IntType, PartitionViewType, VectorType
+from ir.types import F32, GLOBAL_PTR, TF32, FloatType, IntType, PartitionViewType, VectorType
 from lowering.convert.tileas_to_nvgpu import beside
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Registers, Scalar
+from lowering.convert.tileas_to_nvgpu.windows import TileWindow, View
 from lowering.layouts.access import (
     Access,
     AccessPlan,
@@ -37,189 +33,8 @@ AHEAD = 256
 """Bytes of a tile in a thread that ptxas may load ahead of all stores: it takes as many as registers seem to allow, and
 beside 128 accumulators 512 bytes spill (examples/cutile/gemm.py on sm_80, ptxas 13.5)."""
 BATCH = 64  # bytes of a thread that are computed before they are stored; with 128 a division of each spills on sm_80
-FEW = 4  # accesses along a dimension that compare each with the size: fewer pay no difference and no selection
 REGISTER_BITS = 32  # of a row of a matrix in one thread; PTX ISA, stmatrix
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
-
-
-@dataclass
-class Memref:
-    """A strided array: base pointer, sizes and strides (elements) as values; a static one is a constant."""
-
-    base: Value
-    sizes: list[Value]
-    strides: list[Value]
-
-
-@dataclass
-class View:
-    """A partition of an array into tiles."""
-
-    memref: Memref
-    type: PartitionViewType
-
-
-class TileWindow:
-    """One tile of a view as the threads of a plan see it: pointers and predicates of each access."""
-
-    def __init__(
-        self, emitter: Emitter, view: View, index: Sequence[Value], thread: Sequence[ThreadPart],
-        accesses: Sequence[GlobalAccess], enable: Value | None = None, store: bool = False,
-    ):  # fmt: skip
-        """`thread`: the coordinate parts that depend on the thread, one a dimension; `index`: the tile's coordinates.
-
-        `enable` is a condition on every access. Predicates of a `store` are its own, not those of a load with the same
-        bounds: a thread has seven, and ptxas 13.5 keeps one from its load to its store rather than compare again, so
-        that six loads were in flight where now a batch is.
-        """
-        self.emitter = emitter
-        self.view = view
-        self.shape = view.type.tile
-        self.element_bytes = element_bytes(view.type.view.element)
-        self.index = list(index)
-        self.thread = thread
-        self.enable = enable
-        self.store = store
-        self._starts: dict[tuple[int, int], Value] = {}
-        self._pointers: dict[tuple[int, ...], Value] = {}
-        self._conjunctions: dict[tuple[object, ...], Value] = {}
-        self._inside: dict[tuple[int, int, int], Value] = {}
-        self._rooms: dict[tuple[object, ...], Value] = {}
-        self._prefixes: dict[tuple[int, int], Value] = {}
-        self._by_depth = sorted(range(len(self.shape)), key=lambda d: emitter.depth_of.get(self.index[d], 0))
-        self._ruler = self._longest(accesses)
-
-    def _longest(self, accesses: Sequence[GlobalAccess]) -> int | None:
-        """The dimension along which one thread has the most accesses from one start; None where it has few."""
-        places = [len({a.add[d] for a in accesses}) for d in range(len(self.shape))]
-        best = max(self._by_depth, key=places.__getitem__)
-        return best if places[best] > FEW else None
-
-    def _size(self, dim: int) -> Value:
-        return self.view.memref.sizes[self.view.type.dim_map[dim]]
-
-    def _stride(self, dim: int) -> Value:
-        return self.view.memref.strides[self.view.type.dim_map[dim]]
-
-    def _start(self, dim: int, xor: int) -> Value:
-        """Coordinate of the thread's first element along `dim`: tile index * extent + thread part."""
-        found = self._starts.get((dim, xor))
-        if found is None:
-            emitter = self.emitter
-            part = emitter.linear((*self.thread[dim].lane, *self.thread[dim].warp))
-            if xor:
-                part = emitter.prelude.value(arith.XOrI, part, emitter.constant(xor))
-            corner = emitter.multiply(self.index[dim], self.shape[dim])
-            if corner.type == I64:
-                part = emitter.widen(part)
-            found = self._starts[dim, xor] = emitter.add(corner, part)
-        return found
-
-    def pointer(self, access: GlobalAccess) -> Value:
-        """Address of an access of this thread."""
-        emitter = self.emitter
-        base = self._pointers.get(access.xor)
-        if base is None:
-            base = self._pointers[access.xor] = self._thread_pointer(access.xor)
-        offset = 0
-        for dim, added in enumerate(access.add):
-            if added:
-                stride = self._stride(dim)
-                known = emitter.constant_of(stride)
-                if known is not None:
-                    offset += added * known * self.element_bytes
-                else:  # one wide multiply-add
-                    base = emitter.pointer(base, stride, added * self.element_bytes, outermost=True)
-        return emitter.pointer(base, None, 1, offset)
-
-    def _thread_pointer(self, xor: tuple[int, ...]) -> Value:
-        """The thread's base address; dimensions that change in fewer loops come first, so that they can be hoisted."""
-        emitter = self.emitter
-        pointer = self.view.memref.base
-        for dim in self._by_depth:
-            offset = emitter.product64(self._start(dim, xor[dim]), self._stride(dim))
-            pointer = emitter.pointer(pointer, offset, self.element_bytes)
-        return pointer
-
-    def inside(self, access: GlobalAccess) -> Value | None:
-        """Whether that element lies in the array and the access is enabled; None where that is certain.
-
-        Comparison is unsigned, so that a negative coordinate is outside. Where a thread has many accesses along one
-        dimension, each compares its constant distance from the first one with the room there, which is none where
-        another dimension is outside.
-        """
-        ruler = self._ruler
-        if ruler is None:
-            return self._conjunction(access, self._by_depth)[0]
-        xor, emitter = access.xor[ruler], self.emitter
-        rest, key = self._conjunction(access, [d for d in self._by_depth if d != ruler])
-        room = self._rooms.get((xor, key))
-        if room is None:
-            room = self._room(ruler, xor)
-            if rest is not None:
-                room = emitter.emit(arith.Select, rest, room, emitter.constant(0))
-            self._rooms[xor, key] = room = emitter.add_constant(room, -1) if self.store else room
-        return emitter.compare("sge" if self.store else "ugt", room, emitter.constant(access.add[ruler]))
-
-    def _conjunction(self, access: GlobalAccess, dims: Sequence[int]) -> tuple[Value | None, tuple[object, ...]]:
-        """Whether an access is enabled and inside along some dimensions, and what that depends on.
-
-        Dimensions that change in more loops come first and are shared by the accesses that agree in them: one
-        predicate each access is then what is left.
-        """
-        total = self.enable
-        key: tuple[object, ...] = ()
-        for dim in reversed(dims):
-            part = (access.xor[dim], access.add[dim])
-            key = (*key, dim, *part)
-            found = self._conjunctions.get(key)
-            if found is None:
-                found = self.emitter.both(total, self._inside_dim(dim, *part))
-                if found is not None:
-                    self._conjunctions[key] = found
-            total = found
-        return total, key
-
-    def _room(self, dim: int, xor: int) -> Value:
-        """How many elements lie between the thread's first one along `dim` and the array's end: i32, at most a tile."""
-        emitter = self.emitter
-        start, size = self._bounds(dim, xor)
-        room = emitter.emit(arith.SubI, size, emitter.emit(arith.MinUI, start, size))
-        if room.type == I64:
-            room = emitter.emit(arith.MinUI, room, emitter.constant(self.shape[dim], I64))
-            room = emitter.emit(arith.TruncI, room, types=[I32])
-        return room
-
-    def _bounds(self, dim: int, xor: int) -> tuple[Value, Value]:
-        """The thread's first coordinate along `dim` and the array's size there, in one type."""
-        start, size = self._start(dim, xor), self._size(dim)
-        if start.type != size.type:
-            start, size = self.emitter.widen(start), self.emitter.widen(size)
-        return start, size
-
-    def bytes_inside(self, access: GlobalAccess, dim: int, nbytes: int) -> Value:
-        """How many bytes of an access that starts inside the array lie inside along `dim`: i32, at most `nbytes`."""
-        emitter = self.emitter
-        key = (access.xor[dim], access.add[dim])
-        found = self._prefixes.get(key)
-        if found is None:
-            start, size = self._bounds(dim, key[0])
-            left = emitter.emit(arith.SubI, size, emitter.add_constant(start, key[1]))
-            most = emitter.constant(nbytes // self.element_bytes, left.type)
-            left = emitter.emit(arith.MinUI, left, most)
-            if left.type == I64:
-                left = emitter.emit(arith.TruncI, left, types=[I32])
-            found = self._prefixes[key] = emitter.multiply(left, self.element_bytes)
-        return found
-
-    def _inside_dim(self, dim: int, xor: int, added: int) -> Value:
-        emitter = self.emitter
-        found = self._inside.get((dim, xor, added))
-        if found is None:
-            start, size = self._bounds(dim, xor)
-            found = emitter.compare("ult", emitter.add_constant(start, added), size)
-            self._inside[dim, xor, added] = found
-        return found
 
 
 def contiguous_dim(kind: PartitionViewType) -> int:
