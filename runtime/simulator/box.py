@@ -6,7 +6,7 @@ shared address. Sources: PTX ISA, "Tensor Data Movement", "Swizzling Modes"; CUT
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -159,6 +159,20 @@ class Box:
         if where[0] * self.unit % CHUNK or not self._is_inside(where):
             return None
         return self._chunked + sum(c * stride for c, stride in zip(where, self._stride, strict=True))
+
+    @cached_property
+    def _tile_bytes(self) -> Array:
+        """The bytes of a tile, relative to its first one."""
+        return (self._grid[:, None] + np.arange(self.unit)).reshape(-1)
+
+    def bytes_inside(self, units: Units) -> Array:
+        """The positions, relative to the base, of the bytes of pieces that lie inside the tensor."""
+        if units.valid is None and units.offset.size == self._grid.size:
+            first = units.offset[0] - self._grid[0]
+            if (units.offset - first == self._grid).all():
+                return self._tile_bytes + first
+        inside = units.offset if units.valid is None else units.offset[units.valid]
+        return (inside[:, None] + np.arange(self.unit)).reshape(-1)
 
     @property
     def chunks(self) -> Array | None:

@@ -52,12 +52,20 @@ class GlobalOrder:
         self._leaving = np.zeros(count, np.int32)
         self._readers = np.zeros(count, np.int16)
         self._open: list[Array] = []
+        self._is_written = False
         self._transfers: list[Transfer] = []
 
     def start(self) -> None:
         """A batch begins; what earlier CTAs wrote is theirs no more."""
-        for array in (self._unfenced, self._epoch, self._landing, self._leaving, self._readers):
-            array.fill(0)
+        if self._is_written:
+            self._unfenced.fill(False)
+            self._epoch.fill(0)
+        for transfer in self._transfers:  # those that came to an end left nothing behind
+            if transfer.origin is not None and transfer.data is None:
+                self._readers[transfer.origin()] = 0
+            if transfer.landing is not None and not transfer.is_done:
+                self._landing[transfer.landing()] = 0
+        self._is_written = False
         self._open.clear()
         self._transfers.clear()
 
@@ -78,6 +86,7 @@ class GlobalOrder:
         where, writer = self._bytes(cells, size), np.repeat(numbers, size)
         self._check_landing(site, where, writer, "writes")
         self._check_leaving(site, where, writer)
+        self._is_written = True
         self._unfenced[where] = True
         self._writer[where] = writer
         slots = self._machine.slots

@@ -11,6 +11,8 @@ from runtime.simulator.grains import grains
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
+# Bytes that become regions of one grain together; tiles of matrices begin at multiples of it.
+_BLOCK = 1024
 _KEPT = 1024  # sets of grains whose regions are remembered
 
 
@@ -27,20 +29,21 @@ class Regions:
         self._joined = np.ones(count, np.bool_)
         self._joined_left = count
         self._changes = 0
+        self._changed = np.zeros(count, np.int64)  # of the first grain of a region: when it last lost grains
         self._known: dict[int, tuple[Array, int, Array]] = {}
         self.shadows: list[Array] = []
 
     def of_cells(self, cells: Array, unit: int, used: int | None = None) -> Array:
         """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
         found = self._known.get(id(cells))
-        if found is None or found[1] != self._changes:
+        if found is None or not self._is_current(found):
             found = self._remember(cells, self._of(grains(cells, unit, self._grain, used).reshape(-1)))
         return found[2]
 
     def of_tiles(self, where: Array) -> Array:
         """The regions [tile, n] of an array of grains [tile, m], which is remembered; the last may be there again."""
         found = self._known.get(id(where))
-        if found is None or found[1] != self._changes:
+        if found is None or not self._is_current(found):
             before = -1
             rows: list[Array] = []
             while before != self._changes:  # each may split regions of the others
@@ -50,6 +53,10 @@ class Regions:
             padded = [np.concatenate([row, np.repeat(row[-1:], most - row.size)]) for row in rows]
             found = self._remember(where, np.stack(padded))
         return found[2]
+
+    def _is_current(self, known: tuple[Array, int, Array]) -> bool:
+        """Whether regions that are remembered are still those of their grains."""
+        return known[1] == self._changes or int(self._changed[known[2]].max()) <= known[1]
 
     def _remember(self, key: Array, regions: Array) -> tuple[Array, int, Array]:
         if len(self._known) >= _KEPT:
@@ -89,15 +96,16 @@ class Regions:
                 self._joined[one] = False
                 self._joined_left -= 1
         self._changes += 1
+        self._changed[region] = self._changes
 
     def shatter(self, where: Array) -> None:
-        """Make each of these grains a region of its own."""
+        """Make each of these grains a region of its own, and those around them: threads use memory in stretches."""
         if not self._joined_left:
             return
         joined = self._joined[where]
         if not joined.any():
             return
-        single = np.unique(where[joined])
+        single = self._around(where[joined])
         old = self.first[single]
         for shadow in self.shadows:
             shadow[single] = shadow[old]
@@ -105,9 +113,19 @@ class Regions:
         self._joined[single] = False
         self._joined_left -= single.size
         self._size[single] = 1
-        for region in np.unique(old).tolist():
-            self._gather(region)
         self._changes += 1
+        for region in np.unique(old).tolist():
+            self._changed[region] = self._changes
+            self._gather(region)
+
+    def _around(self, where: Array) -> Array:
+        """The grains of joined regions in the blocks of some grains."""
+        block = max(_BLOCK // self._grain, 1)
+        in_cta = -(-self._per_cta // block)
+        blocks = np.unique(where // self._per_cta * in_cta + where % self._per_cta // block)
+        inside = (blocks % in_cta * block)[:, None] + np.arange(block)
+        every = ((blocks // in_cta * self._per_cta)[:, None] + inside)[inside < self._per_cta]
+        return every[self._joined[every]]
 
     def _gather(self, region: int) -> None:
         """What is left of a region that lost grains, its first one perhaps."""

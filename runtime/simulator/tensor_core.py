@@ -1,7 +1,7 @@
 """What the tcgen05 instructions of a launch share: tensor memory, its hazards, and commits on their way."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -57,9 +57,20 @@ class TensorCore:
         """The CTAs of a group, the even one first; of two CTAs the pair in the cluster."""
         return [cta] if size == 1 else [cta & ~1, cta | 1]
 
-    def commit(self, site: Site, lane: int, cells: list[int]) -> None:
-        """Arrive at mbarriers when all operations that the thread has issued are complete."""
-        if self.order is None:  # all is complete
+    def commit(self, site: Site, lanes: Sequence[int], cells: Sequence[Sequence[int]]) -> None:
+        """Arrive at mbarriers when all operations are complete that threads have issued, each at the cells beside it.
+
+        An arrival hands on what its thread knows, as mbarrier.arrive does.
+        """
+        slots = self.machine.slots
+        is_regular = all(len(one) == 1 for one in cells) and len({lane // slots for lane in lanes}) == len(lanes)
+        if self.tracker is not None and is_regular:  # threads of different CTAs, who say nothing new to each other
+            self.tracker.arrive(site, np.array(lanes), np.array([cell for (cell,) in cells]), releases=True)
+        for lane, chosen in zip(lanes, cells, strict=True):
+            self._commit(site, lane, chosen, is_regular)
+
+    def _commit(self, site: Site, lane: int, cells: Sequence[int], has_arrived: bool) -> None:
+        if self.order is None or self.tracker is None:  # all is complete
             for cell in cells:
                 self._transfers.issue(Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1))
             return
@@ -68,9 +79,9 @@ class TensorCore:
         for cell in cells:
             transfer = Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1)
             transfer.write = self._arrival(transfer, count, list(earlier))
-            if self.tracker is not None:  # the arrival hands on what its thread knows, as mbarrier.arrive does
+            if not has_arrived:
                 self.tracker.arrive(site, np.array([lane]), np.array([cell]), releases=True)
-            self._transfers.issue(transfer)
+            self._transfers.issue(transfer, is_ready=True)
             earlier.append(transfer)
 
     def _arrival(self, transfer: Transfer, count: int, earlier: list[Transfer]) -> Callable[[Array], None]:

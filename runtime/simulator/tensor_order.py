@@ -143,6 +143,48 @@ class TensorOrder:
             self._written[where] = True
             self.operation[where] = 0
 
+    def moves(self, warps: Array, cells: tuple[slice, slice, slice], is_store: bool) -> bool:
+        """Warps (first lanes [cta, warp]) load or store 32 lanes each of cells (CTAs, lanes, columns) that nothing is
+        under way to and all know of; whether it was so. Otherwise `move` says what is wrong, or that nothing is.
+        """
+        where = cells[0], self._rows(cells[1]), cells[2]
+        moving = self._moving[where]
+        if (moving != 0 if is_store else moving < 0).any():
+            return False
+        if not self._are_complete(self.operation[where], warps):
+            return False
+        if is_store and not self._are_complete(self.user[where], warps):
+            return False
+        warp, parts = warps % self._machine.slots // WARP, WARP // self._grain
+        own = np.repeat(self._clocks.column(warps), parts, axis=1)[:, :, None]
+        epoch, column = self._epoch[where], self._column[where]
+        if epoch.any():
+            cta = (warps // self._machine.slots)[:, :1, None]
+            known = self._clocks.known[cta, np.repeat(warp, parts, axis=1)[:, :, None], column]
+            racing = (epoch > known) & (column != own)
+            if (racing if is_store else racing & self._stored[where]).any():
+                return False
+        self._moving[where] = np.repeat(-1 - warp if is_store else 1 + warp, parts, axis=1)[:, :, None]
+        self._column[where] = own
+        now = self._clocks.epoch[warps // self._machine.slots, warp]
+        self._epoch[where] = np.repeat(now, parts, axis=1)[:, :, None]
+        self._stored[where] = is_store
+        if is_store:
+            self._written[where] = True
+            self.operation[where] = 0
+        return True
+
+    def _are_complete(self, numbers: Array, warps: Array) -> bool:
+        """Whether the warps [cta, warp] of each CTA know that the operations [cta, lane, column] there are complete."""
+        if not numbers.any():
+            return True
+        for given, lanes in zip(numbers, warps.tolist(), strict=True):
+            first = int(given[0, 0])
+            distinct = [first] if (given == first).all() else self._distinct(given)
+            if not all(self.knows(lane, number) for number in distinct if number for lane in lanes):
+                return False
+        return True
+
     def wait(self, warps: Array, is_store: bool) -> None:
         """tcgen05.wait::ld or ::st by warps [cta, warp]."""
         for cta, warp in zip(*np.nonzero(warps), strict=True):

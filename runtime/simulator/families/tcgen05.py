@@ -155,18 +155,19 @@ def _commit(d: Decode) -> Step:
     targets = d.read(1, TYPES["u16"]) if is_multicast else None
     size, stride = d.machine.geometry.cluster_size, d.machine.shared.stride
 
+    def cells(lane: int) -> list[int]:
+        position = where(lane)
+        if targets is None:
+            return [position >> 3]
+        chosen = [rank for rank in range(16) if int(targets[lane]) >> rank & 1]
+        if any(rank >= size for rank in chosen):
+            raise site.wrong(lane, f"commits to CTAs {chosen} of a cluster of {size}")
+        first, inside = site.cta(lane) // size * size, position % stride
+        return [((first + rank) * stride + inside) >> 3 for rank in chosen]
+
     def step(mask: Array | None) -> None:
-        for lane in d.machine.lane_numbers(mask).tolist():
-            position = where(lane)
-            if targets is None:
-                site.core.commit(site, lane, [position >> 3])
-                continue
-            chosen = [rank for rank in range(16) if int(targets[lane]) >> rank & 1]
-            if any(rank >= size for rank in chosen):
-                raise site.wrong(lane, f"commits to CTAs {chosen} of a cluster of {size}")
-            first = site.cta(lane) // size * size
-            inside = position % stride
-            site.core.commit(site, lane, [((first + rank) * stride + inside) >> 3 for rank in chosen])
+        lanes = d.machine.lane_numbers(mask).tolist()
+        site.core.commit(site, lanes, [cells(lane) for lane in lanes])
 
     return step
 

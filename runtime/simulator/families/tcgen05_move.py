@@ -19,6 +19,7 @@ from runtime.simulator.machine import WARP
 from runtime.simulator.program import Register
 from runtime.simulator.register_block import RegisterBlock
 from runtime.simulator.tensor_memory import COLUMNS, LANES, MOVES, SLAB, TensorMemoryError, move_places
+from runtime.simulator.tensor_order import TensorOrder
 from runtime.simulator.types import TYPES, Array
 
 _REPEATS = tuple(f"x{1 << power}" for power in range(8))
@@ -86,19 +87,45 @@ class Places:
 
 
 @dataclass(slots=True)
+class Box:
+    """Cells of tensor memory that registers are copied from or to as they are: register r of thread t is column r and
+    lane t.
+
+    ctas, columns, rows: of the cells; threads: which of the threads of a CTA that take part; warps: first lanes of
+    their warps [cta, warp].
+    """
+
+    ctas: slice
+    columns: slice
+    rows: slice
+    threads: slice
+    warps: Array
+
+    def of(self, cells: Array) -> Array:
+        """A view of cells [cta, column, lane] as [register, cta, thread]."""
+        return cells[self.ctas, self.columns, self.rows].transpose(1, 0, 2)
+
+
+@dataclass(slots=True)
 class Plan:
     """Where the lanes of a move find their cells.
 
     lanes: their numbers; index: the cells [register, lane] of all CTAs; used: the columns of all CTAs that must be
-    allocated; starts: for each warp its first lane, CTA, lane and column of its address, lanes that take part; box:
-    CTAs, columns and lanes of a move of whole warps that is a copy of them, where it is one.
+    allocated; starts: for each warp its first lane, CTA, lane and column of its address, lanes that take part; boxes:
+    of a move of whole warps, the same ones of CTAs that follow each other, what each part of them copies (None: the
+    move is none).
     """
 
     lanes: Array
     used: Array
     starts: list[tuple[int, int, int, int, Array]]
-    box: tuple[slice, slice, slice] | None
+    boxes: "list[Box] | None"
     _index: Array | None = None
+
+    @property
+    def threads(self) -> int:
+        """Of a CTA, where all have the same."""
+        return self.boxes[-1].threads.stop if self.boxes else 0
 
     def index(self, form: Form) -> Array:
         """The cells [register, lane] in those of all CTAs."""
@@ -114,6 +141,19 @@ class Plan:
         for lane, cta, row, column, active in self.starts:
             threads = active % WARP
             yield lane, cta, form.lanes[:, threads] + row, form.columns[:, threads] + column
+
+
+def _note_moves(order: TensorOrder, site: TensorSite, form: Form, plan: Plan, is_store: bool) -> None:
+    """Tell hazard tracking of the moves of all warps."""
+    left = {lane for lane, *_ in plan.starts}
+    for box in plan.boxes or ():
+        if order.moves(box.warps, (box.ctas, box.rows, box.columns), is_store):
+            left.difference_update(box.warps.reshape(-1).tolist())
+    for lane, cta, lanes, columns in plan.warps(form) if left else ():
+        if lane in left:
+            order.move(site, lane, cta, lanes, columns, is_store)
+            if form.is_packed:
+                order.move(site, lane, cta, lanes, columns + 1, is_store)
 
 
 class Plans:
@@ -151,20 +191,29 @@ class Plans:
             used[cta, (address & 0xFFFF) + columns] = True
             starts.append((lane, cta, address >> 16, address & 0xFFFF, active))
         lanes = np.concatenate([active for *_, active in starts])
-        return Plan(lanes, np.flatnonzero(used), starts, self._box(starts))
+        return Plan(lanes, np.flatnonzero(used), starts, self._boxes(starts))
 
-    def _box(self, starts: Sequence[tuple[int, int, int, int, Array]]) -> tuple[slice, slice, slice] | None:
-        """CTAs, columns and lanes, where register r of thread t goes with column r and lane t of each warp's address,
-        and the warps are the same ones of CTAs that follow each other.
-        """
-        form, (_, first, row, column, _) = self._form, starts[0]
-        ctas = list(dict.fromkeys(cta for _, cta, *_ in starts))
-        each = len(starts) // len(ctas)
-        regular = [(first + number // each, row + number % each * WARP, column, WARP) for number in range(len(starts))]
+    def _boxes(self, starts: Sequence[tuple[int, int, int, int, Array]]) -> list[Box] | None:
+        form, first = self._form, starts[0][1]
+        ctas = len({cta for _, cta, *_ in starts})
+        each = len(starts) // ctas
+        regular = [(first + number // each, *starts[number % each][2:4], WARP) for number in range(len(starts))]
         given = [(cta, row, column, active.size) for _, cta, row, column, active in starts]
-        if not form.is_plain or given != regular or row + each * WARP > LANES:
+        if not form.is_plain or given != regular:
             return None
-        return slice(first, first + len(ctas)), slice(column, column + form.registers), slice(row, row + each * WARP)
+        warps = np.array([lane for lane, *_ in starts]).reshape(ctas, each)
+        boxes: list[Box] = []
+        for number, (_, _, row, column, _) in enumerate(starts[:each]):
+            last = boxes[-1] if boxes else None
+            if last is not None and (last.rows.stop, last.columns.start) == (row, column):
+                last.rows = slice(last.rows.start, row + WARP)
+                last.threads = slice(last.threads.start, (number + 1) * WARP)
+                last.warps = warps[:, last.threads.start // WARP : number + 1]
+                continue
+            columns, threads = slice(column, column + form.registers), slice(number * WARP, (number + 1) * WARP)
+            rows = slice(row, row + WARP)
+            boxes.append(Box(slice(first, first + ctas), columns, rows, threads, warps[:, number : number + 1]))
+        return boxes
 
 
 def _warps(site: TensorSite, mask: Array | None) -> list[tuple[int, Array]]:
@@ -212,17 +261,17 @@ def decode_load(d: Decode) -> Step:
         plan = plans.of(mask)
         if plan is None:
             return
-        if plan.box is not None:
-            values = memory.cells[plan.box].transpose(1, 0, 2).copy().reshape(form.registers, -1)
+        if plan.boxes is not None:
+            values = np.empty((form.registers, len(plan.boxes[0].warps), plan.threads), np.uint32)
+            for box in plan.boxes:
+                values[:, :, box.threads] = box.of(memory.cells)
+            values = values.reshape(form.registers, -1)
         else:
             values = cells.take(plan.index(form))
         if form.is_packed:
             values = values & _HALF | cells.take(plan.index(form) + LANES) << np.uint32(16)
         if order is not None:
-            for lane, cta, lanes, columns in plan.warps(form):
-                order.move(site, lane, cta, lanes, columns, is_store=False)
-                if form.is_packed:
-                    order.move(site, lane, cta, lanes, columns + 1, is_store=False)
+            _note_moves(order, site, form, plan, is_store=False)
         if reduction is not None:
             values = np.concatenate([values, reduction.of(values)[None, :]])
         where = plan.lanes
@@ -290,16 +339,14 @@ def decode_store(d: Decode) -> Step:
             return
         values = block.read(None if plan.lanes.size == d.machine.lanes else plan.lanes)
         if order is not None:
-            for lane, cta, lanes, columns in plan.warps(form):
-                order.move(site, lane, cta, lanes, columns, is_store=True)
-                if form.is_packed:
-                    order.move(site, lane, cta, lanes, columns + 1, is_store=True)
+            _note_moves(order, site, form, plan, is_store=True)
         if form.is_packed:
             cells[plan.index(form)] = values & _HALF
             cells[plan.index(form) + LANES] = values >> np.uint32(16)
-        elif plan.box is not None:
-            part = memory.cells[plan.box]
-            part[...] = values.reshape(form.registers, part.shape[0], part.shape[2]).transpose(1, 0, 2)
+        elif plan.boxes is not None:
+            given = values.reshape(form.registers, len(plan.boxes[0].warps), plan.threads)
+            for box in plan.boxes:
+                box.of(memory.cells)[...] = given[:, :, box.threads]
         else:
             cells[plan.index(form)] = values
 

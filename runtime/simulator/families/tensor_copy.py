@@ -356,9 +356,7 @@ def _touched(tensor: TensorOperand, box: Box, base: int, lane: int) -> Callable[
     place = tensor.place(lane)
 
     def positions() -> Array:
-        units = tensor.units_at(box, lane, place)
-        inside = units.offset if units.valid is None else units.offset[units.valid]
-        return ((inside + base)[:, None] + np.arange(box.unit)).reshape(-1)
+        return box.bytes_inside(tensor.units_at(box, lane, place)) + base
 
     return positions
 
