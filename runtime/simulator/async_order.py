@@ -5,6 +5,7 @@ Bytes that a copy will write hold 0xFF until it arrives, and nobody may touch th
 written. Source: PTX ISA, "Memory Consistency Model", "Async proxy", "mbarrier".
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -243,6 +244,20 @@ class AsyncOrder:
                 self._machine.shared.cells[transfer.unit].view(np.uint8).reshape(-1, transfer.unit)[transfer.target] = (
                     FRESH
                 )
+
+    def begin_all(self, transfers: Sequence["Transfer"]) -> None:
+        """Copies of cells of one size start that read no shared memory and update nothing."""
+        self._is_used = True
+        first = len(self._transfers) + 1
+        self._transfers += transfers
+        targets = [one.target for one in transfers if one.target is not None]
+        unit = transfers[0].unit
+        where = [self._regions.of_cells(target, unit) for target in targets]
+        numbers = np.repeat(np.arange(first, first + len(where)), [one.size for one in where])
+        self._landing[np.concatenate(where)] = numbers
+        cells = self._machine.shared.cells[unit].view(np.uint8).reshape(-1, unit)
+        for target in targets:
+            cells[target] = FRESH
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""

@@ -167,7 +167,7 @@ class Box:
 
     def bytes_inside(self, units: Units) -> Array:
         """The positions, relative to the base, of the bytes of pieces that lie inside the tensor."""
-        if units.valid is None and units.offset.size == self._grid.size:
+        if self.map.corners is None and units.valid is None and units.offset.size == self._grid.size:
             first = units.offset[0] - self._grid[0]
             if (units.offset - first == self._grid).all():
                 return self._tile_bytes + first

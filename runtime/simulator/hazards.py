@@ -392,7 +392,10 @@ class Tracker(SharedShadow):
             for one in transfers
             if one.target is not None and not one.updates and one.source is None
         ]
-        if not len(cells) == len(targets) == len(set(cta.tolist())) == len(transfers):
+        if (
+            not len(cells) == len(targets) == len(set(cta.tolist())) == len(transfers)
+            or len({u for _, u in targets}) > 1
+        ):
             return False
         places = np.array(
             [[cell * _OBJECT, int(target[0]) * unit] for cell, (target, unit) in zip(cells, targets, strict=True)]
@@ -445,6 +448,15 @@ class Tracker(SharedShadow):
         is_known = bool((self._write_epoch[where] <= known).all())
         return is_known and self.async_reads.are_done(where, lanes // WARP, self.clocks)
 
+    def begin_all(self, transfers: Sequence["Transfer"]) -> None:
+        """Copies start against which `are_ready` had nothing."""
+        for transfer in transfers:
+            if transfer.origin is not None and self.grids.changed is not None:
+                lane = np.array([transfer.lane])
+                self.grids.check(transfer.site, lane, transfer.origin()[None, :], "copies")
+            self.globals.begin(transfer)
+        self.order.begin_all(transfers)
+
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source; its thread knows, others must hear of it."""
         self.order.read_done(transfer)
@@ -462,17 +474,24 @@ class Tracker(SharedShadow):
 
     def write_done(self, transfer: "Transfer") -> None:
         """A copy arrived."""
-        self.globals.write_done(transfer)
-        done = self.order.write_done(transfer)
-        if done is not None:
-            where, writer, epoch = done
-            self._writer[where] = writer
-            self._write_epoch[where] = epoch
-            self._write_column[where] = (
-                self.order.column_of(transfer.cell)
-                if transfer.cell is not None
-                else self.clocks.column(np.array(transfer.lane))
-            )
-            self._strong[where] = transfer.updates
-            self._is_read[where] = False
-            self.proxies.async_wrote(where)
+        self.written_all([transfer])
+
+    def written_all(self, transfers: Sequence["Transfer"]) -> None:
+        """Copies to different bytes arrived."""
+        for transfer in transfers:
+            self.globals.write_done(transfer)
+        done = [(one, *found) for one in transfers if (found := self.order.write_done(one)) is not None]
+        if not done:
+            return
+        counts = [where.size for _, where, _, _ in done]
+        where = np.concatenate([where for _, where, _, _ in done]) if len(done) > 1 else done[0][1]
+        columns = [
+            self.order.column_of(one.cell) if one.cell is not None else int(self.clocks.column(np.array(one.lane)))
+            for one, *_ in done
+        ]
+        self._writer[where] = np.repeat([writer for _, _, writer, _ in done], counts)
+        self._write_epoch[where] = np.repeat([epoch for *_, epoch in done], counts)
+        self._write_column[where] = np.repeat(columns, counts)
+        self._strong[where] = np.repeat([one.updates for one, *_ in done], counts)
+        self._is_read[where] = False
+        self.proxies.async_wrote(where)

@@ -97,18 +97,22 @@ class SharedShadow:
 
     def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
         epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
-        warp = np.broadcast_to(self.clocks.column(reader), where.shape)
+        cell = where * self.clocks.warp_columns + self.clocks.column(reader)
         reader = np.broadcast_to(reader, where.shape)
+        readers, epochs, are_strong = (each.reshape(-1) for each in (self._reader, self._read_epoch, self._read_strong))
         unread = where[~self._is_read[where]]
-        self._reader[unread] = NOBODY
-        self._is_read[unread] = True
-        before = self._reader[where, warp]
-        fresh = (self._read_epoch[where, warp] < epoch) | (before == NOBODY)
-        self._reader[where, warp] = np.where(fresh | (before == reader), reader, _MANY)
+        if unread.size:
+            self._reader[unread] = NOBODY
+            self._is_read[unread] = True
+        before = readers.take(cell)
+        fresh = (epochs.take(cell) < epoch) | (before == NOBODY)
+        readers[cell] = np.where(fresh | (before == reader), reader, _MANY)
         # several lanes of one instruction may read one byte: the last assignment wins, so look again
-        self._reader[where, warp] = np.where(self._reader[where, warp] == reader, reader, _MANY)
-        self._read_strong[where, warp] = strong & (fresh | self._read_strong[where, warp])
-        self._read_epoch[where, warp] = epoch
+        lost = readers.take(cell) != reader
+        if lost.any():
+            readers[cell] = np.where(lost, _MANY, reader)
+        are_strong[cell] = strong & (fresh | are_strong.take(cell))
+        epochs[cell] = epoch
 
     def write(
         self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False

@@ -127,18 +127,21 @@ class Transfers:
 
     def issue_all(self, transfers: Sequence[Transfer]) -> None:
         """Start the transfers of an instruction in turn. Raises HazardError as `issue` does."""
-        are_ready = self.tracker is not None and len(transfers) > 1 and self.tracker.are_ready(transfers)
+        if self.tracker is None or len(transfers) < 2 or not self.tracker.are_ready(transfers):
+            for transfer in transfers:
+                self.issue(transfer)
+            return
         for transfer in transfers:
-            self.issue(transfer, are_ready)
+            self._note_phase(transfer)
+        self.tracker.begin_all(transfers)
+        self._flying += transfers
 
     def issue(self, transfer: Transfer, is_ready: bool = False) -> None:
         """Start a transfer; is_ready: hazard tracking has nothing against it.
 
         Raises HazardError where it completes on what is not an mbarrier.
         """
-        if transfer.cell is not None:
-            self._check_cell(transfer)
-            transfer.phase = int(self.mbarriers.completed[transfer.cell])
+        self._note_phase(transfer)
         if self.tracker is None:
             transfer.write(transfer.read())
             transfer.is_done = True
@@ -149,6 +152,11 @@ class Transfers:
             self._flying.append(transfer)
         else:
             self._groups.setdefault(transfer.lane, Groups()).open.append(transfer)
+
+    def _note_phase(self, transfer: Transfer) -> None:
+        if transfer.cell is not None:
+            self._check_cell(transfer)
+            transfer.phase = int(self.mbarriers.completed[transfer.cell])
 
     def check_idle(self, site: Site, lanes: Array, cells: Array, verb: str) -> None:
         """Report where a copy under way completes on one of these mbarriers."""
@@ -224,9 +232,11 @@ class Transfers:
         """
         cells = set(wanted.tolist())
         served: set[int] = set()
+        landing: list[Transfer] = []
         while True:
             transfer = self._newest(cells, served)
             if transfer is None:
+                self._land(landing)
                 return bool(served)
             if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
                 position = self._flying.index(transfer)
@@ -234,7 +244,23 @@ class Transfers:
                 continue
             self._flying.remove(transfer)
             served.add(self._cluster(transfer))
-            self._finish(transfer)
+            if transfer.arrivals or transfer.target is None:
+                self._finish(transfer)
+                self._check_left(transfer)
+            else:
+                landing.append(transfer)
+
+    def _land(self, transfers: list[Transfer]) -> None:
+        """Let the data of transfers of different clusters arrive."""
+        for transfer in transfers:
+            self._finish_read(transfer)
+            if transfer.data is not None:
+                transfer.write(transfer.data)
+            transfer.is_done = True
+        if self.tracker is not None:
+            self.tracker.written_all(transfers)
+        for transfer in transfers:
+            self._signal(transfer)
             self._check_left(transfer)
 
     def _newest(self, cells: set[int], served: set[int]) -> Transfer | None:
