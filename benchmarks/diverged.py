@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.simulator import RunOnly
-from runtime.simulator import GlobalMemory, Report, TensorMap, launch
+from runtime.simulator import GlobalMemory, Report, TensorMap
+from runtime.simulator import launch as simulate
 from tests.runtime.triton_launch import Described, Launched
 
 Array = np.ndarray[Any, Any]
@@ -82,9 +83,9 @@ def attention(folder: Path, hazards: bool) -> Report:
         addresses[id(array)] = memory.put(array)
         values += [array, *map(np.int32, array.shape), *(np.int32(stride // 2) for stride in array.strides)]
     values.append(np.float32(WIDTH**-0.5))
-    report = launch(
+    report = simulate(
         ptx, (LENGTH // 128, HEADS), manifest["block"], launch_arguments(manifest, values, addresses, memory), memory,
-        dynamic_smem=manifest["dynamic_smem"], hazards=hazards,
+        dynamic_smem=manifest["dynamic_smem"], hazards=hazards, workers=Launched.workers,
     )  # fmt: skip
     found = memory.get(addresses[id(arrays[3])], arrays[3].shape, HALF)
     np.testing.assert_allclose(found, softmax_of_products(*arrays[:3]), atol=3e-3)
@@ -104,9 +105,10 @@ def grouped(folder: Path, hazards: bool) -> Report:
                  [(place, (m, n)) for place, (m, n, _) in zip(places, GROUPS, strict=True)]):  # fmt: skip
         table = np.array([[address, *shape, shape[1], 1] for address, shape in rows], np.int64)
         arguments += [memory.put(table), len(rows)]
-    report = launch(
-        ptx, (PROGRAMS,), manifest["block"], arguments, memory, dynamic_smem=manifest["dynamic_smem"], hazards=hazards
-    )
+    report = simulate(
+        ptx, (PROGRAMS,), manifest["block"], arguments, memory, dynamic_smem=manifest["dynamic_smem"], hazards=hazards,
+        workers=Launched.workers,
+    )  # fmt: skip
     for x, y, place, (m, n, _) in zip(a, b, places, GROUPS, strict=True):
         expected = x.astype(np.float64) @ y.astype(np.float64).T
         np.testing.assert_allclose(memory.get(place, (m, n), HALF), expected, rtol=2e-3, atol=2e-3)
@@ -165,9 +167,9 @@ def flash_attention(folder: Path, hazards: bool) -> Report:
         *[shape] * 4, *maps, math.log2(math.e) / math.sqrt(WIDTH), bytes(64), bytes(64), divisor(blocks),
         blocks * HEADS, divisor(HEADS), 0, blocks * HEADS, 0,
     ]  # fmt: skip
-    report = launch(
+    report = simulate(
         free_of_known_hazards(ptx) if hazards else ptx, (2 * blocks * HEADS,), (512,), arguments, memory,
-        cluster=(2, 1, 1), dynamic_smem=227 << 10, hazards=hazards,
+        cluster=(2, 1, 1), dynamic_smem=227 << 10, hazards=hazards, workers=Launched.workers,
     )  # fmt: skip
     heads = [array[0].transpose(1, 0, 2) for array in (q, k, v)]
     found = memory.get(addresses[3], q.shape, HALF)[0].transpose(1, 0, 2)
@@ -188,9 +190,21 @@ def work(case: str, folder: Path, hazards: bool) -> dict[str, float]:
     return {"seconds": timer.seconds, "instructions": 32.0 * sum(report.instructions.values()), "peak": peak}
 
 
-def measured(case: str, folder: Path, hazards: bool, repeats: int) -> dict[str, float] | str:
-    """The fastest of several processes, or why it did not run."""
-    command = [sys.executable, "-m", "benchmarks.diverged", "--worker", case, str(folder), str(int(hazards))]
+def work_apart(case: str, folder: Path, hazards: bool, workers: int) -> dict[str, float]:
+    """One run by several processes: wall seconds after decoding, CPU seconds of all and of this one."""
+    Launched.workers = workers
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    with RunOnly(time.perf_counter) as wall, RunOnly(time.process_time) as own:
+        RUNS[case](folder, hazards)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"seconds": wall.seconds, "own": own.seconds, "others": children.ru_utime + children.ru_stime - before}
+
+
+def measured(case: str, folder: Path, hazards: bool, repeats: int, workers: int = 0) -> dict[str, float] | str:
+    """The fastest of several processes, or why it did not run. workers: as `work_apart`, 0: as `work`."""
+    end = ["--apart", case, str(folder), str(int(hazards)), str(workers)] if workers else []
+    end = end or ["--worker", case, str(folder), str(int(hazards))]
+    command = [sys.executable, "-m", "benchmarks.diverged", *end]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     found: list[dict[str, float]] = []
     for _ in range(repeats):
@@ -199,6 +213,21 @@ def measured(case: str, folder: Path, hazards: bool, repeats: int) -> dict[str, 
             return done.stderr.strip().splitlines()[-1][:120]
         found.append(json.loads(done.stdout))
     return min(found, key=lambda run: run["seconds"])
+
+
+def apart(case: str, folder: Path, repeats: int, workers: int) -> str:
+    """A line for each of plain and hazards: wall seconds by one process and by several, CPU seconds of those."""
+    lines: list[str] = []
+    for hazards in (False, True):
+        one, several = (measured(case, folder, hazards, repeats, count) for count in (1, workers))
+        name = f"{CASES[case]:44s} {'hazards' if hazards else 'plain':8s}"
+        if isinstance(one, str) or isinstance(several, str):
+            lines.append(f"{name} {one if isinstance(one, str) else several}")
+        else:
+            lines.append(
+                f"{name} {one['seconds']:8.2f} {several['seconds']:8.2f} {several['own']:8.2f} {several['others']:8.2f}"
+            )
+    return "\n".join(lines)
 
 
 def row(case: str, folder: Path, repeats: int) -> str:
@@ -221,11 +250,17 @@ def main() -> None:
     parser.add_argument("--flash-attention", type=Path, metavar="PTX", help="FlashAttention-4's PTX")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="processes over CTAs, beside one")
+    parser.add_argument("--apart", nargs=4, metavar=("CASE", "FOLDER", "HAZARDS", "WORKERS"), help=argparse.SUPPRESS)
     parser.add_argument("--worker", nargs=3, metavar=("CASE", "FOLDER", "HAZARDS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         case, folder, hazards = arguments.worker
         print(json.dumps(work(case, Path(folder), hazards == "1")))
+        return
+    if arguments.apart:
+        case, folder, hazards, workers = arguments.apart
+        print(json.dumps(work_apart(case, Path(folder), hazards == "1", int(workers))))
         return
     cases = [case for case in CASES if arguments.only in case and (case != FLASH or arguments.flash_attention)]
     with tempfile.TemporaryDirectory() as name:
@@ -234,6 +269,11 @@ def main() -> None:
             compile_ours(folder)
         if arguments.flash_attention:
             (folder / f"{FLASH}.ptx").write_text(arguments.flash_attention.read_text())
+        if arguments.workers > 1:
+            print(f"{'':53s} {'wall s':>8s} {'by all':>8s} {'CPU own':>8s} {'others':>8s}")
+            for case in cases:
+                print(apart(case, folder, arguments.repeat, arguments.workers), flush=True)
+            return
         print(
             f"{'':44s}  {'CPU s':>8s} {'M thr/s':>8s} {'peak MB':>8s}  {'hazards':>8s} {'M thr/s':>8s} {'peak MB':>8s}",
             end="",

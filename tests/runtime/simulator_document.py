@@ -22,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 HEAD = """# The PTX simulator
 
 `runtime.simulator` runs PTX on NumPy. `launch(ptx, grid, block, args, memory, cluster=, dynamic_smem=, entry=,
-hazards=, suppress=, max_instructions=, schedule=)` runs an entry and returns a `Report`; `check(ptx)` parses and
+hazards=, suppress=, max_instructions=, schedule=, workers=)` runs an entry and returns a `Report`; `check(ptx)` parses and
 decodes only. `Module(ptx, memory)` loads PTX once: `module.launch(grid, block, args, ...)` as often as wanted, with
 variables that keep their values; `module.symbol(name)`, `read` and `write` reach them, `module.kernel(name)` has what a
 driver tells of an entry (parameters and their offsets, most threads, shared bytes), `module.unload()` gives the memory
@@ -50,6 +50,12 @@ TAIL = """
   missing barrier between accesses of global memory, which `hazards=True` does not track, shows in the numbers.
 - CTAs run side by side as one vector as long as they have at most 4096 threads together (2048 with hazards), or one
   cluster where that has more; the others follow. That bounds the memory, and keeps the lanes of warp roles many.
+- `workers=N` runs the grid by up to N processes, each a stretch of whole batches on global memory that they share, with
+  the results, counts and hazards of one process, joined in the order of the grid. Where CTAs may talk to each other
+  (atomics or strong accesses of global memory, `cp.reduce`, `clusterlaunchcontrol`, `malloc`, a cooperative launch) it
+  is refused with the line: an atomic is none between processes. Without hazards a grid of one batch is cut in N; with
+  them the batches stay as they are, since what is found between CTAs depends on which run together. `max_instructions`
+  counts one process and is refused; `%clock` starts anew in each.
 - f32 accumulators of `wgmma` reach their registers at the next `wgmma.wait_group` of their lanes; before that the
   registers hold what they held, which the PTX ISA leaves undefined.
 - Atomics on one address take their turns in lane order.

@@ -30,11 +30,12 @@ class Described:
 
 
 class Launched:
-    """One launch: arrays become addresses, and come back by their position. hazards ... most: for all launches."""
+    """One launch: arrays become addresses, and come back by their position. hazards ... workers: for all launches."""
 
     hazards = False
     schedule = "together"
     most: int | None = None
+    workers = 1
 
     def __init__(self, name: str, grid: tuple[int, ...], *args: object, ptx: str | None = None) -> None:
         self.facts = METADATA[name]
@@ -56,6 +57,7 @@ class Launched:
         self.report: Report = launch(
             ptx_of(name) if ptx is None else ptx, grid, (self.facts["threads"],), [*values, scratch, 0], self.memory,
             dynamic_smem=self.facts["shared"], hazards=self.hazards, schedule=self.schedule, max_instructions=self.most,
+            workers=self.workers,
         )  # fmt: skip
 
     def _pointer(self, address: int, argument: "np.ndarray | Described", descriptors: Any) -> list[Any]:
