@@ -1,0 +1,84 @@
+"""Moves of tensor memory by all warps at once leave what those of one warp after the other do, and hide no hazard."""
+
+import numpy as np
+import pytest
+
+from runtime.simulator.access import Site
+from runtime.simulator.clocks import Clocks
+from runtime.simulator.findings import Findings
+from runtime.simulator.machine import WARP, Geometry, Machine
+from runtime.simulator.memory import GlobalMemory
+from runtime.simulator.program import Entry, Instruction
+from runtime.simulator.tensor_order import TensorOrder
+
+CTAS, WARPS, SLABS = 2, 8, 4
+STATE = ("operation", "user", "_moving", "_column", "_epoch", "_stored", "_written")
+INSTRUCTION = Instruction("tcgen05.ld", "tcgen05", ("ld",), [], None, 1, "tcgen05.ld")
+
+
+def orders(grain: int) -> tuple[Machine, Clocks, list[TensorOrder]]:
+    machine = Machine(
+        Entry("kernel", 1), Geometry((CTAS, 1, 1), (WARPS * WARP, 1, 1), (1, 1, 1)), CTAS, GlobalMemory(), 64, 0
+    )
+    machine.findings = Findings("report")
+    clocks = Clocks(machine)
+    clocks.grow(1)
+    return machine, clocks, [TensorOrder(machine, clocks, grain) for _ in range(2)]
+
+
+def one_by_one(order: TensorOrder, site: Site, warps: np.ndarray, rows: slice, columns: slice, is_store: bool) -> None:
+    for cta, lanes in enumerate(warps.tolist()):
+        for number, lane in enumerate(lanes):
+            first = rows.start + number * WARP
+            order.move(site, lane, cta, slice(first, first + WARP), columns, is_store)
+
+
+@pytest.mark.parametrize("grain", [1, 16])
+@pytest.mark.parametrize("seed", range(4))
+def test_moves_together_are_those_of_each_warp(grain: int, seed: int) -> None:
+    machine, clocks, (together, apart) = orders(grain)
+    site = Site(machine, INSTRUCTION)
+    rng = np.random.default_rng(seed)
+    clean = 0
+    for _ in range(120):
+        action = rng.choice(["load", "store", "wait", "mma", "complete", "barrier"])
+        first, warp = int(rng.integers(0, 3)) * 8, int(rng.integers(0, 3))
+        columns, count = slice(first, first + 8 * int(rng.integers(1, 3))), int(rng.integers(1, SLABS - warp + 1))
+        warps = (
+            np.arange(CTAS)[:, None] * WARPS * WARP + (SLABS * int(rng.integers(2)) + warp + np.arange(count)) * WARP
+        )
+        rows = slice(warp * WARP, (warp + count) * WARP)
+        if action in ("load", "store"):
+            is_store = action == "store"
+            before = [np.copy(getattr(together, name)) for name in STATE]
+            found = sum(hazard.count for hazard in machine.findings.hazards(""))
+            one_by_one(apart, site, warps, rows, columns, is_store)
+            has_hazard = sum(hazard.count for hazard in machine.findings.hazards("")) > found
+            if together.moves(warps, (slice(0, CTAS), rows, columns), is_store):
+                assert not has_hazard
+                clean += 1
+            else:
+                for name, state in zip(STATE, before, strict=True):
+                    np.testing.assert_array_equal(getattr(together, name), state)
+                one_by_one(together, site, warps, rows, columns, is_store)
+        elif action == "wait":
+            present, of_stores = rng.random((CTAS, WARPS)) < 0.8, bool(rng.integers(2))
+            for order in (together, apart):
+                order.wait(present, of_stores)
+        elif action == "mma":
+            for order in (together, apart):
+                for cta in range(CTAS):
+                    number = order.begin(site, cta * WARPS * WARP, "tcgen05.mma", "")
+                    order.operation[cta, :, columns] = order.user[cta, :, columns] = number
+        elif action == "complete":
+            knows = rng.random((CTAS, WARPS)) < 0.7
+            phase = int(rng.integers(0, 3))
+            clocks.known[knows, clocks.mbarrier_columns] = phase + 1
+            for order in (together, apart):
+                for cta in range(CTAS):
+                    order.complete(len(order.operations), cta * WARPS * WARP, clocks.mbarrier_columns, phase)
+        else:
+            clocks.met(0, rng.random(machine.lanes) < 0.9)
+        for name in STATE:
+            np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
+    assert clean > 3
