@@ -127,6 +127,14 @@ def find(program: str = "ptxas") -> Path:
     return Path(on_path)
 
 
+@cache
+def version() -> str:
+    """The release of ptxas, such as 13.5.37. Raises PtxasNotFoundError."""
+    said = subprocess.run([find("ptxas"), "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\bV([\d.]+)", said)
+    return found[1] if found else "of unknown release"
+
+
 def assemble(ptx: str, target: str, options: Sequence[str] = ()) -> Cubin:
     """Assemble PTX text for a target such as "sm_80".
 

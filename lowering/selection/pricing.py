@@ -15,9 +15,9 @@ from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.term import ByClass, Node, Term
 from ir.core import OPS, Type
-from ir.dialects.cuda_tile import DenseElements, DivI, FToF, RemI, Rounding
+from ir.dialects.cuda_tile import DenseElements, DivI, RemI
 from ir.dialects.cuda_tile.constraints import TileOp
-from ir.types import F4E2M1FN, I32, FloatType, PartitionViewType, TileType
+from ir.types import F32, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.atoms.folds import thread_share
 from lowering.atoms.lanes import REDUX
@@ -26,6 +26,7 @@ from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
+from lowering.counts import CONSTANT, Form, modifiers
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -47,7 +48,6 @@ from lowering.targets.target import WARP
 SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
-_FAST = {int(Rounding.APPROX): "approx", int(Rounding.FULL): "full"}
 FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
 READS = (*FROM_GLOBAL, placed.SharedRead, placed.Constant, placed.PlacedSplat, placed.Iota)
 WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, placed.Convert)  # made as a whole tile
@@ -132,7 +132,7 @@ class Pricer:
     @prices(Node)
     def unknown(self, node: Node, site: Site) -> Price | None:
         """A term that only a rule file of the user's declares. Raises TileError."""
-        return Price(self.machines[site.warps].elementwise(node.op, 1, I32.width))
+        return Price(self.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
 
     @prices(
         placed.Own, placed.Assume, placed.Reshape, placed.Broadcast, placed.Permute, placed.PermuteShared,
@@ -146,23 +146,21 @@ class Pricer:
     @prices(PlacedForm)
     def arithmetic(self, node: PlacedForm, site: Site) -> Price | None:
         """By the cost tables."""
-        kind = self.value_type(self.owner.get(node.cls, (-1, -1))[0])
+        form = self.form(node)
         tile = self.oracle.layouts[site.layout]
         registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
-        element = kind.element if isinstance(kind, TileType) else I32
-        width = getattr(element, "width", 64)
-        by_integers = node.operation is FToF and element == F4E2M1FN and not self.target.has(Feature.CVT_FP4)
-        modifiers = ("f4",) if by_integers else self.modifiers(node)
-        if pairs_atom(self.target, self.forbid, node.title(), element, registers):
-            modifiers = (F32X2,)
-        return Price(self.machines[site.warps].elementwise(priced_as(node.title()), registers, width, modifiers))
+        if form.types[-1] == str(F32) and pairs_atom(self.target, self.forbid, node.title(), F32, registers):
+            form = form._replace(modifiers=(*form.modifiers, F32X2))
+        return Price(self.machines[site.warps].elementwise(form, registers))
 
-    def modifiers(self, node: PlacedForm) -> tuple[str, ...]:
-        """The fast forms that a node asks for: approx or full, ftz, a division by a constant."""
+    def form(self, node: PlacedForm) -> Form:
+        """The operation with its modifiers, and the types of its first operand and of its result."""
+        of = modifiers(node.operation, node.numbers)
         if node.operation in (DivI, RemI) and self.frozen.is_constant(self.owner[node.operand(node.operation.rhs)][0]):
-            return ("constant",)
-        rounding, flushes = (node.numbers.get(name, -1) for name in ("rounding", "flush_to_zero"))
-        return tuple(filter(None, (_FAST.get(rounding), "ftz" if flushes == 1 else None)))
+            of = (*of, CONSTANT)
+        first = node.operand(node.operation.info.operands[0]) if node.operation.info.operands else node.cls
+        kinds = (self.value_type(self.owner.get(cls, (-1, -1))[0]) for cls in (first, node.cls))
+        return Form(priced_as(node.title()), of, type_names(*kinds))
 
     def allowed(self, choice: MmaChoice) -> bool:
         """May this atom be used?"""
@@ -578,6 +576,12 @@ class Pricer:
         return not isinstance(node, WHOLE) and all(map(self.streams, below))
 
 
+def type_names(first: Type | None, result: Type | None) -> tuple[str, ...]:
+    """The element types of an operand and a result as forms name them, once where they are the same."""
+    names = (str(kind.element) if isinstance(kind, TileType) else str(I32) for kind in (first, result))
+    return tuple(dict.fromkeys(names))
+
+
 @cache
 def priced_as(mnemonic: str) -> str:
     """The row of the cost tables for an operation: its own, or that of the scalar operation it lowers to."""
@@ -599,7 +603,7 @@ def unpriced(classes: Iterable[type[Node]]) -> list[str]:
 
 
 if missing := unpriced(placed_classes()):
-    raise LookupError(f"no price for {', '.join(missing)}: add rows to lowering/cost.py, or methods with @prices")
+    raise LookupError(f"no price for {', '.join(missing)}: run benchmarks.calibrate, or add methods with @prices")
 
 
 def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:

@@ -13,6 +13,7 @@ from ir.dialects import math
 from ir.dialects.cuda_tile.constraints import TileOp
 from lowering.convert.elementwise import scalar_op
 from lowering.cost import Machine
+from lowering.counts import Form
 from lowering.targets import SM_80
 from tests.lowering.nvgpu_harness import BF16, F16, F32, TF32, elementwise, one
 
@@ -71,15 +72,20 @@ def test_a_flag_without_a_scalar_form_is_refused() -> None:
 
 def test_a_pipe_counts_what_a_form_takes() -> None:
     machine = Machine(SM_80, 4)
-    mufu, fma = (128 / float(rate) for rate in (SM_80.throughput.mufu, SM_80.throughput.fma_f32))
-    assert machine.elementwise("exp2", 8, 32, ("ftz",)).alu == 8 * mufu
-    assert machine.elementwise("exp2", 8, 32).alu == 8 * (mufu + 3 * fma)
-    assert machine.elementwise("divf", 8, 32, ("approx", "ftz")).alu == 8 * (mufu + fma)
-    assert machine.elementwise("tanh", 8, 32, ("full",)) == machine.elementwise("tanh", 8, 32)
-    assert machine.elementwise("tanh", 8, 32).alu > machine.elementwise("tanh", 8, 32, ("approx",)).alu
-    division = [machine.elementwise("divf", 8, 32, m).alu for m in ((), ("full",), ("approx",), ("approx", "ftz"))]
+
+    def busy(mnemonic: str, *modifiers: str, kind: str = "f32") -> float:
+        return machine.elementwise(Form(mnemonic, modifiers, (kind,)), 8).alu
+
+    rates = SM_80.throughput
+    mufu, fma, add = (128 / float(rate) for rate in (rates.mufu, rates.fma_f32, rates.int_add))
+    assert busy("exp2", "ftz") == 8 * mufu
+    assert busy("exp2") == 8 * (mufu + 2 * fma + add)
+    assert busy("divf", "approx", "ftz") == 8 * (mufu + fma)
+    assert busy("tanh", "full") == busy("tanh")
+    assert busy("tanh") > busy("tanh", "approx")
+    division = [busy("divf", *each) for each in ((), ("full",), ("approx",), ("approx", "ftz"))]
     assert division == sorted(division, reverse=True)
-    assert machine.elementwise("addf", 8, 64).alu == 8 * 128 / float(SM_80.throughput.fma_f64)
+    assert busy("addf", kind="f64") == 8 * 128 / float(rates.fma_f64)
 
 
 @pytest.mark.parametrize("operation", ["exp %a", "tanh %a", "exp %a rounding<full>", "tanh %a rounding<full>"])

@@ -5,9 +5,7 @@ import itertools
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import tilesat
+from benchmarks.calibrate import forms, table
 from egraph import placed
 from egraph.encode import encode
 from egraph.forms import placed_classes
@@ -22,32 +21,30 @@ from egraph.saturate import saturate
 from ir.core import OPS, TileError
 from ir.dialects import cuda_tile as ct
 from ir.load import load
-from lowering import cost
+from lowering import cost, counts
 from lowering.cost import Machine
+from lowering.counts import Form
 from lowering.selection import pricing
 from lowering.selection.graph import STAGES
 from lowering.selection.trips import Pace
 from lowering.targets import ALL_TARGETS, SM_80
-from runtime.ptxas import assemble, disassemble
 from tilesat.fuzz.writer import Tile, Writer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-Body = Callable[[Writer, Tile, Tile], Tile]
-
 # --- every operation has a price
 
 
 def test_operation_without_a_row_is_an_error_where_the_tables_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pricing.unpriced(placed_classes()) == []
-    monkeypatch.delitem(cost._PIPES, "xori")
+    monkeypatch.delitem(counts.DECLARED, "get_global")
     monkeypatch.delitem(pricing.PRICES.declared, placed.PlacedReduce)
-    assert pricing.unpriced(placed_classes()) == ["p.reduce", "p.xori"]
+    assert pricing.unpriced(placed_classes()) == ["p.get_global", "p.reduce"]
     spec = importlib.util.spec_from_file_location("pricing_again", pricing.__file__)
     assert spec is not None
     assert spec.loader is not None
     again = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "pricing_again", again)
-    with pytest.raises(LookupError, match=r"no price for p\.xori: add rows to lowering/cost\.py"):
+    with pytest.raises(LookupError, match=r"no price for p\.get_global: run benchmarks\.calibrate"):
         spec.loader.exec_module(again)
 
 
@@ -63,12 +60,12 @@ def test_operation_without_a_row_costs_what_it_lowers_to(monkeypatch: pytest.Mon
 def test_no_row_is_without_an_operation() -> None:
     """A misspelt row would leave its operation to another one."""
     known = {cls.title() for cls in placed_classes()}
-    assert {row.removeprefix("f64.").split(".")[0] for row in cost.priced()} <= known
+    assert cost.priced() <= known
 
 
 def test_unknown_operation_is_refused() -> None:
     with pytest.raises(TileError, match="the cost tables do not know 'frobnicate'"):
-        Machine(SM_80, 4).elementwise("frobnicate", 1, 32)
+        Machine(SM_80, 4).elementwise(Form("frobnicate", (), ("f32",)), 1)
 
 
 def test_placed_term_of_a_rule_file_is_refused_in_words(tmp_path: Path) -> None:
@@ -82,84 +79,105 @@ def test_placed_term_of_a_rule_file_is_refused_in_words(tmp_path: Path) -> None:
 
 # --- prices against SASS
 
-ELEMENTS = 8
-"""Elements a thread: what stands around them is counted once."""
-
-PIPES = {
-    "MUFU": "mufu", "FCHK": "mufu", "F2F": "convert", "F2I": "mufu", "I2F": "mufu", "FRND": "convert",
-    "FFMA": "fma_f32", "FADD": "fma_f32", "FMUL": "fma_f32", "FSETP": "fma_f32", "FSEL": "fma_f32", "FMNMX": "fma_f32",
-}  # fmt: skip
-"""The pipe of a SASS instruction; all others are integer instructions. I2F and F2I between integers and floats run at
-16 a cycle as MUFU does (CUDA C++ Best Practices Guide, throughput of native arithmetic instructions)."""
+SAMPLE = (
+    "exp2.f32", "exp2.ftz.f32", "exp.f32", "log.f32", "tanh.f32", "divf.f32", "divf.full.f32", "rsqrt.f32", "sqrt.f32",
+    "maxf.f32", "divi.i32", "remi.constant.i32", "addf.f16", "exp.bf16", "muli.i64", "ftof.f16.f32", "itof.i8.f32",
+    "cmpi.i64.i1", "select.i1.f64",
+)  # fmt: skip
+"""One form of each kind: with flags, packed, of 64 bits, converting, through a call, by two kernels."""
 
 
-@cache
-def sass(body: Body, kind: str) -> Counter[str]:
-    """The instructions of a kernel of 8 elements a thread, up to its first exit: slow paths are called behind it."""
-    w = Writer("priced", x=f"ptr<{kind}>", z=f"ptr<{kind}>", y=f"ptr<{kind}>")
-    w.promise(x=16, z=16, y=16)
-    x, z, y = (w.view(base, [128 * ELEMENTS], [1], [128 * ELEMENTS]) for base in (w.x, w.z, w.y))
-    a, b = w.load(x, 0), w.load(z, 0)
-    w.store(body(w, a + b, b), y, 0)
-    text = disassemble(assemble(tilesat.compile(w.text()).ptx, "sm_80"))
-    found = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", text)
-    return Counter(found[: found.index("EXIT")])
+def differing(names: str, target: str) -> list[str]:
+    """What `python -m benchmarks.calibrate --check --targets TARGET --forms NAMES` prints."""
+    chosen = [case for case in forms.cases() if re.search(names, case.form.key)]
+    found = table.count(chosen, target)
+    assert found
+    return [str(each) for each in table.differences(found, counts.rows(target), target)]
 
 
-def nothing(w: Writer, a: Tile, b: Tile) -> Tile:
-    return a
+def test_prices_are_those_of_sass() -> None:
+    chosen = {case.form.key: case for case in forms.cases()}
+    found = table.count([chosen[name] for name in SAMPLE], "sm_80")
+    assert len(found) == len(SAMPLE)
+    assert list(table.differences(found, counts.rows("sm_80"), "sm_80")) == []
 
 
-def op(cls: Any, **more: Any) -> Body:
-    return lambda w, a, b: w.op(cls, *(a, b, b)[: len(cls.info.operands)], **more)
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [name for name in ALL_TARGETS if name not in table.COUNTED])
+def test_prices_of_all_float_functions_are_those_of_sass(target: str) -> None:
+    """Also on the tiers that are taken to be like another one."""
+    assert differing(r"\.f32$|\.f16$", target) == []
 
 
-FLOATS: dict[str, tuple[Body, tuple[str, ...]]] = {
-    "divf": (op(ct.DivF), ()),
-    "divf full": (op(ct.DivF, rounding=ct.Rounding.FULL), ("full",)),
-    "divf approx": (op(ct.DivF, rounding=ct.Rounding.APPROX), ("approx",)),
-    "exp": (op(ct.Exp), ()),
-    "exp2": (op(ct.Exp2), ()),
-    "exp2 ftz": (op(ct.Exp2, flush_to_zero=True), ("ftz",)),
-    "log": (op(ct.Log), ()),
-    "rsqrt": (op(ct.Rsqrt), ()),
-    "sqrt": (op(ct.Sqrt), ()),
-    "maxf": (lambda w, a, b: a.max(b), ()),
-    "fma": (op(ct.Fma), ()),
-    "floor": (op(ct.Floor), ()),
-}
-INTEGERS: dict[str, Body] = {
-    "divi": lambda w, a, b: a.div(b),
-    "remi": lambda w, a, b: a.rem(b),
-    "divi constant": lambda w, a, b: a.div(7),
-    "remi constant": lambda w, a, b: a.rem(7),
-    "muli": lambda w, a, b: a * b,
-    "absi": op(ct.AbsI),
-    "mini": lambda w, a, b: a.min(b),
-    "xori": lambda w, a, b: a ^ b,
-}
-TOLERANCE = 0.4
-"""What compilers differ in, and moves that ptxas adds: more than that, or less, is another instruction."""
+@pytest.mark.slow
+@pytest.mark.parametrize("target", table.COUNTED)
+def test_every_price_is_that_of_its_sass(target: str) -> None:
+    assert differing(table.COUNTED[target], target) == []
 
 
-def check(mnemonic: str, body: Body, kind: str, modifiers: tuple[str, ...] = ()) -> None:
-    machine = Machine(SM_80, 4)
-    counted = Counter(sass(body, kind))
-    counted.subtract(sass(nothing, kind))
-    measured = sum(machine.instructions(PIPES.get(name, "int_add"), n / ELEMENTS) for name, n in counted.items())
-    assert machine.elementwise(mnemonic, 1, 32, modifiers).scalar() == pytest.approx(measured, rel=TOLERANCE)
+def test_a_wrong_price_is_found() -> None:
+    form = Form("log", (), ("f32",))
+    right = counts.rows("sm_80")
+    found = {form: right[form.key]}
+    assert list(table.differences(found, right, "sm_80")) == []
+    wrong = {**right, form.key: {**right[form.key], "fma_f32": right[form.key]["fma_f32"] / 2}}
+    (difference,) = table.differences(found, wrong, "sm_80")
+    assert str(difference) == (
+        "sm_80 log.f32: mufu 1, fma_f32 8, int_add 8, int_mul 1, convert 1 in the table, "
+        "mufu 1, fma_f32 16, int_add 8, int_mul 1, convert 1 counted"
+    )
 
 
-@pytest.mark.parametrize("name", FLOATS)
-def test_price_of_a_float_operation_is_that_of_its_sass(name: str) -> None:
-    body, modifiers = FLOATS[name]
-    check(name.split()[0], body, "f32", modifiers)
+def test_rows_say_where_they_are_from() -> None:
+    sources = {row["source"] for found in counts.load().values() for row in found}
+    assert sources
+    assert all(re.fullmatch(r"SASS count, ptxas [\d.]+, \d{4}-\d\d-\d\d", each) for each in sources)
+    tiers = {tier for found in counts.load().values() for row in found for tier in row["tiers"].split()}
+    assert tiers == set(ALL_TARGETS)
 
 
-@pytest.mark.parametrize("name", INTEGERS)
-def test_price_of_an_integer_operation_is_that_of_its_sass(name: str) -> None:
-    mnemonic, *modifiers = name.split()
-    check(mnemonic, INTEGERS[name], "i32", tuple(modifiers))
+def test_form_is_priced_as_the_nearest_row_says() -> None:
+    """Flags that make no difference have no row; an operation of one instruction has none."""
+    assert Form("exp2", ("ftz",), ("f32",)).key == "exp2.ftz.f32"
+    assert counts.counts("sm_80", Form("exp2", ("ftz",), ("f32",))) == {"mufu": 1}
+    directed, plain = (counts.counts("sm_80", Form("addf", each, ("f32",))) for each in (("directed",), ()))
+    assert directed == plain == {"fma_f32": 1}
+    assert counts.counts("sm_80", Form("divi", ("unsigned",), ("i1",))) == counts.counts(
+        "sm_80", Form("divi", (), ("i32",))
+    )
+    assert counts.counts("sm_80", Form("frobnicate", (), ("f32",))) is None
+
+
+@pytest.mark.parametrize(("cls", "values", "words"), [
+    (ct.DivF, {"rounding": ct.Rounding.FULL, "flush_to_zero": 1}, ("full", "ftz")),
+    (ct.AddF, {"rounding": ct.Rounding.NEAREST_EVEN, "flush_to_zero": 0}, ()),
+    (ct.AddF, {"rounding": ct.Rounding.ZERO}, ("directed",)),
+    (ct.DivI, {"rounding": ct.Rounding.NEGATIVE_INF, "signedness": 0}, ("negative_inf", "unsigned")),
+    (ct.Exp, {"rounding": ct.Rounding.FULL}, ()),
+    (ct.MaxF, {"propagate_nan": 1}, ("nan",)),
+])  # fmt: skip
+def test_modifiers_of_a_form(cls: Any, values: dict[str, int], words: tuple[str, ...]) -> None:
+    assert counts.modifiers(cls, values) == words
+
+
+def test_rows_are_those_that_are_needed_and_tiers_share_them() -> None:
+    plain, flushed = Form("sqrt", (), ("f32",)), Form("sqrt", ("ftz",), ("f32",))
+    single = Form("addf", (), ("f32",))
+    found = {flushed: {"mufu": 1.0}, plain: {"mufu": 1.0}, single: {"fma_f32": 1.0}}
+    old = {"sqrt.f32": table.Known({"mufu": 3.0}, "before"), "exp.f32": table.Known({"mufu": 1.0}, "before")}
+    rows = table.needed(old, found, "now")
+    assert rows == {"sqrt.f32": table.Known({"mufu": 1.0}, "now"), "exp.f32": old["exp.f32"]}
+    assert table.merged({"sm_80": rows, "sm_86": {"sqrt.f32": rows["sqrt.f32"]}}) == {
+        "exp.f32": [{"tiers": "sm_80", "mufu": 1.0, "source": "before"}],
+        "sqrt.f32": [{"tiers": "sm_80 sm_86", "mufu": 1.0, "source": "now"}],
+    }
+
+
+def test_what_is_called_is_counted() -> None:
+    """Division rounded towards zero is a function of ptxas' own."""
+    (case,) = (case for case in forms.cases() if case.form.key == "divf.directed.f32")
+    (found,) = table.count([case], "sm_80").values()
+    assert found["int_add"] + found["int_mul"] > 10
 
 
 def test_division_by_a_constant_is_cheaper() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import tilesat
 from benchmarks import cubin, gpu
+from benchmarks.calibrate import __main__ as calibrate
+from benchmarks.calibrate import clocks, forms
+from benchmarks.calibrate import table as counted
 from benchmarks.corpus import table
 from benchmarks.corpus.compilers import Limits, Outcome, Worker
 from benchmarks.corpus.table import Row
@@ -17,11 +21,13 @@ from benchmarks.peers import __main__ as peers
 from benchmarks.peers import cases, timings
 from benchmarks.schedules import __main__ as schedules
 from ir.bytecode import read_bytecode
+from lowering import counts
 from runtime import cuda
-from runtime.ptxas import assemble
+from runtime.ptxas import assemble, disassemble
 from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat import example_cases
 from tests.tilesat.example_cases import EXAMPLES, QUICK
+from tilesat.mca.listing import functions
 
 
 def test_gpu_benchmark_without_a_card_says_so(
@@ -43,7 +49,7 @@ def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     monkeypatch.setattr(example_cases, "SWEEP", {"vecadd_ptr-3000": lambda: case})
     monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())
     monkeypatch.setattr(gpu, "COLD_BYTES", 1000)
-    options = ["--sizes", "128", "--types", "bf16", "--repeat", "2", "--image", "ptx", "--json"]
+    options = ["--sizes", "128", "--types", "bf16", "--repeat", "2", "--json"]
     monkeypatch.setattr(sys, "argv", ["gpu", *options, str(tmp_path / "g.json")])
     assert gpu.main() == spoiled
     found = json.loads((tmp_path / "g.json").read_text())
@@ -160,3 +166,82 @@ def test_corpus_table() -> None:
     assert "## no such thing (1)\n\n- sm_80 s/refused\n" in listed
     assert "- sm_80 s/unrolled: 3 / 0" in listed
     assert "- 1.30* sm_80 s/longer: 130 / 100; 20, 11 / 20, 10" in listed
+
+
+def test_calibration_without_a_card_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver(devices=0))
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--gpu"])
+    assert calibrate.main() == 0
+    assert "nothing was measured: no GPU can be used: cuInit failed" in capsys.readouterr().out
+
+
+def test_calibration_reads_the_clock_around_chains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a device that is the simulator, whose clock moves on by 64 where it is read, whatever stands between."""
+    monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())
+    monkeypatch.setattr(clocks, "PATH", tmp_path / "clocks.json")
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--gpu", "--forms", r"^(exp2\.ftz\.f32|xori\.i32|ftoi\.f32\.i32)$"])
+    (case,) = (case for case in forms.cases() if case.form.key == "exp2.ftz.f32")
+    with cuda.Device() as device:
+        assert clocks.clock(case, 4, 1, device, "sm_90a", apply=True) == 64
+    assert calibrate.main() == 0
+    rows = json.loads((tmp_path / "clocks.json").read_text())["sm_90a"]
+    assert {*rows} == {"exp2.ftz.f32", "xori.i32"}  # a conversion cannot be chained
+    assert all(row["source"].startswith("measured on ") for row in rows.values())
+
+
+def test_what_calibration_times_stands_between_the_clocks() -> None:
+    (case,) = (case for case in forms.cases() if case.form.key == "exp2.ftz.f32")
+    made = tilesat.compile(clocks.program(case, 6, 1, True), "sm_90a").ptx
+    (function,) = functions(disassemble(assemble(clocks.with_clock(made, "chain", 3), "sm_90a")))
+    order = [each.opcode for each in function.instructions]
+    reads = [at for at, each in enumerate(function.instructions) if "SR_CLOCKLO" in each.operands]
+    timed = [at for at, opcode in enumerate(order) if opcode.startswith(("MUFU", "LDG", "BAR"))]
+    assert len(reads) == 2
+    assert order.count("MUFU.EX2") == 6
+    assert reads[0] < min(timed)
+    assert max(timed) < reads[1]
+    with pytest.raises(ValueError, match="expected an entry with one end"):
+        clocks.with_clock("", "chain", 3)
+
+
+def test_latency_is_what_a_step_takes_beside_what_keeps_it_near_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def clock(case: object, steps: int, elements: int, device: object, target: str, apply: bool) -> float:
+        return 700 + steps * (4 * elements + (18 + 8 * elements if apply else 0))
+
+    monkeypatch.setattr(clocks, "clock", clock)
+    (case,) = (case for case in forms.cases() if case.form.key == "exp2.ftz.f32")
+    ((_, found),) = clocks.measure([case], cast(cuda.Device, None), "sm_90a")
+    assert found == (pytest.approx((18 + 8 * clocks.WIDE) / clocks.WIDE), 26)
+
+
+def test_calibration_compares_with_what_is_committed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["calibrate", "--check", "--targets", "sm_80", "--forms", r"^exp2\.ftz"]
+    monkeypatch.setattr(sys, "argv", options)
+    assert calibrate.main() == 0
+    assert "0 of 1 prices differ" in capsys.readouterr().out
+    wrong = {"exp2.f32": {"mufu": 4.0}}
+    monkeypatch.setattr(calibrate, "rows", lambda tier: wrong)
+    assert calibrate.main() == 1
+    assert "sm_80 exp2.ftz.f32: mufu 4 in the table, mufu 1 counted" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--targets", "sm_1"])
+    with pytest.raises(SystemExit, match="unknown target 'sm_1': choose from sm_80, sm_86"):
+        calibrate.main()
+
+
+def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of the forms that were counted, for the tiers that are like the one they were counted on; the others stay."""
+    before = counts.load()
+    monkeypatch.setattr(counted, "PATH", tmp_path / "counts.json")
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--targets", "sm_80", "--forms", r"^exp2\.f32"])
+    assert calibrate.main() == 0
+    after = json.loads((tmp_path / "counts.json").read_text())
+    assert {key: rows for key, rows in after.items() if key != "exp2.f32"} == {
+        key: rows for key, rows in before.items() if key != "exp2.f32"
+    }
+    (row,) = (row for row in after["exp2.f32"] if "sm_80" in row["tiers"].split())
+    assert {"sm_80", "sm_86", "sm_89"} <= {*row["tiers"].split()}
+    assert (row["mufu"], row["fma_f32"], row["int_add"]) == (1, 2, 1)

@@ -464,10 +464,14 @@ class Writer:
         made = self.builder.add(ct.If, condition.value, types=types, regions=regions)
         return [Tile(self, r) for r in made.results]
 
-    def text(self) -> str:
-        """The program, ended by a return."""
+    def text(self, warps: int = 0) -> str:
+        """The program, ended by a return; `warps` that compute, where that is asked for."""
         self.builder.add(ct.Return, types=())
-        entry = ct.Entry((), (), {"sym_name": self.name}, [Region([self.body])])
+        attributes: dict[str, Any] = {"sym_name": self.name}
+        if warps:
+            asked = (("num_worker_warps_per_cta", warps),)
+            attributes["hints"] = ct.OptimizationHints((("default", asked),))
+        entry = ct.Entry((), (), attributes, [Region([self.body])])
         module = Block()
         for each in (*self.globals, entry):
             module.append(each)

@@ -20,12 +20,12 @@ NO_CODES = NO_BARRIER << WRITES | NO_BARRIER << READS
 """The upper half of an instruction whose bits a listing does not show."""
 
 _FUNCTION = re.compile(r"^\s*\.section\s+\.text\.([^,]+),")
-_LABEL = re.compile(r"^(\.L_\w+):")
+_LABEL = re.compile(r"^(\.L_\w+|\$[\w$]+):")
 _INSTRUCTION = re.compile(
     r"^\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)(?P<operands>[^;]*);"
 )
 _UPPER = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
-_TARGET = re.compile(r"`\((\.L_\w+)\)")
+_TARGET = re.compile(r"`\((\.L_\w+|\$[\w$]+)\)")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Instruction:
     opcode: str
     operands: str
     target: str
-    """The label that it may go to, or empty."""
+    """The label that it may go to or calls, or empty."""
     stall: int
     writes: int
     reads: int
