@@ -17,6 +17,7 @@ from ir.types import IntType, TensorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
 from lowering.cost import Cost, Machine, priced
+from lowering.counts import ISSUE, Form
 from lowering.layouts.elements import element_bytes, tile_registers
 from lowering.layouts.layout import Layout
 from lowering.targets import Target
@@ -93,7 +94,10 @@ def arithmetic(op: Op, target: Target) -> float:
     cost = arithmetic_cost(op, target, 1)
     if cost is None:
         return float(count_of(op.results[0]))
-    return sum(cycles * float(getattr(target.throughput, pipe)) / WARP for pipe, cycles in cost.parts)
+    results = {ISSUE: 1, "fma_f16": 2 * WARP}  # that an instruction makes: only a slot, or two in every lane
+    return sum(
+        cycles * float(getattr(target.throughput, pipe)) / results.get(pipe, WARP) for pipe, cycles in cost.parts
+    )
 
 
 def arithmetic_cost(op: Op, target: Target, warps: int) -> Cost | None:
@@ -101,13 +105,10 @@ def arithmetic_cost(op: Op, target: Target, warps: int) -> Cost | None:
     mnemonic = mnemonics().get(op.name, "")
     if not mnemonic or len(op.results) != 1:
         return None
-    kind = op.results[0].type
-    width = getattr(kind.element if isinstance(kind, TensorType) else kind, "width", 32)
-    count = count_of(op.results[0])
-    if mnemonic == "ftof" and width <= 16:
-        count = -(-count // 2)  # two at a time
+    types = [v.type.element if isinstance(v.type, TensorType) else v.type for v in (*op.operands[:1], op.results[0])]
     flags = ("ftz",) if op.attributes.get("ftz") else ()
-    return Machine(target, warps).elementwise(mnemonic, count, width, flags)
+    form = Form(mnemonic, flags, tuple(dict.fromkeys(map(str, types))))
+    return Machine(target, warps).elementwise(form, count_of(op.results[0]))
 
 
 def count_of(value: Value) -> int:
