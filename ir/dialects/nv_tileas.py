@@ -302,6 +302,22 @@ class DotWait(Op):
     effect = WRITE
 
 
+@op("nv_tileas.async.take_turn")
+class TakeTurn(Op):
+    """A warpgroup of an agent waits until the one before has passed its turn on; 0 comes after the last."""
+
+    effect = WRITE
+
+
+@op("nv_tileas.async.pass_turn")
+class PassTurn(Op):
+    """A warpgroup passes its turn on to the next one. `begin`: the last one does, so that the first may begin."""
+
+    begin = flag()
+
+    effect = WRITE
+
+
 @op("nv_tileas.barrier")
 class Barrier(Op):
     """All threads of the CTA; orders shared and global memory among them. `publishes`: only what was written before is
@@ -343,7 +359,8 @@ class Dot(Op):
 
     Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
     `pending` groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits.
-    `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it.
+    `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it; `turns`:
+    warpgroups then take turns at what is computed between it and the next product.
     `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
     """
 
@@ -356,6 +373,7 @@ class Dot(Op):
     pending = Attr(int, 0, least=0)
     in_flight = flag()
     early = flag()
+    turns = flag()
     promote = Attr(int, 0, least=0)
     result = Result(is_tile)
 

@@ -16,9 +16,10 @@ from ir.types import TensorType
 from lowering.atoms.barrier import LEAST_REGISTERS
 from lowering.layouts.elements import tile_registers
 from lowering.layouts.layout import Layout
-from lowering.modulo.in_order import early, interval
+from lowering.modulo.in_order import early, in_turns, interval
 from lowering.modulo.loops import Loop, loops
 from lowering.schedule.rotation import Early, find
+from lowering.schedule.units import GROUP
 from lowering.selection import Selection
 from lowering.selection.resources import ADDRESSES, SAFETY, registers
 from lowering.selection.trips import trip_counts
@@ -28,6 +29,8 @@ LESS = ADDRESSES - 36
 sums: with tiles of 202 of 240 registers (attention of 128 x 128 x 128) and 206 of 248 (128 x 64 x 64) ptxas 13.5 spills
 none. With 174 of 232, two CTAs an SM (AttentionFMHA), it spills 64 bytes, so there `SAFETY` holds as elsewhere.
 """
+TURN = 2 * 20
+"""Cycles that a wait at a named barrier and an arrival take at least, an estimate: each as long as shared memory's."""
 FREE = (nv_tileas.Constant, nv_tileas.Iota, nv_tileas.Broadcast)
 """What makes tiles that no register holds, or as many as their source."""
 
@@ -35,13 +38,16 @@ FREE = (nv_tileas.Constant, nv_tileas.Iota, nv_tileas.Broadcast)
 @dataclass(frozen=True)
 class Prediction:
     """Of one loop: cycles of an iteration as the body says, and with its first product an iteration early; why it is
-    not made so, empty where it is.
+    not made so, empty where it is. turns: cycles where the warpgroups compute at different places of it, which named
+    barriers see to if they are `in_turns`.
     """
 
     loop: Loop
     before: float
     after: float
     why_not: str = ""
+    turns: float = 0.0
+    in_turns: bool = False
 
 
 def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Prediction, scf.For, Early]]:
@@ -62,7 +68,9 @@ def predictions(selection: Selection, func: nv_tileas.Func) -> Iterator[tuple[Pr
             why_not = f"so few iterations ({count:g}) do not save what one product more takes"
         elif held > room:
             why_not = f"{held} registers of a thread would hold tiles, {room} may"
-        yield Prediction(loop, before, after, why_not), op, found
+        groups = selection.warps // GROUP
+        turns = in_turns(loop.graph, latency, first, groups) if groups > 1 else after
+        yield Prediction(loop, before, after, why_not, turns, turns + TURN < after), op, found
 
 
 def room_of(selection: Selection) -> int:
@@ -74,8 +82,8 @@ def room_of(selection: Selection) -> int:
 def choose(selection: Selection, func: nv_tileas.Func) -> int:
     """Mark the products of a placed kernel that begin an iteration early; how many do."""
     chosen = [(made, found) for made, _, found in predictions(selection, func) if not made.why_not]
-    for _, found in chosen:
-        found.product.attributes["early"] = True
+    for made, found in chosen:
+        found.product.attributes |= {"early": True, "turns": made.in_turns}
     selection.early = frozenset(made.loop.item.loop for made, _ in chosen)
     return len(chosen)
 

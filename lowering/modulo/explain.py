@@ -49,7 +49,9 @@ def masks(selection: Selection) -> Iterator[str]:
 def early_product(made: Prediction) -> str:
     """What was predicted of a loop with its first product an iteration early, and whether it is made so."""
     how = "made so" if not made.why_not else f"not made so: {made.why_not}"
-    return f"as the source has it {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
+    turns = f"; its warpgroups in turns {made.turns:.0f}: {'made so' if made.in_turns else 'not made so'}"
+    said = f"as the source has it {made.before:.0f}, with its first product an iteration early {made.after:.0f}: {how}"
+    return said if made.why_not else said + turns
 
 
 def lines(found: Found) -> Iterator[str]:

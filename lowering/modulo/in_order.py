@@ -67,6 +67,21 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined
     return most
 
 
+def in_turns(graph: Graph, latency: float, ahead: Set[int], groups: int) -> float:
+    """Cycles of an iteration where `groups` warpgroups, each with its part of the tiles, are at different places: each
+    has the units for itself, as far as all of them together leave them.
+    """
+    part = 1 - 1 / groups
+    operations = tuple(
+        replace(each, uses={unit: use / groups for unit, use in each.uses.items()}) for each in graph.operations
+    )
+    dependences = tuple(
+        replace(each, delay=max(each.delay / groups, each.delay - graph.operations[each.source].busy * part))
+        for each in graph.dependences
+    )
+    return max(interval(Graph(operations, dependences), latency, ahead), bounds(graph).resource)
+
+
 def end(graph: Graph, cycles: float, latency: float, whole: Collection[int]) -> float:
     """When the last operation of an iteration ends, of an interval; `whole` are products that end in it too."""
     tensor = set(products(graph))

@@ -28,7 +28,8 @@ from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
-from lowering.schedule.units import demand, side_by_side
+from lowering.schedule.turns import Stage, legal
+from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Agents:
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    turns: bool = False  # do warpgroups of the consumers take turns?
 
     def plan(
         self, op: scf.For, rings: Sequence[list[nv_tileas.TiledCopy]], first: Sequence[nv_tileas.TiledCopy] = ()
@@ -134,6 +136,9 @@ class Agents:
             agent = consumer if isinstance(each, nv_tileas.Send) else block
             each.operands[slot] = self.first(each.channel, agent)
             alternate(each, slot, following)
+        if self.turns:
+            consumer.ops.insert(0, nv_tileas.PassTurn((), (), {"begin": True}, location=self.common.location))
+            consumer.ops[0].parent = consumer
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
@@ -264,6 +269,32 @@ class Consumer:
             self.rings[-1].runs[-1].release = b.add(nv_tileas.ConsumerRelease, made.results[-1], types=())
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
+    def turns(self, body: Block, flying: Flight) -> None:
+        """Let the warpgroups take turns at what stands between the early product and the end of the next, where that is
+        to be and nobody would wait for ever.
+        """
+        groups = self.scheduler.rewriter.func.warps // GROUP
+        if flying.early is None or not flying.early.turns or groups < 2:
+            return
+        last = [op for each in body.ops for op in each.walk() if isinstance(op, nv_tileas.Dot)][-1]
+        read = last.parent
+        if read is None or not isinstance(read.parent_op, nv_tileas.ConsumerRead):
+            return
+        place = next(place for place, op in enumerate(read.ops) if not isinstance(op, nv_tileas.BufferView))
+        begin, end = (
+            nv_tileas.TakeTurn((), (), location=last.location),
+            nv_tileas.PassTurn((), (), location=last.location),
+        )
+        read.ops.insert(read.ops.index(last) + 1, end)
+        read.ops.insert(place, begin)
+        begin.parent = end.parent = read
+        held = [plan is self.plans[-1] and flying.last is not None for plan in self.plans]
+        rings = [Stage(r.pipeline.result, r.memory.stages, h) for r, h in zip(self.rings, held, strict=True)]
+        if legal(body, rings, groups, self.scheduler.rewriter.target):
+            self.agents.turns = True
+        else:
+            read.ops = [op for op in read.ops if op not in (begin, end)]
+
     def flying(self) -> Flight:
         """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held."""
         body = self.loop.body.block
@@ -287,6 +318,7 @@ class Consumer:
         places = len(body.terminator.operands)
         steps = [b.value(nv_tileas.IncIter, iterator) for iterator in iterators]
         b.add(scf.Yield, *left[:places], *steps, *left[places:], types=())
+        self.turns(inner, flying)
         return inner
 
     def stage(self, number: int, iterators: Sequence[Value], inner: Block, flying: Flight, b: Builder) -> list[Value]:

@@ -21,7 +21,7 @@ from lowering.schedule.boundary import Plan
 from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce
 from lowering.schedule.publish import publish
-from lowering.schedule.rings import Copy, Ring, align, arrange, slice_of, tile_of
+from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
 from lowering.schedule.states import alternate
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
@@ -165,8 +165,12 @@ class Scheduler:
         """The ops of a block from a copy that fills the first stage of a loop's ring to the product that reads it; none
         where the ring can have no such stage.
         """
-        copies = [op for op in ops if isinstance(op, nv_tileas.TiledCopy) and op.ring == ops[0].attributes["ring"]]
-        loop = next((op for op in ops if isinstance(op, scf.For)), None)
+        ring = ops[0].attributes["ring"]
+        copies = [op for op in ops if isinstance(op, nv_tileas.TiledCopy) and op.ring == ring]
+        loops = (op for op in ops if isinstance(op, scf.For))
+        loop = next(
+            (op for op in loops if any(c.attributes.get("ring") == ring for c in asynchronous(op.body.block))), None
+        )
         product = next((op for op in ops if isinstance(op, nv_tileas.Dot)), None)
         if loop is None or product is None:
             return []
@@ -363,8 +367,9 @@ class Scheduler:
 
 
 def asynchronous(body: Block) -> list[Copy]:
-    """The copies of a body that something else may start."""
-    return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered]
+    """The copies of a body that something else may start for its loop."""
+    others = before_loops(body)
+    return [c for c in body.ops if isinstance(c, Copy) and c.asynchronous and not c.ordered and c not in others]
 
 
 def needs(op: Op, coming: Sequence[tuple[Copy, Value]]) -> bool:

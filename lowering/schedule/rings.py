@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ir.core import Block, Op, Value
-from ir.dialects import arith, nv_tileas
+from ir.dialects import arith, nv_tileas, scf
 from ir.types import TensorType
 from lowering.layouts.shared import PERIOD, SharedLayout
 
@@ -55,6 +55,13 @@ def tile_of(op: Copy | nv_tileas.Hold) -> tuple[TensorType, SharedLayout]:
     if not isinstance(kind, TensorType) or not isinstance(kind.layout, SharedLayout):
         raise TypeError(f"{kind} is not a tile in shared memory")
     return kind, kind.layout
+
+
+def before_loops(block: Block) -> set[Op]:
+    """The copies of a block that fill a stage of a ring of one of its loops."""
+    inside = (copy for loop in block.ops if isinstance(loop, scf.For) for copy in loop.body.block.ops)
+    rings = {copy.ring for copy in inside if isinstance(copy, nv_tileas.TiledCopy)} - {0}
+    return {copy for copy in block.ops if isinstance(copy, nv_tileas.TiledCopy) and copy.ring in rings}
 
 
 def slice_of(operands: list[Value], body: Block) -> list[Op] | None:

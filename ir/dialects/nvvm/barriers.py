@@ -48,6 +48,27 @@ class NamedBarrier(Instruction):
         self.expect(self.numberOfThreads % 32 == 0, "threads must be whole warps, is {}", self.numberOfThreads)
 
 
+@instruction("nvvm.barrier.sync", "bar.sync {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar")
+class NumberedBarrier(Instruction):
+    """As nvvm.barrier, at a barrier that is known when the kernel runs."""
+
+    number = Operand(WORD)
+    numberOfThreads = Attr(int, least=32)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.barrier.arrive", "@{predicate} bar.arrive {number}, {numberOfThreads};", SM_80, source="PTX ISA 8.8, bar"
+)
+class BarrierArrive(Instruction):
+    """Count as one of the `numberOfThreads` threads that a barrier waits for, and go on."""
+
+    number = Operand(WORD)
+    predicate = OptionalOperand(PREDICATE)
+    numberOfThreads = Attr(int, least=32)
+    effect = WRITE
+
+
 OF_CTA = Needs(80, (7, 8))  # .shared::cta
 CLUSTERS = Needs(90, (7, 8))
 ALIAS = Needs(80, (7, 5))

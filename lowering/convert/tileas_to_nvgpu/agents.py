@@ -11,7 +11,7 @@ from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import F32, I32
-from lowering.atoms.wgmma import WgmmaAtom
+from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
 from lowering.layouts.shapes import Shape
@@ -269,6 +269,29 @@ def dot_wait(x: Expander, op: nv_tileas.DotWait) -> None:
     x.values[op.result] = Grouped(emitter, source.layout, source.element, waited.results, GROUP)
 
 
+def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
+    """bar.sync at the warpgroup's own barrier: its threads and those of the one before."""
+    number, _, _ = turn(x)
+    x.emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=2 * WARPGROUP)
+
+
+def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
+    """bar.arrive at the next warpgroup's."""
+    _, following, last = turn(x)
+    when = [last] if op.begin else []
+    x.emitter.effect(nvvm.BarrierArrive, following, *when, segments=(1, len(when)), numberOfThreads=2 * WARPGROUP)
+
+
+def turn(x: Expander) -> tuple[Value, Value, Value]:
+    """The barriers of a thread's warpgroup and of the next one, and whether it is the last."""
+    emitter = x.emitter
+    groups = emitter.consumers // WARPGROUP
+    own = emitter.linear([0] * (WARPGROUP.bit_length() - 1) + [1 << i for i in range(groups.bit_length() - 1)])
+    following = emitter.emit(arith.AndI, emitter.add_constant(own, 1), emitter.constant(groups - 1))
+    last = emitter.compare("eq", own, emitter.constant(groups - 1))
+    return emitter.add_constant(own, emitter.turns), emitter.add_constant(following, emitter.turns), last
+
+
 HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.CreatePipeline: create_pipeline,
     nv_tileas.BarrierWait: wait,
@@ -278,4 +301,6 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.TiledTmaLoad: tma_load,
     nv_tileas.AsyncFence: fence,
     nv_tileas.DotWait: dot_wait,
+    nv_tileas.TakeTurn: take_turn,
+    nv_tileas.PassTurn: pass_turn,
 }

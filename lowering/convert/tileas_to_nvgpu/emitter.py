@@ -62,6 +62,7 @@ class Emitter:
         self._policies: dict[str, Value] = {}
         self.consumers = 0  # threads of a consumer agent while its code is put, 0 where there are no agents
         self.named = 0  # the barrier at which they meet
+        self.turns = 0  # those at which their warpgroups take turns, from here on
 
     def finish(self) -> None:
         """Put the prelude in front of the entry block."""

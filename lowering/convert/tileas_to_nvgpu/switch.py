@@ -105,6 +105,7 @@ class Parting:
         if role == "consume":
             rank = sum(r == "consume" for r in op.roles[:agent])
             emitter.consumers, emitter.named = WARP * warps, CONSUMER_BARRIER + rank
+            emitter.turns = CONSUMER_BARRIER + op.roles.count("consume")
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
             emitter.settle()

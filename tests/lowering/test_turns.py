@@ -1,0 +1,143 @@
+"""Warpgroups that take turns: nobody waits for ever, at any number of iterations, in any order of warps."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import tilesat
+from ir.core import Block
+from ir.dialects import nv_tileas, scf
+from ir.text.level_input import read_level
+from lowering.modulo import ahead
+from lowering.schedule import agents
+from lowering.schedule.turns import Edge, Stage, edges_of, legal, most, stuck
+from lowering.targets import target
+from runtime.ptxas import assemble
+from tests.lowering.test_pipelines import pipelined
+from tests.programs.program import Program, interpret, simulate
+from tests.programs.rings import causal_attention
+from tilesat.kernel import Kernel
+
+TARGET = "sm_90a"
+
+
+def fire(edges: list[Edge], rounds: int, but: object = None) -> tuple[list[int], set[object]]:
+    """Let all events happen that can, so many times each at most: tokens of the edges, events that have happened."""
+    tokens, nodes = [each.tokens for each in edges], {n for each in edges for n in (each.source, each.target)}
+    count: dict[object, int] = dict.fromkeys(nodes, 0)
+    moved = True
+    while moved:
+        moved = False
+        for node in nodes - {but}:
+            taken = [i for i, each in enumerate(edges) if each.target == node]
+            if count[node] < rounds and all(tokens[i] for i in taken):
+                count[node] += 1
+                moved = True
+                for i, each in enumerate(edges):
+                    tokens[i] += (each.source == node) - (each.target == node)
+    return tokens, {node for node, times in count.items() if times}
+
+
+def graph(seed: int) -> list[Edge]:
+    """A random marked graph of few events, most of them on cycles."""
+    rng = random.Random(seed)
+    nodes = range(rng.randint(2, 6))
+    edges = [Edge(n, (n + 1) % len(nodes), rng.choice([0, 0, 1])) for n in nodes]
+    return edges + [Edge(*rng.sample(nodes, 2), rng.choice([0, 1, 1, 2])) for _ in range(rng.randint(0, 6))]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_graphs(seed: int) -> None:
+    """Stuck is what never happens; an edge holds most tokens when all but its target goes on as long as it can."""
+    edges = graph(seed)
+    _, happened = fire(edges, 30)
+    nodes = {each.source for each in edges}
+    found = stuck(edges)
+    assert bool(found) == (happened != nodes)
+    assert not happened.intersection(found)
+    if not found:
+        assert [most(edges, each) for each in edges] == [
+            fire(edges, 30, each.target)[0][i] for i, each in enumerate(edges)
+        ]
+
+
+def test_an_edge_on_no_cycle_holds_any_number() -> None:
+    assert most([Edge(0, 0, 1), Edge(0, 1), Edge(1, 1, 1)], Edge(0, 1)) is None
+
+
+def attention_body() -> Block:
+    """The consumers' loop over keys and values."""
+    kernel = read_level(pipelined("flash_attention", TARGET))
+    return next(op for op in kernel.walk() if isinstance(op, scf.For)).body.block
+
+
+def rings(body: Block, stages: int = 2) -> list[Stage]:
+    """Keys, and values whose stage is released an iteration later."""
+    pipelines = [op.pipeline for each in body.ops for op in each.walk() if isinstance(op, nv_tileas.ConsumerWait)]
+    return [Stage(pipelines[0], stages, False), Stage(pipelines[1], stages, True)]
+
+
+def test_attention_takes_turns() -> None:
+    body = attention_body()
+    names = [type(op) for each in body.ops for op in each.walk()]
+    dots = [place for place, name in enumerate(names) if name is nv_tileas.Dot]
+    assert dots[0] < names.index(nv_tileas.TakeTurn) < dots[1] < names.index(nv_tileas.PassTurn)
+    assert legal(body, rings(body), 2, target(TARGET))
+    assert not legal(body, rings(body), 16, target(TARGET))  # barriers are a row of 16
+
+
+def test_a_ring_of_one_stage_that_is_held_is_refused() -> None:
+    """The producer waits for the stage that is released when it has filled the next one."""
+    body = attention_body()
+    assert not legal(body, rings(body, 1), 2, target(TARGET))
+    assert ("producer", 1) in stuck(edges_of(body, rings(body, 1), 2, target(TARGET)))
+
+
+def test_a_meeting_within_a_turn_is_refused() -> None:
+    """One warpgroup would wait at the barrier for the other one, which waits for its turn."""
+    body = attention_body()
+    take = next(op for each in body.ops for op in each.walk() if isinstance(op, nv_tileas.TakeTurn))
+    read = take.parent
+    assert read is not None
+    barrier = nv_tileas.Barrier((), ())
+    barrier.parent = read
+    read.ops.insert(read.ops.index(take) + 1, barrier)
+    assert not legal(body, rings(body), 2, target(TARGET))
+    read.ops.remove(barrier)
+    read.ops.insert(read.ops.index(take), barrier)  # before the turn all may meet
+    assert legal(body, rings(body), 2, target(TARGET))
+
+
+def test_what_is_not_legal_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "legal", lambda *_: False)
+    program = causal_attention(128, 64, 64, 3)
+    assert "bar.arrive" not in tilesat.compile(program.source(), TARGET).ptx
+
+
+def turning(program: Program) -> Kernel:
+    """A kernel all of whose loops take turns, however short they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "trip_counts", lambda _: defaultdict(lambda: 100.0))
+        return tilesat.compile(program.source(), TARGET)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_two_loops_of_any_number_of_steps(persistent: bool) -> None:
+    """The first block's first loop has no step, the second one's one; two loops in a row, and in a loop around."""
+    program = causal_attention(128, 64, 64, 3, persistent=persistent)
+    kernel = turning(program)
+    assert kernel.ptx.count("bar.arrive") >= 2
+    made = assemble(kernel.ptx, TARGET)
+    assert (made.infos, made.spill_stores) == ((), 0)
+    expected = interpret(kernel, program)[3]
+    for schedule in ("together", "skewed:1", "skewed:2"):
+        assert np.abs(simulate(kernel, program, schedule=schedule)[3] - expected).max() <= 2e-3
+
+
+def test_explain_says_what_turns_bring() -> None:
+    said = tilesat.compile(causal_attention(128, 64, 64, 3).source(), TARGET).compiled.explain()
+    assert "; its warpgroups in turns" in said
