@@ -66,10 +66,11 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
 
 def _shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
     """(p + q) + y -> (p + y) + q where p + y is there: of two running sums one stays a sum away from the other (of i64,
-    where a sum is two instructions; of i32 three terms are one).
+    where a sum is two instructions; of i32 three terms are one). y is a term or nothing, by a condition, as in a scan:
+    scan-add-i64 grew by two instructions where the sum itself was to be chosen.
     """
     inner = x.op
-    if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known:
+    if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known or not isinstance(y.op, llvm.Select):
         return None
     for p, q in (inner.operands, inner.operands[::-1]):
         there = e.found(llvm.Add, I64, p, y) or e.found(llvm.Add, I64, y, p)
