@@ -20,6 +20,7 @@ from lowering.cost import Cost, Machine, priced
 from lowering.counts import ISSUE, Form
 from lowering.layouts.elements import element_bytes, tile_registers
 from lowering.layouts.layout import Layout
+from lowering.schedule.masks import is_mask
 from lowering.targets import Target
 from lowering.targets.target import WARP
 
@@ -91,6 +92,8 @@ def arithmetic(op: Op, target: Target) -> float:
     """Instructions of an elementwise operation; literals and renamings take none."""
     if isinstance(op, FREE) or len(op.results) != 1:
         return 0.0
+    if isinstance(op, arith.AndI | arith.OrI) and is_mask(op.result):
+        return 0.0  # ISETP joins its outcome with another one
     cost = arithmetic_cost(op, target, 1)
     if cost is None:
         return float(count_of(op.results[0]))
