@@ -1,14 +1,14 @@
 // RUN: tilesat opt %s --target sm_80 --passes encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines,\
 // convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,convert-nvvm-to-llvm | filecheck %s
 
-// A module that mlir-opt takes: integers and addresses are LLVM's operations, a load under a predicate is inline PTX.
+// A module that mlir-opt takes: integers and addresses are LLVM's operations, a load under a predicate is inline PTX at their address.
 
 // CHECK: gpu.module @kernels [#nvvm.target<chip = "sm_80"
 // CHECK: llvm.func @copy(%0: !llvm.ptr<1>, %1: !llvm.ptr<1>, %2: i32) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>}
 // CHECK: [[THREAD:%.*]] = "nvvm.read.ptx.sreg.tid.x"
 // CHECK: [[INSIDE:%.*]] = "llvm.icmp"([[THREAD]], %2) <{predicate = 2 : i64}> : (i32, i32) -> i1
 // CHECK: [[PLACE:%.*]] = "llvm.getelementptr"(%0, [[THREAD]]) <{elem_type = !llvm.array<4 x i8>
-// CHECK: "llvm.inline_asm"([[INSIDE]], [[PLACE]]) <{asm_string = "mov.b32 $0, 0f00000000; @$1 ld.global{{.*}}.b32 $0, [$2];", constraints = "=&f,b,l,~{memory}", has_side_effects}>
+// CHECK: "llvm.inline_asm"([[INSIDE]], [[PLACE]]) <{asm_string = "mov.b32 $0, 0f00000000; @$1 ld.global{{.*}}.b32 $0, $2;", constraints = "=&f,b,*m,~{memory}", has_side_effects, operand_attrs = [{}, {elementtype = i8}]}>
 // CHECK: "llvm.return"
 // CHECK-NOT: "tilesat.
 
