@@ -20,7 +20,7 @@ from lowering.layouts.elements import element_bytes
 from lowering.schedule.masks import constant
 from lowering.schedule.peeling import Split, split, ways, without_masks
 from lowering.schedule.readers import readers_first
-from lowering.schedule.size import kernel, size
+from lowering.schedule.size import kernel, size, warp_atom, work
 from lowering.targets import Target
 
 GROWTH: Final = 0.5
@@ -93,10 +93,20 @@ def plan(made: Split, func: nv_tileas.Func, target: Target) -> Plan:
     """What a way to split a loop saves and adds."""
     loop, middle = made.loop, without_masks(made)
     before, after = size(loop, target), size(middle, target)
-    waits = brought(loop) / float(target.throughput.global_bytes) * target.throughput.issue / func.warps
+    slots = target.throughput.issue / func.warps  # of a warp in a cycle
+    waits = brought(loop) / float(target.throughput.global_bytes) * slots - multiplied(loop, target) * slots
     saved = max(before, waits) - max(after, waits)
     added = after + (made.loops - 2) * before + SEAM * (made.loops - 1)
     return Plan(made, before, saved, trips(loop), added)
+
+
+def multiplied(loop: scf.For, target: Target) -> float:
+    """Cycles of the tensor cores in which the warps of their products issue nothing: those of warpgroups go on."""
+    return sum(
+        2.0 * work(op) / target.throughput.tensor[str(atom.dtypes[0])]
+        for op in loop.walk()
+        if isinstance(op, nv_tileas.Dot) and (atom := warp_atom(op)) is not None
+    )
 
 
 def trips(loop: scf.For) -> float:

@@ -15,7 +15,8 @@ from typing import Final
 from ir.core import Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.arith import element_of
-from ir.types import I1, IntType, TensorType
+from ir.types import I1, IntType, PartitionViewType, TensorType
+from lowering.placement.oracle import contiguous_dim
 
 LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 """Of a leaf: values of more than 32 bits are none."""
@@ -63,9 +64,10 @@ class Linear:
 class Known:
     """A comparison that is `truth` for all elements in the iterations in which none of some numbers is negative: from
     one on (`later`) or up to one. `spread`: iterations, about, in which it is so for some elements, for others not.
+    Or a copy of which no access straddles the end of its array then.
     """
 
-    op: arith.CmpI
+    op: arith.CmpI | nv_tileas.AsyncTiledCopy
     truth: bool
     needs: tuple[Linear, ...]
     later: bool
@@ -98,6 +100,38 @@ class Masks:
                 known = None if truth is None else self.known(op, truth, step)
                 if known is not None:
                     yield known
+            elif isinstance(op, nv_tileas.AsyncTiledCopy) and op.asynchronous and op.ragged:
+                known = self.whole(op)
+                if known is not None:
+                    yield known
+
+    def whole(self, op: nv_tileas.AsyncTiledCopy) -> Known | None:
+        """What must hold for a tile to end inside its array along the dimension of its accesses: each of these is then
+        inside or outside as a whole.
+        """
+        kind = op.view.type
+        dim = contiguous_dim(kind) if isinstance(kind, PartitionViewType) else None
+        if dim is None or not isinstance(kind, PartitionViewType):
+            return None
+        size, number = self.extent(op.view, kind.dim_map[dim]), self.linear(op.index[dim])
+        if size is None or number is None or number.slope <= 0:
+            return None
+        start = Linear(0).plus(number, kind.tile[dim])
+        needs = (size.plus(start, -1).plus(Linear(0, (), -kind.tile[dim], -kind.tile[dim])), start)
+        if any(each.size > ROOM for each in needs):
+            return None
+        return Known(op, True, tuple(each for each in needs if not self.always(each)), False, 1)
+
+    def extent(self, view: Value, axis: int) -> Linear | None:
+        """The size of an array along one of its dimensions."""
+        memref = view.op.source if isinstance(view.op, nv_tileas.Partition) else None
+        if memref is None or not isinstance(memref.op, nv_tileas.MakeMemref):
+            return None
+        shape: Sequence[int | None] = view.type.view.shape if isinstance(view.type, PartitionViewType) else ()
+        static = shape[axis]
+        if static is not None:
+            return Linear(0, (), static, static)
+        return self.linear(memref.op.sizes[sum(each is None for each in shape[:axis])])
 
     def passing(self, mask: Value) -> bool | None:
         """The value of a mask with which its users take what is computed, not what stands in for it; None: unclear."""

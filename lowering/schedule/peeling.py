@@ -77,7 +77,7 @@ def split(made: Split) -> scf.For:
         hand_on(loop, middle, b)
     else:
         middle, values = loop, {}
-    assume(middle.body.block, {values.get(each.op.result, each.op.result): each.truth for each in made.known})
+    believe(made, middle, values)
     place = block.ops.index(loop)
     block.ops[place:place] = new.ops
     for op in new.ops:
@@ -88,7 +88,7 @@ def split(made: Split) -> scf.For:
 def without_masks(made: Split) -> scf.For:
     """The loop as it is between, not put anywhere."""
     middle, values = duplicate(made.loop, made.loop.upper, Builder(Block()))
-    assume(middle.body.block, {values[each.op.result]: each.truth for each in made.known})
+    believe(made, middle, values)
     return middle
 
 
@@ -204,6 +204,16 @@ class Bounds:
     def narrow(self, value: Value) -> Value:
         """An i64 as the counter's type."""
         return self.b.value(arith.TruncI, value, types=[self.loop.lower.type])
+
+
+def believe(made: Split, middle: scf.For, values: Mapping[Value, Value]) -> None:
+    """Rewrite the loop between, whose values are those of the split one but for `values`, by what is known there."""
+    whole = {each.op for each in made.known}
+    for before, after in zip(list(made.loop.walk()), list(middle.walk()), strict=True):
+        if isinstance(after, nv_tileas.AsyncTiledCopy) and before in whole:
+            after.attributes.pop("ragged")
+    comparisons = [(each.op.result, each.truth) for each in made.known if isinstance(each.op, arith.CmpI)]
+    assume(middle.body.block, {values.get(result, result): truth for result, truth in comparisons})
 
 
 def assume(block: Block, known: Mapping[Value, bool]) -> None:

@@ -14,7 +14,7 @@ from ir.core import OPS, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import IntType, TensorType
-from lowering.atoms.mma import MMA_ATOMS
+from lowering.atoms.mma import MMA_ATOMS, MmaAtom
 from lowering.atoms.wgmma import wgmma_named
 from lowering.cost import Cost, Machine, priced
 from lowering.counts import ISSUE, Form
@@ -26,6 +26,7 @@ from lowering.targets.target import WARP
 
 KERNEL = 80.0  # parameters, thread numbers, barriers, the end
 ACCESS = 6.0  # instructions around a vector of a global access: address, bounds, predicate
+RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's loop on sm_80, ptxas 13.5
 AGENTS = 80.0  # barriers of rings, registers that agents hand over, which warp does what
 WAITS: dict[type[Op], float] = {  # with the retry
     nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
@@ -134,14 +135,21 @@ def mnemonics() -> dict[str, str]:
 
 def product(op: nv_tileas.Dot) -> float:
     """Matrix instructions of a warp, with the descriptors that they read."""
-    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType) else (1, 1)
-    n = op.b.type.shape[-1] if isinstance(op.b.type, TensorType) else 1
-    work, ways = prod(batch) * m * n * k, prod(op.grid)
-    warpgroup = wgmma_named(op.atom)
+    ways, warpgroup, atom = prod(op.grid), wgmma_named(op.atom), warp_atom(op)
     if warpgroup is not None:
-        return work / prod(warpgroup.shape) / ways * (1 + DESCRIPTOR) + 2
-    shape = next((atom.shape for atom in MMA_ATOMS if atom.name == op.atom and atom.threads > 1), (1, 1, WARP))
-    return work / prod(shape) / ways
+        return work(op) / prod(warpgroup.shape) / ways * (1 + DESCRIPTOR) + 2
+    return work(op) / prod((1, 1, WARP) if atom is None else atom.shape) / ways
+
+
+def warp_atom(op: nv_tileas.Dot) -> MmaAtom | None:
+    """The instruction of a warp's tensor core that a product takes."""
+    return next((atom for atom in MMA_ATOMS if atom.name == op.atom and atom.threads > 1), None)
+
+
+def work(op: nv_tileas.Dot) -> int:
+    """Multiplications of a product."""
+    *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType) else (1, 1)
+    return prod(batch) * m * k * (op.b.type.shape[-1] if isinstance(op.b.type, TensorType) else 1)
 
 
 def fold(source: Value, result: Value) -> float:
@@ -184,4 +192,5 @@ def copies(op: nv_tileas.AsyncTiledCopy | nv_tileas.AsyncGatherCopy) -> float:
     layout = op.threads if isinstance(op.threads, Layout) else None
     kind = op.buffer.type
     element = element_bytes(kind.element) if isinstance(kind, nv_tileas.BufferType) else 1
-    return ACCESS * (layout.n_regs * element / op.bytes if layout is not None else 1)
+    each = ACCESS + (RAGGED if op.ragged and op.asynchronous else 0.0)
+    return each * (layout.n_regs * element / op.bytes if layout is not None else 1)
