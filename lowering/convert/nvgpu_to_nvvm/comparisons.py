@@ -95,12 +95,12 @@ def constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
 def apart_from_constant(e: Emitter, x: Value, y: Value) -> tuple[list[Value], int]:
     """The terms of a sum that a loop makes anew, and its constant, where x < y is constant < y - terms: one difference
     for all columns of a tile, in place of a sum for each. That is so where neither the sum nor the difference wraps;
-    none where they may.
+    none where they may, and for a counter's next value, which is needed as it is.
     """
     parts = list(terms(x, TERMS)) if x.type == I32 and e.level[x] and y not in e.known else []
     constant = sum(int(e.known[t]) for t in parts if t in e.known)
     rest = [t for t in parts if t not in e.known]
-    if not constant or not rest:
+    if not constant or all(t.op is None for t in rest):
         return [], 0
     low, high = (sum(e.facts.range(t)[end] for t in rest) for end in (0, 1))
     (a, b), (bottom, top) = e.facts.range(y), limits(I32.width)
