@@ -63,10 +63,9 @@ class Prepared:
 
 def make_persistent(entry: ct.Entry, context: Context, schedule: str) -> ct.Entry:
     """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel."""
-    if schedule == "off" or already(entry):
-        return entry
-    context.count(loops=1)
-    return persistent(entry, schedule)
+    made = entry if schedule == "off" or already(entry) else persistent(entry, schedule)
+    context.count(loops=int(made is not entry))
+    return made
 
 
 def unroll(entry: ct.Entry, context: Context) -> ct.Entry:
