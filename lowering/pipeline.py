@@ -73,6 +73,7 @@ class Compiled:
     slices: bool = False  # is the kernel cut into slices of rows or columns?
     counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
     persistent: str = "off"  # as it was asked for
+    minctas: int = 0  # CTAs that must fit an SM; 0: none are asked for
 
     @property
     def cost(self) -> float:
@@ -157,7 +158,7 @@ def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
     slices = outcome.context.shared.sliced or program.entry is not levels["cuda_tile"]
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
-        outcome.context.seconds, slices, outcome.context.counts, persistent,
+        outcome.context.seconds, slices, outcome.context.counts, persistent, levels["nvvm"].minctas,
     )  # fmt: skip
 
 

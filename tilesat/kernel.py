@@ -159,7 +159,7 @@ class Kernel:
         """Optimization hints for this target that have no effect, each with its place; mostly empty."""
         from lowering.selection.hints import ignored_hints
 
-        return list(ignored_hints(self.entry, self.target))
+        return list(ignored_hints(self.entry, self.target, getattr(self.compiled, "minctas", None)))
 
     @property
     def already_persistent(self) -> list[TileError]:

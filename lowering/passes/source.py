@@ -230,29 +230,31 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 
 def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
-    columns too, with as many warps as the whole has, and on what spills again with none to spill; keep the cheapest.
-    Rings that cannot share memory as they were to are tried apart.
+    columns too, with as many warps as the whole has, and on what spills again with none to spill, with any number of
+    warps if need be; keep the cheapest. Rings that cannot share memory as they were to are tried apart.
     """
     best, made = attempt(entry, context.trying("whole"), steps)
     tried = 1
     if any(best.spilled.values()):
         slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
-        others = [(f"slices {number}", other, False) for number, other in enumerate(slices, 1)]
-        others.append(("unspilled", entry, True))
+        same = best.warps  # what slices chose themselves wherever one was the cheapest of the corpus
+        others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
+        others.append(("unspilled", entry, True, 0))
         least = best.answer.bound  # of the whole kernel
-        for name, other, unspilled in others:  # grows while it is walked
+        for name, other, unspilled, warps in others:  # grows while it is walked
             if other is entry and most(best) < WORTH * least:
                 continue
             try:
                 wanted = with_options(steps, "extract", below=most(best), unspilled=unspilled)
-                if other is not entry:  # what slices chose themselves wherever one was the cheapest of the corpus
-                    wanted = with_options(wanted, "encode", warps=best.warps)
+                wanted = with_options(wanted, "encode", warps=warps)
                 found, scheduled = attempt(other, trial := context.trying(name), wanted)
-            except TileError:
-                continue  # where it does not fit or costs more, the best so far stays
+            except TileError:  # where it does not fit or costs more, the best so far stays
+                if unspilled and warps:
+                    others.append((f"{name}, any warps", other, True, 0))
+                continue
             tried += 1
             if any(found.spilled.values()):
-                others.append((f"{name} unspilled", other, True))
+                others.append((f"{name} unspilled", other, True, warps))
             if preferable(found, best):
                 best, made = found, scheduled
                 context.levels.update(trial.levels)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import prod
 
 from ir.dialects import llvm
-from ir.dialects.nvvm import SetMaxRegister
-from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, Shares, register_shares
+from ir.dialects.nvvm import SetMaxRegister, WgmmaMmaAsync
+from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER_STEP, Shares, register_shares
 from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
@@ -29,10 +29,17 @@ bytes in one with 50, which starts 32 copies in a row: it computes their coordin
 """
 
 
+BESIDE_SUMS = 26
+"""Registers beside the sums of a warpgroup's product: with fewer at launch ptxas 13.5 refuses the kernel (C7602: 64
+sums want 90 registers).
+"""
+
+
 def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """Say how many `registers` a thread needs. Where agents hand them over, set `maxnreg` and the counts of setmaxnreg,
     in `func` and in `blocks`, to what each of the most CTAs that fit an SM may have.
     """
+    func.attributes["minctas"] = possible(func, blocks)
     sides = agents(blocks)
     needs = {action: live.pressure(side) + MARGIN for action, side in sides.items()}
     func.attributes["registers"] = max(needs.values())
@@ -50,6 +57,17 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
         for each in block.code:
             if isinstance(each.origin, SetMaxRegister):
                 each.text = plain_text(each.origin)
+
+
+def possible(func: llvm.Func, blocks: list[MachineBlock]) -> int:
+    """The CTAs an SM that a hint asks for, or as many as leave registers for the largest product of a warpgroup."""
+    sums = [len(op.results) for block in blocks for op in block.source.ops if isinstance(op, WgmmaMmaAsync)]
+    least = max(sums) + BESIDE_SUMS if sums else 0
+    held = int(target(func.target).registers_per_sm) // prod(func.block) // REGISTER_STEP * REGISTER_STEP
+    ctas = func.minctas
+    while ctas > 1 and held // ctas // REGISTER_STEP * REGISTER_STEP < least:
+        ctas -= 1
+    return ctas
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:

@@ -17,10 +17,11 @@ WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
 """Warps that a CTA may be asked to compute with: whole warpgroups."""
 
 
-def ignored_hints(entry: ct.Entry, target: str) -> Iterator[UnsupportedError]:
+def ignored_hints(entry: ct.Entry, target: str, minctas: int | None = None) -> Iterator[UnsupportedError]:
     """The hints for `target` that the compiler does not follow, each at its operation; not raised.
 
-    A cluster of one CTA is what every kernel is launched as.
+    A cluster of one CTA is what every kernel is launched as. minctas: CTAs that the kernel's code lets an SM hold at
+    least, where that is known.
     """
     for op in entry.walk():
         hints = op.attributes.get("hints")
@@ -30,6 +31,12 @@ def ignored_hints(entry: ct.Entry, target: str) -> Iterator[UnsupportedError]:
             if not followed and (key, value) != ("num_cta_in_cga", 1):
                 written = f"{key} = {ct.OptimizationHints.value_text(value)}"
                 yield UnsupportedError(f"'{op.name}': optimization hint '{written}' has no effect yet", op.location)
+            elif key == "occupancy" and minctas is not None and isinstance(value, int) and minctas < value:
+                yield UnsupportedError(
+                    f"'{op.name}': optimization hint 'occupancy = {value}' is obeyed in part: threads and registers of "
+                    f"{minctas} CTAs fit an SM",
+                    op.location,
+                )
 
 
 def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:

@@ -117,6 +117,21 @@ def test_other_ctas_compute_while_products_of_one_wait(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("asked", "name", "given"), [(2, H100, 2), (3, H100, 2), (16, "sm_80", 8)])
+def test_more_ctas_than_fit_are_warned_of(asked: int, name: str, given: int) -> None:
+    """With 3 CTAs an SM a thread began with 80 registers, 64 sums want 90, and ptxas refused the kernel."""
+    hints = f"optimization_hints=<default = {{occupancy = {asked}}}>"
+    text = (EXAMPLES / "gemm.mlir").read_text().replace(") {\n", f") {hints} {{\n", 1)
+    if asked == given:
+        kernel = tilesat.compile(text, name)
+    else:
+        said = rf"'occupancy = {asked}' is obeyed in part: .* of {given} CTAs fit an SM"
+        with pytest.warns(UserWarning, match=said):
+            kernel = tilesat.compile(text, name)
+    assert kernel.compiled.modules["nvvm"].attributes["minctas"] == given
+    assert assemble(kernel.ptx, name).warnings == ()
+
+
 def test_says_what_other_ctas_would_cost() -> None:
     report = tilesat.compile(EXAMPLES / "layernorm.mlir", H100).report
     assert re.search(r"^    3 CTAs/SM, free\n        else [24] CTAs/SM; the program then costs", report, re.M)
