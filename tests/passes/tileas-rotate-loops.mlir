@@ -7,10 +7,10 @@
 // CHECK: [[FIRST:%.*]] = "nv_tileas.dot"({{.*}}atom = "wgmma
 // CHECK: "scf.for"({{.*}}, [[FIRST]])
 // CHECK: {{\^bb.*}}: i32, {{.*}}, [[NOW:%.*]]: tensor<64x64xf32
-// CHECK: "math.exp2"([[NOW]])
 // CHECK: [[STEP:%.*]] = "arith.addi"
 // CHECK: "nv_tileas.tiled_copy"({{%.*}}, {{%.*}}, [[STEP]])
 // CHECK: [[NEXT:%.*]] = "nv_tileas.dot"
+// CHECK: "math.exp2"([[NOW]])
 // CHECK: "scf.yield"({{%.*}}, [[NEXT]])
 // CHECK-NOT: early
 // COUNT-DAG: 1 loops that it rotated
