@@ -126,9 +126,18 @@ def update(counted: Mapping[str, Mapping[Form, Counts]], source: str) -> None:
     """Write what was counted, also for the tiers that are like those on which it was."""
     tiers = committed()
     for tier, found in counted.items():
-        for each in (tier, *(name for name, like in LIKE.items() if like == tier)):
+        for each in (name for name in tiers if next(filter(counted.__contains__, (name, *likes(name))), "") == tier):
             tiers[each] = needed(tiers[each], found, source)
     write(merged(tiers))
+
+
+def likes(tier: str) -> list[str]:
+    """The tiers that one is like, the nearest first."""
+    found: list[str] = []
+    while tier in LIKE:
+        tier = LIKE[tier]
+        found.append(tier)
+    return found
 
 
 def merged(tiers: Mapping[str, Mapping[str, Known]]) -> dict[str, list[Row]]:

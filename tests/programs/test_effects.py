@@ -47,7 +47,7 @@ def chain(first: Kernel, ptx: str) -> np.ndarray[Any, Any]:
         given = check_arguments(first.entry, [arrays[number], arrays[number + 1], 3])
         launch(
             text, grid=(2, 1, 1), block=manifest["block"], memory=memory, hazards=True, dependent=number > 0,
-            args=launch_arguments(manifest, given, addresses),
+            args=launch_arguments(manifest, given, addresses, memory),
         )  # fmt: skip
     return memory.get(addresses[id(arrays[2])], arrays[2].shape, arrays[2].dtype)
 
@@ -88,7 +88,7 @@ def test_each_agent_waits() -> None:
         launch(head + ONES, grid=(1, 1, 1), block=(64, 1, 1), args=[addresses[id(a)]], memory=memory, hazards=True)
         launch(
             ptx, grid=(1, 1, 1), block=manifest["block"], memory=memory, hazards=True, dependent=True,
-            args=launch_arguments(manifest, arguments, addresses), dynamic_smem=manifest["dynamic_smem"],
+            args=launch_arguments(manifest, arguments, addresses, memory), dynamic_smem=manifest["dynamic_smem"],
         )  # fmt: skip
         return memory.get(addresses[id(c)], c.shape, c.dtype)
 
@@ -132,6 +132,6 @@ def test_memory_is_given_back(name: str) -> None:
     addresses = {id(a): memory.put(a) for a in arguments if isinstance(a, np.ndarray)}
     launch(
         kernel.ptx, grid=(*program.grid, 1, 1), block=manifest["block"], memory=memory, hazards=True,
-        args=launch_arguments(manifest, arguments, addresses), dynamic_smem=manifest["dynamic_smem"],
+        args=launch_arguments(manifest, arguments, addresses, memory), dynamic_smem=manifest["dynamic_smem"],
     )  # fmt: skip
     assert not memory.heap

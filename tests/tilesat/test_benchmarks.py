@@ -49,7 +49,7 @@ def test_gpu_benchmark_checks_examples_and_times_the_gemm(
     monkeypatch.setattr(example_cases, "SWEEP", {"vecadd_ptr-3000": lambda: case})
     monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())
     monkeypatch.setattr(gpu, "COLD_BYTES", 1000)
-    options = ["--sizes", "128", "--types", "bf16", "--repeat", "2", "--json"]
+    options = ["--sizes", "128", "--types", "bf16", "--repeat", "2", "--image", "ptx", "--json"]
     monkeypatch.setattr(sys, "argv", ["gpu", *options, str(tmp_path / "g.json")])
     assert gpu.main() == spoiled
     found = json.loads((tmp_path / "g.json").read_text())

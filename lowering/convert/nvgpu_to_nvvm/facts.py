@@ -13,7 +13,7 @@ from typing import Any
 
 from ir.core import Op, Value
 from ir.dialects import llvm, nvvm
-from ir.types import IntType
+from ir.types import I32, IntType
 
 Range = tuple[int, int]
 GRID = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}  # most blocks along a dimension; CUDA C++ Programming Guide, limits
@@ -102,9 +102,11 @@ class Facts:
 
     def _special(self, op: Op) -> Range:
         kind, _, dimension = op.name.removeprefix("nvvm.read.ptx.sreg.").partition(".")
-        threads = self.block.get(dimension, THREADS[dimension])
-        return {"tid": (0, threads - 1), "ntid": (threads, threads), "ctaid": (0, GRID[dimension] - 1),
-                "nctaid": (1, GRID[dimension])}[kind]  # fmt: skip
+        if dimension not in THREADS:  # of the place in a cluster nothing is known
+            return limits(I32.width)
+        threads, most = self.block.get(dimension, THREADS[dimension]), GRID[dimension]
+        return {"tid": (0, threads - 1), "ntid": (threads, threads), "ctaid": (0, most - 1), "nctaid": (1, most),
+                "clusterid": (0, most - 1), "nclusterid": (1, most)}[kind]  # fmt: skip
 
     def _fits(self, op: Op, depth: int) -> bool:
         """Without the promise: by ranges, or because the operands have no bit in common."""
