@@ -7,8 +7,10 @@ hides (a load straight into registers inside a loop, a conversion through shared
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
-from ir.core import TileError
+from ir.core import OPS, TileError
+from ir.dialects.cuda_tile.constraints import TileOp
 from lowering.atoms.pairs import F32X2, share
 from lowering.counts import DECLARED, ISSUE, Form, counts, measured
 from lowering.layouts.access import ThreadPart
@@ -145,3 +147,12 @@ class Machine:
         slots = accesses * self.warps / self.target.throughput.issue
         issue = self.instructions("load_store", accesses)
         return Cost(alu=slots, memory=max(passes, issue), parts=(("shared", passes), ("load_store", issue)))
+
+
+@cache
+def priced_as(mnemonic: str) -> str:
+    """The row of the cost tables for an operation: its own, or that of the scalar operation it lowers to."""
+    declared = OPS.get(f"cuda_tile.{mnemonic}")
+    if mnemonic in priced() or declared is None or not issubclass(declared, TileOp):
+        return mnemonic
+    return declared.lowers_to.partition(".")[2]

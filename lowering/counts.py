@@ -13,9 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ir.core import Attr, Op
+from ir.core import Attr, Op, Type
 from ir.dialects.cuda_tile import Rounding, Signedness
-from ir.types import SCALARS
+from ir.types import I32, SCALARS, TileType
 
 Counts = Mapping[str, float]
 """Results by pipe of `Throughput` that an element takes; `issue`: instructions that take a slot and none of these."""
@@ -136,3 +136,9 @@ def declared(form: Form) -> Counts | None:
     if pipe == "fma_f32" and form.bits == 64:
         pipe = "fma_f64"
     return {pipe: each / 2 if form.mnemonic in PACKED and form.bits == 16 else each} if pipe else None
+
+
+def type_names(first: Type | None, result: Type | None) -> tuple[str, ...]:
+    """The element types of an operand and a result as forms name them, once where they are the same."""
+    names = (str(kind.element) if isinstance(kind, TileType) else str(I32) for kind in (first, result))
+    return tuple(dict.fromkeys(names))

@@ -1,6 +1,6 @@
 """The micro-kernels of a form: a tile from memory, the operation, a tile to memory, at two sizes.
 
-What stands around the operation is the same at both sizes but for loads and stores, which are known by their pipe; so
+What is around the operation is the same at both sizes but for loads and stores, which are known by their pipe; so
 the difference between the sizes is what the elements between them take. Elements come from memory and are independent:
 ptxas can neither fold nor share them, and constants that it keeps in registers are counted once, as in real code.
 """

@@ -84,7 +84,8 @@ def differences(found: Mapping[Form, Counts], table: Mapping[str, Counts], targe
     for form, counts in found.items():
         says = look_up(table, form) or {}
         pairs = [(says.get(pipe, 0.0), counts.get(pipe, 0.0)) for pipe in PIPES if not pipe.startswith("int_")]
-        pairs.append(tuple(each.get("int_add", 0.0) + each.get("int_mul", 0.0) for each in (says, counts)))
+        said, counted = (each.get("int_add", 0.0) + each.get("int_mul", 0.0) for each in (says, counts))
+        pairs.append((said, counted))
         if not all(alike(a, b) for a, b in pairs):
             yield Difference(target, form, says, counts)
 

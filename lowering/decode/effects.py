@@ -47,7 +47,7 @@ def effect(d: Decoder, item: Store) -> None:
 
 
 def allocate(d: Decoder, op: ct.Alloca) -> Value:
-    """Memory until the end of the region that the operation stands in."""
+    """Memory until the end of the region that the operation is in."""
     pointer = cast(PointerType, element_type(op.result))
     return d.builder.value(
         nv_tileas.Alloca, types=[GLOBAL_PTR], bytes=op.num_elem * element_bytes(pointer.pointee),

@@ -40,7 +40,7 @@ class LoopTime:
 
 @dataclass(frozen=True)
 class Time:
-    """Cycles of one CTA: of its innermost loops, and what stands around them at its cost."""
+    """Cycles of one CTA: of its innermost loops, and what is around them at its cost."""
 
     loops: tuple[LoopTime, ...]
     rest: float

@@ -3,7 +3,7 @@
     producer   wait until a stage is empty, fill it (one thread by tensor copies, or all by cp.async); next stage
     consumers  all other warps: wait until the stage is full, compute, release it; next stage
 Each ring is a pipeline with a full and an empty mbarrier a stage; iterators say which stage and go round the loops
-outside of the ring's own. A loop may have several rings, each waited for where its first copy stands, and a stage of
+outside of the ring's own. A loop may have several rings, each waited for where its first copy is, and a stage of
 one of them may be read before the loop. What else the producer needs is in boundary.py, its program in producer.py, the
 warps of each agent in units.py, what becomes of pipelines and iterators in lower.py.
 Source: the seeds' MaterializeSchedule and agents; CUTLASS's warp-specialised mainloops.
@@ -270,7 +270,7 @@ class Consumer:
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
     def turns(self, body: Block, flying: Flight) -> None:
-        """Let the warpgroups take turns at what stands between the early product and the end of the next, where that is
+        """Let the warpgroups take turns at what is between the early product and the end of the next, where that is
         to be and nobody would wait for ever.
         """
         groups = self.scheduler.rewriter.func.warps // GROUP

@@ -67,7 +67,7 @@ def split(made: Split) -> scf.For:
     """Split a loop in place: it stays as the last one of them. Gives the one without masks."""
     loop, block, new = made.loop, made.loop.parent, Block()
     if block is None:
-        raise ValueError("a loop stands in a block")
+        raise ValueError("a loop is in a block")
     b = Builder(new, loop.location)
     front, back = Bounds(made, b).values()
     if made.front:

@@ -52,7 +52,7 @@ def consume(
 
 
 def unknown(pipeline: Value, stages: int) -> Value:
-    """An iterator in place of the one that will be taken where all code stands."""
+    """An iterator in place of the one that will be taken when all code is there."""
     return nv_tileas.CreateIterator((pipeline,), [nv_tileas.IteratorType(stages)]).result
 
 

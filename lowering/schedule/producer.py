@@ -1,7 +1,7 @@
 """The producer's program: the loops and branches around its copies, and in them what fills the stages.
 
 It runs through the source in order: what it needs is computed again or received where the consumers have it, and the
-stage of an iteration is filled where the last of its copies stands. A loop may fill several rings, and one of them may
+stage of an iteration is filled where the last of its copies is. A loop may fill several rings, and one of them may
 have had a stage filled before the loop.
 """
 

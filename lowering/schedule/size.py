@@ -43,7 +43,7 @@ FREE = (
 
 
 def size(op: Op, target: Target) -> float:
-    """Instructions of an operation and all that stands in it."""
+    """Instructions of an operation and all that is in it."""
     inside = 0.0 if isinstance(op, nv_tileas.Reduce | nv_tileas.Scan) else sum(size(o, target) for o in below(op))
     return inside + own(op, target)
 
@@ -59,7 +59,7 @@ def kernel(func: nv_tileas.Func, target: Target) -> float:
 
 
 def own(op: Op, target: Target) -> float:
-    """Instructions of an operation without what stands in it."""
+    """Instructions of an operation without what is in it."""
     match op:
         case nv_tileas.Dot():
             return product(op)

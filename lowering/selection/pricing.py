@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import Any, TypeVar, cast
 
@@ -14,9 +13,8 @@ from egraph.frozen import Frozen
 from egraph.saturate import Saturated
 from egraph.skeleton import For
 from egraph.term import ByClass, Node, Term
-from ir.core import OPS, Type
+from ir.core import Type
 from ir.dialects.cuda_tile import DenseElements, DivI, RemI
-from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F32, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.atoms.folds import thread_share
@@ -25,8 +23,8 @@ from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import WgmmaAtom
-from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced
-from lowering.counts import CONSTANT, Form, modifiers
+from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
+from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
@@ -574,21 +572,6 @@ class Pricer:
             return True
         below = [c for c in node.children if self.frozen.sort[c] == "P" and self.owner.get(c, (0, 0))[1]]
         return not isinstance(node, WHOLE) and all(map(self.streams, below))
-
-
-def type_names(first: Type | None, result: Type | None) -> tuple[str, ...]:
-    """The element types of an operand and a result as forms name them, once where they are the same."""
-    names = (str(kind.element) if isinstance(kind, TileType) else str(I32) for kind in (first, result))
-    return tuple(dict.fromkeys(names))
-
-
-@cache
-def priced_as(mnemonic: str) -> str:
-    """The row of the cost tables for an operation: its own, or that of the scalar operation it lowers to."""
-    declared = OPS.get(f"cuda_tile.{mnemonic}")
-    if mnemonic in priced() or declared is None or not issubclass(declared, TileOp):
-        return mnemonic
-    return declared.lowers_to.partition(".")[2]
 
 
 def unpriced(classes: Iterable[type[Node]]) -> list[str]:

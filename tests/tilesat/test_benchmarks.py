@@ -178,7 +178,7 @@ def test_calibration_without_a_card_says_so(
 
 
 def test_calibration_reads_the_clock_around_chains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On a device that is the simulator, whose clock moves on by 64 where it is read, whatever stands between."""
+    """On a device that is the simulator, whose clock moves on by 64 where it is read, whatever is between."""
     monkeypatch.setattr(cuda, "load_driver", lambda: FakeDriver())
     monkeypatch.setattr(clocks, "PATH", tmp_path / "clocks.json")
     monkeypatch.setattr(sys, "argv", ["calibrate", "--gpu", "--forms", r"^(exp2\.ftz\.f32|xori\.i32|ftoi\.f32\.i32)$"])

@@ -90,7 +90,7 @@ def joined(e: Emitter, x: Value, y: Value) -> Value | None:
 
 
 def source_in_high_half(e: Emitter, x: Value) -> Value | None:
-    """The f32 that stands rounded in the high half of an i8 whose low half is 0."""
+    """The f32 that is held rounded in the high half of an i8 whose low half is 0."""
     inner = x.owner
     if type(inner) is llvm.Trunc:
         inner = inner.operands[0].owner
@@ -100,7 +100,7 @@ def source_in_high_half(e: Emitter, x: Value) -> Value | None:
 
 
 def source_of(x: Value) -> Value | None:
-    """The f32 that stands rounded in the low half of an i8, or i16, whose other bits are 0."""
+    """The f32 that is held rounded in the low half of an i8, or i16, whose other bits are 0."""
     inner = x.owner
     if type(inner) is not llvm.ZExt or inner.operands[0].type != I4:
         return None

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from ir.core import Block, Op, Region, Type, Value
 from ir.descriptors import TensorMapDescriptor
 from ir.dialects import arith, gpu, nv_tileas, nvvm, scf
-from ir.types import F32, GLOBAL_PTR, I32, PartitionViewType, TensorType, VectorType
+from ir.types import I32, PartitionViewType, TensorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
 from lowering.convert.tileas_to_nvgpu import (
@@ -74,11 +74,10 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     return gpu.GpuFunc(
         (), (), {
             "sym_name": func.sym_name, "target": func.target, "block": (threads, 1, 1),
-            "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg,
-            "consumers": expander.consumers, "cluster": func.cluster,
+            "dynamic_smem": func.shared_bytes, "maxnreg": expander.maxnreg, "consumers": expander.consumers,
+            "cluster": func.cluster, "ranges": func.ranges,
             "minctas": min(func.asked_ctas, int(target.warps_per_sm) * WARP // threads),
             "arrays": tuple(emitter.arrays.values()), "params": (*func.params, *func.tensormaps) if known else (),
-            "ranges": func.ranges,
         }, [Region([block])], func.location,
     )  # fmt: skip
 
@@ -599,5 +598,3 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     scf.For: Expander.loop,
     scf.If: Expander.branch,
 }
-
-__all__ = ["F32", "GLOBAL_PTR", "VectorType", "expand"]
