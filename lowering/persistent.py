@@ -3,11 +3,11 @@
     kernel(id)    becomes    for t = first; t < tiles; t = next: kernel(coordinates of t in the logical grid)
 
 The launcher gives the logical grid, and the counter of the dynamic schedule, as parameters behind the source's own
-(`GIVEN`; the manifest's records say so in `launch`), and chooses how many tile blocks run. *static*: each takes every
-n-th tile. *dynamic*: it draws the next one from a counter in global memory, which is zero at launch, before it begins
-with its own, so that the number is there in time. Source: tileas-dynamic-persistent, whose is_valid_program_id and
-cancel_next_program_id are the comparison with the number of tiles and the next number here; CUTLASS's persistent tile
-schedulers.
+(`lowering.launch.GRID`, `COUNTER`; `launch` in the manifest's records), and chooses how many tile blocks run. *static*:
+each takes every n-th tile. *dynamic*: it draws the next one from a counter in global memory, which is zero at launch,
+before it begins with its own, so that the number is there in time.
+Source: tileas-dynamic-persistent, whose is_valid_program_id and cancel_next_program_id are the comparison with the
+number of tiles and the next number here; CUTLASS's persistent tile schedulers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
+from lowering.rewriting import Rewriter, without_promises
 
 NUMBER: Final = TileType((), I32)
 
@@ -28,14 +29,7 @@ NUMBER: Final = TileType((), I32)
 def already(entry: ct.Entry) -> bool:
     """Does a kernel go through tiles itself: in a loop whose step is a number of tile blocks?"""
     counts = {result for op in entry.walk() if isinstance(op, ct.GetNumTileBlocks) for result in op.results}
-    return any(isinstance(op, ct.For) and source(op.step) in counts for op in entry.walk())
-
-
-def source(value: Value) -> Value:
-    """The value behind promises about it."""
-    while isinstance(value.op, ct.Assume):
-        value = value.op.value
-    return value
+    return any(isinstance(op, ct.For) and without_promises(op.step) in counts for op in entry.walk())
 
 
 def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
@@ -47,8 +41,6 @@ def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
     old = entry.body.block
     counter = [TileType((), PointerType(I32))] if schedule == "dynamic" else []
     body = Block([*(a.type for a in old.args), *[NUMBER] * len(GRID), *counter])
-    for before, after in zip(old.args, body.args, strict=False):
-        after.name = before.name
     for name, value in zip(given, body.args[len(old.args) :], strict=True):
         value.name = name.replace(" ", "_")
     b = Builder(body, entry.location)
@@ -64,7 +56,7 @@ def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
         following = (drawn(inside, body.args[-1], count),)
         leave_after(inside, number, tiles)
     writer = Writer(following, coordinates(inside, number, grid), grid)
-    writer.new.update(zip(old.args, body.args, strict=False))
+    writer.bind(old.args, body.args[: len(old.args)])
     writer.operations(old.ops, inside)
     regions = [Region([inner])]
     if schedule == "dynamic":
@@ -118,38 +110,27 @@ def leave_after(b: Builder, number: Value, tiles: Value) -> None:
     b.add(ct.If, done, types=(), regions=[Region([leaving]), Region([])])
 
 
-class Writer:
+class Writer(Rewriter):
     """Operations anew, for one tile of many: its coordinates for the tile block's, the next tile for the end."""
 
     def __init__(self, following: Sequence[Value], ids: Sequence[Value], grid: Sequence[Value]):
+        super().__init__()
         self.following, self.ids, self.grid = following, ids, grid
-        self.new: dict[Value, Value] = {}
         self.loops = 0
 
-    def operations(self, ops: Sequence[Op], b: Builder) -> None:
-        """All of them, in order."""
-        for op in ops:
-            b.location = op.location
-            if isinstance(op, ct.GetTileBlockId):
-                self.new.update(zip(op.results, self.ids, strict=True))
-            elif isinstance(op, ct.GetNumTileBlocks):
-                self.new.update(zip(op.results, self.grid, strict=True))
-            elif isinstance(op, ct.Return):
-                self.end(op, b)
-            else:
-                self.operation(op, b)
-
     def operation(self, op: Op, b: Builder) -> None:
-        """One that stays as it is."""
-        self.loops += isinstance(op, ct.For | ct.Loop)
-        regions = [self.region(each) for each in op.regions]
-        self.loops -= isinstance(op, ct.For | ct.Loop)
-        types = [result.type for result in op.results]
-        made = b.add(type(op), *map(self.new.__getitem__, op.operands), types=types, regions=regions,
-                     segments=op.segments, **op.attributes)  # fmt: skip
-        for before, after in zip(op.results, made.results, strict=True):
-            self.new[before] = after
-            after.name = before.name
+        """One, in terms of the tile."""
+        if isinstance(op, ct.GetTileBlockId):
+            self.new.update(zip(op.results, self.ids, strict=True))
+        elif isinstance(op, ct.GetNumTileBlocks):
+            self.new.update(zip(op.results, self.grid, strict=True))
+        elif isinstance(op, ct.Return):
+            self.end(op, b)
+        else:
+            inside = isinstance(op, ct.For | ct.Loop)
+            self.loops += inside
+            super().operation(op, b)
+            self.loops -= inside
 
     def end(self, op: Op, b: Builder) -> None:
         """The end of a tile."""
@@ -157,15 +138,3 @@ class Writer:
             message = "a persistent kernel cannot return from inside a loop, which would have to end only this tile"
             raise UnsupportedError(message, op.location, "leave the loop by break, or compile with --persistent off")
         b.add(ct.Continue, *self.following, types=())
-
-    def region(self, region: Region) -> Region:
-        """A region's blocks anew."""
-        blocks: list[Block] = []
-        for block in region.blocks:
-            inner = Block([argument.type for argument in block.args])
-            for before, after in zip(block.args, inner.args, strict=True):
-                self.new[before] = after
-                after.name = before.name
-            self.operations(block.ops, Builder(inner))
-            blocks.append(inner)
-        return Region(blocks)

@@ -6,13 +6,12 @@ suit all trips, and no store waits for one of a trip that there was not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
+from lowering.rewriting import Rewriter, without_promises
 from lowering.slicing import THREADS
 from lowering.slicing.fit import Product
 from lowering.supported import registers_of
@@ -74,42 +73,20 @@ class _Plan:
         return None if length is None else trips * length
 
 
-class _Writer:
-    """Operations anew; `new` is what a value of the source is called now."""
+class _Writer(Rewriter):
+    """Operations anew, some loops written out."""
 
     def __init__(self, trips: dict[Op, int]):
+        super().__init__()
         self.trips = trips
-        self.new: dict[Value, Value] = {}
 
-    def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
-        """New values for old ones, which give them their names."""
-        for before, after in zip(old, new, strict=True):
-            self.new[before] = after
-            after.name = after.name or before.name
-
-    def operations(self, ops: Sequence[Op], b: Builder) -> None:
-        """All of them, in order."""
-        for op in ops:
-            b.location = op.location
-            trips = self.trips.get(op)
-            if isinstance(op, ct.For) and trips is not None:
-                self.loop(op, trips, b)
-                continue
-            regions = [self.region(each) for each in op.regions]
-            types = [result.type for result in op.results]
-            made = b.add(type(op), *map(self.new.__getitem__, op.operands), types=types, regions=regions,
-                         segments=op.segments, **op.attributes)  # fmt: skip
-            self.bind(op.results, made.results)
-
-    def region(self, region: Region) -> Region:
-        """A region, whose loops may be written out."""
-        blocks: list[Block] = []
-        for block in region.blocks:
-            inner = Block([argument.type for argument in block.args])
-            self.bind(block.args, inner.args)
-            self.operations(block.ops, Builder(inner))
-            blocks.append(inner)
-        return Region(blocks)
+    def operation(self, op: Op, b: Builder) -> None:
+        """One, or the trips of a loop."""
+        trips = self.trips.get(op)
+        if isinstance(op, ct.For) and trips is not None:
+            self.loop(op, trips, b)
+        else:
+            super().operation(op, b)
 
     def loop(self, loop: ct.For, trips: int, b: Builder) -> None:
         """One trip after another: what a trip carries on is what the next one begins with."""
@@ -130,9 +107,7 @@ class _Writer:
 
 def constant_of(value: Value) -> int | None:
     """The number that an operand is, where the program says so; promises about it say no more."""
-    op = value.op
-    while isinstance(op, ct.Assume):
-        op = op.value.op
+    op = without_promises(value).op
     return int(op.value.item) if isinstance(op, ct.Constant) and op.value.splat else None
 
 

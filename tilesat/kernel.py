@@ -159,15 +159,14 @@ class Kernel:
         """Optimization hints for this target that have no effect, each with its place; mostly empty."""
         from lowering.selection.hints import ignored_hints
 
-        return list(ignored_hints(self.entry, self.target, getattr(self.compiled, "minctas", None)))
+        return list(ignored_hints(self.entry, self.target, self.compiled.minctas))
 
     @property
     def already_persistent(self) -> list[TileError]:
         """That the kernel goes through tiles itself, where it should be made to; mostly empty."""
         from ir.core import TileError
 
-        asked = getattr(self.compiled, "persistent", "off")  # a pickled kernel has said so when it was compiled
-        if asked == "off" or any(each.get("launch") for each in self.manifest["params"]):
+        if self.compiled.persistent == "off" or any(each.get("launch") for each in self.manifest["params"]):
             return []
         return [TileError("Kernel is already dynamic persistent", self.entry.location)]
 

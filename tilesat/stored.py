@@ -23,6 +23,8 @@ class Stored:
     bound: float
     limits: list[str]
     report: str | None
+    persistent: str = "off"  # warnings were given when it was compiled
+    minctas: int | None = None
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:

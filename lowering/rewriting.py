@@ -1,0 +1,52 @@
+"""A source program once more: each operation with what its operands are called now. Passes say what becomes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ir.core import Block, Builder, Op, Region, Value
+from ir.dialects import cuda_tile as ct
+
+
+class Rewriter:
+    """Operations anew; `new` is what a value of the source is called now."""
+
+    def __init__(self) -> None:
+        self.new: dict[Value, Value] = {}
+
+    def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
+        """New values for old ones, which give them their names."""
+        for before, after in zip(old, new, strict=True):
+            self.new[before] = after
+            after.name = after.name or before.name
+
+    def operations(self, ops: Sequence[Op], b: Builder) -> None:
+        """All of them, in order."""
+        for op in ops:
+            b.location = op.location
+            self.operation(op, b)
+
+    def operation(self, op: Op, b: Builder) -> None:
+        """One, as it is."""
+        regions = [self.region(each) for each in op.regions]
+        types = [result.type for result in op.results]
+        made = b.add(type(op), *map(self.new.__getitem__, op.operands), types=types, regions=regions,
+                     segments=op.segments, **op.attributes)  # fmt: skip
+        self.bind(op.results, made.results)
+
+    def region(self, region: Region) -> Region:
+        """A region's blocks."""
+        blocks: list[Block] = []
+        for block in region.blocks:
+            inner = Block([argument.type for argument in block.args])
+            self.bind(block.args, inner.args)
+            self.operations(block.ops, Builder(inner))
+            blocks.append(inner)
+        return Region(blocks)
+
+
+def without_promises(value: Value) -> Value:
+    """The value behind promises about it."""
+    while isinstance(value.op, ct.Assume):
+        value = value.op.value
+    return value
