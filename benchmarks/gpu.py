@@ -42,12 +42,19 @@ TOLERANCE = 2e-3
 TYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 
-def main() -> int:
-    arguments = _arguments()
+def found_device() -> Device | None:
+    """This machine's GPU; None, and a line that says so, where nothing can be measured."""
     try:
-        device = Device()
+        return Device()
     except NoDeviceError as error:
         print(f"nothing was measured: {error}")
+        return None
+
+
+def main() -> int:
+    arguments = _arguments()
+    device = found_device()
+    if device is None:
         return 0
     with device:
         target = best_target(device.architecture)

@@ -18,11 +18,10 @@ from datetime import UTC, datetime
 
 from benchmarks.calibrate import clocks, table
 from benchmarks.calibrate.forms import Case, cases
-from benchmarks.gpu import best_target
+from benchmarks.gpu import best_target, found_device
 from ir.core import TileError
 from lowering.counts import rows
 from lowering.targets import ALL_TARGETS
-from runtime.cuda import Device, NoDeviceError
 from runtime.ptxas import version
 
 
@@ -52,10 +51,8 @@ def _of_tier(chosen: list[Case], target: str) -> list[Case]:
 
 
 def _on_gpu(chosen: list[Case]) -> int:
-    try:
-        device = Device()
-    except NoDeviceError as error:
-        print(f"nothing was measured: {error}")
+    device = found_device()
+    if device is None:
         return 0
     with device:
         target = best_target(device.architecture)
