@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from ir.core import Block, Builder, Op, Region, UnsupportedError, Value
+from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
@@ -55,7 +55,7 @@ def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
     if schedule == "dynamic":
         following = (drawn(inside, body.args[-1], count),)
         leave_after(inside, number, tiles)
-    writer = Writer(following, coordinates(inside, number, grid), grid)
+    writer = Writer(following, coordinates(inside, number, grid), grid, b)
     writer.bind(old.args, body.args[: len(old.args)])
     writer.operations(old.ops, inside)
     regions = [Region([inner])]
@@ -111,12 +111,42 @@ def leave_after(b: Builder, number: Value, tiles: Value) -> None:
 
 
 class Writer(Rewriter):
-    """Operations anew, for one tile of many: its coordinates for the tile block's, the next tile for the end."""
+    """Operations anew, for one tile of many: its coordinates for the tile block's, the next tile for the end.
 
-    def __init__(self, following: Sequence[Value], ids: Sequence[Value], grid: Sequence[Value]):
+    What every tile block computes alike, views of parameters and promises about them, comes `before` the loop: a
+    promise counts where it is sure to be reached, and without it there is no tensor map. Behind what may end a tile
+    nothing moves.
+    """
+
+    def __init__(self, following: Sequence[Value], ids: Sequence[Value], grid: Sequence[Value], before: Builder):
         super().__init__()
-        self.following, self.ids, self.grid = following, ids, grid
+        self.following, self.ids, self.grid, self.before = following, ids, grid, before
         self.loops = 0
+        self.reached = True
+        self.varying: set[Value] = {*following, *ids}
+
+    def operations(self, ops: Sequence[Op], b: Builder) -> None:
+        """All of them, in order."""
+        for op in ops:
+            target = self.before if self.alike(op) else b
+            target.location = op.location
+            self.operation(op, target)
+            self.reached = self.reached and not any(isinstance(inner, ct.Return) for inner in op.walk())
+            if target is b and not isinstance(op, ct.GetNumTileBlocks):
+                self.varying.update(map(self.new.__getitem__, op.results))
+
+    def alike(self, op: Op) -> bool:
+        """Does every tile block compute this, and the same?"""
+        if not self.reached or op.effect is not PURE or op.regions or isinstance(op, ct.MakeToken):
+            return False
+        return self.varying.isdisjoint(map(self.new.__getitem__, op.operands))
+
+    def region(self, region: Region) -> Region:
+        """A region's blocks: what a branch or a loop does is not sure to be reached."""
+        reached, self.reached = self.reached, False
+        made = super().region(region)
+        self.reached = reached
+        return made
 
     def operation(self, op: Op, b: Builder) -> None:
         """One, in terms of the tile."""

@@ -103,6 +103,30 @@ def test_rings_go_on_from_tile_to_tile(schedule: str, order: str) -> None:
     assert largest_error(found[2], interpret(made, program)[2]) <= program.tolerance
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_what_all_tiles_share_comes_before_the_loop(schedule: str) -> None:
+    """Promises about parameters are reached whatever the tile, so views of them keep their tensor maps."""
+    plain, made = (tilesat.compile("examples/gemm.mlir", "sm_90a", persistent=each) for each in ("off", schedule))
+    assert made.ptx.count("cp.async.bulk.tensor") == plain.ptx.count("cp.async.bulk.tensor") == 2
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_promises_behind_an_exit_stay_there(schedule: str) -> None:
+    """A promise that no tile comes to says nothing of what is done before."""
+
+    def source() -> str:
+        w = Writer("exits", y="ptr<i32>", n="i32")
+        w.update(w.y[w.ids[0]], (w.n < 8).where(w.const(100, "i32"), w.const(1, "i32")), mode="add")
+        w.branch(w.ids[0].eq(0), lambda: w.leave(ct.Return))
+        w.update(w.y[w.ids[0]], w.args["n"].assume(ct.Bounded(8, None)), mode="add")
+        return w.text()
+
+    program = Program("exits", source, lambda: [random((1,), "i32", 1), 5], (1,), None)
+    made = kernel(source(), "sm_80", schedule)
+    found = simulate(made, program, resident=1)[0]
+    assert np.array_equal(found, program.arguments()[0] + 100)
+
+
 def test_manifest_says_what_the_launcher_gives() -> None:
     static, dynamic = (parse(kernel(counted(), "sm_80", each).manifest) for each in SCHEDULES)
     assert static.launched == ["grid x", "grid y", "grid z"]
