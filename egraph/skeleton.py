@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ir.core import Op, Type
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas_effects import CancelNextProgramId
 from ir.types import TokenType
 
 
@@ -43,7 +44,9 @@ class Store:
     @property
     def alone(self) -> bool:
         """Has it neither operands but tokens nor a text? Then there is one way to do it."""
-        return isinstance(self.op, ct.Alloca | ct.GdcWait | ct.GdcLaunchDependents | ct.MemoryFenceAlias)
+        return isinstance(
+            self.op, ct.Alloca | ct.GdcWait | ct.GdcLaunchDependents | ct.MemoryFenceAlias | CancelNextProgramId
+        )
 
     @property
     def placed(self) -> tuple[int, ...]:

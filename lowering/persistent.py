@@ -2,28 +2,33 @@
 
     kernel(id)    becomes    for t = first; t < tiles; t = next: kernel(coordinates of t in the logical grid)
 
-The launcher gives the logical grid, and the counter of the dynamic schedule, as parameters behind the source's own
-(`lowering.launch.GRID`, `COUNTER`; `launch` in the manifest's records), and chooses how many tile blocks run. *static*:
-each takes every n-th tile. *dynamic*: it draws the next one from a counter in global memory, which is zero at launch,
-before it begins with its own, so that the number is there in time.
-Source: tileas-dynamic-persistent, whose is_valid_program_id and cancel_next_program_id are the comparison with the
-number of tiles and the next number here; CUTLASS's persistent tile schedulers.
+*static* and *atomic*: the launcher gives the logical grid, and the counter, as parameters behind the source's own
+(`lowering.launch.GRID`, `COUNTER`; `launch` in the manifest's records), and chooses how many tile blocks run. Each
+takes every n-th tile, or draws the next one from a counter in global memory, which is zero at launch. *taken*: all of
+the grid is launched, and a tile block takes the place of one that has not started (clusterlaunchcontrol). The next tile
+is asked for before its own begins, so that it is known in time.
+Source: tileas-dynamic-persistent, whose is_valid_program_id is the comparison with the number of tiles, or the flag
+that cancel_next_program_id gives; CUTLASS's persistent tile schedulers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.nv_tileas import CancelNextProgramId
 from ir.types import I1, I32, TOKEN, PointerType, TileType
 from lowering.launch import COUNTER, GRID
 from lowering.rewriting import Rewriter, without_promises
 
 NUMBER: Final = TileType((), I32)
+FLAG: Final = TileType((), I1)
+COUNTED: Final = TileType((), PointerType(I32))
 
 
 def already(entry: ct.Entry) -> bool:
@@ -37,36 +42,73 @@ def persistent(entry: ct.Entry, schedule: str) -> ct.Entry:
 
     Raises UnsupportedError, located, for a `return` inside a loop, which would have to end two.
     """
-    given = [*GRID, *([COUNTER] if schedule == "dynamic" else [])]
+    given = {"taken": (), "static": GRID, "atomic": (*GRID, COUNTER)}[schedule]
     old = entry.body.block
-    counter = [TileType((), PointerType(I32))] if schedule == "dynamic" else []
-    body = Block([*(a.type for a in old.args), *[NUMBER] * len(GRID), *counter])
+    body = Block([*(a.type for a in old.args), *(COUNTED if name == COUNTER else NUMBER for name in given)])
     for name, value in zip(given, body.args[len(old.args) :], strict=True):
         value.name = name.replace(" ", "_")
     b = Builder(body, entry.location)
-    grid = [promised(b, value, 1) for value in body.args[len(old.args) :][: len(GRID)]]
-    first = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
-    count = promised(b, b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results[0], 1)
-    tiles = promised(b, product(b, product(b, grid[0], grid[1]), grid[2]), 1)
-    inner = Block([NUMBER])
-    inside = Builder(inner, entry.location)
-    number = promised(inside, inner.args[0], 0)
-    following: tuple[Value, ...] = ()
-    if schedule == "dynamic":
-        following = (drawn(inside, body.args[-1], count),)
-        leave_after(inside, number, tiles)
-    writer = Writer(following, coordinates(inside, number, grid), grid, b)
+    loop = taken(b) if schedule == "taken" else counted(b, body.args[len(old.args) :])
+    writer = Writer(loop, b)
     writer.bind(old.args, body.args[: len(old.args)])
-    writer.operations(old.ops, inside)
-    regions = [Region([inner])]
-    if schedule == "dynamic":
-        b.add(ct.Loop, first, types=(), regions=regions, segments=(1,))
-    else:
-        b.add(ct.For, first, tiles, count, types=(), regions=regions, segments=(1, 1, 1, 0))
+    writer.operations(old.ops, loop.inside)
+    b.add(loop.kind, *loop.operands, types=(), regions=[Region([loop.block])], segments=loop.segments)
     b.add(ct.Return, types=())
     made = ct.Entry((), (), {**entry.attributes, "given": tuple(given)}, [Region([body])], entry.location)
     made.parent = entry.parent
     return made
+
+
+@dataclass
+class Tiles:
+    """A loop over tiles that is being made: its body so far, of one tile its coordinates in the logical grid, and what
+    is carried on to the next one.
+    """
+
+    kind: type[Op]
+    operands: Sequence[Value]
+    segments: tuple[int, ...]
+    block: Block
+    inside: Builder
+    ids: Sequence[Value]
+    grid: Sequence[Value]
+    following: Sequence[Value] = ()
+
+
+def counted(b: Builder, given: Sequence[Value]) -> Tiles:
+    """Tiles by their numbers: every n-th one, or the next that a counter gives."""
+    extents, counter = given[: len(GRID)], given[len(GRID) :]
+    grid = [promised(b, value, 1) for value in extents]
+    first = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
+    count = promised(b, b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results[0], 1)
+    tiles = promised(b, product(b, product(b, grid[0], grid[1]), grid[2]), 1)
+    block = Block([NUMBER])
+    inside = Builder(block, b.location)
+    number = promised(inside, block.args[0], 0)
+    if not counter:
+        return Tiles(
+            ct.For, (first, tiles, count), (1, 1, 1, 0), block, inside, coordinates(inside, number, grid), grid
+        )
+    following = (drawn(inside, counter[0], count),)
+    done = inside.value(
+        ct.CmpI, number, tiles, types=[FLAG], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
+        signedness=ct.Signedness.SIGNED,
+    )  # fmt: skip
+    leave_when(inside, done)
+    return Tiles(ct.Loop, (first,), (1,), block, inside, coordinates(inside, number, grid), grid, following)
+
+
+def taken(b: Builder) -> Tiles:
+    """The tile that the hardware started, then those that it has not started yet and gives up."""
+    first = [promised(b, value, 0) for value in b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results]
+    grid = [promised(b, value, 1) for value in b.add(ct.GetNumTileBlocks, types=[NUMBER] * 3).results]
+    yes = b.value(ct.Constant, types=[FLAG], value=ct.DenseElements(np.asarray(True)))
+    block = Block([FLAG, NUMBER, NUMBER, NUMBER])
+    inside = Builder(block, b.location)
+    leave_when(inside, inside.value(ct.XorI, block.args[0], yes, types=[FLAG]))
+    ids = [promised(inside, value, 0) for value in block.args[1:]]
+    following = inside.add(CancelNextProgramId, types=[FLAG, NUMBER, NUMBER, NUMBER]).results
+    return Tiles(ct.Loop, (yes, *first), (4,), block, inside, ids, grid, following)
 
 
 def promised(b: Builder, value: Value, least: int) -> Value:
@@ -101,10 +143,8 @@ def drawn(b: Builder, counter: Value, count: Value) -> Value:
     return b.value(ct.AddI, promised(b, old, 0), count, types=[NUMBER], overflow=ct.Overflow.NO_SIGNED_WRAP)
 
 
-def leave_after(b: Builder, number: Value, tiles: Value) -> None:
-    """End the loop where all tiles are done."""
-    done = b.value(ct.CmpI, number, tiles, types=[TileType((), I1)], predicate=ct.Predicate.GREATER_THAN_OR_EQUAL,
-                   signedness=ct.Signedness.SIGNED)  # fmt: skip
+def leave_when(b: Builder, done: Value) -> None:
+    """End the loop where there is no tile left."""
     leaving = Block()
     Builder(leaving, b.location).add(ct.Break, types=())
     b.add(ct.If, done, types=(), regions=[Region([leaving]), Region([])])
@@ -118,12 +158,12 @@ class Writer(Rewriter):
     nothing moves.
     """
 
-    def __init__(self, following: Sequence[Value], ids: Sequence[Value], grid: Sequence[Value], before: Builder):
+    def __init__(self, tiles: Tiles, before: Builder):
         super().__init__()
-        self.following, self.ids, self.grid, self.before = following, ids, grid, before
+        self.tiles, self.before = tiles, before
         self.loops = 0
         self.reached = True
-        self.varying: set[Value] = {*following, *ids}
+        self.varying: set[Value] = {*tiles.ids}
 
     def operations(self, ops: Sequence[Op], b: Builder) -> None:
         """All of them, in order."""
@@ -151,9 +191,9 @@ class Writer(Rewriter):
     def operation(self, op: Op, b: Builder) -> None:
         """One, in terms of the tile."""
         if isinstance(op, ct.GetTileBlockId):
-            self.new.update(zip(op.results, self.ids, strict=True))
+            self.new.update(zip(op.results, self.tiles.ids, strict=True))
         elif isinstance(op, ct.GetNumTileBlocks):
-            self.new.update(zip(op.results, self.grid, strict=True))
+            self.new.update(zip(op.results, self.tiles.grid, strict=True))
         elif isinstance(op, ct.Return):
             self.end(op, b)
         else:
@@ -167,4 +207,4 @@ class Writer(Rewriter):
         if self.loops:
             message = "a persistent kernel cannot return from inside a loop, which would have to end only this tile"
             raise UnsupportedError(message, op.location, "leave the loop by break, or compile with --persistent off")
-        b.add(ct.Continue, *self.following, types=())
+        b.add(ct.Continue, *self.tiles.following, types=())

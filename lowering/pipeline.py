@@ -20,6 +20,7 @@ from lowering.passes.table import ROAD
 from lowering.placement import LayoutOracle
 from lowering.selection import Selection
 from lowering.selection.hints import as_asked
+from lowering.targets import Feature, Target
 from lowering.targets import target as target_named
 from lowering.targets.changed import changed
 
@@ -140,8 +141,20 @@ def compile_entry(
     tiers = tuple(as_asked(entry, changed(target_named(target), options.rates)) for target in targets)
     check_forbidden(options.forbid)
     check_permissions(options.fast)
-    outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=tiers, shared=shared)
-    return [_compiled(module, outcome, options.persistent) for outcome in outcomes]
+    parts, made = _of_one_program(tiers, options.persistent), dict[int, Outcome]()
+    for part in parts:
+        some, known = tuple(tiers[i] for i in part), shared if len(parts) == 1 else None
+        outcomes = run(road(options), entry, (), watchers, options.verify_each, counting, tiers=some, shared=known)
+        made.update(zip(part, outcomes, strict=True))
+    return [_compiled(module, made[i], options.persistent) for i in range(len(tiers))]
+
+
+def _of_one_program(tiers: Sequence[Target], persistent: str) -> list[list[int]]:
+    """Numbers of the targets that share a source program: those with and without clusterlaunchcontrol apart, where
+    tiles are taken dynamically.
+    """
+    have = [persistent == "dynamic" and tier.has(Feature.CLUSTER_LAUNCH) for tier in tiers]
+    return [part for flag in (False, True) if (part := [i for i, has in enumerate(have) if has is flag])]
 
 
 def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:

@@ -326,7 +326,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forbid", action="append", default=[], metavar="ATOM", help="an atom not to be chosen")
     parser.add_argument("--fast", action="append", default=[], metavar="NAME[,NAME]",
                         help="inexact rewrites that are allowed: nsz (the sign of zeros), contract (fma)")  # fmt: skip
-    parser.add_argument("--persistent", default="off", metavar="static|dynamic",
+    parser.add_argument("--persistent", default="off", metavar="static|atomic|dynamic",
                         help="as many CTAs as fit the device go through all tile blocks of the grid")  # fmt: skip
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--extract-budget", type=_count, metavar="N",

@@ -133,7 +133,8 @@ def simulate(
 ) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
-    Of a persistent kernel `resident` CTAs go through the tile blocks of the grid.
+    Of a persistent kernel `resident` CTAs go through the tile blocks of the grid, at a time where it takes over those
+    that have not started.
 
     An array given twice is one allocation. What the kernel prints goes to standard output.
     `hazards`, `max_instructions`, `suppress` and `schedule` as the simulator's `launch` has them, whose report is
@@ -165,6 +166,7 @@ def simulate(
         max_instructions=max_instructions,
         suppress=suppress,
         schedule=schedule,
+        resident=resident,
     )
     sys.stdout.write("".join(report.printed))
     for key, array in arrays.items():

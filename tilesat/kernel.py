@@ -165,8 +165,14 @@ class Kernel:
     def already_persistent(self) -> list[TileError]:
         """That the kernel goes through tiles itself, where it should be made to; mostly empty."""
         from ir.core import TileError
+        from ir.dialects.nv_tileas import CancelNextProgramId
 
-        if self.compiled.persistent == "off" or any(each.get("launch") for each in self.manifest["params"]):
+        made = self.compiled.selection.saturated.program.entry
+        if (
+            self.compiled.persistent == "off"
+            or made.given
+            or any(isinstance(o, CancelNextProgramId) for o in made.walk())
+        ):
             return []
         return [TileError("Kernel is already dynamic persistent", self.entry.location)]
 

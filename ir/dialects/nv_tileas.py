@@ -42,7 +42,14 @@ from ir.dialects.nv_tileas_async import (
     TiledTmaLoad,
     TiledTmaStore,
 )
-from ir.dialects.nv_tileas_effects import Alloca, FenceAlias, Free, LaunchDependents, WaitOnDependency
+from ir.dialects.nv_tileas_effects import (
+    Alloca,
+    CancelNextProgramId,
+    FenceAlias,
+    Free,
+    LaunchDependents,
+    WaitOnDependency,
+)
 from ir.dialects.nv_tileas_memory import (
     AddPtr,
     AllocTensor,
@@ -464,6 +471,7 @@ __all__ = [
     "BarrierWait",
     "BufferType",
     "BufferView",
+    "CancelNextProgramId",
     "ChannelType",
     "ConsumeOne",
     "ConsumerRead",

@@ -1,9 +1,16 @@
-"""nv_tileas operations on the order of grids and addresses, and on memory that a tile block asks for."""
+"""nv_tileas operations on the order of grids and addresses, on memory that a tile block asks for, on its next tile."""
 
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Op, Operand, Result, op
 from ir.dialects.nv_tileas_types import is_pointer
+from ir.types import I1, I32, Constraint, TileType
+
+FLAG = Constraint("i1", lambda t: t in (I1, TileType((), I1)), (I1,))
+ANSWER_BYTES = 16  # PTX ISA 8.8, clusterlaunchcontrol.try_cancel
+WORD_BYTES = 4
+NEXT_BYTES = ANSWER_BYTES + 8 + 4 * WORD_BYTES  # the answer, an mbarrier, what the answer says
+NUMBER = Constraint("i32", lambda t: t in (I32, TileType((), I32)), (I32,))
 
 
 @op("nv_tileas.wait_on_dependency")
@@ -52,5 +59,21 @@ class Free(Op):
     """Memory that `alloca` gave is given back by one thread; a barrier before it says that nobody uses it any more."""
 
     ptr = Operand(is_pointer)
+
+    effect = WRITE
+
+
+@op("nv_tileas.cancel_next_program_id")
+class CancelNextProgramId(Op):
+    """Take a tile block of the grid that has not started, which then never does: is there one, and its coordinates,
+    else zeros. One thread asks and hands the answer on at `scratch`. After there was none, nobody asks again. In the
+    source program it has tiles of one element as results.
+    """
+
+    scratch = Attr(int, 0, least=0)
+    valid = Result(FLAG)
+    x = Result(NUMBER)
+    y = Result(NUMBER)
+    z = Result(NUMBER)
 
     effect = WRITE

@@ -1,4 +1,6 @@
-"""Effects without operands but tokens: grids that depend on each other, fences, memory that a tile block asks for."""
+"""Effects without operands but tokens: grids that depend on each other, fences, memory that a tile block asks for, and
+its next tile.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from ir.core import Value
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.cuda_tile.constraints import element_type
-from ir.types import GLOBAL_PTR, PointerType
+from ir.types import GLOBAL_PTR, I1, I32, PointerType
 from lowering.layouts.elements import element_bytes
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def effect(d: Decoder, item: Store) -> None:
         memory = allocate(d, op)
         d.scopes[depth].allocated.append(memory)
         d.effects[item.item, 0] = (depth, memory)
+    elif isinstance(op, nv_tileas.CancelNextProgramId):
+        d.builder.location = op.location
+        taken = d.builder.add(nv_tileas.CancelNextProgramId, types=[I1, I32, I32, I32])
+        d.effects.update({(item.item, index): (depth, value) for index, value in enumerate(taken.results)})
     else:
         op.fail("is not lowered")
 

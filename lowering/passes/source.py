@@ -62,7 +62,13 @@ class Prepared:
 
 
 def make_persistent(entry: ct.Entry, context: Context, schedule: str) -> ct.Entry:
-    """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel."""
+    """Let as many tile blocks as fit the device at once go through all tiles, each in a loop around the kernel.
+
+    *dynamic* is what the targets have: tile blocks that have not started are taken over, or a counter gives the next.
+    """
+    if schedule == "dynamic":
+        has = all(tier.has(Feature.CLUSTER_LAUNCH) for tier in context.shared.targets)
+        schedule = "taken" if has else "atomic"
     made = entry if schedule == "off" or already(entry) else persistent(entry, schedule)
     context.count(loops=int(made is not entry))
     return made

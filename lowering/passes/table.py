@@ -9,7 +9,7 @@ from __future__ import annotations
 from lowering.passes.registry import Option, Pass, Statistic
 
 SCHEDULERS = ("turns", "alone", "back-off")
-PERSISTENT = ("off", "static", "dynamic")
+PERSISTENT = ("off", "static", "atomic", "dynamic")
 METHODS = ("auto", "tree", "greedy", "pruned", "ilp")
 SOURCE, LOGICAL, CODE = "lowering.passes.source", "lowering.passes.logical", "lowering.passes.code"
 INFINITE = float("inf")

@@ -29,6 +29,7 @@ class Feature(enum.Enum):
     TMA = "cp.async.bulk.tensor"
     CLUSTER = "thread block clusters"
     GRID_DEPENDENCY = "griddepcontrol"
+    CLUSTER_LAUNCH = "clusterlaunchcontrol"
     SETMAXNREG = "setmaxnreg"
     WGMMA = "wgmma.mma_async"
     TCGEN05 = "tcgen05"
@@ -58,6 +59,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.TMA: nvvm.TensorLoad.floor,
     Feature.CLUSTER: nvvm.ClusterArrive.floor,
     Feature.GRID_DEPENDENCY: nvvm.GridDependencyWait.floor,
+    Feature.CLUSTER_LAUNCH: nvvm.ClusterLaunchTryCancel.floor,
     Feature.SETMAXNREG: nvvm.SetMaxRegister.floor,
     Feature.WGMMA: nvvm.WgmmaMmaAsync.floor,
     Feature.TCGEN05: Needs(100, (8, 6), TCGEN05),  # PTX ISA 8.8, tcgen05.alloc

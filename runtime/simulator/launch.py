@@ -177,6 +177,7 @@ class Module:
         cooperative: bool = False,
         dependent: bool = False,
         workers: int = 1,
+        resident: int | None = None,
     ) -> Report:
         """Run an entry over a grid; the arguments are those of the function `launch`. Raises SimulatorError."""
         self._check_loaded()
@@ -191,13 +192,15 @@ class Module:
         if dynamic_smem < 0:
             raise LaunchError(f"dynamic_smem {dynamic_smem} is negative")
         _check_workers(workers, kernel, cooperative, max_instructions)
+        if resident is not None and resident < 1:
+            raise LaunchError(f"resident {resident} is below 1")
         findings = Findings(hazards if isinstance(hazards, str) else STOP, suppress)
         is_tracked = bool(hazards)
         with (
             np.errstate(all="ignore"),
             findings.attached(self._text),
             self._prepared(
-                kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative, workers)
+                kernel, geometry, parameters, Options(dynamic_smem, is_tracked, cooperative, workers, resident)
             ) as prepared,
         ):
             prepared.machine.findings = findings
@@ -217,7 +220,7 @@ class Module:
             block = directives.get("reqntid", (min(128, int(np.prod(directives.get("maxntid", (128,))))),))
             cluster = _triple("cluster", directives.get("reqnctapercluster", (1, 1, 1)))
             geometry = Geometry(cluster, _triple("block", block), cluster)
-            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False, 1)):
+            with self._prepared(kernel, geometry, bytes(parameter_bytes(kernel)), Options(0, False, False, 1, None)):
                 pass
 
     def unload(self) -> None:
@@ -277,6 +280,7 @@ def launch(
     cooperative: bool = False,
     dependent: bool = False,
     workers: int = 1,
+    resident: int | None = None,
 ) -> Report:
     """Load a PTX module, run an entry over a grid, unload the module.
 
@@ -297,13 +301,15 @@ def launch(
     workers: processes at most, each for a stretch of the grid, with the same results, counts and hazards; only where
     CTAs do not talk to each other (atomics, strong accesses of global memory, malloc, cooperative launches are
     refused). Limits count for each process. Where the grid fits in one batch with hazards, one process runs it.
+    resident: CTAs that run at a time, whole clusters, of a kernel that takes over the work of others
+    (clusterlaunchcontrol); a quarter of the grid by default, as far as they fit a batch.
     Raises SimulatorError with the PTX line.
     """
     module = Module(ptx, memory)
     try:
         return module.launch(
             grid, block, args, cluster, dynamic_smem, entry, hazards, max_blocks, max_instructions, schedule, suppress,
-            cooperative, dependent, workers,
+            cooperative, dependent, workers, resident,
         )  # fmt: skip
     finally:
         module.unload()
@@ -398,6 +404,7 @@ class Options:
     hazards: bool
     cooperative: bool
     workers: int
+    resident: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +430,8 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     if options.cooperative:
         ctas = geometry.ctas
     elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):
-        ctas = min(ctas, -(-geometry.ctas // size // _STEALING_SHARE) * size)
+        share = -(-geometry.ctas // size // _STEALING_SHARE)
+        ctas = min(ctas, (share if options.resident is None else max(1, options.resident // size)) * size)
     elif not options.hazards:  # what is found in a batch depends on its CTAs
         ctas = min(ctas, -(-geometry.ctas // size // options.workers) * size)
     machine = Machine(kernel, geometry, ctas, memory, shared_size, placement.local)

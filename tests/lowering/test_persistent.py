@@ -14,14 +14,17 @@ from ir.dialects import cuda_tile as ct
 from runtime.cuda import CudaError, Device
 from runtime.manifest import MOST_TILES, ManifestError, parse, persistent_grid
 from runtime.ptxas import assemble
+from runtime.simulator import SimulatorError
 from tests.programs.program import DTYPES, Program, interpret, random, simulate
 from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat.example_cases import QUICK
 from tilesat.execution import largest_error
+from tilesat.execution import simulate as simulate_ptx
 from tilesat.fuzz.writer import Tile, Writer
 from tilesat.kernel import Kernel
 
-SCHEDULES = ("static", "dynamic")
+SCHEDULES = {"static": "sm_80", "atomic": "sm_80", "dynamic": "sm_100a"}
+"""With the target that the small kernels are compiled for: dynamic takes a counter below sm_100."""
 
 
 def counted() -> str:
@@ -49,7 +52,7 @@ def kernel(text: str, target: str, schedule: str) -> Kernel:
 def test_every_tile_once(schedule: str, grid: tuple[int, int, int], resident: int) -> None:
     x, y, z = grid
     program = Program("counted", counted, lambda: [random((z, y, x), "i32", 1)], grid, None)
-    made = kernel(counted(), "sm_80", schedule)
+    made = kernel(counted(), SCHEDULES[schedule], schedule)
     (found,) = simulate(made, program, resident=resident)
     wanted = program.arguments()[0] + np.where(np.arange(x) % 2, 100, 1)[None, None, :]
     wanted[:, 2:3] = program.arguments()[0][:, 2:3]
@@ -63,9 +66,11 @@ def test_every_tile_once(schedule: str, grid: tuple[int, int, int], resident: in
     [
         ("gemm-200x136x72", "sm_80"),
         ("gemm-200x136x72", "sm_90a"),
+        ("gemm-200x136x72", "sm_100a"),
         pytest.param("gemm-200x136x72", "sm_120a", marks=pytest.mark.slow),
         pytest.param("softmax-3x1000", "sm_90a", marks=pytest.mark.slow),
         pytest.param("layernorm-2x2500", "sm_90a", marks=pytest.mark.slow),
+        pytest.param("layernorm-2x2500", "sm_100a", marks=pytest.mark.slow),
         pytest.param("flash_attention-2x200x100", "sm_90a", marks=pytest.mark.slow),
         ("vecadd_ptr-3000", "sm_80"),
     ],
@@ -98,7 +103,7 @@ def test_rings_go_on_from_tile_to_tile(schedule: str, order: str) -> None:
         return [random((320, 192), "f16", 1), random((128, 192), "f16", 2), random((320, 128), "f32", 3)]
 
     program = Program("gemm", source, arguments, (5, 2), None, 2e-3)
-    made = kernel(source(), "sm_90a", schedule)
+    made = kernel(source(), "sm_100a" if schedule == "dynamic" else "sm_90a", schedule)
     found = simulate(made, program, schedule=order, resident=3)
     assert largest_error(found[2], interpret(made, program)[2]) <= program.tolerance
 
@@ -128,7 +133,9 @@ def test_promises_behind_an_exit_stay_there(schedule: str) -> None:
 
 
 def test_manifest_says_what_the_launcher_gives() -> None:
-    static, dynamic = (parse(kernel(counted(), "sm_80", each).manifest) for each in SCHEDULES)
+    static, dynamic = (parse(kernel(counted(), "sm_80", each).manifest) for each in ("static", "dynamic"))
+    assert kernel(counted(), "sm_80", "atomic").ptx == kernel(counted(), "sm_80", "dynamic").ptx
+    assert parse(kernel(counted(), "sm_100a", "dynamic").manifest).launched == []
     assert static.launched == ["grid x", "grid y", "grid z"]
     assert dynamic.launched == ["grid x", "grid y", "grid z", "tile counter"]
     assert static.arguments == dynamic.arguments == 1
@@ -136,6 +143,34 @@ def test_manifest_says_what_the_launcher_gives() -> None:
     wrong = {**raw, "params": [{**raw["params"][-1], "launch": "grid w"}]}
     with pytest.raises(ManifestError, match=r"params\[0\].launch = 'grid w' is none of grid x, grid y, grid z"):
         parse(wrong)
+
+
+def test_targets_that_take_tiles_in_different_ways() -> None:
+    """Each is compiled as it would be alone."""
+    targets = ["sm_100a", "sm_80", "sm_120a", "sm_90a"]
+    together = tilesat.compile_for(counted(), targets, persistent="dynamic")
+    for target, made in zip(targets, together, strict=True):
+        assert made.ptx == kernel(counted(), target, "dynamic").ptx
+        assert made.ptx.count("clusterlaunchcontrol.try_cancel") == (target in ("sm_100a", "sm_120a"))
+
+
+@pytest.mark.parametrize("line", [
+    "mbarrier.arrive.expect_tx", "bra $W1;", "mbarrier.inval", "bar.sync 0;", "mbarrier.init",
+])  # fmt: skip
+def test_each_step_of_a_request_is_needed(line: str) -> None:
+    """Without it the simulator finds a fault, in one order of warps at least."""
+    made = kernel(counted(), "sm_100a", "dynamic")
+    lines = made.ptx.splitlines()
+    place = max(i for i, each in enumerate(lines) if line in each)
+    ptx = "\n".join([*lines[:place], *lines[place + 1 :]])
+    y = np.zeros((2, 2, 9), np.int32)
+
+    def in_any_order() -> None:
+        for schedule in ("together", *(f"skewed:{seed}" for seed in range(5))):
+            simulate_ptx(ptx, made.manifest, (9, 2, 2), [y], hazards=True, schedule=schedule, max_instructions=100_000)
+
+    with pytest.raises(SimulatorError):
+        in_any_order()
 
 
 def test_grid_of_ctas() -> None:
@@ -193,5 +228,5 @@ def test_return_inside_a_loop_is_refused() -> None:
 
 
 def test_unknown_schedule() -> None:
-    with pytest.raises(TileError, match="persistent: expected one of off, static, dynamic, got 'stripes'"):
+    with pytest.raises(TileError, match="persistent: expected one of off, static, atomic, dynamic, got 'stripes'"):
         tilesat.compile(counted(), "sm_80", persistent="stripes")

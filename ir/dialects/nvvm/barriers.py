@@ -401,3 +401,44 @@ class GridLaunchDependents(Instruction):
     """Lets grids that depend on this one start, once all CTAs have done so or ended."""
 
     effect = WRITE
+
+
+# Work of clusters that have not started
+
+CLUSTER_LAUNCH = Needs(100, (8, 6))
+
+
+@instruction(
+    "nvvm.clusterlaunchcontrol.try.cancel",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{addr}], [{mbar}];",
+    CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.try_cancel",
+)  # fmt: skip
+class ClusterLaunchTryCancel(Instruction):
+    """Ask for a cluster of the grid that has not started, which then never does: 16 bytes of answer come to `addr`,
+    aligned to 16, by the async proxy, and are counted at an mbarrier. After an answer that there is none no thread of
+    the cluster may ask again.
+    """
+
+    addr = Operand(SHARED)
+    mbar = Operand(BARRIER)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.clusterlaunchcontrol.query.cancel",
+    "{{\n.reg .b128 answer;\nmov.b128 answer, {{ {low:register}, {high:register} }};\n"
+    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 {valid}, answer;\n"
+    "mov.b32 {x}, 0;\nmov.b32 {y}, 0;\nmov.b32 {z}, 0;\n"
+    "@{valid} clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{ {x}, {y}, {z}, _ }}, answer;\n}}",
+    CLUSTER_LAUNCH, source="PTX ISA 8.8, clusterlaunchcontrol.query_cancel: the id of a failed request is undefined",
+)  # fmt: skip
+class ClusterLaunchQuery(Instruction):
+    """Is there a cluster that will not start, by the two halves of an answer, and the id of its first CTA, else 0."""
+
+    low = Operand(DOUBLE_WORD)
+    high = Operand(DOUBLE_WORD)
+    valid = Result(PREDICATE)
+    x = Result(WORD)
+    y = Result(WORD)
+    z = Result(WORD)
+    effect = READ

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Value
+from ir.core import Op, Type, Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
-from ir.types import GLOBAL_PTR, I64
+from ir.dialects.nv_tileas import BARRIER_BYTES
+from ir.dialects.nv_tileas_effects import ANSWER_BYTES, WORD_BYTES
+from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.assertions import text
 from lowering.convert.tileas_to_nvgpu.channels import from_memory, to_memory
@@ -51,14 +53,49 @@ def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
 
     once(x, call)
     emitter.scratch_written()
-    loaded = emitter.builder.add(nvgpu.Load, place, types=[I64], segments=(1, 0, 0)).result
-    x.values[op.result] = from_memory(emitter, loaded, GLOBAL_PTR)
+    x.values[op.result] = from_memory(emitter, loaded(x, place, I64), GLOBAL_PTR)
 
 
 def free(x: Expander, op: nv_tileas.Free) -> None:
     """The thread that asked gives it back."""
     address = to_memory(x.emitter, x.scalar(op.ptr))
     once(x, lambda: x.emitter.effect(nvvm.Free, address))
+
+
+def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
+    """One thread asks for a cluster that has not started, waits for the answer at a barrier that it makes for that, and
+    leaves what it says in scratch memory. The fence orders what was done there before it, and the barrier's first
+    value, before the asynchronous answer.
+    """
+    emitter = x.emitter
+    place = emitter.scratch()
+    barrier, words = (
+        emitter.pointer(place, None, 1, offset) for offset in (ANSWER_BYTES, ANSWER_BYTES + BARRIER_BYTES)
+    )
+
+    def ask() -> None:
+        emitter.effect(nvvm.MBarrierInit, barrier, segments=(1, 0), count=1)
+        emitter.effect(nvvm.FenceProxy, kind="async", space="shared::cta")
+        emitter.effect(nvvm.MBarrierArriveExpectTx, barrier, segments=(1, 0), txcount=ANSWER_BYTES)
+        emitter.effect(nvvm.ClusterLaunchTryCancel, place, barrier)
+        emitter.effect(nvvm.MBarrierTryWaitParity, barrier, emitter.constant(0))
+        halves = [loaded(x, emitter.pointer(place, None, 1, offset), I64) for offset in (0, ANSWER_BYTES // 2)]
+        emitter.effect(nvvm.MBarrierInval, barrier)
+        answer = emitter.builder.add(nvvm.ClusterLaunchQuery, *halves, types=[I1, I32, I32, I32]).results
+        for number, value in enumerate(answer):
+            word = emitter.pointer(words, None, 1, WORD_BYTES * number)
+            emitter.effect(nvgpu.Store, to_memory(emitter, value), word, segments=(1, 1, 0))
+
+    once(x, ask)
+    emitter.scratch_written()
+    for number, (result, kind) in enumerate(zip(op.results, (I1, I32, I32, I32), strict=True)):
+        word = emitter.pointer(words, None, 1, WORD_BYTES * number)
+        x.values[result] = from_memory(emitter, loaded(x, word, I32), kind)
+
+
+def loaded(x: Expander, place: Value, kind: Type) -> Value:
+    """A number in shared memory."""
+    return x.emitter.builder.add(nvgpu.Load, place, types=[kind], segments=(1, 0, 0)).result
 
 
 def once(x: Expander, fill: Callable[[], None]) -> None:
@@ -76,4 +113,5 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.FenceAlias: fence,
     nv_tileas.Alloca: allocate,
     nv_tileas.Free: free,
+    nv_tileas.CancelNextProgramId: take_next,
 }
