@@ -42,7 +42,6 @@ class Feature(enum.Enum):
     MINMAX3 = "three-input min and max"
 
 
-TCGEN05 = frozenset({"sm_100a", "sm_103a", "sm_110a"})
 LD_RED = frozenset({"sm_103a", "sm_110a"})
 
 FLOORS: Mapping[Feature, Needs] = {
@@ -62,7 +61,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.CLUSTER_LAUNCH: nvvm.ClusterLaunchTryCancel.floor,
     Feature.SETMAXNREG: nvvm.SetMaxRegister.floor,
     Feature.WGMMA: nvvm.WgmmaMmaAsync.floor,
-    Feature.TCGEN05: Needs(100, (8, 6), TCGEN05),  # PTX ISA 8.8, tcgen05.alloc
+    Feature.TCGEN05: nvvm.TensorAlloc.floor,
     Feature.TCGEN05_LD_RED: Needs(100, (8, 8), LD_RED),  # PTX ISA 8.8, tcgen05.ld.red
     Feature.ATOMIC_BF16: nvvm.ATOMIC_BF16,
     Feature.REDUX: nvvm.Redux.floor,

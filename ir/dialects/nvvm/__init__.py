@@ -13,4 +13,5 @@ from ir.dialects.nvvm.memory import *  # noqa: F403
 from ir.dialects.nvvm.numbers import *  # noqa: F403
 from ir.dialects.nvvm.packed import *  # noqa: F403
 from ir.dialects.nvvm.sparse_and_scaled import *  # noqa: F403
+from ir.dialects.nvvm.tensor import *  # noqa: F403
 from ir.dialects.nvvm.warp import *  # noqa: F403

@@ -1,0 +1,278 @@
+"""Tensor memory and its matrix products, for one CTA; an address is an i32, lane above column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.core import READ, WRITE, Attr, Op, Operand, OptionalOperand, Variadic, VariadicResult
+from ir.dialects.nvvm.matrix import WIDTHS
+from ir.instruction import (
+    BARRIER,
+    DOUBLE_WORD,
+    PREDICATE,
+    REGISTER_32,
+    SHARED,
+    WORD,
+    Form,
+    Instruction,
+    Needs,
+    instruction,
+)
+from ir.tensor_descriptors import TENSOR_COLUMNS, instruction_descriptor
+from ir.types import F32, I1, I32, I64, Constraint, Type
+
+TCGEN05 = Needs(100, (8, 6), frozenset({"sm_100a", "sm_103a", "sm_110a"}))  # PTX ISA 8.8, tcgen05, Target ISA Notes
+BYTE_PRODUCTS = Needs(100, (8, 6), frozenset({"sm_100a", "sm_110a"}))  # PTX ISA 8.8, tcgen05.mma, kind::i8
+ALLOCATED = (32, 64, 128, 256, 512)  # columns; PTX ISA 8.8, tcgen05.alloc
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)  # .num: repetitions along the columns; PTX ISA 8.8, tcgen05.ld
+SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}
+"""Shape of an access to tensor memory -> registers a thread and repetition. Source: PTX ISA 8.8, tcgen05.ld, table."""
+FACTOR = Constraint("a descriptor (i64) or an address in tensor memory (i32)", lambda t: t in (I64, I32), (I64, I32))
+MOST_REGISTERS = 128  # of one access; same table
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "f16": (("f16", "bf16"), ("f32", "f16")), "tf32": (("tf32",), ("f32",)),
+    "f8f6f4": (("e4m3", "e5m2"), ("f32", "f16")), "i8": (("s8", "u8"), ("s32",)),
+}  # fmt: skip
+"""Kind of a product -> types of A and B, of D. Source: PTX ISA 8.8, tcgen05.mma, Kinds; f6 and f4 are not declared."""
+
+
+@instruction(
+    "nvvm.tcgen05.alloc", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{addr}], {columns};", TCGEN05,
+    source="PTX ISA 8.8, tcgen05.alloc",
+)  # fmt: skip
+class TensorAlloc(Instruction):
+    """A warp waits until the SM has `columns` of tensor memory free, takes them and writes their address to shared
+    memory.
+    """
+
+    addr = Operand(SHARED)
+    columns = Attr(int, among=ALLOCATED)
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.tcgen05.relinquish_alloc_permit", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", TCGEN05,
+    source="PTX ISA 8.8, tcgen05.relinquish_alloc_permit",
+)  # fmt: skip
+class TensorRelinquish(Instruction):
+    """The CTA allocates no more: others may, without waiting for it to end."""
+
+    effect = WRITE
+
+
+@instruction(
+    "nvvm.tcgen05.dealloc", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 {taddr:register}, {columns};", TCGEN05,
+    source="PTX ISA 8.8, tcgen05.dealloc",
+)  # fmt: skip
+class TensorDealloc(Instruction):
+    """A warp gives back what its CTA has allocated."""
+
+    taddr = Operand(WORD)
+    columns = Attr(int, among=ALLOCATED)
+    effect = WRITE
+
+
+@instruction("nvvm.tcgen05.mma", "", TCGEN05, source="PTX ISA 8.8, tcgen05.mma; Instruction descriptor")
+class TensorMma(Instruction):
+    """D = A B + D, or A B where `enable` is false or absent and `accumulate` is not set; begun by one thread.
+
+    D lies in tensor memory, `column` columns behind `d`. `a` is a matrix descriptor, or the address of tensor memory in
+    which it lies; `b` is a descriptor. Layouts row or col as of wgmma: B col and A row are K-major.
+    """
+
+    d = Operand(WORD)
+    a = Operand(FACTOR)
+    b = Operand(DOUBLE_WORD)
+    enable = OptionalOperand(PREDICATE)
+    predicate = OptionalOperand(PREDICATE)
+    shape: Attr[tuple[int, ...]] = Attr(tuple)
+    typeA = Attr(str, among=tuple(kind for a, _ in KINDS.values() for kind in a))
+    typeB = Attr(str, among=tuple(kind for a, _ in KINDS.values() for kind in a))
+    typeD = Attr(str, "f32", among=("f32", "f16", "s32"))
+    layoutA = Attr(str, "row", among=("row", "col"))
+    layoutB = Attr(str, "col", among=("row", "col"))
+    negated = Attr(bool, default=False)
+    accumulate = Attr(bool, default=False)
+    column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+    effect = WRITE
+
+    @property
+    def kind(self) -> str:
+        """The kind that takes these types."""
+        return next(kind for kind, (a, _) in KINDS.items() if self.typeA in a)
+
+    @property
+    def idesc(self) -> int:
+        """The instruction descriptor."""
+        m, n, _ = self.shape
+        majors = (self.layoutA == "col", self.layoutB == "row")
+        return instruction_descriptor(m, n, self.typeA, self.typeB, self.typeD, majors, self.negated)
+
+    @property
+    def added(self) -> int:
+        """Is D added? Where no predicate says so."""
+        return int(self.accumulate)
+
+    @property
+    def text(self) -> str:
+        """A in shared memory or in tensor memory."""
+        a = "{a:register}" if self.a.type == I64 else "[{a:register}]"
+        return (
+            f"@{{predicate}} tcgen05.mma.cta_group::1.kind::{{kind}} [{{d:register}}+{{column}}], {a}, {{b:register}}, "
+            "{idesc}, {enable:register|added};"
+        )
+
+    def needs(self) -> Needs:
+        """Bytes are not for all."""
+        return BYTE_PRODUCTS if self.kind == "i8" else self.floor
+
+    def verify(self) -> None:
+        """A shape and types that exist."""
+        self.expect(len(self.shape) == 3, "shape must be (m, n, k), is {}", self.shape)
+        m, n, k = self.shape
+        kinds, sums = KINDS[self.kind]
+        self.expect(self.typeB in kinds, "no tcgen05.mma of {} and {}", self.typeA, self.typeB)
+        self.expect(self.typeD in sums, "no tcgen05.mma of {} into {}", self.typeA, self.typeD)
+        verify_shape(self, self.kind, self.typeA, m, n, k)
+        self.expect(not (self.negated and self.kind == "i8"), "{} operands cannot be negated", self.typeA)
+        transposes = WIDTHS[self.typeA] == 16 or WIDTHS[self.typeA] == 8
+        major = (self.layoutA, self.layoutB) == ("row", "col")
+        self.expect(major or transposes, "{} operands must be K-major", self.typeA)
+        self.expect(self.a.type == I64 or self.layoutA == "row", "a in tensor memory is K-major")
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """All types, both places of A, all ways to add, the shapes of f16."""
+        plain = ((I32,), (I64,), (I64,), (), ())
+        for kind, (types, sums) in KINDS.items():
+            shapes = [(128, n, 256 // WIDTHS[types[0]]) for n in ((16, 128, 256) if kind == "f16" else (64,))]
+            for shape in (*shapes, (64, 8, 256 // WIDTHS[types[0]])):
+                for a, b, d in ((a, b, d) for a in types for b in types for d in sums):
+                    yield Form(plain, (), {"shape": shape, "typeA": a, "typeB": b, "typeD": d})
+        given = {"shape": (128, 64, 16), "typeA": "f16", "typeB": "f16"}
+        yield Form(((I32,), (I32,), (I64,), (I1,), (I1,)), (), {**given, "column": 64})
+        for layouts in (("col", "col"), ("row", "row"), ("col", "row")):
+            named = {"layoutA": layouts[0], "layoutB": layouts[1], "negated": True, "accumulate": True}
+            yield Form(plain, (), {**given, **named})
+
+
+def verify_shape(op: Op, kind: str, element: str, m: int, n: int, k: int) -> None:
+    """A dense shape of one CTA. Source: PTX ISA 8.8, tcgen05.mma, Shapes."""
+    step = {64: 8, 128: 16}.get(m, 0)
+    fits = bool(step) and 8 <= n <= 256 and n % step == 0 and (kind != "i8" or n in (8, 24) or n % 16 == 0)
+    op.expect(fits and k == 256 // WIDTHS[element], "no tcgen05.mma m{}n{}k{} of {}: m is 64 or 128, n a multiple of 8 "
+              "or 16 to 256, k {}", m, n, k, element, 256 // WIDTHS[element])  # fmt: skip
+
+
+@instruction(
+    "nvvm.tcgen05.commit",
+    "@{predicate} tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{addr}];", TCGEN05,
+    source="PTX ISA 8.8, tcgen05.commit",
+)  # fmt: skip
+class TensorCommit(Instruction):
+    """One arrival at an mbarrier when all that the thread has begun, products and copies, is complete."""
+
+    addr = Operand(BARRIER)
+    predicate = OptionalOperand(PREDICATE)
+    effect = WRITE
+
+
+class TensorAccess(Instruction):
+    """Shape shared by moves between registers and tensor memory: a warp reaches the lanes 32 (w % 4) to 32 (w % 4) + 31
+    of its number w; `column` columns behind `taddr`.
+    """
+
+    taddr = Operand(WORD)
+    shape = Attr(str, "32x32b", among=tuple(SHAPES))
+    num = Attr(int, among=COUNTS)
+    column = Attr(int, 0, least=0, most=TENSOR_COLUMNS - 1)
+
+    def registers(self, held: int) -> None:
+        """As many registers as the form has."""
+        count = SHAPES[self.shape] * self.num
+        self.expect(count <= MOST_REGISTERS, "no .{}.x{}: it has more than {} registers", self.shape, self.num,
+                    MOST_REGISTERS)  # fmt: skip
+        self.expect(held == count, ".{}.x{} moves {} registers, has {}", self.shape, self.num, count, held)
+
+    @classmethod
+    def sizes(cls) -> Iterator[tuple[dict[str, object], tuple[Type, ...]]]:
+        """Attributes and registers of every shape and number."""
+        for shape, each in SHAPES.items():
+            for num in COUNTS:
+                if each * num <= MOST_REGISTERS:
+                    yield {"shape": shape, "num": num, "column": 0 if num > 1 else 32}, (F32,) * (each * num)
+
+
+@instruction(
+    "nvvm.tcgen05.ld", "tcgen05.ld.sync.aligned.{shape}.x{num}.b32 {out:vector}, [{taddr:register}+{column}];", TCGEN05,
+    source="PTX ISA 8.8, tcgen05.ld",
+)  # fmt: skip
+class TensorLd(TensorAccess):
+    """Tensor memory into registers, which hold it behind a wait only."""
+
+    out = VariadicResult()
+    effect = READ
+
+    def verify(self) -> None:
+        """Registers of the shape."""
+        self.registers(len(self.results))
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every shape and number."""
+        for given, held in cls.sizes():
+            yield Form(((I32,),), held, given)
+
+
+@instruction(
+    "nvvm.tcgen05.st", "tcgen05.st.sync.aligned.{shape}.x{num}.b32 [{taddr:register}+{column}], {values:vector};",
+    TCGEN05, source="PTX ISA 8.8, tcgen05.st",
+)  # fmt: skip
+class TensorSt(TensorAccess):
+    """Registers into tensor memory, where they are behind a wait only."""
+
+    values = Variadic(REGISTER_32)
+    effect = WRITE
+
+    def verify(self) -> None:
+        """Registers of the shape."""
+        self.registers(len(self.values))
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Every shape and number."""
+        for given, held in cls.sizes():
+            yield Form(((I32,), held), (), given)
+
+
+@instruction(
+    "nvvm.tcgen05.wait", "tcgen05.wait::{kind}.sync.aligned;", TCGEN05, held="values",
+    source="PTX ISA 8.8, tcgen05.wait",
+)  # fmt: skip
+class TensorWait(Instruction):
+    """Waits for all loads (`ld`) or stores (`st`) that the thread has begun; `values` pass through in their registers
+    (ours): what reads the results comes after the wait.
+    """
+
+    values = Variadic(REGISTER_32)
+    kind = Attr(str, among=("ld", "st"))
+    out = VariadicResult()
+    effect = WRITE
+
+    def verify(self) -> None:
+        """Results are the operands, passed through."""
+        types = [v.type for v in self.values]
+        self.expect([r.type for r in self.results] == types, "results must have the types of the operands")
+
+    @classmethod
+    def forms(cls) -> Iterator[Form]:
+        """Both, with nothing that passes through."""
+        yield from (Form(((),), (), {"kind": kind}) for kind in ("ld", "st"))
+
+
+@instruction("nvvm.tcgen05.fence", "tcgen05.fence::{when}_thread_sync;", TCGEN05, source="PTX ISA 8.8, tcgen05.fence")
+class TensorFence(Instruction):
+    """Orders what tcgen05 instructions do `before` or `after` a synchronisation of threads with it."""
+
+    when = Attr(str, among=("before", "after"))
+    effect = WRITE

@@ -1,0 +1,29 @@
+"""Descriptors of tcgen05: of a product, and of an operand in shared memory.
+
+Source: PTX ISA 8.8, tcgen05, Instruction descriptor and Matrix Descriptor Format.
+"""
+
+from __future__ import annotations
+
+TENSOR_LANES, TENSOR_COLUMNS = 128, 512  # of an SM, 32 bits each; PTX ISA 8.8, Tensor Memory
+LANE_SHIFT = 16  # of the lane in an address of tensor memory; same source, Addressing
+SUMS = {"f16": 0, "f32": 1, "s32": 2}
+"""Type of D -> bits 4 and 5. Source: table of the instruction descriptor."""
+FACTORS = {"f16": 0, "bf16": 1, "tf32": 2, "u8": 0, "s8": 1, "e4m3": 0, "e5m2": 1}
+"""Type of A or B -> bits 7 to 9 or 10 to 12, within its kind. Source: same table."""
+SWIZZLES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
+"""Swizzle name -> bits 61 to 63 of a matrix descriptor of tcgen05. Source: its format; 1 swizzles units of 32 bytes."""
+VERSION = 1  # in bits 46 and 47; same source
+
+
+def instruction_descriptor(
+    m: int, n: int, a: str, b: str, d: str, transposed: tuple[bool, bool] = (False, False), negated: bool = False
+) -> int:
+    """The 32 bits that say what a dense product is of; `transposed`: A, B are MN-major; `negated`: A is."""
+    majors = transposed[0] << 15 | transposed[1] << 16
+    return SUMS[d] << 4 | FACTORS[a] << 7 | FACTORS[b] << 10 | negated << 13 | majors | n >> 3 << 17 | m >> 4 << 24
+
+
+def operand_bits(lbo: int, sbo: int, swizzle: str) -> int:
+    """The constant part of an operand's matrix descriptor; strides in bytes."""
+    return (lbo >> 4) << 16 | (sbo >> 4) << 32 | VERSION << 46 | SWIZZLES[swizzle] << 61
