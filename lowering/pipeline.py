@@ -15,7 +15,7 @@ from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
 from lowering.passes.registry import Step
-from lowering.passes.syntax import parse, with_options
+from lowering.passes.syntax import parse, with_options, with_pass
 from lowering.passes.table import ROAD
 from lowering.placement import LayoutOracle
 from lowering.selection import Selection
@@ -35,7 +35,7 @@ class Options:
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
-    (`lowering.persistent`).
+    (`lowering.persistent`). `ocg_knobs`: pragmas for the scheduler of ptxas (`lowering.ptx.knobs`).
     """
 
     rules: tuple[str, ...] = ()
@@ -56,6 +56,7 @@ class Options:
     costs: CostFunction | None = None
     rates: tuple[tuple[str, float], ...] = ()
     persistent: str = "off"
+    ocg_knobs: bool = False
 
 
 @dataclass
@@ -126,6 +127,8 @@ def road(options: Options) -> tuple[Step, ...]:
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
     peeling = tuple(sorted(prefix for prefix in options.forbid if PEELING.startswith(prefix)))
     steps = with_options(steps, "tileas-peel-masks", forbid=peeling)
+    if options.ocg_knobs:
+        steps = with_pass(steps, "tileas-insert-ocg-knobs", before="select-instructions")
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)
 
 

@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from ir.core import CONTROL, Attr, Block, Op, Operand, OptionalOperand, RegionField, Result, Value, Variadic, flag, op
+from ir.core import (
+    CONTROL,
+    WRITE,
+    Attr,
+    Block,
+    Op,
+    Operand,
+    OptionalOperand,
+    RegionField,
+    Result,
+    Value,
+    Variadic,
+    flag,
+    op,
+)
 from ir.core import same_type_as as like
 from ir.dialects.arith import FLOAT_PREDICATES, INT_PREDICATES
 from ir.dialects.gpu import GlobalArray, verify_cluster, verify_parameters
@@ -433,3 +447,19 @@ class Fma(FloatOp):
     c = Operand()
     saturate = flag()
     result = like("a")
+
+
+@op("llvm.inline_asm", upstream=True)
+class InlineAsm(Op):
+    """A directive of PTX as text, without operands; it stays where it stands."""
+
+    effect = WRITE
+
+    asm_string = Attr(str)
+    constraints = Attr(str, "")
+    has_side_effects = flag()
+
+    def verify(self) -> None:
+        """Whole lines; nothing that could be taken for a label or an instruction's operand."""
+        message = "attribute 'asm_string' must be a directive that ends in ';', is {}"
+        self.expect(self.asm_string.startswith(".") and self.asm_string.endswith(";"), message, self.asm_string)

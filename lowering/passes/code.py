@@ -57,6 +57,16 @@ def simplify_uses(func: llvm.Func, context: Context) -> llvm.Func:
     return func
 
 
+def insert_ocg_knobs(func: llvm.Func, context: Context) -> llvm.Func:
+    """Put pragmas for the scheduler of ptxas before fences and barriers, and one at the entry of kernels with products
+    on sm_100 to sm_110; ptxas 13.5 knows none of them and warns of each. Only `--ocg-knobs` asks for it.
+    """
+    from lowering.ptx.knobs import insert_knobs  # for those who ask
+
+    context.count(pragmas=insert_knobs(func))
+    return func
+
+
 def to_llvm(func: llvm.Func, context: Context) -> str:
     """Write a module of upstream MLIR beside the road: operations that LLVM has as we do, inline PTX for all others."""
     from lowering.llvm import print_module  # brings the printers of levels, for those who ask

@@ -204,6 +204,11 @@ def since(steps: Sequence[Step], level: str) -> tuple[Step, ...]:
     return tuple(flat[made[-1] + 1 :])
 
 
+def with_pass(steps: Sequence[Step], name: str, before: str) -> tuple[Step, ...]:
+    """The pipeline with one more pass before the pass `before`, which is in no other."""
+    return tuple(each for step in steps for each in ((*parse(name), step) if step.work.name == before else (step,)))
+
+
 def with_options(steps: Sequence[Step], name: str, **values: Any) -> tuple[Step, ...]:
     """The pipeline with options given to every pass of a name."""
     return tuple(

@@ -97,6 +97,8 @@ PASSES: dict[str, Pass] = {
             Statistic("values", "values computed again behind a loop"),)),
         Pass("simplify-by-uses", "nvvm", "nvvm", f"{CODE}:simplify_uses", statistics=(
             Statistic("changes", "operations left out or made shorter"),)),
+        Pass("tileas-insert-ocg-knobs", "nvvm", "nvvm", f"{CODE}:insert_ocg_knobs", statistics=(
+            Statistic("pragmas", "pragmas that it put in"),)),
         Pass("select-instructions", "nvvm", "machine", f"{CODE}:select", statistics=(
             Statistic("instructions", "PTX instructions"), Statistic("folded", "operations that need none"))),
         Pass("grant-registers", "machine", "machine", f"{CODE}:grant_registers", statistics=(

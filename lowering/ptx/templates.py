@@ -251,6 +251,12 @@ def select(s: Selector, op: llvm.Select) -> None:
     s.emit(f"selp.{kind} %s, {operands};", [op.results[0]], uses)
 
 
+@template(llvm.InlineAsm)
+def directive(s: Selector, op: llvm.InlineAsm) -> None:
+    """Its text."""
+    s.emit(op.asm_string.replace("%", "%%"), [], [])
+
+
 @template(llvm.Constant)
 def constant(s: Selector, op: llvm.Constant) -> None:
     """A constant that some instruction takes only in a register."""

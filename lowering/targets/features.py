@@ -40,9 +40,11 @@ class Feature(enum.Enum):
     F32X2 = "packed f32x2 arithmetic"
     WIDE_GLOBAL = "256-bit global ld and st"
     MINMAX3 = "three-input min and max"
+    OCG_BUSY = "the knob SchedResBusyXU64 for products"
 
 
 LD_RED = frozenset({"sm_103a", "sm_110a"})
+BUSY = frozenset({"sm_100", "sm_100a", "sm_103", "sm_103a", "sm_110", "sm_110a"})
 
 FLOORS: Mapping[Feature, Needs] = {
     Feature.CP_ASYNC: nvvm.CpAsyncSharedGlobal.floor,
@@ -69,6 +71,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.F32X2: nvvm.FmaF32x2.floor,
     Feature.WIDE_GLOBAL: nvvm.WIDE,
     Feature.MINMAX3: nvvm.Max3.floor,
+    Feature.OCG_BUSY: Needs(100, (8, 0), BUSY),  # the seeds, InsertOCGKnobs: target_spec 100 to 103 and 110
 }
 
 

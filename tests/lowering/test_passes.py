@@ -43,6 +43,7 @@ def test_the_road_reads_as_it_prints() -> None:
         "convert-cuda-tile-to-tileaa",
         "convert-tileaa-to-cuda-tile",
         "convert-nvvm-to-llvm",
+        "tileas-insert-ocg-knobs",
     }
     assert set(names(parse(ROAD))) | beside == set(PASSES)
 

@@ -25,7 +25,10 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         arguments.saturate_budget, fast=permissions(arguments.fast), persistent=arguments.persistent,
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
-    return replace(made, verify_each=arguments.verify_each, provenance=arguments.provenance, **places)
+    return replace(
+        made, verify_each=arguments.verify_each, provenance=arguments.provenance, ocg_knobs=arguments.ocg_knobs,
+        **places,
+    )  # fmt: skip
 
 
 def permissions(given: list[str]) -> list[str]:
