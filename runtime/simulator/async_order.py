@@ -15,7 +15,9 @@ from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.mbarrier_uses import Use
 from runtime.simulator.memory import FRESH
+from runtime.simulator.records import Records
 from runtime.simulator.regions import Regions
 from runtime.simulator.types import Array, unsigned
 
@@ -31,23 +33,21 @@ _OBJECT = 8  # bytes of an mbarrier
 class AsyncOrder:
     """Shadow of what copies do to a machine's shared memory, and the knowledge that mbarriers carry."""
 
-    def __init__(self, machine: Machine, clocks: Clocks, grain: int, regions: Regions) -> None:
+    def __init__(self, machine: Machine, clocks: Clocks, grain: int, regions: Regions, records: Records) -> None:
         self._machine = machine
         self._clocks = clocks
         self._grain = grain
         self._regions = regions
         self._shared = machine.shared.bytes.view(unsigned(8 * grain))
-        count = self._shared.size
-        self._landing = np.zeros(count, np.int32)
-        self._leaving = np.zeros(count, np.int32)
-        self._readers = np.zeros(count, np.int16)
-        self._updaters = np.zeros(count, np.int16)
-        self._object = np.zeros(count, np.bool_)
-        regions.shadows += [self._landing, self._leaving, self._readers, self._updaters, self._object]
+        self._landing, self._readers = records.all["landing"], records.all["readers"]
+        self._updaters, self._object = records.all["updaters"], records.all["is_object"]
+        self._leaving = np.zeros(self._shared.size, np.int32)
+        regions.shadows.append(self._leaving)
         self._transfers: list[Transfer] = []
         self._open: dict[int, dict[int, Array]] = {}
         self._said: dict[int, Array] = {}
         self._column: dict[int, int] = {}
+        self._columns: dict[int, int] = {}  # how many mbarriers a team has
         self._initialiser: dict[int, int] = {}
         self._fenced_at: dict[int, int] = {}
         self._relaxed: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = {}
@@ -55,12 +55,12 @@ class AsyncOrder:
 
     def start(self) -> None:
         """A batch begins."""
-        for array in (self._landing, self._leaving, self._readers, self._updaters, self._object):
-            array.fill(0)
+        self._leaving.fill(0)
         self._transfers.clear()
         self._open.clear()
         self._said.clear()
         self._column.clear()
+        self._columns.clear()
         self._initialiser.clear()
         self._fenced_at.clear()
         self._relaxed.clear()
@@ -101,16 +101,6 @@ class AsyncOrder:
             )
         self._machine.findings.found(kind, f"{who}, {reason}", site.instruction, thread)
 
-    def is_owned(self, where: Array) -> bool:
-        """Whether a copy is writing any of these grains, or they belong to an mbarrier."""
-        return self._is_used and bool(self._landing[where].any() or self._object[where].any())
-
-    def is_free(self, where: Array) -> bool:
-        """Whether no copy uses any of these grains, and no mbarrier lies there."""
-        return not self._is_used or not (
-            self._landing[where].any() or self._object[where].any() or self._readers[where].any()
-        )
-
     def is_landing(self, where: Array) -> Array:
         """Which grains a copy is still writing."""
         return self._landing[where] != 0
@@ -129,8 +119,9 @@ class AsyncOrder:
             self._fenced_at.pop(cell, None)
             if cell not in self._column:
                 team = self._team(cell)
-                self._column[cell] = sum(1 for other in self._column if self._team(other) == team)
-        self._clocks.grow(max(self._column.values(), default=-1) + 1)
+                self._column[cell] = self._columns.get(team, 0)
+                self._columns[team] = self._column[cell] + 1
+        self._clocks.grow(max(self._columns.values(), default=0))
 
     def fence_init(self, numbers: Array) -> None:
         """fence.mbarrier_init: who meets these lanes in a barrier of the cluster may use what they initialised."""
@@ -154,13 +145,14 @@ class AsyncOrder:
         """mbarrier.inval."""
         self._object[self._grains(cells, _OBJECT)] = False
 
-    def arrive(self, numbers: Array, cells: Array, releases: bool, mbarriers: "Mbarriers") -> None:
+    def arrive(self, use: Use, releases: bool, mbarriers: "Mbarriers") -> None:
         """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
-        said = self._clocks.say(self._clocks.present(self._mask(numbers)), releases)
-        cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
-        for cell, one, other in sorted(set(zip(cells.tolist(), cta.tolist(), warp.tolist(), strict=True))):
-            self.hand_on(cell, said[one, other], mbarriers)
+        said = self._clocks.say_each(use.speakers, releases)
+        for cell, words in zip(use.told, np.maximum.reduceat(said[use.rows], use.starts, axis=0), strict=True):
+            self.hand_on(cell, words, mbarriers)
         if not releases:
+            numbers, cells = use.last, use.cells
+            cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
             for lane, cell, one, other in zip(
                 numbers.tolist(), cells.tolist(), cta.tolist(), warp.tolist(), strict=True
             ):
@@ -192,31 +184,27 @@ class AsyncOrder:
         earlier = phases.get(phase)
         phases[phase] = said.copy() if earlier is None else _joined(earlier, said)
 
-    def wait(self, numbers: Array, cells: Array, acquires: bool, mbarriers: "Mbarriers") -> None:
+    def wait(self, use: Use, acquires: bool, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
-        said = {cell: self._seen(cell, int(mbarriers.completed[cell])) for cell in np.unique(cells).tolist()}
-        cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
-        by_cta = dict(zip(cta.tolist(), cells.tolist(), strict=True))
-        if all(by_cta[one] == cell for one, cell in zip(cta.tolist(), cells.tolist(), strict=True)):
-            # the threads of each CTA waited for one mbarrier: all learn in one go
-            shared = np.zeros((self._machine.ctas, self._clocks.known.shape[2]), np.int32)
-            for one, cell in by_cta.items():
-                shared[one] = said[cell]
-            warps = np.zeros(self._clocks.epoch.shape, np.bool_)
-            warps[cta, warp] = True
-            self._clocks.learn(warps, shared, acquires)
+        said = [self._seen(cell, int(mbarriers.completed[cell])) for cell in use.distinct]
+        if use.by_cta is not None:  # each warp waited for one mbarrier
+            self._clocks.learn_each(use.warps, np.stack(said)[use.by_cta], acquires)
             return
-        for cell, words in said.items():
-            self._clocks.learn(self._clocks.present(self._mask(numbers[cells == cell])), words, acquires)
+        for cell, words in zip(use.distinct, said, strict=True):
+            self._clocks.learn(self._clocks.present(self._mask(use.last[use.cells == cell])), words, acquires)
 
     def _seen(self, cell: int, completed: int) -> Array:
         """What who sees the first `completed` phases of an mbarrier complete then knows."""
         phases = self._open.get(cell, {})
+        width, own = self._clocks.known.shape[2], self._clocks.mbarrier_columns + self._column[cell]
         said = self._said.get(cell, np.zeros(0, np.int32))
-        for phase in [phase for phase in phases if phase < completed]:
+        done = [phase for phase in phases if phase < completed]
+        if not done and said.size == width and said[own] == completed:
+            return said
+        for phase in done:
             said = _joined(said, phases.pop(phase))
-        said = _joined(said, np.zeros(self._clocks.known.shape[2], np.int32))
-        said[self._clocks.mbarrier_columns + self._column[cell]] = completed
+        said = _joined(said, np.zeros(width, np.int32))
+        said[own] = completed
         self._said[cell] = said
         return said
 

@@ -4,8 +4,9 @@ An operation of a warpgroup is complete when any of its warps has waited for it;
 wait. Source: PTX ISA, "wgmma.wait_group" (accessing what an operation reads before it completes is undefined).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +31,14 @@ class Reading:
     groups: Array
 
 
+class Completions(Protocol):
+    """Who knows that operations of single threads are complete."""
+
+    def are_known(self, numbers: Array, warps: Array) -> Array:
+        """Whether the warp (number in the machine) in each place knows that the operation there is complete."""
+        ...
+
+
 class AsyncReads:
     """Per grain of shared memory and warpgroup of its CTA: the last operation that reads it, and its waits."""
 
@@ -45,7 +54,8 @@ class AsyncReads:
         self._warp = np.zeros(64, np.int64)
         self._count = 0
         self._flying: list[Reading] = []
-        self._knows: dict[int, Callable[[int], bool]] = {}
+        self._threads: Completions | None = None  # an entry has operations of threads or of warpgroups
+        self._number = np.zeros(64, np.int64)  # of the operations of threads: their numbers there
 
     def start(self) -> None:
         """A batch begins: nothing is in flight."""
@@ -53,7 +63,7 @@ class AsyncReads:
         self._waited.fill(_NEVER)
         self._count = 0
         self._flying.clear()
-        self._knows.clear()
+        self._threads = None
 
     def _new(self, site: Site, count: int) -> Array:
         """The numbers of new operations of an instruction."""
@@ -61,15 +71,19 @@ class AsyncReads:
             self._waited = np.concatenate([self._waited, np.full_like(self._waited, _NEVER)])
             self._lines = np.concatenate([self._lines, np.zeros_like(self._lines)])
             self._warp = np.concatenate([self._warp, np.zeros_like(self._warp)])
+            self._number = np.concatenate([self._number, np.zeros_like(self._number)])
         numbers = np.arange(self._count, self._count + count)
         self._count += count
         self._lines[numbers] = site.instruction.line
         return numbers
 
-    def begin_for(self, site: Site, where: Array, lanes: Sequence[int], knows: Sequence[Callable[[int], bool]]) -> None:
-        """Threads start operations that read grains [thread, n]; knows: whether the warp of a lane knows one's end."""
+    def begin_for(
+        self, site: Site, where: Array, lanes: Sequence[int], given: Sequence[int], threads: Completions
+    ) -> None:
+        """Threads start operations, of these numbers elsewhere, that read grains [thread, n]."""
         numbers = self._new(site, len(lanes))
-        self._knows.update(zip(numbers.tolist(), knows, strict=True))
+        self._threads = threads
+        self._number[numbers] = given
         group = np.minimum(np.array(lanes) % self._machine.slots // WARP // WARPS, self._last.shape[1] - 1)
         self._last[where, group[:, None]] = numbers[:, None]
 
@@ -96,14 +110,13 @@ class AsyncReads:
         """Whether a warp (number in the machine) for each grain knows that all operations that read it are done."""
         if self._count == 0:
             return True
-        last = self._last[where]
+        last = self._last.take(where, axis=0)
         grain, group = np.nonzero(last != _NONE)
         if not grain.size:
             return True
-        pairs = np.unique(last[grain, group].astype(np.int64) * self._machine.warps + warps[grain])
-        numbers, by = pairs // self._machine.warps, pairs % self._machine.warps
-        if self._knows:  # an entry has tcgen05 or wgmma
-            return all(self._knows[n](warp * WARP) for n, warp in zip(numbers.tolist(), by.tolist(), strict=True))
+        pairs = last[grain, group].astype(np.int64) * self._machine.warps + warps[grain]
+        distinct = np.fromiter(dict.fromkeys(pairs.tolist()), np.int64)
+        numbers, by = distinct // self._machine.warps, distinct % self._machine.warps
         return bool(self._pairs_known(numbers, by, clocks).all())
 
     def check_write(self, site: Site, where: Array, lanes: Array, clocks: Clocks) -> None:
@@ -113,7 +126,7 @@ class AsyncReads:
         """
         if self._count == 0:
             return
-        operation = self._last[where]  # [n, m, warpgroup]
+        operation = self._last.take(where, axis=0)  # [n, m, warpgroup]
         distinct = np.zeros(self._count + 1, np.bool_)
         distinct[operation] = True  # the last entry stands for none
         if not distinct[:-1].any():
@@ -140,13 +153,13 @@ class AsyncReads:
 
     def _known(self, numbers: Array, warps: Array, clocks: Clocks) -> Array:
         """Whether warps (numbers in the machine) know that operations are complete: [operation, warp]."""
-        if self._knows:  # an entry has tcgen05 or wgmma
-            return np.array([[self._knows[n](warp * WARP) for warp in warps.tolist()] for n in numbers.tolist()])
         every = np.repeat(numbers, warps.size), np.tile(warps, numbers.size)
         return self._pairs_known(*every, clocks).reshape(numbers.size, warps.size)
 
     def _pairs_known(self, numbers: Array, warps: Array, clocks: Clocks) -> Array:
-        """Whether the warp in each place knows that the operation of a warpgroup there is complete."""
+        """Whether the warp in each place knows that the operation there is complete."""
+        if self._threads is not None:
+            return self._threads.are_known(self._number[numbers], warps)
         waits, reader = self._waited[numbers], self._warp[numbers][:, None]
         columns = reader // self._warps % clocks.cluster * clocks.warps + reader % self._warps + np.arange(WARPS)
         cta, warp = warps // self._warps, warps % self._warps

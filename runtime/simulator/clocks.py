@@ -30,6 +30,7 @@ class Clocks:
         self._cta = np.arange(machine.ctas)[:, None]
         self._warp = np.arange(self.warps)[None, :]
         self._own = self._cta % self.cluster * self.warps + self._warp
+        self._columns = self._own.reshape(-1)
         self.known = np.zeros((machine.ctas, self.warps, self.mbarrier_columns), np.int32)
         self.epoch = np.ones((machine.ctas, self.warps), np.int32)
         self._fenced = np.zeros_like(self.known)
@@ -48,8 +49,15 @@ class Clocks:
 
     def column(self, lane: Array) -> Array:
         """The column of the warps of lanes."""
-        slots = self._machine.slots
-        return lane // slots % self.cluster * self.warps + lane % slots // WARP
+        return self._columns.take(lane // WARP)
+
+    def heard(self, lanes: Array, columns: Array) -> Array:
+        """The epochs of columns that the warps of lanes know; both are broadcast."""
+        return self.known.take(lanes // WARP * self.known.shape[2] + columns)
+
+    def now(self, lanes: Array) -> Array:
+        """The epochs of the warps of lanes."""
+        return self.epoch.take(lanes // WARP)
 
     def own(self) -> Array:
         """What warps know of the warps of their own CTA: [cta, warp, warp]."""
@@ -84,6 +92,23 @@ class Clocks:
         said = np.where(warps[:, :, None], self.known, 0)
         self.epoch += warps
         return said
+
+    def publish_each(self, warps: Array) -> Array:
+        """As `publish` for warps by number in the machine, each once: what each knows [warp, column]."""
+        known, epoch = self.known.reshape(-1, self.known.shape[2]), self.epoch.reshape(-1)
+        known[warps, self._columns[warps]] = epoch[warps]
+        epoch[warps] += 1
+        return known[warps]
+
+    def say_each(self, warps: Array, releases: bool) -> Array:
+        """As `say` for warps by number in the machine, each once."""
+        return self.publish_each(warps) if releases else self._fenced.reshape(-1, self._fenced.shape[2])[warps]
+
+    def learn_each(self, warps: Array, said: Array, acquires: bool) -> None:
+        """As `learn` for warps by number in the machine, each once, and what each is told [warp, column]."""
+        words = self.known if acquires else self._heard
+        flat = words.reshape(-1, words.shape[2])
+        flat[warps] = np.maximum(flat[warps], said)
 
     def say(self, warps: Array, releases: bool) -> Array:
         """What these warps hand on: all they know, or without release only what they knew at their last fence."""

@@ -9,12 +9,12 @@ release) do not race with each other. Global memory is not tracked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.async_order import ASYNC
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
@@ -23,10 +23,12 @@ from runtime.simulator.global_order import GlobalOrder
 from runtime.simulator.grains import tensor_grain_of
 from runtime.simulator.grid_order import GridOrder
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.mbarrier_uses import Use, use_of
 from runtime.simulator.program import Entry
+from runtime.simulator.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS
 from runtime.simulator.register_watch import RegisterWatch
 from runtime.simulator.remote_memory import check_remote
-from runtime.simulator.shared_shadow import NOBODY, SharedShadow
+from runtime.simulator.shared_shadow import SharedShadow
 from runtime.simulator.types import Array
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _OBJECT = 8  # bytes of an mbarrier
 _STARTS = "starts an operation that reads"
+_KEPT = 512  # uses of mbarriers remembered
 
 
 @dataclass(slots=True)
@@ -49,18 +52,11 @@ class Copy:
     group: Array
     number: int
 
-
-def _runs(numbers: Array, cells: Array) -> Array:
-    """Where the runs of lanes of one warp with one cell start, and the number of lanes."""
-    warp = numbers // WARP
-    inside = np.flatnonzero((warp[1:] != warp[:-1]) | (cells[1:] != cells[:-1])) + 1
-    return np.concatenate(([0], inside, [numbers.size]))
-
-
-def _by_warp(numbers: Array, cells: Array) -> tuple[Array, Array]:
-    """The last lane of each run of lanes of one warp with one cell, and its cell."""
-    last = _runs(numbers, cells)[1:] - 1
-    return numbers[last], cells[last]
+    def part(self, lanes: Array) -> "Copy":
+        """Those of the lanes of a mask."""
+        return Copy(
+            self.site, self.size, self.lanes[lanes], self.cells[lanes], self.data[lanes], self.group[lanes], self.number
+        )
 
 
 class Tracker(SharedShadow):
@@ -79,6 +75,7 @@ class Tracker(SharedShadow):
         self._flights: list[Copy] = []
         self._copies = 0
         self._committed = np.zeros(machine.lanes, np.int64)
+        self._uses: dict[tuple[bytes, bytes], Use] = {}
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
@@ -175,7 +172,7 @@ class Tracker(SharedShadow):
         if regions is None:
             self.regions.shatter(where)
         settled = self._is_settled(where if regions is None else regions, reader, rows)
-        if not settled and regions is not None:
+        if not settled and regions is not None and regions is not where:
             self.regions.shatter(where)
         if settled:
             check_remote(self._machine, self.clocks, site, where[rows][:, :1] * self.grain, reader, _STARTS)
@@ -187,20 +184,27 @@ class Tracker(SharedShadow):
         self._check_fenced(site, cells, reader, _STARTS)
 
     def _is_settled(self, where: Array, lanes: Array, rows: Array) -> bool:
-        """Whether each tile was written by one copy that its readers know of, and nobody has used it since.
+        """Whether nothing is under way to tiles [tile, n] that were written, and lanes [reader, 1] know of the writes
+        to the tile of each, and where threads wrote of proxy fences after that; rows: of each reader.
 
         That is how tiles are when all is well; it takes a fraction of the checks that name a hazard.
         """
-        if self.order.is_owned(where) or (self._copies and (self._in_flight[where] != NOBODY).any()):
+        look = self.records.look(where)
+        if not look.is_idle(OBJECT) or not look.is_written:
             return False
-        epoch, column = self._write_epoch[where], self._write_column[where]
-        first, by = epoch[:, 0], column[:, 0]
-        if not (self._writer[where] <= ASYNC).all() or self.proxies.generic[where].any():
+        epoch, column = look.epoch, look.column
+        if rows.size != where.shape[0] or rows.size > 1:
+            epoch, column = epoch[rows], column[rows]
+        if np.count_nonzero(epoch > self.clocks.heard(lanes, column)):
             return False
-        if (epoch != first[:, None]).any() or (column != by[:, None]).any():
+        if not look.has(GENERIC):
+            return True
+        if self.proxies.are_open(where):
             return False
-        known = self.clocks.known[(*self._place(lanes[:, 0]), by[rows])]
-        return bool((first[rows] <= known).all())
+        # what the async proxy wrote has columns of mbarriers, and needs no fence
+        fences = self.clocks.shared_fences + np.minimum(column, self.clocks.warp_columns - 1)
+        late = epoch > self.clocks.heard(lanes, fences)
+        return not np.count_nonzero(late & (column < self.clocks.warp_columns))
 
     def _check_fenced(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
         """The async proxy is about to access grains [n, m] for lanes [n, 1]: do they know of fences after writes?"""
@@ -246,9 +250,12 @@ class Tracker(SharedShadow):
         """cp.async: the destination is undefined until the issuing thread has waited."""
         numbers = self._numbers(lanes)
         where = self._grains(cells, size)
-        self._check_flight(site, where, numbers[:, None], "copies to")
-        self._check_write(site, where, numbers[:, None], False, None)
-        self._in_flight[where] = numbers[:, None]
+        if self._is_idle(where, numbers[:, None]):
+            self._check_idle_write(site, where, numbers[:, None], "copies to")
+        else:
+            self._check_flight(site, where, numbers[:, None], "copies to")
+            self._check_write(site, where, numbers[:, None], False, None)
+        self._in_flight[where] = 1 + numbers[:, None]
         self._shared[where] = np.iinfo(self._shared.dtype).max
         self._copies += 1
         self._flights.append(Copy(site, size, numbers, cells, data.copy(), self._committed[numbers], self._copies))
@@ -268,46 +275,55 @@ class Tracker(SharedShadow):
 
         self._land(done)
 
-    def copies_until_now(self, numbers: Array, cell: int) -> Callable[[Array], None]:
-        """cp.async.mbarrier.arrive: what lets earlier copies of some of these lanes arrive, and tells who waits."""
+    def copies_until_now(self, numbers: Array) -> Callable[[Sequence[tuple[Array, int]]], None]:
+        """cp.async.mbarrier.arrive: what lets earlier copies of some of these lanes arrive, and tells who waits for the
+        mbarriers at the cells beside them.
+        """
         newest = self._copies
         epoch = np.zeros(self._machine.lanes, np.int32)
-        epoch[numbers] = self.clocks.epoch[self._place(numbers)]
+        epoch[numbers] = self.clocks.now(numbers)
         said = self.order.say(numbers)
 
-        def land(lanes: Array) -> None:
+        def land(arrivals: Sequence[tuple[Array, int]]) -> None:
             chosen = np.zeros(self._machine.lanes, np.bool_)
-            chosen[lanes] = True
-
-            def done(flight: Copy) -> Array:
-                return chosen[flight.lanes] & (flight.number <= newest)
-
-            self._land(done, epoch)
-            self.order.hand_on(cell, said[self._place(lanes)].max(axis=0), self.mbarriers)
+            for lanes, _ in arrivals:
+                chosen[lanes] = True
+            self._land(lambda flight: chosen[flight.lanes], newest, epoch)
+            for lanes, cell in arrivals:
+                self.order.hand_on(cell, said[self._place(lanes)].max(axis=0), self.mbarriers)
 
         return land
 
-    def _land(self, chosen: Callable[[Copy], Array], epoch: Array | None = None) -> None:
-        """Let copies arrive: of each the lanes that `chosen` marks; epoch: by lane, when they count as written."""
+    def _land(self, chosen: Callable[[Copy], Array], newest: int | None = None, epoch: Array | None = None) -> None:
+        """Let copies arrive, up to number `newest`: of each the lanes that `chosen` marks; epoch: by lane, when they
+        count as written.
+        """
         rest: list[Copy] = []
+        landing: list[Copy] = []
         for flight in self._flights:
-            done = chosen(flight)
-            if not done.any():
+            done = None if newest is not None and flight.number > newest else chosen(flight)
+            count = 0 if done is None else np.count_nonzero(done)
+            if done is None or not count:
                 rest.append(flight)
-                continue
-            where = self._grains(flight.cells[done], flight.size)
-            self._machine.shared.cells[flight.size][flight.cells[done]] = flight.data[done]
-            self._in_flight[where] = NOBODY
-            self._note_write(where, flight.lanes[done][:, None], strong=False)
-            if epoch is not None:
-                self._write_epoch[where] = epoch[flight.lanes[done]][:, None]
-            if not done.all():
-                left = ~done
-                rest.append(
-                    Copy(flight.site, flight.size, flight.lanes[left], flight.cells[left], flight.data[left],
-                         flight.group[left], flight.number)
-                )  # fmt: skip
+            elif count == done.size:
+                landing.append(flight)
+            else:
+                landing.append(flight.part(done))
+                rest.append(flight.part(~done))
+        for size, several in groupby(landing, lambda flight: flight.size):
+            self._written(size, list(several), epoch)
         self._flights = rest
+
+    def _written(self, size: int, flights: list[Copy], epoch: Array | None) -> None:
+        """Copies of one size arrive, one after the other; epoch: as in `_land`."""
+        lanes, cells, data = (
+            np.concatenate([getattr(flight, name) for flight in flights]) for name in ("lanes", "cells", "data")
+        )
+        where, writer = self._grains(cells, size), lanes[:, None]
+        self._machine.shared.cells[size][cells] = data
+        self._in_flight[where] = 0
+        is_idle = self.records.look(where).is_idle(OBJECT | READERS | IS_READ)
+        self._note_write(where, writer, False, is_idle, None if epoch is None else epoch[writer])
 
     # ---- mbarriers and the copies that complete on them
 
@@ -321,20 +337,30 @@ class Tracker(SharedShadow):
 
     def use_mbarrier(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes use mbarriers, whose init must come before. Reports hazards."""
-        first = _runs(numbers, cells)[:-1]
-        objects, lanes = cells[first], numbers[first][:, None]
-        for cell in dict.fromkeys(objects.tolist()):
+        use = self._use(numbers, cells)
+        objects, lanes = use.objects, use.first
+        for cell in use.distinct:
             if not self.order.has_object(cell):
                 raise self._uninitialised(site, int(numbers[cells == cell][0]))
         # lanes of a warp know the same, so one of them shows whether there is anything to look for
         where = objects * (_OBJECT // self.grain)
-        cta, warp = self._place(lanes[:, 0])
-        if (self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]).any():
+        if not self._is_ordered(self.records.look(where), lanes[:, 0]):
             known = np.array([[self.order.is_initialised(cell)] for cell in cells.tolist()])
             where = cells[:, None] * (_OBJECT // self.grain)
             verb = "uses the mbarrier at"
             self._check_writer(site, where, numbers[:, None], False, verb, known, Kind.MBARRIER_INIT)
         check_remote(self._machine, self.clocks, site, objects[:, None] * _OBJECT, lanes, "uses an mbarrier in the")
+
+    def _use(self, numbers: Array, cells: Array) -> Use:
+        """What follows from lanes and the mbarriers that they use, which is remembered."""
+        key = numbers.tobytes(), cells.tobytes()
+        found = self._uses.get(key)
+        if found is None:
+            if len(self._uses) >= _KEPT:
+                self._note_used()
+                self._uses.clear()
+            found = self._uses[key] = use_of(numbers, cells, self._machine.slots // WARP)
+        return found
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:
         who = self._who(lane)
@@ -359,25 +385,29 @@ class Tracker(SharedShadow):
     def look(self, site: Site, numbers: Array, cells: Array) -> None:
         """Lanes come to a wait for mbarriers."""
         self.use_mbarrier(site, numbers, cells)
-        self._note_use(*_by_warp(numbers, cells))
+        self._note_use(self._use(numbers, cells))
 
-    def _note_use(self, numbers: Array, cells: Array) -> None:
-        """Lanes use mbarriers; of those of a warp that do so together the last counts."""
-        self._note_read(self._grains(cells, 8), numbers[:, None], strong=False)
+    def _note_use(self, use: Use) -> None:
+        """Lanes use mbarriers; of those of a warp that do so together the last counts.
+
+        It is noted in the shadow when somebody wants to know; until then of each use the last time counts.
+        """
+        self._used.pop(use, None)
+        self._used[use] = self.clocks.epoch.take(use.warps)
 
     def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
         """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
         self.use_mbarrier(site, numbers, cells)
-        numbers, cells = _by_warp(numbers, cells)
+        use = self._use(numbers, cells)
         if releases:
-            self._note_use(numbers, cells)
-        self.order.arrive(numbers, cells, releases, self.mbarriers)
+            self._note_use(use)
+        self.order.arrive(use, releases, self.mbarriers)
 
     def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
         """Lanes saw phases of mbarriers complete."""
-        numbers, cells = _by_warp(numbers, cells)
-        self._note_use(numbers, cells)
-        self.order.wait(numbers, cells, acquires, self.mbarriers)
+        use = self._use(numbers, cells)
+        self._note_use(use)
+        self.order.wait(use, acquires, self.mbarriers)
 
     def are_ready(self, transfers: Sequence["Transfer"]) -> bool:
         """Whether copies by threads of different CTAs to their own shared memory find all as it must be.
@@ -440,13 +470,10 @@ class Tracker(SharedShadow):
 
     def _are_free(self, where: Array, lanes: Array) -> bool:
         """Whether a thread for each grain knows that nobody uses it any more, and no thread has written or read it."""
-        if not self.order.is_free(where) or self._is_read[where].any():
+        look = self.records.look(where)
+        if not look.is_idle(OBJECT | READERS | IS_READ | GENERIC) or not self._is_ordered(look, lanes):
             return False
-        if (self._copies and (self._in_flight[where] != NOBODY).any()) or self.proxies.generic[where].any():
-            return False
-        known = self.clocks.known[(*self._place(lanes), self._write_column[where])]
-        is_known = bool((self._write_epoch[where] <= known).all())
-        return is_known and self.async_reads.are_done(where, lanes // WARP, self.clocks)
+        return self.async_reads.are_done(where, lanes // WARP, self.clocks)
 
     def begin_all(self, transfers: Sequence["Transfer"]) -> None:
         """Copies start against which `are_ready` had nothing."""

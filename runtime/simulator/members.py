@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.findings import Kind
+from runtime.simulator.groups import FULL_WARP
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Instruction
 from runtime.simulator.types import Array
@@ -18,6 +19,8 @@ def watch_members(
     Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "bar.warp.sync": the behaviour
     is undefined for a thread that is not in its membermask.
     """
+    if not members.flags.writeable and bool((members == FULL_WARP).all()):
+        return step  # constants: every lane names all
     bit = machine.special["lanemask_eq"]
 
     def found(bad: Array, what: str) -> None:

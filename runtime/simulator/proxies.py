@@ -10,6 +10,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.findings import Kind
 from runtime.simulator.machine import Machine
+from runtime.simulator.records import Records
 from runtime.simulator.regions import Regions
 from runtime.simulator.types import Array
 
@@ -20,25 +21,23 @@ class Proxies:
     generic: whether the generic proxy wrote last; is_unused: whether it has written nothing yet.
     """
 
-    def __init__(self, machine: Machine, grain: int, regions: Regions) -> None:
+    def __init__(self, machine: Machine, grain: int, regions: Regions, records: Records) -> None:
         self._machine = machine
         self._grain = grain
         self.unfenced = np.zeros(machine.shared.bytes.size // grain, np.bool_)
-        self.generic = np.zeros_like(self.unfenced)
-        regions.shadows += [self.unfenced, self.generic]
+        self.generic = records.all["generic"]
+        regions.shadows.append(self.unfenced)
         self._is_clean = True
         self.is_unused = True
 
     def start(self) -> None:
         """A batch begins: nothing is written."""
         self.unfenced.fill(False)
-        self.generic.fill(False)
         self._is_clean = self.is_unused = True
 
     def generic_wrote(self, where: Array) -> None:
-        """The generic proxy wrote grains."""
-        self.unfenced[where] = True
-        self.generic[where] = True
+        """The generic proxy wrote grains, which is in their records."""
+        self.unfenced[where.reshape(-1)] = True
         self._is_clean = self.is_unused = False
 
     def async_wrote(self, where: Array) -> None:
@@ -56,9 +55,13 @@ class Proxies:
         """Whether no write waits for a fence."""
         return self._is_clean
 
+    def are_open(self, where: Array) -> bool:
+        """Whether a generic write to any of these grains waits for a fence."""
+        return not self._is_clean and bool(np.count_nonzero(self.unfenced.take(where)))
+
     def check(self, site: Site, where: Array, lanes: Array, verb: str) -> bool:
         """Lanes [n, 1] let the async proxy access grains [n, m]; whether there was a generic write without a fence."""
-        if self._is_clean:
+        if not self.are_open(where):
             return False
         bad = self.unfenced[where]
         if bad.any():

@@ -5,6 +5,8 @@ proxy does to a box or a tile of a matrix costs what its few regions cost. A use
 state copied; an access by threads leaves regions of one grain. Regions are never joined again.
 """
 
+import sys
+
 import numpy as np
 
 from runtime.simulator.grains import grains
@@ -14,6 +16,7 @@ from runtime.simulator.types import Array
 # Bytes that become regions of one grain together; tiles of matrices begin at multiples of it.
 _BLOCK = 1024
 _KEPT = 1024  # sets of grains whose regions are remembered
+_FOREVER = sys.maxsize
 
 
 class Regions:
@@ -37,13 +40,16 @@ class Regions:
         """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
         found = self._known.get(id(cells))
         if found is None or not self._is_current(found):
-            found = self._remember(cells, self._of(grains(cells, unit, self._grain, used).reshape(-1)))
+            where = grains(cells, unit, self._grain, used).reshape(-1)
+            found = self._single(cells, where) or self._remember(cells, self._of(where))
         return found[2]
 
     def of_tiles(self, where: Array) -> Array:
         """The regions [tile, n] of an array of grains [tile, m], which is remembered; the last may be there again."""
         found = self._known.get(id(where))
         if found is None or not self._is_current(found):
+            found = self._single(where, where)
+        if found is None:
             before = -1
             rows: list[Array] = []
             while before != self._changes:  # each may split regions of the others
@@ -56,13 +62,19 @@ class Regions:
 
     def _is_current(self, known: tuple[Array, int, Array]) -> bool:
         """Whether regions that are remembered are still those of their grains."""
-        return known[1] == self._changes or int(self._changed[known[2]].max()) <= known[1]
+        return known[1] >= self._changes or int(self._changed.take(known[2]).max()) <= known[1]
 
-    def _remember(self, key: Array, regions: Array) -> tuple[Array, int, Array]:
+    def _remember(self, key: Array, regions: Array, until: int | None = None) -> tuple[Array, int, Array]:
         if len(self._known) >= _KEPT:
             self._known.clear()
-        found = self._known[id(key)] = key, self._changes, regions
+        found = self._known[id(key)] = key, self._changes if until is None else until, regions
         return found
+
+    def _single(self, key: Array, where: Array) -> tuple[Array, int, Array] | None:
+        """Grains of which each is a region of its own, and stays one; None where some are not."""
+        if self._joined_left and np.count_nonzero(self._joined.take(where)):
+            return None
+        return self._remember(key, where, _FOREVER)
 
     def _of(self, where: Array) -> Array:
         """The regions of grains of one CTA, after splitting those of which others are part too."""
@@ -102,8 +114,8 @@ class Regions:
         """Make each of these grains a region of its own, and those around them: threads use memory in stretches."""
         if not self._joined_left:
             return
-        joined = self._joined[where]
-        if not joined.any():
+        joined = self._joined.take(where)
+        if not np.count_nonzero(joined):
             return
         single = self._around(where[joined])
         old = self.first[single]

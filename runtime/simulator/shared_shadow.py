@@ -12,14 +12,16 @@ from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grain_of, grains
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.mbarrier_uses import Use
 from runtime.simulator.program import Entry
 from runtime.simulator.proxies import Proxies
+from runtime.simulator.records import IS_READ, NOBODY, OBJECT, READERS, Look, Records
 from runtime.simulator.regions import Regions
 from runtime.simulator.remote_memory import check_remote
 from runtime.simulator.types import Array, unsigned
 
-NOBODY = -1
 _MANY = -2
+_OBJECT = 8  # bytes of an mbarrier
 
 
 class SharedShadow:
@@ -31,24 +33,20 @@ class SharedShadow:
         self.grain = grain_of(entry)
         self._shared = machine.shared.bytes.view(unsigned(8 * self.grain))
         self.regions = Regions(machine, self.grain)
-        self.order = AsyncOrder(machine, self.clocks, self.grain, self.regions)
-        self.proxies = Proxies(machine, self.grain, self.regions)
-        self.async_reads = AsyncReads(machine, self.grain, self.regions)
         count = machine.shared.bytes.size // self.grain
+        self.records = Records(count)
+        self.order = AsyncOrder(machine, self.clocks, self.grain, self.regions, self.records)
+        self.proxies = Proxies(machine, self.grain, self.regions, self.records)
+        self.async_reads = AsyncReads(machine, self.grain, self.regions)
         warps = self.clocks.warp_columns
-        self._writer = np.full(count, NOBODY, np.int32)
-        self._write_epoch = np.zeros(count, np.int32)
-        self._write_column = np.zeros(count, np.int32)
-        self._strong = np.zeros(count, np.bool_)
-        self._is_read = np.zeros(count, np.bool_)
+        fields = self.records.all
+        self._writer, self._write_epoch, self._write_column = fields["writer"], fields["epoch"], fields["column"]
+        self._strong, self._is_read, self._in_flight = fields["strong"], fields["is_read"], fields["in_flight"]
+        self._used: dict[Use, Array] = {}
         self._reader = np.full((count, warps), NOBODY, np.int32)
         self._read_epoch = np.zeros((count, warps), np.int32)
         self._read_strong = np.zeros((count, warps), np.bool_)
-        self._in_flight = np.full(count, NOBODY, np.int32)
-        self.regions.shadows += [
-            self._writer, self._write_epoch, self._write_column, self._strong, self._is_read, self._reader,
-            self._read_epoch, self._read_strong, self._in_flight,
-        ]  # fmt: skip
+        self.regions.shadows += [fields, self._reader, self._read_epoch, self._read_strong]
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
@@ -56,10 +54,8 @@ class SharedShadow:
         self.order.start()
         self.proxies.start()
         self.async_reads.start()
-        for array in (self._writer, self._in_flight):
-            array.fill(NOBODY)
-        self._write_epoch.fill(0)
-        self._is_read.fill(False)
+        self._used.clear()
+        self.records.start()
 
     def _grains(self, cells: Array, size: int) -> Array:
         """The grains of cells that threads access, each a region of its own from now on."""
@@ -68,40 +64,51 @@ class SharedShadow:
         return where
 
     def _numbers(self, lanes: Array | None) -> Array:
-        return np.arange(self._machine.lanes) if lanes is None else np.flatnonzero(lanes)
+        return np.arange(self._machine.lanes) if lanes is None else lanes.nonzero()[0]
 
     def _owners(self, cells: Array, lanes: Array | None) -> Array:
         """The lane of each access, as a column: cells are [lane], [several, lane] or [several, lane, several]."""
         numbers = self._numbers(lanes)
+        if cells.ndim == 1:
+            return numbers[:, None]
         if cells.ndim == 3:
             numbers = np.repeat(numbers, cells.shape[2])
-        return np.tile(numbers, cells.shape[0] if cells.ndim > 1 else 1)[:, None]
+        return np.tile(numbers, cells.shape[0])[:, None]
 
     def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
         """Lanes read cells of `size` bytes. Reports hazards."""
         where = self._grains(cells, size)
         reader = self._owners(cells, lanes)
-        self._check_flight(site, where, reader, "reads")
-        self._check_written(site, where, reader)
-        self._check_writer(site, where, reader, strong, "reads")
+        look = self.records.look(where)
+        if look.is_idle(OBJECT) and look.is_written and self._is_ordered(look, reader):
+            check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, reader, "reads")
+        else:
+            self._check_flight(site, where, reader, "reads")
+            self._check_written(site, where, reader)
+            self._check_writer(site, where, reader, strong, "reads")
         self._note_read(where, reader, strong)
+
+    def _is_ordered(self, look: Look, lanes: Array) -> bool:
+        """Whether the warps of lanes know of the writes that they look at."""
+        return not np.count_nonzero(look.epoch > self.clocks.heard(lanes, look.column))
 
     def _check_written(self, site: Site, where: Array, reader: Array) -> None:
         unwritten = self._writer[where] == NOBODY
         if unwritten.any():
-            unwritten &= (self._in_flight[where] == NOBODY) & ~self.order.is_landing(where)  # that was reported
+            unwritten &= (self._in_flight[where] == 0) & ~self.order.is_landing(where)  # that was reported
         if unwritten.any():
             lane, byte = self._first(unwritten, reader, where)
             message = f"reads byte {byte} of shared memory, which nothing has written"
             self._found(Kind.UNWRITTEN_SHARED, site, lane, message)
 
-    def _note_read(self, where: Array, reader: Array, strong: bool) -> None:
-        epoch = np.broadcast_to(self.clocks.epoch[self._place(reader)], where.shape)
+    def _note_read(self, where: Array, reader: Array, strong: bool, epoch: Array | None = None) -> None:
+        """Lanes [n, 1] read grains [n, m]; epoch: when, None for now."""
+        epoch = self.clocks.now(reader) if epoch is None else epoch
         cell = where * self.clocks.warp_columns + self.clocks.column(reader)
-        reader = np.broadcast_to(reader, where.shape)
         readers, epochs, are_strong = (each.reshape(-1) for each in (self._reader, self._read_epoch, self._read_strong))
-        unread = where[~self._is_read[where]]
-        if unread.size:
+        is_read = self._is_read[where]
+        if np.count_nonzero(is_read) != is_read.size:
+            unread = where[~is_read]
             self._reader[unread] = NOBODY
             self._is_read[unread] = True
         before = readers.take(cell)
@@ -109,7 +116,7 @@ class SharedShadow:
         readers[cell] = np.where(fresh | (before == reader), reader, _MANY)
         # several lanes of one instruction may read one byte: the last assignment wins, so look again
         lost = readers.take(cell) != reader
-        if lost.any():
+        if np.count_nonzero(lost):
             readers[cell] = np.where(lost, _MANY, reader)
         are_strong[cell] = strong & (fresh | are_strong.take(cell))
         epochs[cell] = epoch
@@ -122,11 +129,25 @@ class SharedShadow:
             data = np.ascontiguousarray(data)
         where = self._grains(cells, size)
         writer = self._owners(cells, lanes)
-        self._check_flight(site, where, writer, "writes")
-        self._check_write(site, where, writer, strong, data)
-        self._note_write(where, writer, strong)
+        is_idle = self._is_idle(where, writer)
+        if is_idle:
+            self._check_idle_write(site, where, writer, "writes")
+        else:
+            self._check_flight(site, where, writer, "writes")
+            self._check_write(site, where, writer, strong, data)
+        self._note_write(where, writer, strong, is_idle)
         if data is not None and not strong:
             self._check_same_instruction(site, where, writer, data)
+
+    def _is_idle(self, where: Array, lanes: Array) -> bool:
+        """Whether nothing uses grains but perhaps operations of the tensor core, and lanes may write them."""
+        look = self.records.look(where)
+        return look.is_idle(OBJECT | READERS | IS_READ) and self._is_ordered(look, lanes)
+
+    def _check_idle_write(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        """What is left to check of a write where `_is_idle`."""
+        check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
+        self.async_reads.check_write(site, where, lanes, self.clocks)
 
     def _check_write(self, site: Site, where: Array, writer: Array, strong: bool, data: Array | None) -> None:
         unchanged = None
@@ -140,6 +161,7 @@ class SharedShadow:
         self, site: Site, where: Array, writer: Array, strong: bool, verb: str, use: str, kind: Kind = Kind.RACE
     ) -> None:
         """Writes that are not ordered after the reads of other threads."""
+        self._note_used()
         row, part = np.nonzero(self._is_read[where])
         if row.size == 0:
             return
@@ -156,12 +178,19 @@ class SharedShadow:
             reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
             self._race(kind, site, lane, verb, byte, reader)
 
-    def _note_write(self, where: Array, writer: Array, strong: bool) -> None:
-        self._writer[where] = writer
-        self._write_epoch[where] = self.clocks.epoch[self._place(writer)]
-        self._write_column[where] = self.clocks.column(writer)
-        self._strong[where] = strong
-        self._is_read[where] = False
+    def _note_write(
+        self, where: Array, writer: Array, strong: bool, is_idle: bool = False, epoch: Array | None = None
+    ) -> None:
+        """Lanes [n, 1] wrote grains [n, m]; is_idle: nothing else uses them; epoch: when, None for now."""
+        epoch, column = self.clocks.now(writer) if epoch is None else epoch, self.clocks.column(writer)
+        if is_idle:
+            self.records.written(where, writer, epoch, column, strong)
+        else:
+            self._writer[where] = writer
+            self._write_epoch[where], self._write_column[where] = epoch, column
+            self._strong[where] = strong
+            self._is_read[where] = False
+            self.proxies.generic[where] = True
         self.proxies.generic_wrote(where)
 
     def _check_same_instruction(self, site: Site, where: Array, writer: Array, data: Array) -> None:
@@ -182,8 +211,7 @@ class SharedShadow:
         kind: Kind = Kind.RACE,
     ) -> None:  # fmt: skip
         """Accesses that are not ordered after the last write of another thread."""
-        cta, warp = self._place(lanes)
-        racing = self._write_epoch[where] > self.clocks.known[cta, warp, self._write_column[where]]
+        racing = self._write_epoch[where] > self.clocks.heard(lanes, self._write_column[where])
         if not racing.any():
             return
         writer = self._writer[where]
@@ -201,13 +229,20 @@ class SharedShadow:
             else:
                 self._race(kind, site, lane, verb, byte, f"{self._who(who)} wrote")
 
+    def _note_used(self) -> None:
+        """Note the uses of mbarriers that are not noted yet."""
+        for use, epoch in self._used.items():
+            self._note_read(self._grains(use.cells, _OBJECT), use.last[:, None], strong=False, epoch=epoch[:, None])
+        self._used.clear()
+
     def _check_flight(self, site: Site, where: Array, lanes: Array, verb: str) -> None:
+        self._note_used()
         self.order.check(site, where, lanes, verb, is_write=verb in ("writes", "copies to"))
         check_remote(self._machine, self.clocks, site, where[:, :1] * self.grain, lanes, verb)
-        flying = self._in_flight[where] != NOBODY
+        flying = self._in_flight[where] != 0
         if flying.any():
             lane, byte = self._first(flying, lanes, where)
-            issuer = self._who(int(self._in_flight[where][flying][0]))
+            issuer = self._who(int(self._in_flight[where][flying][0]) - 1)
             self._found(
                 Kind.COPY_IN_FLIGHT,
                 site,

@@ -5,7 +5,7 @@ phase, and a warp knows that when it waited for that phase or heard of it. tcgen
 their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -60,6 +60,7 @@ class TensorOrder:
         self._stored = np.zeros(shape, np.bool_)
         self._written = np.zeros(shape, np.bool_)
         self._commits: dict[int, list[Commit]] = {}
+        self._lane = np.zeros(64, np.int64)  # by number of an operation
         self.operations: list[Operation] = []
 
     def start(self) -> None:
@@ -77,17 +78,21 @@ class TensorOrder:
 
     def knows(self, lane: int, number: int) -> bool:
         """Whether the warp of a lane knows that an operation is complete."""
-        known = self._clocks.known[lane // self._machine.slots, lane % self._machine.slots // WARP]
-        for commit in reversed(self._commits.get(self.operations[number - 1].lane, [])):
-            if commit.count < number:
-                return False
-            if commit.column < known.size and int(known[commit.column]) > commit.phase:
-                return True
-        return False
+        return number <= self._known_of(self.operations[number - 1].lane, lane // WARP)
 
-    def knower(self, number: int) -> Callable[[int], bool]:
-        """What says whether the warp of a lane knows that an operation is complete."""
-        return lambda lane: self.knows(lane, number)
+    def _known_of(self, lane: int, warp: int) -> int:
+        """The last operation such that a warp knows it, and those of its thread before, to be complete; 0 for none."""
+        known = self._clocks.known[warp // self._clocks.warps, warp % self._clocks.warps]
+        for commit in reversed(self._commits.get(lane, ())):
+            if commit.column < known.size and int(known[commit.column]) > commit.phase:
+                return commit.count
+        return 0
+
+    def are_known(self, numbers: Array, warps: Array) -> Array:
+        """Whether the warp (number in the machine) in each place knows that the operation there is complete."""
+        pairs = (self._lane[numbers] * self._machine.warps + warps).tolist()
+        last = {pair: self._known_of(*divmod(pair, self._machine.warps)) for pair in dict.fromkeys(pairs)}
+        return numbers <= np.array([last[pair] for pair in pairs], np.int64)
 
     def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
         """Report where operations (numbers from 1) are not complete as far as a lane knows."""
@@ -215,7 +220,11 @@ class TensorOrder:
     def begin(self, site: Site, lane: int, kind: str, shape: object) -> int:
         """An operation starts; its number."""
         self.operations.append(Operation(site, lane, kind, shape))
-        return len(self.operations)
+        number = len(self.operations)
+        if number == self._lane.size:
+            self._lane = np.concatenate([self._lane, np.zeros_like(self._lane)])
+        self._lane[number] = lane
+        return number
 
     def read(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
         """An operation reads cells; after: kinds of earlier operations of its thread that come first by themselves."""

@@ -7,7 +7,7 @@ then the destination holds 0xFF bytes. Source: PTX ISA, "Asynchronous Operations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from runtime.simulator.mbarrier import Mbarriers, owed_of, pending_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.types import Array
 
+# What lets copies of lanes arrive that complete on the mbarriers at the cells beside them.
+Landing: TypeAlias = Callable[[Sequence[tuple[Array, int]]], None]
+
 
 @dataclass(slots=True, eq=False)
 class Transfer:
@@ -33,7 +36,8 @@ class Transfer:
     the source that are not padding (None: all); cell: the mbarrier it completes on (None: a bulk group); size: bytes it
     completes; arrivals: arrivals it makes there as well; updates: whether it reads what it writes, so that several may
     be under way to the same bytes; origin, landing: what gives the positions of global bytes that it reads and writes;
-    parts: the same as several transfers of one arrival each.
+    parts: the same as several transfers of one arrival each; arriving: what `write` does, which can be done together
+    for those with the same Landing, and the lanes whose arrivals these are.
     """
 
     site: Site
@@ -51,6 +55,7 @@ class Transfer:
     origin: Callable[[], Array] | None = None
     landing: Callable[[], Array] | None = None
     parts: "Callable[[], list[Transfer]] | None" = None
+    arriving: tuple[Landing, Array] | None = None
     phase: int = 0
     data: Array | None = None
     is_done: bool = False
@@ -233,10 +238,12 @@ class Transfers:
         cells = set(wanted.tolist())
         served: set[int] = set()
         landing: list[Transfer] = []
+        arriving: list[Transfer] = []
         while True:
             transfer = self._newest(cells, served)
             if transfer is None:
                 self._land(landing)
+                self._arrive(arriving)
                 return bool(served)
             if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
                 position = self._flying.index(transfer)
@@ -244,7 +251,9 @@ class Transfers:
                 continue
             self._flying.remove(transfer)
             served.add(self._cluster(transfer))
-            if transfer.arrivals or transfer.target is None:
+            if transfer.arriving is not None and not transfer.is_done:
+                arriving.append(transfer)
+            elif transfer.arrivals or transfer.target is None:
                 self._finish(transfer)
                 self._check_left(transfer)
             else:
@@ -260,6 +269,22 @@ class Transfers:
         if self.tracker is not None:
             self.tracker.written_all(transfers)
         for transfer in transfers:
+            self._signal(transfer)
+            self._check_left(transfer)
+
+    def _arrive(self, transfers: list[Transfer]) -> None:
+        """Let the arrivals of lanes of different clusters happen whose copies are complete."""
+        together: dict[Landing, list[tuple[Array, int]]] = {}
+        for transfer in transfers:
+            if transfer.arriving is not None and transfer.cell is not None:
+                land, lanes = transfer.arriving
+                together.setdefault(land, []).append((lanes, transfer.cell))
+        for land, arrivals in together.items():
+            land(arrivals)
+        for transfer in transfers:
+            transfer.is_done = True
+            if self.tracker is not None:
+                self.tracker.write_done(transfer)
             self._signal(transfer)
             self._check_left(transfer)
 

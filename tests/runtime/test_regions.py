@@ -54,7 +54,7 @@ def test_a_tile_that_is_used_as_a_whole_is_one_region() -> None:
 
 
 def test_the_last_of_the_lanes_of_a_warp_stands_for_them_at_an_mbarrier() -> None:
-    """What look, arrive and waited note for one lane a warp is what they noted for every lane."""
+    """What look, arrive and waited note, late and for one lane a warp, is what each lane would note at once."""
     found: list[list[Array]] = []
     numbers = np.flatnonzero(np.arange(CTAS * 64) % 7 != 0)
     cells = 2 + numbers // 64 * (BYTES // 8) + (numbers % 64 > 50)
@@ -70,6 +70,7 @@ def test_the_last_of_the_lanes_of_a_warp_stands_for_them_at_an_mbarrier() -> Non
             else:
                 tracker._note_read(cells[picked][:, None] * (8 // tracker.grain), chosen[:, None], strong=False)
             tracker.clocks.publish(tracker.clocks.present(np.arange(CTAS * 64) % 64 < WARP))
+        tracker._note_used()
         found.append([tracker._reader.copy(), tracker._read_epoch.copy(), tracker._is_read.copy()])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -19,7 +19,7 @@ from runtime.simulator.mbarrier import pending_of, phase_of
 from runtime.simulator.memory import Fault
 from runtime.simulator.program import Register, Sink
 from runtime.simulator.shared_access import CLUSTER, OWN, Positions, lane_numbers, pick, positions
-from runtime.simulator.transfers import Transfer
+from runtime.simulator.transfers import Landing, Transfer
 from runtime.simulator.types import TYPES, Array
 from runtime.simulator.waiting import FirstAnswers, Wait
 
@@ -244,24 +244,26 @@ def decode_copy_arrival(d: Decode) -> Step:
                 return
         except Fault as fault:
             raise objects.error(fault, lanes) from None
+        land = tracker.copies_until_now(numbers)
         for cell in dict.fromkeys(cells.tolist()):
             here = numbers[cells == cell]
             tracker.use_mbarrier(objects.site, here, np.full(here.size, cell))
-            transfers.issue(_arrival_of(objects.site, here, cell, tracker.copies_until_now(here, cell)))
+            transfers.issue(_arrival_of(objects.site, here, cell, land))
 
     return step
 
 
-def _arrival_of(site: Site, numbers: Array, cell: int, land: Callable[[Array], None]) -> Transfer:
+def _arrival_of(site: Site, numbers: Array, cell: int, land: Landing) -> Transfer:
     """The arrivals of lanes once their copies are complete."""
     return Transfer(
         site,
         int(numbers[0]),
         _nothing,
-        lambda data: land(numbers),
+        lambda data: land([(numbers, cell)]),
         cell=cell,
         arrivals=int(numbers.size),
         parts=lambda: [_arrival_of(site, numbers[n : n + 1], cell, land) for n in range(numbers.size)],
+        arriving=(land, numbers),
     )
 
 

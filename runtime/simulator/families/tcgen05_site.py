@@ -56,7 +56,7 @@ class TensorSite(Site):
             one = slice(asker, asker + 1)
             tracker.async_read(self, grains[one], [lane], None, tracker.regions.of_tiles(grains)[one])
             where = tracker.regions.of_tiles(grains)[one]
-            tracker.async_reads.begin_for(self, where, [lane], [order.knower(number)])
+            tracker.async_reads.begin_for(self, where, [lane], [number], order)
 
     def all_read_shared(self, lanes: Sequence[int], numbers: Sequence[int], reader: TileReader, tile: Tile) -> None:
         """Operations of lanes read from shared memory, each the tile of the asker in its place."""
@@ -65,7 +65,7 @@ class TensorSite(Site):
             grains = reader.all_grains(tile, tracker.grain)
             tracker.async_read(self, grains, lanes, None, tracker.regions.of_tiles(grains))
             where = tracker.regions.of_tiles(grains)
-            tracker.async_reads.begin_for(self, where, lanes, [order.knower(number) for number in numbers])
+            tracker.async_reads.begin_for(self, where, lanes, numbers, order)
 
     def reads(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
         """The operation reads cells of tensor memory; after: kinds of operations that run before it by themselves."""

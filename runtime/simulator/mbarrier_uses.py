@@ -1,0 +1,52 @@
+"""What follows from the lanes that use mbarriers together and from which ones: loops use a few again and again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.simulator.machine import WARP
+from runtime.simulator.types import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Use:
+    """Lanes that use mbarriers at 8-byte cells, of each warp and cell the first and the last one.
+
+    objects, first: cells and their first lanes [n, 1]; cells, last: the same with the last lanes; distinct: each cell
+    once; warps: the warps of `last`, numbers in the machine; speakers: each of them once; told: the cells in ascending
+    order; rows: which speakers arrive at each, one cell after the other, those of a cell from its place in `starts` on;
+    by_cta: which of `distinct` each of `last` uses where the lanes of a CTA all use one, None otherwise.
+    """
+
+    objects: Array
+    first: Array
+    cells: Array
+    last: Array
+    distinct: list[int]
+    warps: Array
+    speakers: Array
+    told: list[int]
+    starts: Array
+    rows: Array
+    by_cta: Array | None
+
+
+def use_of(numbers: Array, cells: Array, warps_per_cta: int) -> Use:
+    """The use of cells by lanes (ascending numbers)."""
+    warp = numbers // WARP
+    inside = ((warp[1:] != warp[:-1]) | (cells[1:] != cells[:-1])).nonzero()[0] + 1
+    starts = np.concatenate(([0], inside))
+    ends = np.concatenate((inside, [numbers.size])) - 1
+    last, at = numbers[ends], cells[ends]
+    speakers, speaker = np.unique(last // WARP, return_inverse=True)
+    pairs = np.unique(np.stack([at, speaker]), axis=1)
+    told, told_starts = np.unique(pairs[0], return_index=True)
+    distinct = list(dict.fromkeys(at.tolist()))
+    cta = (last // WARP // warps_per_cta).tolist()
+    one_each = dict(zip(cta, at.tolist(), strict=True))
+    is_uniform = all(one_each[owner] == cell for owner, cell in zip(cta, at.tolist(), strict=True))
+    place = {cell: number for number, cell in enumerate(distinct)}
+    return Use(
+        cells[starts], numbers[starts][:, None], at, last, distinct, last // WARP, speakers, told.tolist(), told_starts,
+        pairs[1], np.array([place[cell] for cell in at.tolist()]) if is_uniform else None,
+    )  # fmt: skip
