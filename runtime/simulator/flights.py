@@ -12,13 +12,13 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.findings import Kind
+from runtime.simulator.groups import Group
 from runtime.simulator.lane_boxes import row_index
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction, Operand, Register, Vector
 from runtime.simulator.types import Array
 
 FREE, RESULT, SOURCE, LOADED = 0, 1, 2, 3
-_NOTHING = np.zeros(0, np.bool_)
 _ADVICE = {
     RESULT: "is the result of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
     SOURCE: "is operand A of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
@@ -43,8 +43,44 @@ def _owned(instruction: Instruction) -> list[Register]:
     return []
 
 
+class Guard:
+    """Checks the accesses of an instruction to rows of owned registers, of which it writes some."""
+
+    def __init__(self, flights: "Flights", instruction: Instruction, rows: list[int], written: set[int]) -> None:
+        self._flights, self._instruction = flights, instruction
+        self._rows = np.array(rows, np.int64)
+        self._is_written = np.array([row in written for row in rows])[:, None]
+
+    def __call__(self, mask: Array | None) -> None:
+        """Check all lanes, or those of a mask."""
+        self._flights.check_access(self._instruction, self._rows, self._is_written, mask)
+
+    def bind(self, group: Group | None) -> Callable[[], None]:
+        """The check bound to a group, None: to all lanes."""
+        flights = self._flights
+        views = [flights.lanes_of(row, group) for row in self._rows.tolist()]
+        mask, where = (None, None) if group is None else (group.mask, group.where)
+
+        def check() -> None:
+            if flights.is_flying:
+                for state, _ in views:
+                    if np.count_nonzero(state):
+                        self(mask)
+                        return
+            for _, touched in views:
+                if where is None:
+                    touched.fill(True)
+                else:
+                    np.logical_or(touched, where, out=touched)
+
+        return check
+
+
 class Flights:
-    """State per owned register and lane: who owns it, since which group and line, and what it will hold."""
+    """State per owned register and lane: who owns it, since which group and line, and what it will hold.
+
+    is_flying: whether any register is owned.
+    """
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
         self._machine = machine
@@ -60,43 +96,43 @@ class Flights:
         self._touched = np.ones(shape, np.bool_)
         self._shadow = np.zeros(shape, np.uint32)
         self._boxes = machine.boxes
-        self._is_flying = False
+        self.is_flying = False
         self.committed = np.zeros(machine.lanes, np.int64)
 
     def start(self) -> None:
         """A batch begins: nothing is in flight, and every register needs a fence before wgmma."""
         self._state.fill(FREE)
-        self._is_flying = False
+        self.is_flying = False
         self._touched.fill(True)
         self.committed.fill(0)
 
     # ---- accesses by other instructions
 
-    def guard(
-        self, instruction: Instruction, reads: set[int], writes: set[int]
-    ) -> Callable[[Array | None], None] | None:
+    def guard(self, instruction: Instruction, reads: set[int], writes: set[int]) -> "Guard | None":
         """What checks the accesses of an instruction to owned registers; None where it has none."""
-        both = reads | writes
-        rows = np.array(sorted(self._row[index] for index in both if index in self._row), np.int64)
-        written = {self._row[index] for index in writes if index in self._row}
-        if rows.size == 0 or _owned(instruction):
+        rows = sorted(self._row[index] for index in reads | writes if index in self._row)
+        if not rows or _owned(instruction):
             return None
-        is_written = np.array([int(row) in written for row in rows])[:, None]
+        return Guard(self, instruction, rows, {self._row[index] for index in writes if index in self._row})
 
-        def check(mask: Array | None) -> None:
-            lanes = self._machine.active(mask)
-            state = self._state[rows] if self._is_flying else _NOTHING
-            if state.any():
-                bad = (state == RESULT) | (state == LOADED) | ((state == SOURCE) & is_written)
-                if lanes is not None:
-                    bad &= lanes
-                if bad.any():
-                    row, lane = (int(axis[0]) for axis in np.nonzero(bad))
-                    verb = "writes" if is_written[row, 0] else "reads"
-                    self._found(instruction, int(rows[row]), lane, verb)
-            self._touched[rows] |= True if lanes is None else lanes
+    def check_access(self, instruction: Instruction, rows: Array, is_written: Array, mask: Array | None) -> None:
+        """An instruction accesses rows of registers, of which it writes some [row, 1]. Reports those in flight."""
+        lanes = self._machine.active(mask)
+        if self.is_flying:
+            state = self._state[rows]
+            bad = (state == RESULT) | (state == LOADED) | ((state == SOURCE) & is_written)
+            if lanes is not None:
+                bad &= lanes
+            if bad.any():
+                row, lane = (int(axis[0]) for axis in np.nonzero(bad))
+                verb = "writes" if is_written[row, 0] else "reads"
+                self._found(instruction, int(rows[row]), lane, verb)
+        self._touched[rows] |= True if lanes is None else lanes
 
-        return check
+    def lanes_of(self, row: int, group: Group | None) -> tuple[Array, Array]:
+        """Views of the state of a register and of whether it was touched: of all lanes, or of the box of a group."""
+        both = self._state[row], self._touched[row]
+        return both if group is None else (group.view(both[0]), group.view(both[1]))
 
     def _found(self, instruction: Instruction, row: int, lane: int, verb: str) -> None:
         advice = _ADVICE[int(self._state[row, lane])].format(line=int(self._line[row, lane]))
@@ -142,7 +178,7 @@ class Flights:
 
     def issue(self, site: Site, accumulators: Array, sources: Array, lanes: Array, values: Array, form: int) -> None:
         """Results [register, lane] wait for delivery; the caller poisons the registers."""
-        self._is_flying = True
+        self.is_flying = True
         put = self._boxes.put
         put(self._shadow, row_index(accumulators), lanes, values)
         put(self._form, row_index(accumulators), lanes, form)
@@ -183,7 +219,7 @@ class Flights:
             given = done[row] & (self._state[row] != SOURCE)
             np.putmask(target, given, self._shadow[row])
         self._state[done] = FREE
-        self._is_flying = bool(self._state.any())
+        self.is_flying = bool(self._state.any())
 
     def warp_commits(self) -> Array:
         """Groups that each warp of the machine has committed."""
@@ -197,7 +233,7 @@ class Flights:
         if busy.any():
             row, lane = (int(axis[0]) for axis in np.nonzero(busy))
             self._found(site.instruction, int(rows[row]), int(lanes[lane]), "loads")
-        self._is_flying = True
+        self.is_flying = True
         self._boxes.put(self._shadow, row_index(rows), lanes, values)
         self._boxes.put(self._state, row_index(rows), lanes, LOADED)
         self._boxes.put(self._line, row_index(rows), lanes, site.instruction.line)

@@ -38,15 +38,18 @@ def use_of(numbers: Array, cells: Array, warps_per_cta: int) -> Use:
     starts = np.concatenate(([0], inside))
     ends = np.concatenate((inside, [numbers.size])) - 1
     last, at = numbers[ends], cells[ends]
-    speakers, speaker = np.unique(last // WARP, return_inverse=True)
-    pairs = np.unique(np.stack([at, speaker]), axis=1)
-    told, told_starts = np.unique(pairs[0], return_index=True)
-    distinct = list(dict.fromkeys(at.tolist()))
-    cta = (last // WARP // warps_per_cta).tolist()
-    one_each = dict(zip(cta, at.tolist(), strict=True))
-    is_uniform = all(one_each[owner] == cell for owner, cell in zip(cta, at.tolist(), strict=True))
-    place = {cell: number for number, cell in enumerate(distinct)}
+    warps = last // WARP
+    used, by = at.tolist(), warps.tolist()
+    speakers = list(dict.fromkeys(by))
+    speaker = {one: number for number, one in enumerate(speakers)}
+    pairs = sorted({(cell, speaker[one]) for cell, one in zip(used, by, strict=True)})
+    told = {cell: number for number, (cell, _) in reversed(list(enumerate(pairs)))}
+    distinct = {cell: number for number, cell in enumerate(dict.fromkeys(used))}
+    cta = [one // warps_per_cta for one in by]
+    one_each = dict(zip(cta, used, strict=True))
+    is_uniform = all(one_each[owner] == cell for owner, cell in zip(cta, used, strict=True))
     return Use(
-        cells[starts], numbers[starts][:, None], at, last, distinct, last // WARP, speakers, told.tolist(), told_starts,
-        pairs[1], np.array([place[cell] for cell in at.tolist()]) if is_uniform else None,
+        cells[starts], numbers[starts][:, None], at, last, list(distinct), warps, np.array(speakers), sorted(told),
+        np.array(sorted(told.values())), np.array([row for _, row in pairs]),
+        np.array([distinct[cell] for cell in used]) if is_uniform else None,
     )  # fmt: skip

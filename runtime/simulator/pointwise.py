@@ -5,7 +5,7 @@ For a group such a step is bound once to views of its registers and then called 
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -172,4 +172,38 @@ class Guarded:
         return self._step.bind(group, lanes)
 
 
-LaneStep: TypeAlias = Pointwise | Several | Guarded
+class LaneCheck(Protocol):
+    """What is looked at, and noted, of lanes before a step of theirs."""
+
+    def __call__(self, mask: Array | None) -> None:
+        """Check all lanes, or those of a mask."""
+        ...
+
+    def bind(self, group: Group | None) -> Bound:
+        """The check bound to a group, None: to all lanes."""
+        ...
+
+
+class Checked:
+    """A step after a check of its lanes."""
+
+    def __init__(self, check: LaneCheck, step: Callable[[Array | None], None]) -> None:
+        self._check, self._step = check, step
+
+    def __call__(self, mask: Array | None) -> None:
+        """Execute for all lanes, or those of a mask."""
+        self._check(mask)
+        self._step(mask)
+
+    def whole(self) -> Bound:
+        """The step bound to all lanes."""
+        step = self._step.whole() if isinstance(self._step, LaneStep) else partial(self._step, None)
+        return partial(_each, [self._check.bind(None), step])
+
+    def bind(self, group: Group) -> Bound:
+        """The step bound to a group's box."""
+        step = self._step.bind(group) if isinstance(self._step, LaneStep) else partial(self._step, group.mask)
+        return partial(_each, [self._check.bind(group), step])
+
+
+LaneStep: TypeAlias = Pointwise | Several | Guarded | Checked

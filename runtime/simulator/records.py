@@ -34,8 +34,9 @@ class Records:
 
     def start(self) -> None:
         """A batch begins: nothing is written."""
-        self.all[...] = np.zeros(1, RECORD)
-        self.all["writer"] = NOBODY
+        fresh = np.zeros(1, RECORD)
+        fresh["writer"] = NOBODY
+        self._whole[...] = fresh.view(self._whole.dtype)
 
     def look(self, where: Array) -> "Look":
         """The records of grains."""

@@ -20,9 +20,11 @@ _FOREVER = sys.maxsize
 
 
 class Regions:
-    """The regions of a machine's shared memory; at first one for each CTA. shadows: arrays of state by grain."""
+    """The regions of a machine's shared memory; at first one for each CTA, or without copies by the async proxy one for
+    each grain. shadows: arrays of state by grain.
+    """
 
-    def __init__(self, machine: Machine, grain: int) -> None:
+    def __init__(self, machine: Machine, grain: int, has_copies: bool = True) -> None:
         self._grain = grain
         self._per_cta = machine.shared.stride // grain
         count = machine.shared.bytes.size // grain
@@ -31,6 +33,11 @@ class Regions:
         self._size[:: self._per_cta] = self._per_cta
         self._joined = np.ones(count, np.bool_)
         self._joined_left = count
+        if not has_copies:
+            self.first = np.arange(count)
+            self._size.fill(1)
+            self._joined.fill(False)
+            self._joined_left = 0
         self._changes = 0
         self._changed = np.zeros(count, np.int64)  # of the first grain of a region: when it last lost grains
         self._known: dict[int, tuple[Array, int, Array]] = {}

@@ -11,6 +11,7 @@ from runtime.simulator.access import Site
 from runtime.simulator.findings import Kind
 from runtime.simulator.flights import Flights
 from runtime.simulator.machine import WARP, Machine
+from runtime.simulator.pointwise import Checked
 from runtime.simulator.program import Entry, Instruction
 from runtime.simulator.types import Array
 
@@ -67,8 +68,8 @@ class RegisterWatch:
         sources = [(number, self._initialised[number]) for number in sorted(reads & self._doubtful[pc])]
         targets = [self._initialised[number] for number in sorted(writes & self.followed)]
         guard = self.flights.guard(instruction, reads, writes)
-        if not sources and not targets and (guard is None or step is None):
-            return step if guard is None else guard
+        if not sources and not targets:
+            return step if guard is None else guard if step is None else Checked(guard, step)
 
         def watched(mask: Array | None) -> None:
             lanes = machine.active(mask)

@@ -32,7 +32,7 @@ class SharedShadow:
         self.clocks = Clocks(machine)
         self.grain = grain_of(entry)
         self._shared = machine.shared.bytes.view(unsigned(8 * self.grain))
-        self.regions = Regions(machine, self.grain)
+        self.regions = Regions(machine, self.grain, any("bulk" in one.modifiers for one in entry.instructions))
         count = machine.shared.bytes.size // self.grain
         self.records = Records(count)
         self.order = AsyncOrder(machine, self.clocks, self.grain, self.regions, self.records)

@@ -90,9 +90,13 @@ class TensorOrder:
 
     def are_known(self, numbers: Array, warps: Array) -> Array:
         """Whether the warp (number in the machine) in each place knows that the operation there is complete."""
-        pairs = (self._lane[numbers] * self._machine.warps + warps).tolist()
+        lanes, team = self._lane[numbers], self._clocks.warps * self._clocks.cluster
+        found = lanes // WARP // team != warps // team  # no operation uses memory of another cluster
+        here = (~found).nonzero()[0]
+        pairs = (lanes[here] * self._machine.warps + warps[here]).tolist()
         last = {pair: self._known_of(*divmod(pair, self._machine.warps)) for pair in dict.fromkeys(pairs)}
-        return numbers <= np.array([last[pair] for pair in pairs], np.int64)
+        found[here] = numbers[here] <= np.array([last[pair] for pair in pairs], np.int64)
+        return found
 
     def check_operations(self, site: Site, lane: int, numbers: Array, verb: str) -> None:
         """Report where operations (numbers from 1) are not complete as far as a lane knows."""

@@ -325,17 +325,15 @@ class Transfers:
 
     def commit(self, lanes: Sequence[int]) -> None:
         """cp.async.bulk.commit_group."""
-        for lane in lanes:
-            groups = self._groups.setdefault(lane, Groups())
+        for lane in self._groups.keys() & lanes:  # those of others would be empty
+            groups = self._groups[lane]
             groups.closed.append(groups.open)
             groups.open = []
 
     def wait(self, lanes: Sequence[int], pending: int, is_read: bool) -> None:
         """cp.async.bulk.wait_group{.read}: all but the newest groups have read their sources, or are complete."""
-        for lane in lanes:
-            groups = self._groups.get(lane)
-            if groups is None:
-                continue
+        for lane in sorted(self._groups.keys() & lanes):
+            groups = self._groups[lane]
             done = groups.closed[: max(len(groups.closed) - pending, 0)]
             for transfer in [one for group in done for one in group]:
                 if is_read:

@@ -373,6 +373,7 @@ class Late:
         self._rows = flights.rows(operation.accumulator.registers)
         a = operation.a
         self._sources = flights.rows(a.registers if isinstance(a, RegisterOperand) else [])
+        self._known: dict[int, tuple[Selection, Array, Array, Array, list[int]]] = {}
         form = operation.form
         self._form = hash((form.n, form.k, form.a, form.b, form.accumulator)) & 0x7FFFFFFF
 
@@ -396,18 +397,27 @@ class Late:
         operation.accumulator.block.write(np.full_like(after, FRESH_WORD), lanes)
 
     def _read_shared(self, chosen: Selection, lanes: Array) -> None:
-        machine = self._site.machine
-        starting = np.zeros(machine.lanes, np.bool_)
+        found = self._known.get(id(chosen))
+        if found is None:
+            self._known.clear()
+            found = self._known[id(chosen)] = chosen, *self._readers(chosen, lanes)
+        _, first, warps, numbers, readers = found
+        for operand in (self._operation.a, self._operation.b):
+            if isinstance(operand, SharedOperand):
+                grains, regions = operand.grains(chosen, self._tracker.grain), self._tracker.regions
+                self._tracker.async_read(self._site, grains, readers, numbers, regions.of_tiles(grains))
+                self._tracker.async_read_begins(self._site, regions.of_tiles(grains), first, warps)
+
+    def _readers(self, chosen: Selection, lanes: Array) -> tuple[Array, Array, Array, list[int]]:
+        """The first warps of the warpgroups, which of the four of each start [warpgroup, 4], and of those that do the
+        place of the warpgroup and the first lane.
+        """
+        starting = np.zeros(self._site.machine.lanes, np.bool_)
         starting[lanes] = True
         first = self._tracker.warpgroups(chosen.first)
         warps = (warp_words(starting) != 0)[first[:, None] + np.arange(4)]
         numbers, readers = np.nonzero(warps)
-        lanes = WARP * (first[numbers] + readers)
-        for operand in (self._operation.a, self._operation.b):
-            if isinstance(operand, SharedOperand):
-                grains, regions = operand.grains(chosen, self._tracker.grain), self._tracker.regions
-                self._tracker.async_read(self._site, grains, lanes.tolist(), numbers, regions.of_tiles(grains))
-                self._tracker.async_read_begins(self._site, regions.of_tiles(grains), first, warps)
+        return first, warps, numbers, (WARP * (first[numbers] + readers)).tolist()
 
 
 OPCODES = {"wgmma": decode_wgmma}
