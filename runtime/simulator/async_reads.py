@@ -115,6 +115,7 @@ class AsyncReads:
         if not grain.size:
             return True
         pairs = last[grain, group].astype(np.int64) * self._machine.warps + warps[grain]
+        pairs = pairs[np.concatenate(([True], pairs[1:] != pairs[:-1]))]
         distinct = np.fromiter(dict.fromkeys(pairs.tolist()), np.int64)
         numbers, by = distinct // self._machine.warps, distinct % self._machine.warps
         return bool(self._pairs_known(numbers, by, clocks).all())

@@ -29,6 +29,7 @@ class LaneBoxes:
     def __init__(self, ctas: int, slots: int) -> None:
         self._ctas, self._slots = ctas, slots
         self._box = ByLanes(self._find, _KEPT)
+        self._last: tuple[Array | None, tuple[Array | slice, slice] | None] = None, None
 
     def _find(self, lanes: Array) -> tuple[Array | slice, slice] | None:
         ctas = np.unique(lanes // self._slots)
@@ -42,8 +43,10 @@ class LaneBoxes:
         return ctas if found is None else found, within
 
     def index(self, rows: Array | slice, lanes: Array) -> Index | None:
-        """What selects rows and lanes, None where the lanes are not regular."""
-        box = self._box(lanes)
+        """What selects rows and lanes, which nobody changes later; None where the lanes are not regular."""
+        if lanes is not self._last[0]:
+            self._last = lanes, self._box(lanes)
+        box = self._last[1]
         if box is None:
             return None
         ctas, within = box

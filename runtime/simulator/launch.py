@@ -34,10 +34,8 @@ Extent: TypeAlias = Sequence[int]
 
 # Lanes that run as one vector: as many CTAs as have so many threads run side by side, which bounds the memory. Measured
 # on one core: FlashAttention-4 5.1 s at 2048 lanes, 2.9 s at 4096, 3.2 s at 8192; attention of sm_90a 2.8, 1.5, 1.5 s.
+# With hazards attention takes 4.1 s at 2048 lanes, 3.7 s at 4096.
 _BATCH_LANES = 4096
-# The same with hazards, whose shadow takes up to some hundred bytes for each grain of shared memory. Attention of
-# sm_90a: 0.47 s at 512 lanes, 0.35 s at 2048, no less at 4096 with twice the memory.
-_HAZARD_LANES = 2048
 # Bytes of shared memory that a CTA may have. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute
 # Capability", maximum amount of shared memory per thread block.
 _SHARED_LIMIT = {
@@ -424,9 +422,8 @@ def _prepare(source: Source, geometry: Geometry, memory: GlobalMemory, options: 
     limit = _SHARED_LIMIT.get(source.target.rstrip("af"), max(_SHARED_LIMIT.values()))
     if shared_size > limit:
         raise LaunchError(f"{shared_size} bytes of shared memory; {source.target} has {limit} for a CTA", kernel.line)
-    lanes = _HAZARD_LANES if options.hazards else _BATCH_LANES
     size = geometry.cluster_size
-    ctas = max(1, min(geometry.ctas, lanes // geometry.slots) // size) * size
+    ctas = max(1, min(geometry.ctas, _BATCH_LANES // geometry.slots) // size) * size
     if options.cooperative:
         ctas = geometry.ctas
     elif any(instruction.base == "clusterlaunchcontrol" for instruction in kernel.instructions):

@@ -48,7 +48,7 @@ TAIL = """
 - Lanes at one instruction run as one vector. Where control flow splits them, the smallest instruction number goes
   first. `schedule="skewed:SEED"` runs each warp alone until it must wait, in an order drawn from the seed: with it a
   missing barrier between accesses of global memory, which `hazards=True` does not track, shows in the numbers.
-- CTAs run side by side as one vector as long as they have at most 4096 threads together (2048 with hazards), or one
+- CTAs run side by side as one vector as long as they have at most 4096 threads together, or one
   cluster where that has more; the others follow. That bounds the memory, and keeps the lanes of warp roles many.
 - `workers=N` runs the grid by up to N processes, each a stretch of whole batches on global memory that they share, with
   the results, counts and hazards of one process, joined in the order of the grid. Where CTAs may talk to each other

@@ -374,14 +374,14 @@ class Late:
         a = operation.a
         self._sources = flights.rows(a.registers if isinstance(a, RegisterOperand) else [])
         self._known: dict[int, tuple[Selection, Array, Array, Array, list[int]]] = {}
+        self._all = np.arange(site.machine.lanes)
         form = operation.form
         self._form = hash((form.n, form.k, form.a, form.b, form.accumulator)) & 0x7FFFFFFF
 
     def run(self, chosen: Selection) -> None:
         """Check, compute, and keep the result until the wait."""
         operation, site, flights = self._operation, self._site, self._tracker.flights
-        machine = site.machine
-        every = np.arange(machine.lanes) if chosen.lanes is None else chosen.lanes
+        every = self._all if chosen.lanes is None else chosen.lanes
         lanes = every if chosen.active is None else every[chosen.active]
         flights.check_issue(site, self._rows, self._sources, lanes, self._form)
         keeps = operation.keeps(chosen)
