@@ -195,6 +195,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
                         help="hazards that do not count, by kind, by PTX line, or both")  # fmt: skip
     parser.add_argument("--max-instructions", type=_count, metavar="N",
                         help="the simulator ends after so many instructions of warps; default no limit")  # fmt: skip
+    parser.add_argument("--workers", type=_count, default=1, metavar="N",
+                        help="processes of the simulator that share the grid; default 1")  # fmt: skip
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write all array arguments as arg0, arg1, ...")
     _add_pipeline_options(parser)
     parser.set_defaults(command="run")

@@ -129,7 +129,7 @@ def interpret(
 def simulate(
     ptx: str, manifest: dict[str, Any], grid: Grid, arguments: Sequence[Argument], hazards: bool | str = False,
     max_instructions: int | None = None, suppress: Sequence[str] = (), schedule: str = "together",
-    resident: int = RESIDENT,
+    resident: int = RESIDENT, workers: int = 1,
 ) -> Report:  # fmt: skip
     """Run PTX on the simulator as its launch manifest says; arrays are written in place.
 
@@ -137,8 +137,8 @@ def simulate(
     that have not started.
 
     An array given twice is one allocation. What the kernel prints goes to standard output.
-    `hazards`, `max_instructions`, `suppress` and `schedule` as the simulator's `launch` has them, whose report is
-    returned.
+    `hazards`, `max_instructions`, `suppress`, `schedule` and `workers` as the simulator's `launch` has them, whose
+    report is returned.
     Raises SimulatorError with the PTX line.
     """
     from runtime.simulator import GlobalMemory, launch
@@ -167,6 +167,7 @@ def simulate(
         suppress=suppress,
         schedule=schedule,
         resident=resident,
+        workers=workers,
     )
     sys.stdout.write("".join(report.printed))
     for key, array in arrays.items():
@@ -253,6 +254,15 @@ def refuse(on: str, entry: Entry) -> NoReturn:
     """Raise the error for a place to run that is not known."""
     raise TileError(
         f"running on {shown(on)} is not supported", entry.location, "'sim' runs the PTX, 'ref' the source, 'cuda' a GPU"
+    )
+
+
+def refuse_workers(on: str, entry: Entry) -> NoReturn:
+    """Raise the error for several processes where there is only one."""
+    raise TileError(
+        f"running on {shown(on)} takes one process",
+        entry.location,
+        "workers are processes of the simulator: leave it at 1",
     )
 
 

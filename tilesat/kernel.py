@@ -203,7 +203,7 @@ class Kernel:
     def run(
         self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim",
         hazards: bool | str | None = None, max_instructions: int | None = None, suppress: Sequence[str] = (),
-        check: bool = False, tolerance: float | None = None, schedule: str = "together",
+        check: bool = False, tolerance: float | None = None, schedule: str = "together", workers: int = 1,
     ) -> Report | None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
 
@@ -211,7 +211,8 @@ class Kernel:
         On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
         the cost ("report" goes on after the first, `suppress` names some that do not count), and a launch ends after
         `max_instructions` instructions of warps. `schedule`: "together", or "skewed:SEED", where each warp runs alone
-        until it must wait. Returns the simulator's report, None elsewhere.
+        until it must wait. `workers`: processes that share the grid, where its CTAs do not talk to each other (the
+        simulator's `launch` says when that is refused). Returns the simulator's report, None elsewhere.
         `check`: the reference interpreter runs the source on the same arguments, and what it has in the arrays must be
         there, within `tolerance` (by default that of the element type, `tilesat.execution.type_tolerance`); then
         hazards count unless they are turned off.
@@ -224,6 +225,8 @@ class Kernel:
 
         blocks = as_grid(grid)
         values = execution.check_arguments(self.entry, args)
+        if workers != 1 and on != "sim":
+            execution.refuse_workers(on, self.entry)
         expected = execution.copied(values) if check else []
         report: Report | None = None
         if on == "ref":
@@ -232,8 +235,9 @@ class Kernel:
             with execution.located(lambda: self.source_lines):
                 wanted = check if hazards is None else hazards
                 report = execution.simulate(
-                    self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress, schedule
-                )
+                    self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress, schedule,
+                    workers=workers,
+                )  # fmt: skip
             execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
             from runtime.cuda import run

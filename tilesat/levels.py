@@ -58,18 +58,20 @@ class LoweredKernel:
 
     def run(
         self, grid: int | Sequence[int], *args: Argument | int | float, hazards: bool | str = False,
-        max_instructions: int | None = None, suppress: Sequence[str] = (),
+        max_instructions: int | None = None, suppress: Sequence[str] = (), workers: int = 1,
     ) -> Report:  # fmt: skip
         """Run over `grid` tile blocks on the simulator; array arguments are written in place.
 
-        `hazards` and `suppress` as `Kernel.run` has them.
+        `hazards`, `suppress` and `workers` as `Kernel.run` has them.
         Raises TileError where the arguments do not fit the parameters, SimulatorError where the PTX goes wrong.
         """
         from tilesat import execution
         from tilesat.grid import as_grid
 
         values = execution.checked(self.signature, args)
-        return execution.simulate(self.ptx, self.manifest, as_grid(grid), values, hazards, max_instructions, suppress)
+        return execution.simulate(
+            self.ptx, self.manifest, as_grid(grid), values, hazards, max_instructions, suppress, workers=workers
+        )
 
     @property
     def signature(self) -> Signature:

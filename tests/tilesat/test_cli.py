@@ -1,5 +1,6 @@
 """The command line: exit codes, what goes where, and that bad input is one message and no file."""
 
+import importlib
 import json
 import os
 import re
@@ -373,6 +374,24 @@ def test_run_ends_after_as_many_instructions_as_it_may_take(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         main([*VECADD_RUN, "--max-instructions", "0"])
     assert "'0' is not a whole number above 0" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_processes_share_the_grid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    launch, shares = importlib.import_module("runtime.simulator.launch"), list[int]()
+    apart = launch.run_apart
+    monkeypatch.setattr(launch, "run_apart", lambda work, mine: (shares.append(len(mine)), apart(work, mine))[1])
+    run = [*VECADD_RUN, "--check", "--no-hazards"]
+    printed: list[list[str]] = []
+    for workers in ("1", "2"):
+        assert main([*run, "--workers", workers]) == 0
+        printed.append(capsys.readouterr().out.splitlines()[1:])  # the first line has the time
+    assert shares == [2]
+    assert printed[0] == printed[1]
+    assert any("check arg2: ok" in line for line in printed[1])
+    for on in ("ref", "cuda"):
+        assert main([*VECADD_RUN, "--on", on, "--workers", "2"]) == 1
+        assert f"running on '{on}' takes one process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["compile", "opt"])

@@ -59,7 +59,7 @@ def _run_lowered(kernel: LoweredKernel, specs: Sequence[Spec], arguments: argpar
     with _hazards_shown():
         report = kernel.run(
             arguments.grid, *values, hazards=arguments.hazards or False, max_instructions=arguments.max_instructions,
-            suppress=arguments.suppress,
+            suppress=arguments.suppress, workers=arguments.workers,
         )  # fmt: skip
     _tell(arguments, kernel.name, values, time.perf_counter() - start)
     return _list_hazards(arguments, report)
@@ -82,6 +82,8 @@ def _execute(
 ) -> tuple[float, Report | None]:
     """Compile where the backend needs it, run; the seconds of the run alone, and the simulator's report."""
     if arguments.on == "ref":
+        if arguments.workers != 1:
+            execution.refuse_workers(arguments.on, entry)
         start = time.perf_counter()
         execution.interpret(module, entry, arguments.grid, values)
         return time.perf_counter() - start, None
@@ -97,7 +99,7 @@ def _execute(
     with _hazards_shown():
         report = kernel.run(
             arguments.grid, *values, on=arguments.on, hazards=hazards, max_instructions=arguments.max_instructions,
-            suppress=arguments.suppress,
+            suppress=arguments.suppress, workers=arguments.workers,
         )  # fmt: skip
     return time.perf_counter() - start, report
 
