@@ -262,7 +262,7 @@ def refuse_workers(on: str, entry: Entry) -> NoReturn:
     raise TileError(
         f"running on {shown(on)} takes one process",
         entry.location,
-        "workers are processes of the simulator: leave it at 1",
+        "only the simulator has workers: leave them out",
     )
 
 

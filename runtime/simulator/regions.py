@@ -85,18 +85,18 @@ class Regions:
 
     def _of(self, where: Array) -> Array:
         """The regions of grains of one CTA, after splitting those of which others are part too."""
-        start = int(where[0]) // self._per_cta * self._per_cta
-        used = np.bincount(where - start)
+        lowest, used = _counted(where)
         if int(used.max()) > 1:
-            where = start + np.flatnonzero(used)
-        counts = np.bincount(self.first[where] - start)
-        regions = np.flatnonzero(counts)
-        partial = counts[regions] != self._size[start + regions]
-        if not partial.any():
-            return start + regions
-        for region in (start + regions[partial]).tolist():
+            where = lowest + used.nonzero()[0]
+        lowest, counts = _counted(self.first.take(where))
+        regions = counts.nonzero()[0]
+        partial = counts[regions] != self._size[lowest + regions]
+        if not np.count_nonzero(partial):
+            return lowest + regions
+        for region in (lowest + regions[partial]).tolist():
             self._split(region, np.sort(where[self.first[where] == region]))
-        return start + np.flatnonzero(np.bincount(self.first[where] - start))
+        lowest, counts = _counted(self.first.take(where))
+        return lowest + counts.nonzero()[0]
 
     def _split(self, region: int, inside: Array) -> None:
         """Part a region into some of its grains and the rest."""
@@ -161,3 +161,9 @@ class Regions:
         if rest.size == 1:
             self._joined[new] = False
             self._joined_left -= 1
+
+
+def _counted(numbers: Array) -> tuple[int, Array]:
+    """The lowest of some numbers, and how often it and each that follows it are among them."""
+    lowest = int(numbers.min())
+    return lowest, np.bincount(numbers - lowest)

@@ -17,7 +17,7 @@ def check_remote(machine: Machine, clocks: Clocks, site: Site, where: Array, lan
     if clocks.cluster == 1:
         return
     target, own = where[:, 0] // machine.shared.stride, lanes[:, 0] // machine.slots
-    remote = np.flatnonzero(target != own)
+    remote = (target != own).nonzero()[0]
     if remote.size == 0:
         return
     alive: Array = np.any(machine.live_mask().reshape(machine.ctas, -1), axis=1)
