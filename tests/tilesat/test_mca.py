@@ -1,4 +1,4 @@
-"""`tilesat mca`: control codes, loops and their paths, cycles by unit, one warp in time."""
+"""`tilesat mca`: control codes, loops and their paths, cycles by unit, the warps of a scheduler in time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.tilesat.test_tileiras import has_ptxas
 from tilesat.cli import main
 from tilesat.mca import units
 from tilesat.mca.flow import loops
-from tilesat.mca.listing import NO_BARRIER, functions
+from tilesat.mca.listing import NO_BARRIER, Instruction, functions
 from tilesat.mca.report import figures
-from tilesat.mca.timing import timing
+from tilesat.mca.timing import steady, timing
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLE = """
@@ -105,8 +105,8 @@ def test_one_warp_waits_for_what_it_asked() -> None:
     assert found.cycles == {"issue": 3.0, "load_store": 4.0, "fma_f32": 1.0 if SM_80.throughput.fma_f32 == 128 else 2.0}
     assert found.limit(1) == "latency"
     assert found.with_warps(1) == alone
-    assert found.with_warps(100) == 100 * max(found.cycles.values())
-    assert found.limit(100) != "latency"
+    assert found.with_warps(16) == pytest.approx(16 * found.cycles["load_store"], rel=0.05)
+    assert found.limit(16) == "load_store"
 
 
 def test_products_of_a_warpgroup_run_on_until_they_are_waited_for() -> None:
@@ -120,6 +120,51 @@ def test_products_of_a_warpgroup_run_on_until_they_are_waited_for() -> None:
         times[pending] = timing(loop.path, SM_90A).alone
     assert each <= times[1] < times[0]
     assert times[0] > each + float(SM_90A.latency.mma)
+
+
+def path_of(*code: str | tuple[str, int]) -> tuple[Instruction, ...]:
+    """An iteration of a loop of these instructions."""
+    (loop,) = loops(functions(listing(".L_0", *code, "@P0 BRA `(.L_0)"))[0])
+    return loop.path
+
+
+PHASES = (*(("MUFU.EX2 R1, R1", word(2)),) * 16, *(("FADD R2, R2, R2", word(4)),) * 40)
+"""A warp computes exponentials, whose unit takes one every 8 cycles, then sums, each of which waits for the last."""
+
+
+def test_warps_share_units_and_issue_slots() -> None:
+    path = path_of(*PHASES)
+    found = timing(path, SM_90A)
+    assert found.cycles["mufu"] == 16 * 8
+    assert found.alone > found.cycles["mufu"] + 39 * 4
+    for warps in (2, 4, 8):
+        shared = found.with_warps(warps)
+        assert max(found.alone, warps * max(found.cycles.values())) <= shared * (1 + 1e-9)
+        assert shared <= warps * found.alone
+    assert found.limit(1) == "latency"
+    assert found.limit(8) == "mufu"
+    assert sorted({each.at for each in steady(path, SM_90A, 2, 4)}) == [e.at for e in steady(path, SM_90A, 2, 4)]
+
+
+@pytest.mark.parametrize("warps", [1, 2, 4])
+def test_warps_take_turns_at_named_barriers(warps: int) -> None:
+    """What lies between is one warp's alone: the next one's turn begins when it has heard of the end of this one."""
+    take, leave = ("BAR.SYNC.DEFER_BLOCKING R4, 0x100", word(1)), ("BAR.ARV R2, 0x100", word(1))
+    path = path_of(take, *(("FADD R2, R2, R2", word(4)),) * 50, leave, ("FMUL R3, R3, R3", word(5)))
+    turn = 1 + 50 * 4 + float(SM_90A.latency.shared)
+    found = timing(path, SM_90A)
+    assert found.with_warps(warps) == pytest.approx(warps * turn, rel=0.02)
+    rounds = [each for each in steady(path, SM_90A, 3, warps) if each.instruction.opcode.startswith("BAR.SYNC")]
+    order = [each.warp for each in rounds]
+    assert order == [(order[0] + place) % warps for place in range(len(order))]
+
+
+def test_a_meeting_of_a_warpgroup_is_no_turn() -> None:
+    """A barrier with a number of its own: the warps of a warpgroup are on schedulers of their own, and in step."""
+    path = path_of(
+        ("BAR.SYNC.DEFER_BLOCKING 0x1, 0x80", word(1)), ("BAR.ARV 0x2, 0x100", word(1)), ("FADD R2, R2, R2", word(4))
+    )
+    assert timing(path, SM_90A).with_warps(2) < 2 * timing(path, SM_90A).alone
 
 
 @pytest.mark.parametrize(

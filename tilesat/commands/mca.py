@@ -42,6 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
         text = "\n".join(lines(found, tier)) + "\n"
     outputs = [(arguments.output, text)]
     if arguments.trace is not None:
-        outputs.append((arguments.trace, trace(processes(listing, tier))))
+        outputs.append((arguments.trace, trace(processes(listing, tier, arguments.warps))))
     deliver(outputs)
     return OK

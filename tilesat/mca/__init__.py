@@ -4,7 +4,7 @@
     flow      blocks, loops, and the path of an iteration
     units     which unit an instruction takes, for how long, and when its result is there
     waits     round trips to global memory
-    timing    one warp through iterations of a path
+    timing    the warps of a scheduler through iterations of a path
     report    the figures of a loop as text and as plain data
 
 Everything is predicted by the tables of the target; only a card measures.

@@ -1,26 +1,33 @@
-"""One warp through iterations of a loop's path, in order, by control codes; and what several warps share.
+"""Warps of one scheduler through iterations of a loop's path: each in order, by control codes; units are shared.
 
-An instruction is issued when its barriers are reached and its unit takes another one. Products of warpgroups go to the
-tensor cores one after the other, and WARPGROUP.DEPBAR waits for groups of them. Waits for other agents (mbarriers, bulk
-copies, cp.async groups) are taken to be over: a steady state that keeps up.
+An instruction is issued when its barriers are reached, its unit takes another one and the scheduler has the cycle.
+Products of warpgroups go to the tensor cores one after the other, and WARPGROUP.DEPBAR waits for groups of them. A path
+that waits at a named barrier whose number is in a register, and arrives at another one, takes turns: the warps, each of
+a warpgroup of its own, go one after the other through what lies between. Other waits for agents (mbarriers, bulk
+copies, cp.async groups, barriers of a warpgroup) are taken to be over: a steady state that keeps up.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from lowering.targets import Target
 from tilesat.mca import units
 from tilesat.mca.listing import NO_BARRIER, Instruction
 
 ROUNDS = 6
-"""Iterations that are run; the last one's time counts, when what the first ones began with is past."""
+"""Iterations that are run before those that count, when what the first ones began with is past."""
+COUNTED = 6
+"""Iterations of several warps that count: how they fall into step may repeat every two or three of them."""
+FULL = 0.85
+"""What is busy for this share of the time is what limits."""
 BRANCH = 2.0
 """Cycles more of a taken branch, an estimate: the instruction that follows is fetched anew."""
 _PENDING = re.compile(r"gsb\d+, 0x([0-9a-f]+)")
+_TURN = re.compile(r"\s*R\d+, 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
@@ -30,15 +37,17 @@ class Timing:
     counts: Counter[str]
     cycles: dict[str, float]
     alone: float
+    path: tuple[Instruction, ...] = field(repr=False)
+    target: Target = field(repr=False)
 
     def with_warps(self, warps: int) -> float:
-        """Cycles of an iteration where so many warps share a scheduler."""
-        return max(self.alone, warps * max(self.cycles.values(), default=0.0))
+        """Cycles of an iteration of each where so many warps share a scheduler."""
+        return self.alone if warps == 1 else _Scheduler(self.path, self.target, warps).interval()
 
     def limit(self, warps: int) -> str:
         """The unit that keeps so many warps from being faster; "latency" where none does."""
         busiest = max(self.cycles, key=lambda unit: self.cycles[unit], default="")
-        return busiest if warps * self.cycles.get(busiest, 0.0) >= self.alone else "latency"
+        return busiest if warps * self.cycles.get(busiest, 0.0) >= FULL * self.with_warps(warps) else "latency"
 
 
 def timing(path: Sequence[Instruction], target: Target) -> Timing:
@@ -49,15 +58,13 @@ def timing(path: Sequence[Instruction], target: Target) -> Timing:
         counts[unit] += 1
         if taken := units.cycles(each.opcode, target):
             cycles[unit] = cycles.get(unit, 0.0) + taken
-    warp = _Warp(target)
-    ends = [warp.iteration(path) for _ in range(ROUNDS)]
-    return Timing(counts, cycles, ends[-1] - ends[-2])
+    return Timing(counts, cycles, _Scheduler(path, target, 1).interval(1), tuple(path), target)
 
 
 @dataclass(frozen=True)
 class Issued:
     """An instruction in time: when it is issued, when its unit begins with it and for how many cycles (0 where that is
-    not known), when the barrier that it sets is reached (None where it sets none). iteration: from 0.
+    not known), when the barrier that it sets is reached (None where it sets none). iteration, warp: from 0.
     """
 
     instruction: Instruction
@@ -66,64 +73,141 @@ class Issued:
     begins: float
     taken: float
     ready: float | None
+    warp: int = 0
 
 
-def steady(path: Sequence[Instruction], target: Target, iterations: int = 2) -> list[Issued]:
-    """The last iterations of those that `timing` runs, from cycle 0 on."""
-    warp = _Warp(target)
-    rounds = [warp.issued_in(path, number) for number in range(max(ROUNDS, iterations))][-iterations:]
-    begun, first = rounds[0][0].at, rounds[0][0].iteration
+def steady(path: Sequence[Instruction], target: Target, iterations: int = 2, warps: int = 1) -> list[Issued]:
+    """So many iterations of each warp behind those that do not count, in order of issue, the first from cycle 0 on."""
+    kept = [each for each in _Scheduler(path, target, warps).issued(ROUNDS + iterations) if each.iteration >= ROUNDS]
+    begun = kept[0].at
     return [
         replace(
-            each, iteration=each.iteration - first, at=each.at - begun, begins=each.begins - begun,
+            each, iteration=each.iteration - ROUNDS, at=each.at - begun, begins=each.begins - begun,
             ready=None if each.ready is None else each.ready - begun,
         )
-        for issued in rounds for each in issued
+        for each in kept
     ]  # fmt: skip
 
 
+@dataclass
 class _Warp:
-    """Where a warp is in time."""
+    """Where a warp is: the next instruction, the earliest cycle of it as far as it is known, the end of its last
+    iteration, barriers, products under way, when it was given turns.
+    """
 
-    def __init__(self, target: Target):
-        self.target = target
-        self.now = 0.0
-        self.barriers: dict[int, float] = {}
+    number: int
+    place: int = 0
+    iteration: int = 0
+    now: float = 0.0
+    ended: float = 0.0
+    barriers: dict[int, float] = field(default_factory=dict[int, float])
+    groups: list[float] = field(default_factory=list[float])
+    turns: list[float] = field(default_factory=list[float])
+
+
+class _Scheduler:
+    """Its warps, and what they share: a cycle for each instruction, the units of a quarter of an SM.
+
+    Of several warps that could go on it takes the one that was last. Source: R. Huerta et al., Analyzing Modern NVIDIA
+    GPU cores, arXiv 2503.20481 (greedy, then youngest). Else the one furthest behind, since the ring that all read lets
+    none get far ahead. All begin together, as warps of a CTA do.
+    """
+
+    def __init__(self, path: Sequence[Instruction], target: Target, warps: int):
+        self.path, self.target = path, target
+        self.warps = [_Warp(number) for number in range(warps)]
         self.free: dict[str, float] = {}
-        self.tensor = 0.0
-        self.groups: list[float] = []
+        self.tensor = self.slot = 0.0
+        self.last: _Warp | None = None
+        takes, passes = (sum(_is_turn(each, kind) for each in path) for kind in ("SYNC", "ARV"))
+        self.in_turns = takes == passes > 0
+        self.warps[0].turns = [0.0]
 
-    def iteration(self, path: Sequence[Instruction]) -> float:
-        """Run a path once; when its end is reached."""
-        self.issued_in(path, 0)
-        return self.now
+    def interval(self, counted: int = COUNTED) -> float:
+        """Cycles of an iteration: so many of each warp, or as many in all, over the time that they take."""
+        begun: tuple[float, int] | None = None
+        for _ in self.issued(ROUNDS + counted):
+            if begun is None and min(each.iteration for each in self.warps) == ROUNDS:
+                begun = self.end, self.made
+        first, before = begun or (0.0, 0)
+        return len(self.warps) * (self.end - first) / (self.made - before)
 
-    def issued_in(self, path: Sequence[Instruction], iteration: int) -> list[Issued]:
-        """Run a path once; its instructions in time."""
-        found = [self.issue(each, iteration) for each in path]
-        self.now += BRANCH
-        return found
+    @property
+    def end(self) -> float:
+        """When the last iteration ended."""
+        return max(each.ended for each in self.warps)
 
-    def issue(self, each: Instruction, iteration: int = 0) -> Issued:
-        """Issue one instruction when it can be."""
-        self.now = max([self.now, *(self.barriers.get(barrier, 0.0) for barrier in each.waits)])
-        unit, taken = units.unit(each.opcode), units.cycles(each.opcode, self.target)
-        begins: float | None = None
-        if each.family == "WARPGROUP" and (found := _PENDING.search(each.operands)):
-            pending = int(found[1], 16)
-            done = self.groups[: len(self.groups) - pending]
-            self.now = max([self.now, *done])
-            self.groups = self.groups[len(done) :]
-        elif unit == "tensor" and "GMMA" in each.opcode:
-            begins = max(self.tensor, self.now)
+    @property
+    def made(self) -> int:
+        """Iterations of all warps together."""
+        return sum(each.iteration for each in self.warps)
+
+    def issued(self, iterations: int) -> Iterator[Issued]:
+        """The instructions in the order of issue until all warps have made so many iterations."""
+        while min(each.iteration for each in self.warps) < iterations:
+            able = [each for each in self.warps if self.may(each)]
+            yield self.issue(min(able, key=self.urgency))
+
+    def urgency(self, warp: _Warp) -> tuple[float, bool, int, int]:
+        """The least is issued from."""
+        return self.earliest(warp), warp is not self.last, warp.iteration, warp.place
+
+    def may(self, warp: _Warp) -> bool:
+        """Is it not another one's turn?"""
+        return not self.in_turns or not _is_turn(self.path[warp.place], "SYNC") or bool(warp.turns)
+
+    def earliest(self, warp: _Warp) -> float:
+        """When the next instruction of a warp could be issued."""
+        each = self.path[warp.place]
+        at = max([self.slot, warp.now, *(warp.barriers.get(barrier, 0.0) for barrier in each.waits)])
+        if self.in_turns and _is_turn(each, "SYNC"):
+            return max(at, warp.turns[0])
+        if each.family == "WARPGROUP":
+            return max([at, *self.done(warp, each)])
+        if units.cycles(each.opcode, self.target) and not _grouped(each):
+            return max(at, self.free.get(units.unit(each.opcode), 0.0))
+        return at
+
+    def done(self, warp: _Warp, each: Instruction) -> list[float]:
+        """When the groups of products end that an instruction waits for."""
+        found = _PENDING.search(each.operands)
+        return warp.groups[: max(0, len(warp.groups) - int(found[1], 16))] if found else []
+
+    def issue(self, warp: _Warp) -> Issued:
+        """Issue the next instruction of a warp."""
+        each, at = self.path[warp.place], self.earliest(warp)
+        unit, taken, begins = units.unit(each.opcode), units.cycles(each.opcode, self.target), at
+        if each.family == "WARPGROUP":
+            warp.groups = warp.groups[len(self.done(warp, each)) :]
+        elif _grouped(each):
+            begins = max(self.tensor, at)
             self.tensor = begins + taken
             if "gsb" in each.operands:
-                self.groups.append(self.tensor + float(self.target.latency.mma))
+                warp.groups.append(self.tensor + float(self.target.latency.mma))
         elif taken:
-            self.now = begins = max(self.now, self.free.get(unit, 0.0))
-            self.free[unit] = self.now + taken
-        at, sets = self.now, [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
+            self.free[unit] = at + taken
+        elif self.in_turns and _is_turn(each, "SYNC"):
+            warp.turns.pop(0)
+        elif self.in_turns and _is_turn(each, "ARV"):
+            following = self.warps[(warp.number + 1) % len(self.warps)]
+            following.turns.append(at + float(self.target.latency.shared))
+        sets = [barrier for barrier in (each.writes, each.reads) if barrier != NO_BARRIER]
         ready = at + units.latency(each, self.target) if sets else None
-        self.barriers |= {barrier: at + units.latency(each, self.target) for barrier in sets}
-        self.now += max(1, each.stall)
-        return Issued(each, iteration, at, at if begins is None else begins, taken, ready)
+        warp.barriers |= {barrier: at + units.latency(each, self.target) for barrier in sets}
+        made = Issued(each, warp.iteration, at, begins, taken, ready, warp.number)
+        warp.now, self.slot, self.last = at + max(1, each.stall), at + 1, warp
+        warp.place += 1
+        if warp.place == len(self.path):
+            warp.place, warp.iteration, warp.now = 0, warp.iteration + 1, warp.now + BRANCH
+            warp.ended = warp.now
+        return made
+
+
+def _grouped(each: Instruction) -> bool:
+    """Is it a product of a warpgroup, which goes on by itself?"""
+    return "GMMA" in each.opcode and units.unit(each.opcode) == "tensor"
+
+
+def _is_turn(each: Instruction, kind: str) -> bool:
+    """Does it wait for ("SYNC") or end ("ARV") a turn, at a named barrier whose number is in a register?"""
+    return each.opcode.startswith(f"BAR.{kind}") and _TURN.match(each.operands) is not None
