@@ -316,11 +316,9 @@ class TakeTurn(Op):
     effect = WRITE
 
 
-@op("nv_tileas.async.pass_turn")
-class PassTurn(Op):
-    """A warpgroup passes its turn on to the next one. `begin`: the last one does, so that the first may begin."""
-
-    begin = flag()
+@op("nv_tileas.async.begin_turns")
+class BeginTurns(Op):
+    """The last warpgroup of an agent passes a turn on, so that the first may begin."""
 
     effect = WRITE
 
@@ -367,7 +365,8 @@ class Dot(Op):
     Warpgroup products take b, and a where it has a shared layout, from shared memory, and negate a where `negated`;
     `pending` groups of them may still be in flight when the op ends. `in_flight`: all may, and a dot_wait waits.
     `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it; `turns`:
-    warpgroups then take turns at what is computed between it and the next product.
+    warpgroups then take turns at what is computed between it and the next product. `passes`: behind its first
+    instruction a warpgroup passes its turn on.
     `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
     """
 
@@ -381,6 +380,7 @@ class Dot(Op):
     in_flight = flag()
     early = flag()
     turns = flag()
+    passes = flag()
     promote = Attr(int, 0, least=0)
     result = Result(is_tile)
 

@@ -34,6 +34,20 @@ def bounds(graph: Graph) -> Bounds:
     return Bounds(taken.get(unit, 0.0), unit, recurrence, cycle)
 
 
+def one_at_a_time(graph: Graph) -> int:
+    """Slots of operations no two of which a unit of their own can work on at once: an operation that another unit slows
+    down takes its part of this one for longer.
+    """
+    found = 0
+    for unit in graph.owned:
+        taking = sorted((each for each in graph.operations if each.takes(unit)), key=lambda each: -each.takes(unit))
+        shares = [each.takes(unit) for each in taking]
+        sums = [a + b for a, b in zip([shares[0], *shares], shares, strict=False)]  # the first one beside itself
+        count = next((place for place, both in enumerate(sums) if both <= 1 + EPSILON), len(sums))
+        found = max(found, sum(each.span for each in taking[:count]))
+    return found
+
+
 def slowest_cycle(graph: Graph) -> tuple[float, tuple[int, ...]]:
     """The largest ratio of delay to distance over all cycles, and the operations of one that has it; 0 without cycles.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extract.budget import Budget
-from lowering.modulo.bounds import Bounds, bounds
+from lowering.modulo.bounds import Bounds, bounds, one_at_a_time
 from lowering.modulo.exact import feasible, fewest_registers
 from lowering.modulo.graph import Graph, Schedule
 from lowering.modulo.rau import iterative
@@ -60,7 +60,7 @@ def search(graph: Graph, budget: Budget | None = None) -> Found:
     limits = bounds(graph)
     slot = slot_of(graph, limits)
     rounded = graph.in_slots(slot)
-    least = bounds(rounded).slots
+    least = slots_of(rounded)
     schedule = iterative(rounded, least + one_after_another(rounded))
     if schedule is None:
         raise AssertionError("operations one after another are a schedule")
@@ -77,13 +77,24 @@ def search(graph: Graph, budget: Budget | None = None) -> Found:
 
 
 def slot_of(graph: Graph, limits: Bounds) -> float:
-    """Cycles of a slot: as few slots as do not lengthen the least interval by more than `ROUNDED`."""
-    least, count = max(limits.resource, limits.recurrence), SLOTS
+    """Cycles of a slot: as few slots as do not lengthen the least interval by more than `ROUNDED`, if any do so; else
+    as many as lengthen it least.
+    """
+    least = max(limits.resource, limits.recurrence, one_at_a_time(graph))
     if least <= 0:
         return 1.0
-    while count < MOST_SLOTS and bounds(graph.in_slots(least / count)).slots > count * (1 + ROUNDED):
-        count *= 2
-    return least / count
+    longer: dict[int, float] = {}
+    for count in range(SLOTS, MOST_SLOTS + 1):
+        rounded = graph.in_slots(least / count)
+        longer[count] = slots_of(rounded) / count
+        if longer[count] <= 1 + ROUNDED:
+            return least / count
+    return least / min(longer, key=lambda count: longer[count])
+
+
+def slots_of(graph: Graph) -> int:
+    """The least interval that the bounds of a graph in slots leave."""
+    return max(bounds(graph).slots, one_at_a_time(graph))
 
 
 def one_after_another(graph: Graph) -> int:

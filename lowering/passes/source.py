@@ -29,6 +29,7 @@ from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, 
 from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
 from lowering.selection import Selection, select
+from lowering.sliced_loops import in_trips
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
 from lowering.targets import Feature
@@ -96,16 +97,20 @@ def check_supported(entry: ct.Entry, context: Context) -> ct.Entry:
     return entry
 
 
-def slice_products(entry: ct.Entry, context: Context, half: int) -> ct.Entry:
-    """Cut products whose accumulators no CTA can hold into slices of rows or columns, each with a loop of its own."""
-    made = fitted(entry)
+def slice_products(entry: ct.Entry, context: Context, half: int, count: int) -> ct.Entry:
+    """Cut products whose accumulators no CTA can hold into slices of rows or columns, each with a loop of its own. On
+    demand cut loops into slices of an iteration each, whose loads come before the first store.
+    """
+    made, cut = fitted(entry), 0
+    if count:
+        made, cut = in_trips(made, count)
     if half:
         ways = in_slices(made)
         if half > len(ways):
             message = f"the largest products can be cut in {len(ways)} ways, 'half' asks for number {half}"
             raise UnsupportedError(message, entry.location, "slices have at least 64 rows or columns of a product")
         made = ways[half - 1]
-    context.count(products=lambda: products(made) - products(entry))
+    context.count(products=lambda: products(made) - products(entry), loops=cut)
     context.shared.sliced = made is not entry
     return made
 

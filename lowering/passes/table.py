@@ -40,8 +40,11 @@ PASSES: dict[str, Pass] = {
         Pass("check-supported", "cuda_tile", "cuda_tile", f"{SOURCE}:check_supported", shared=True),
         Pass("tileas-slicing", "cuda_tile", "cuda_tile", f"{SOURCE}:slice_products",
              (Option("half", "count", 0, "1 or 2: cut all products of the largest size in two by one dimension or the "
-                     "other, although registers hold them"),),
-             (Statistic("products", "products that it added by cutting others"),), shared=True),
+                     "other, although registers hold them"),
+              Option("count", "count", 0, "2 to 16: so many iterations of innermost counted loops in each trip, then a "
+                     "loop over those that are left")),
+             (Statistic("products", "products that it added by cutting others, those in slices of loops included"),
+              Statistic("loops", "loops cut into slices")), shared=True),
         Pass("cheapest-of-slices", "cuda_tile", "nv_tileas", f"{SOURCE}:cheapest_of_slices",
              statistics=(Statistic("programs", "programs that were tried"),), around=True),
         Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",

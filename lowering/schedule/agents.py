@@ -137,7 +137,7 @@ class Agents:
             each.operands[slot] = self.first(each.channel, agent)
             alternate(each, slot, following)
         if self.turns:
-            consumer.ops.insert(0, nv_tileas.PassTurn((), (), {"begin": True}, location=self.common.location))
+            consumer.ops.insert(0, nv_tileas.BeginTurns((), (), location=self.common.location))
             consumer.ops[0].parent = consumer
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
         self.place(rewriter, WARPGROUP if by_threads else 1)
@@ -270,7 +270,7 @@ class Consumer:
             scheduler.rewriter.values[op.results[flying.place]] = done.result
 
     def turns(self, body: Block, flying: Flight) -> None:
-        """Let the warpgroups take turns at what is between the early product and the end of the next, where that is
+        """Let the warpgroups take turns at what is between the early product and the begin of the next, where that is
         to be and nobody would wait for ever.
         """
         groups = self.scheduler.rewriter.func.warps // GROUP
@@ -281,19 +281,17 @@ class Consumer:
         if read is None or not isinstance(read.parent_op, nv_tileas.ConsumerRead):
             return
         place = next(place for place, op in enumerate(read.ops) if not isinstance(op, nv_tileas.BufferView))
-        begin, end = (
-            nv_tileas.TakeTurn((), (), location=last.location),
-            nv_tileas.PassTurn((), (), location=last.location),
-        )
-        read.ops.insert(read.ops.index(last) + 1, end)
+        begin = nv_tileas.TakeTurn((), (), location=last.location)
         read.ops.insert(place, begin)
-        begin.parent = end.parent = read
+        begin.parent = read
+        last.attributes["passes"] = True
         held = [plan is self.plans[-1] and flying.last is not None for plan in self.plans]
         rings = [Stage(r.pipeline.result, r.memory.stages, h) for r, h in zip(self.rings, held, strict=True)]
         if legal(body, rings, groups, self.scheduler.rewriter.target):
             self.agents.turns = True
         else:
-            read.ops = [op for op in read.ops if op not in (begin, end)]
+            read.ops.remove(begin)
+            last.attributes["passes"] = False
 
     def flying(self) -> Flight:
         """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held."""

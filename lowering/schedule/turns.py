@@ -2,8 +2,9 @@
 
 Each has a named barrier: it waits at its own, and arrives at that of the next when its turn is over; before all, the
 last one arrives at the first one's. So every warpgroup takes as many turns, and what a loop leaves the next one begins
-with, however often either runs. That nobody waits for ever is checked of the marked graph of an iteration: agents'
-events in the order of their programs, and what waits for what.
+with, however often either runs. A turn ends behind the first instruction of a product: ptxas keeps before it what the
+product reads, but moves an arrival that stands alone to the begin of the turn. That nobody waits for ever is checked of
+the marked graph of an iteration: agents' events in the order of their programs, and what waits for what.
 Source: FlashAttention-3 (arXiv 2407.08608, section 3.1); marked graphs, Commoner, Holt, Even, Pnueli, JCSS 5 (1971):
 one is live where every cycle holds a token, and an edge never holds more tokens than the cycle through it with fewest.
 """
@@ -117,7 +118,7 @@ def events(body: Block, target: Target) -> Iterator[tuple[str, Value | None]]:
             yield "meet", None
         elif isinstance(op, nv_tileas.TakeTurn):
             yield "take", None
-        elif isinstance(op, nv_tileas.PassTurn):
+        elif isinstance(op, nv_tileas.Dot) and op.passes:
             yield "pass", None
         elif isinstance(op, nv_tileas.ConsumerRelease):
             above = op.parent.parent_op if op.parent else None

@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 import tilesat
+from benchmarks.peers.__main__ import source
+from benchmarks.peers.cases import CASES, Case
 from extract.budget import Budget
 from lowering.modulo import Dependence, Graph, Operation, Schedule, search
-from lowering.modulo.bounds import bounds
+from lowering.modulo.bounds import bounds, one_at_a_time
 from lowering.modulo.exact import feasible, fewest_registers
 from lowering.modulo.explain import lines
 from lowering.modulo.graph import OWNED, reservations
 from lowering.modulo.loops import loops
 from lowering.modulo.rau import iterative
-from lowering.modulo.search import ROUNDED, slot_of
+from lowering.modulo.search import ROUNDED
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BRANCH = """
@@ -94,7 +96,7 @@ def test_exact_search_agrees_with_exhaustive_search(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
         graph = drawn(rng)
-        interval = bounds(graph).slots
+        interval = max(bounds(graph).slots, one_at_a_time(graph))
         assert all(exhaustive(graph, shorter) is None for shorter in range(1, interval)), "the bound is too high"
         while (known := exhaustive(graph, interval)) is None:
             answer = feasible(graph, interval, Budget(ENOUGH))
@@ -171,19 +173,49 @@ def test_a_budget_ends_the_proof_and_says_so() -> None:
     assert any("perhaps not the fewest" in line for line in lines(found))
 
 
-@pytest.mark.parametrize("name", ["gemm", "flash_attention", "layernorm", "softmax"])
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
-def test_loops_of_examples(name: str, target: str) -> None:
-    """The shortest interval is proved within the budget, and rounding to slots lengthens it by little."""
-    kernel = tilesat.compile(EXAMPLES / f"{name}.mlir", target=target)
+def proved(program: str | bytes | Path, target: str) -> None:
+    """The shortest interval of each loop is proved within the budget, and rounding to slots lengthens it by little."""
+    kernel = tilesat.compile(program, target=target)
     for loop in loops(kernel.compiled.selection):  # type: ignore[union-attr]
-        limits = bounds(loop.graph)
-        slot = slot_of(loop.graph, limits)
-        assert bounds(loop.graph.in_slots(slot)).slots * slot <= (1 + ROUNDED) * max(limits.resource, limits.recurrence)
-        found = search(loop.graph)
+        limits, found = bounds(loop.graph), search(loop.graph)
+        least = max(limits.resource, limits.recurrence, one_at_a_time(loop.graph))
         assert found.proved
         assert not list(found.schedule.violations())
-        assert max(limits.resource, limits.recurrence) <= found.cycles * (1 + 1e-9) <= loop.cycles * (1 + ROUNDED)
+        assert least <= found.cycles * (1 + 1e-9)
+        assert found.cycles <= least * (1 + ROUNDED)
+        assert found.cycles <= loop.cycles * (1 + ROUNDED)
+
+
+SOME = ("gemm", "flash_attention", "layernorm", "softmax")
+"""In make test."""
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(path.stem, marks=() if path.stem in SOME else pytest.mark.slow) for path in EXAMPLES.glob("*.mlir")
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "target", ["sm_80", "sm_90a", *(pytest.param(t, marks=pytest.mark.slow) for t in ("sm_100a", "sm_120a"))]
+)
+def test_loops_of_examples(name: str, target: str) -> None:
+    proved(EXAMPLES / f"{name}.mlir", target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("case", [each for each in CASES if each.triton == "attention"], ids=lambda case: case.name)
+def test_loops_of_attention(case: Case, target: str) -> None:
+    proved(source(case, target), target)
+
+
+def test_what_a_unit_works_on_one_at_a_time() -> None:
+    """A load that takes a third of a unit for 3 slots beside copies that take all of it; two halves go together."""
+    copies = (Operation("a", {"global": 4.0}), Operation("b", {"global": 4.0}))
+    load = Operation("c", {"global": 1.0, "issue": 3.0})
+    assert one_at_a_time(Graph((*copies, load), ())) == 11
+    assert bounds(Graph((*copies, load), ())).slots == 9
+    half = Operation("d", {"global": 1.0, "issue": 2.0})
+    assert one_at_a_time(Graph((half, half), ())) == 0
+    assert search(Graph((*copies, load), ())).cycles == pytest.approx(11, rel=ROUNDED)
 
 
 def test_a_store_counts_once_an_iteration() -> None:

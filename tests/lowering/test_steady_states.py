@@ -73,14 +73,14 @@ def attention(width: int, causal: bool, length: int, kind: str = "f16", rows: in
     return Program(name, source, arguments, (-(-length // rows), HEADS), expected, tolerance)
 
 
-def gemm(steps: int, persistent: bool, kind: str = "f16") -> Program:
+def gemm(steps: int, persistent: bool, kind: str = "f16", k: int = 64) -> Program:
     """D = A B^T, whose K is known at run time alone; `persistent`: two tile blocks share five tiles of D."""
-    m, n, k = 128, 128, 64
+    m, n = 128, 128
     tiles = 5 if persistent else 2
 
     def source() -> str:
         w = Writer("gemm", a=f"ptr<{kind}>", b=f"ptr<{kind}>", d="ptr<f32>", k="i32")
-        w.promise(a=16, b=16, d=16, k=8)
+        w.promise(a=16, b=16, d=16, k=8 if kind == "f16" else 16)
         left = w.view(w.a, [tiles * m, w.k], [w.k, 1], [m, k])
         right = w.view(w.b, [n, w.k], [w.k, 1], [n, k])
         out = w.view(w.d, [tiles * m, n], [n, 1], [m, n])
@@ -98,7 +98,7 @@ def gemm(steps: int, persistent: bool, kind: str = "f16") -> Program:
             tile(w.ids[0])
         return w.text()
 
-    width = steps * k - 24 if steps else 0
+    width = steps * k - (24 if kind == "f16" else 32) if steps else 0
 
     def arguments() -> list[Any]:
         return [
@@ -137,6 +137,7 @@ def right(program: Program, target: str, orders: tuple[str, ...] = ("together",)
             assert largest_error(found[position], array) <= program.tolerance, (order, position)
 
 
+F8 = (("sm_90a", "f8E4M3FN"), ("sm_120a", "f8E4M3FN"))
 SOME = {("sm_90a", 64, True, 65), ("sm_80", 64, False, 65)}
 """In make test."""
 
@@ -158,12 +159,17 @@ def test_attention(target: str, width: int, causal: bool, length: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("target", "kind"), [*((target, "bf16") for target in TARGETS), ("sm_90a", "f8E4M3FN"), ("sm_120a", "f8E4M3FN")]
-)
+@pytest.mark.parametrize(("target", "kind"), [*((target, "bf16") for target in TARGETS), *F8])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_of_other_types(target: str, kind: str, causal: bool) -> None:
     right(attention(64, causal, 200, kind), target, ("together", *ORDERS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "kind"), [("sm_80", "bf16"), ("sm_90a", "bf16"), *F8])
+@pytest.mark.parametrize("width", [128, 256])
+def test_wide_attention_of_other_types(target: str, kind: str, width: int) -> None:
+    right(attention(width, True, 129, kind, rows=64 if width == 256 else ROWS), target, ("together", ORDERS[0]))
 
 
 STEPS = (0, 1, 2, 3, 9)
@@ -175,6 +181,13 @@ STEPS = (0, 1, 2, 3, 9)
 @pytest.mark.parametrize("steps", [pytest.param(n, marks=() if n < 2 else pytest.mark.slow) for n in STEPS])
 def test_gemm(target: str, persistent: bool, steps: int) -> None:
     right(gemm(steps, persistent), target, ("together", *(ORDERS if steps > 2 else ())))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "kind"), F8)
+@pytest.mark.parametrize("steps", STEPS)
+def test_gemm_of_f8(target: str, kind: str, steps: int) -> None:
+    right(gemm(steps, False, kind, k=128), target, ("together", ORDERS[0]))
 
 
 @pytest.mark.slow

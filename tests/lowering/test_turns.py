@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -16,11 +17,15 @@ from lowering.modulo import ahead
 from lowering.schedule import agents
 from lowering.schedule.turns import Edge, Stage, edges_of, legal, most, stuck
 from lowering.targets import target
-from runtime.ptxas import assemble
+from runtime.ptxas import assemble, disassemble
 from tests.lowering.test_pipelines import pipelined
 from tests.programs.program import Program, interpret, simulate
 from tests.programs.rings import causal_attention
+from tests.tilesat.test_tileiras import has_ptxas
 from tilesat.kernel import Kernel
+from tilesat.mca.flow import loops, product_loop
+from tilesat.mca.listing import functions
+from tilesat.mca.timing import steady
 
 TARGET = "sm_90a"
 
@@ -83,9 +88,10 @@ def rings(body: Block, stages: int = 2) -> list[Stage]:
 
 def test_attention_takes_turns() -> None:
     body = attention_body()
-    names = [type(op) for each in body.ops for op in each.walk()]
-    dots = [place for place, name in enumerate(names) if name is nv_tileas.Dot]
-    assert dots[0] < names.index(nv_tileas.TakeTurn) < dots[1] < names.index(nv_tileas.PassTurn)
+    ops = [op for each in body.ops for op in each.walk()]
+    first, last = (place for place, op in enumerate(ops) if isinstance(op, nv_tileas.Dot))
+    assert first < [type(op) for op in ops].index(nv_tileas.TakeTurn) < last
+    assert [ops[place].attributes.get("passes", False) for place in (first, last)] == [False, True]
     assert legal(body, rings(body), 2, target(TARGET))
     assert not legal(body, rings(body), 16, target(TARGET))  # barriers are a row of 16
 
@@ -136,6 +142,29 @@ def test_two_loops_of_any_number_of_steps(persistent: bool) -> None:
     expected = interpret(kernel, program)[3]
     for schedule in ("together", "skewed:1"):
         assert np.abs(simulate(kernel, program, schedule=schedule)[3] - expected).max() <= 2e-3
+
+
+@pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")
+def test_warpgroups_alternate_in_time() -> None:
+    """In the steady loop's SASS, two warps of a scheduler, one of each warpgroup: groups of products go in turns, no
+    exponential of one is issued between those of the other, and the scores of one run under exponentials of the other.
+    """
+    cubin = assemble(turning(causal_attention(128, 64, 64, 8)).ptx, TARGET)
+    found = product_loop(loop for each in functions(disassemble(cubin, encodings=True)) for loop in loops(each))
+    assert found is not None
+    issued = steady(found.path, target(TARGET), 4, 2)
+    exponentials = [each for each in issued if each.instruction.opcode == "MUFU.EX2"]
+    rounds = [(warp, len(list(run))) for warp, run in groupby(each.warp for each in exponentials)]
+    assert len(rounds) >= 8
+    assert all(a != b for (a, _), (b, _) in pairwise(rounds))
+    assert {count for _, count in rounds[1:-1]} == {sum(each.opcode == "MUFU.EX2" for each in found.path)}
+    ends = [each.warp for each in issued if "GMMA" in each.instruction.opcode and "gsb" in each.instruction.operands]
+    assert all({a, b, c} == {0, 1} for a, b, c in zip(ends, ends[1:], ends[2:], strict=False))
+    busy = [(each.begins, each.begins + each.taken, each.warp) for each in issued if "GMMA" in each.instruction.opcode]
+    under = {
+        each.warp for each in exponentials for begin, end, warp in busy if begin <= each.at < end and warp != each.warp
+    }
+    assert under == {0, 1}
 
 
 def test_explain_says_what_turns_bring() -> None:

@@ -1,5 +1,6 @@
 // RUN: tilesat opt %s --passes tileas-slicing | filecheck %s
 // RUN: tilesat opt %s --passes tileas-slicing{half=1} | filecheck %s --check-prefix HALF
+// RUN: tilesat opt %s --passes tileas-slicing{count=4} | filecheck %s --check-prefix LOOP
 
 // 256 x 256 sums take 512 registers of each of 128 threads: two loops, of 128 rows each. The second slice reads the rows
 // behind the first.
@@ -18,6 +19,13 @@
 // CHECK-NOT: tile<256x256xf32>
 // HALF-COUNT-4: mmaf {{.*}} tile<128x128xf32>
 // HALF-NOT: mmaf
+// LOOP: for {{.*}}, step %cst_4_i32
+// LOOP-COUNT-4: mmaf {{.*}} tile<128x256xf32>
+// LOOP: continue
+// LOOP: for {{.*}}, step %cst_4_i32
+// LOOP-COUNT-4: mmaf {{.*}} tile<128x256xf32>
+// LOOP: continue
+// LOOP-NOT: mmaf
 
 cuda_tile.module @m {
   entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {

@@ -181,7 +181,7 @@ def product(
     def multiply(steps: Sequence[WgmmaStep], groups: list[Value]) -> list[Value]:
         """A group of products onto these accumulators, begun."""
         emitter.effect(nvvm.WgmmaFence)
-        for step in steps:
+        for number, step in enumerate(steps):
             row, column, depth = (i * extent for i, extent in zip((step.m, step.n, step.k), atom.shape, strict=True))
             first = left.descriptor(row, depth) if left else fragments[step.a.start]
             span = slice(step.c.start // 4, step.c.stop // 4)
@@ -192,6 +192,8 @@ def product(
                 negated=op.negated, trans_a=bool(left and not left.plan.k_major), trans_b=not right.plan.k_major,
             )  # fmt: skip
             groups[span] = made.results
+            if op.passes and number == step.k == 0:
+                pass_turn(x)
         emitter.effect(nvvm.WgmmaCommitGroup)
         return groups
 
@@ -275,10 +277,15 @@ def take_turn(x: Expander, op: nv_tileas.TakeTurn) -> None:
     x.emitter.effect(nvvm.NumberedBarrier, number, numberOfThreads=2 * WARPGROUP)
 
 
-def pass_turn(x: Expander, op: nv_tileas.PassTurn) -> None:
-    """bar.arrive at the next warpgroup's."""
-    _, following, last = turn(x)
-    when = [last] if op.begin else []
+def begin_turns(x: Expander, op: nv_tileas.BeginTurns) -> None:
+    """bar.arrive of the last warpgroup."""
+    *_, last = turn(x)
+    pass_turn(x, last)
+
+
+def pass_turn(x: Expander, *when: Value) -> None:
+    """bar.arrive at the next warpgroup's, where a condition holds if there is one."""
+    _, following, _ = turn(x)
     x.emitter.effect(nvvm.BarrierArrive, following, *when, segments=(1, len(when)), numberOfThreads=2 * WARPGROUP)
 
 
@@ -302,5 +309,5 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.AsyncFence: fence,
     nv_tileas.DotWait: dot_wait,
     nv_tileas.TakeTurn: take_turn,
-    nv_tileas.PassTurn: pass_turn,
+    nv_tileas.BeginTurns: begin_turns,
 }
