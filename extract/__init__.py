@@ -6,7 +6,7 @@ Knows nothing of GPUs, tiles or egglog; imports no other package of this project
 from __future__ import annotations
 
 from extract.answer import Answer, Moment, Report, check
-from extract.auto import auto
+from extract.auto import Pursuit, auto
 from extract.budget import Budget
 from extract.errors import CheckError, ExtractionError, GraphError, GraphWarning, InfeasibleError
 from extract.graph import Graph, GraphBuilder
@@ -36,6 +36,7 @@ __all__ = [
     "Listener",
     "Method",
     "Moment",
+    "Pursuit",
     "Report",
     "auto",
     "check",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 from extract.answer import Answer
 from extract.budget import Budget, as_budget
@@ -49,15 +49,60 @@ def auto(
     gap. Raises InfeasibleError when no answer meets the constraints or costs less than `below`, ExtractionError when
     the budget ended before any was found.
     """
-    limit = as_budget(budget, time_limit)
+    search = Pursuit(graph, as_budget(budget, time_limit), start, listener, branch, below, effort)
+    while not search.ended:
+        search.go_on()
+    return search.answer
+
+
+class Pursuit:
+    """The search of `auto`, which may be put aside once, behind heuristics and the relaxation: they mostly have found
+    the best answer, and what follows proves that.
+    """
+
+    def __init__(
+        self, graph: Graph, limit: Budget, start: Answer | None = None, listener: Listener | None = None,
+        branch: int | None = None, below: float = INFINITY, effort: float = INFINITY,
+    ):  # fmt: skip
+        self._stages = stages(graph, limit, start, listener, branch, below, effort)
+        self._answer: Answer | None = None
+        self.ended = False
+
+    def go_on(self) -> None:
+        """To where the search may be put aside, or to its end. Raises as `auto` does."""
+        try:
+            self._answer = next(self._stages)
+        except StopIteration as end:
+            self._answer, self.ended = end.value, True
+
+    @property
+    def answer(self) -> Answer:
+        """The best answer so far."""
+        assert self._answer is not None
+        return self._answer
+
+
+Stages: TypeAlias = Generator[Answer, None, Answer]
+"""The best answer where a search may be put aside, and at its end."""
+
+
+def stages(
+    graph: Graph, limit: Budget, start: Answer | None, listener: Listener | None, branch: int | None, below: float,
+    effort: float,
+) -> Stages:  # fmt: skip
+    """The steps of the search in order."""
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         from extract.branching import branched
 
-        return branched(graph, branch, limit, start=start, listener=listener, below=below, effort=effort)
+        return (yield from branched(graph, branch, limit, start=start, listener=listener, below=below, effort=effort))
     session = Session(graph, limit, start=start, listener=listener, below=below, effort=effort)
-    with until_interrupted(session):
-        for step in STEPS:
+    for place, step in enumerate(STEPS):
+        if place == FOUND and session.chosen is not None and not session.done:
+            yield session.answer("auto")
+        with until_interrupted(session):
             step(session)
+        if session.interrupted:
+            break
     session.require_answer()
     return session.answer("auto")
 
@@ -136,3 +181,6 @@ def finish(session: Session) -> None:
 
 STEPS: Final = (begin, look, relax, tighten, finish)
 """The portfolio in order."""
+
+FOUND: Final = 3
+"""Steps that look for an answer; those behind them mostly prove it."""

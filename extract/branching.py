@@ -9,6 +9,7 @@ s of CPU to the proved optimum, 3.7 s for the whole graph at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from time import perf_counter
 from typing import Final
 
 from extract.answer import Answer
-from extract.auto import STEPS, until_interrupted
+from extract.auto import FOUND, STEPS, Stages, until_interrupted
 from extract.budget import Budget
 from extract.errors import InfeasibleError
 from extract.graph import Graph
@@ -31,8 +32,9 @@ TOGETHER: Final = 2
 def branched(
     graph: Graph, group: int, budget: Budget, *, start: Answer | None = None, listener: Listener | None = None,
     below: float = INFINITY, effort: float = INFINITY,
-) -> Answer:  # fmt: skip
-    """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs.
+) -> Stages:  # fmt: skip
+    """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs. The
+    search may be put aside before the first alternative takes a step that proves.
 
     Raises InfeasibleError when no alternative has an answer that costs less than `below`.
     """
@@ -46,8 +48,12 @@ def branched(
             sessions.append(session)
     best: Answer | None = None
     taken = dict.fromkeys(sessions, 0)  # steps
+    looking = True
     while taken:
         session = min(taken, key=lambda session: (min(taken[session], TOGETHER), session.bound))
+        if looking and taken[session] == FOUND and best is not None:
+            looking = False
+            yield replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
         place, before = taken[session], budget.spent
         session.budget = budget.part(1 / len(taken))
         if best is not None and best.cost < session.cost:
@@ -72,11 +78,15 @@ def branched(
         for session in sessions:
             session.require_answer()
         raise InfeasibleError(partial(why_none, graph, below))
-    bound = min([best.cost, *(session.bound for session in sessions)])
-    found = replace(best, bound=bound, seconds=perf_counter() - began, ended="")
+    found = replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
     if found.optimal:
         return found
     return replace(found, ended=budget.name if effort == INFINITY else why_ended(budget, found.gap))
+
+
+def least(best: Answer, sessions: Sequence[Session]) -> float:
+    """What no answer costs less than."""
+    return min([best.cost, *(session.bound for session in sessions)])
 
 
 def others(graph: Graph, group: int, alternative: int) -> list[int]:

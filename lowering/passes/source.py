@@ -159,12 +159,12 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 
 def extract(
     prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str | Extractor, budget: float,
-    apart: bool, below: float, unspilled: bool, costs: CostFunction | None = None,
+    apart: bool, below: float, unspilled: bool, aside: bool = False, costs: CostFunction | None = None,
 ) -> Selection:  # fmt: skip
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
         prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled, costs, prepared.problems,
+        unspilled, costs, prepared.problems, aside,
     )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
@@ -242,16 +242,16 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
 def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
     """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
     columns too, with as many warps as the whole has, and on what spills again with none to spill, with any number of
-    warps if need be; keep the cheapest. Rings that cannot share memory as they were to are tried apart.
+    warps if need be; keep the cheapest. The search for the whole is put aside meanwhile, and goes on only where it
+    could still be the cheapest. Rings that cannot share memory as they were to are tried apart.
     """
-    best, made = attempt(entry, context.trying("whole"), steps)
-    tried = 1
+    best, made = attempt(entry, context.trying("whole"), with_options(steps, "extract", aside=True))
+    least, unfinished, tried = best.answer.bound, best.aside, 1  # of the whole kernel
     if any(best.spilled.values()):
         slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
         same = best.warps  # what slices chose themselves wherever one was the cheapest of the corpus
         others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
         others.append(("unspilled", entry, True, 0))
-        least = best.answer.bound  # of the whole kernel
         for name, other, unspilled, warps in others:  # grows while it is walked
             if other is entry and most(best) < WORTH * least:
                 continue
@@ -269,6 +269,11 @@ def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step])
             if preferable(found, best):
                 best, made = found, scheduled
                 context.levels.update(trial.levels)
+    if unfinished and best.answer.cost >= least:
+        found, scheduled = attempt(entry, trial := context.trying("whole"), steps)
+        if best.aside or not preferable(best, found):
+            best, made = found, scheduled
+            context.levels.update(trial.levels)
     context.levels["chosen"] = best
     context.count(programs=tried)
     return made

@@ -68,6 +68,7 @@ PASSES: dict[str, Pass] = {
               Option("apart", "flag", False, "no two loops share the memory of a ring"),
               Option("below", "number", INFINITE, "pass over programs that do not cost less"),
               Option("unspilled", "flag", False, "tiles take no more registers than there are"),
+              Option("aside", "flag", False, "where the best program so far spills registers, it is enough for now"),
               Option("costs", "function", None, "what nodes cost instead of what the target's tables say")),
              (Statistic("classes", "classes that the cheapest program needs"),
               Statistic("cost", "its cost in cycles of the target"),

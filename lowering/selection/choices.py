@@ -142,6 +142,7 @@ class Selection:
     """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
     early: frozenset[int] = frozenset()  # loops whose first product begins an iteration early, once it is decoded
     ctas: int = 1  # that share an SM
+    aside: bool = False  # the search was put aside: there may be a cheaper program
     tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
 
     @property

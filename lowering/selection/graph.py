@@ -20,6 +20,7 @@ from egraph.skeleton import For, If, Store
 from egraph.term import Node
 from extract import (
     Answer,
+    Budget,
     CostFunction,
     ExtractionError,
     Extractor,
@@ -27,6 +28,8 @@ from extract import (
     GraphBuilder,
     GraphError,
     InfeasibleError,
+    Pursuit,
+    check,
     extract,
     recosted,
 )
@@ -63,7 +66,7 @@ STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes a
 def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
     budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
-    cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None,
+    cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None, aside: bool = False,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
@@ -71,7 +74,8 @@ def select(
 
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
     `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
-    to which this one is added.
+    to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
+    for again, without, goes on from there.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
@@ -79,7 +83,7 @@ def select(
     key = (target, forbid, apart)
     if key not in known:
         known[key] = Selector(saturated, oracle, target, forbid, apart)
-    return known[key].run(method, budget, below, unspilled, cost)
+    return known[key].run(method, budget, below, unspilled, cost, aside)
 
 
 class Selector:
@@ -120,6 +124,7 @@ class Selector:
         self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
+        self.search: Pursuit | None = None
         self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
@@ -139,31 +144,47 @@ class Selector:
         return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
 
     def run(
-        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None
+        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
+        aside: bool,
     ) -> Selection:  # fmt: skip
         """Solve the problem, as `select` says."""
-        effort = EFFORT if below == INFINITE else OTHERS
-        if budget is not None or unspilled:
-            budget, effort = budget or UNSPILLED, INFINITE
         try:
             tables = self.graph
             graph = tables if cost is None else recosted(tables, cost)
             if unspilled:
                 graph = graph.forbid([node for node, (_, registers) in self.pressure.spilled.items() if registers])
-            warps = self.groups.get(("warps",))
-            answer = extract(
-                graph,
-                cast(Any, method),
-                budget=budget,
-                branch=warps,
-                below=below,
-                effort=effort,
-            )
+            if method == "auto" and below == INFINITE and not (unspilled or budget or cost):
+                return self.pursued(graph, aside)
+            answer = extract(graph, cast(Any, method), **self.effort(budget, below, unspilled=unspilled))
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
         return self.selection(graph, tables, answer)
+
+    def effort(self, budget: float | None, below: float, *, unspilled: bool) -> dict[str, Any]:
+        """What the search may do."""
+        effort = EFFORT if below == INFINITE else OTHERS
+        if budget is not None or unspilled:
+            budget, effort = budget or UNSPILLED, INFINITE
+        limit = {} if budget is None else {"budget": budget}
+        return {**limit, "branch": self.groups.get(("warps",)), "below": below, "effort": effort}
+
+    def pursued(self, graph: Graph, aside: bool) -> Selection:
+        """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
+        goes on when it is asked for again.
+        """
+        if self.search is None:
+            self.search = Pursuit(graph, Budget(), **self.effort(None, INFINITE, unspilled=False))
+        ended = self.search.ended
+        while True:
+            if not ended:
+                self.search.go_on()
+                check(graph, self.search.answer)
+            found, ended = self.selection(graph, graph, self.search.answer), self.search.ended
+            found.aside = not ended and aside and any(found.spilled.values())
+            if ended or found.aside:
+                return found
 
     def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""

@@ -15,10 +15,12 @@ import pytest
 
 from extract import (
     Answer,
+    Budget,
     ExtractionError,
     Graph,
     GraphBuilder,
     Moment,
+    Pursuit,
     auto,
     check,
     extract,
@@ -28,22 +30,42 @@ from extract import (
     pruned,
 )
 from extract.export import from_nodes
+from extract.graph import NO_GROUP
 from tests.extract.brute import brute_force
 from tests.extract.random_graphs import random_graph
 
 DATA = pathlib.Path(__file__).parent / "data"
 
 
-def tangle(classes: int, seed: int = 5) -> Graph:
-    """A graph that neither simplification nor the LP relaxation decides: many shared operands, near-equal costs."""
+def tangle(classes: int, seed: int = 5, branch: int = NO_GROUP) -> Graph:
+    """A graph that neither simplification nor the LP relaxation decides: many shared operands, near-equal costs. The
+    nodes of the first class are alternatives of a group `branch`.
+    """
     random = np.random.default_rng(seed)
     builder = GraphBuilder()
     for cls in range(classes):
         below = np.arange(cls + 1, min(cls + 25, classes))
-        for _ in range(4):
+        for alternative in range(4):
             children = random.choice(below, min(3, len(below)), replace=False) if len(below) else []
-            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)))
+            group = {} if cls else {"group": branch, "alternative": alternative}
+            builder.add("f", cls, [int(child) for child in children], float(random.integers(20, 40)), **group)
     return builder.build(0)
+
+
+@pytest.mark.parametrize("branch", [None, 0])
+def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | None) -> None:
+    """Behind heuristics and the relaxation it has an answer and a bound; its end is that of a search in one go."""
+    graph = tangle(120, branch=NO_GROUP if branch is None else branch)
+    whole = auto(graph, budget=4000, branch=branch)
+    pursuit = Pursuit(graph, Budget(4000), branch=branch)
+    pursuit.go_on()
+    aside = pursuit.answer
+    check(graph, aside)
+    assert not pursuit.ended
+    assert aside.bound <= whole.cost <= aside.cost
+    pursuit.go_on()
+    assert pursuit.ended
+    assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
 
 
 def test_the_answer_is_proved_and_the_report_tells_how() -> None:
