@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from extract.budget import PASS, Budget
+from extract.budget import PASS, PRESOLVE, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
 from extract.program import Program, make_program
@@ -33,6 +33,8 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
         if keep is None:
             _conclude(session, method)
         return True
+    if keep is None and session.chosen is not None and budget.left < PRESOLVE * len(program.index):
+        return False  # what is left does not pay for the presolve of HiGHS, which ends by no limit
     if len(program.index) > GUARDED and not _relaxes(session, program, method, budget, whole=keep is None):
         return session.optimal
     solver = Solver(program)

@@ -54,8 +54,10 @@ class Program:
         """lower <= sum of coefficient x column <= upper."""
         self.lower.append(lower)
         self.upper.append(upper)
-        self.index.extend(column for column, _ in terms)
-        self.value.extend(coefficient for _, coefficient in terms)
+        if terms:
+            columns, coefficients = zip(*terms, strict=True)
+            self.index += columns
+            self.value += coefficients
         self.start.append(len(self.index))
 
     def cycle_row(self, cycle: list[int]) -> list[int]:

@@ -4,9 +4,11 @@ import random
 
 import pytest
 
-from extract import Graph, GraphBuilder, InfeasibleError
+from extract import Graph, GraphBuilder, InfeasibleError, exact, solver
 from extract.branch_cut import branch_and_cut
 from extract.budget import Budget
+from extract.exact import solve_exactly
+from extract.heuristics import run_greedy
 from extract.knapsack import Knapsack
 from extract.min_cut import VIOLATION, MinCuts
 from extract.program import make_program
@@ -171,3 +173,32 @@ def test_dropping_slack_rows_leaves_the_relaxation_as_it_was() -> None:
             assert activity[row] == pytest.approx(sum(after.value[node] for node in cut if node in program.column))
         dropped += rows - solver.n_rows
     assert dropped > 60
+
+
+def test_short_relaxations_need_no_thread_and_say_what_the_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+    for seed in range(40):
+        program = make_program(random_graph(seed, rewards=False), INFINITY)
+        if program is None:
+            continue
+        tried += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(solver, "SHORT", -1)
+            threaded = Solver(program, relaxed=True).relax(Budget(100.0))
+        with monkeypatch.context() as patch:
+            patch.setattr(solver, "Thread", None)
+            here = Solver(program, relaxed=True).relax(Budget(100.0))
+        assert (here.bound, here.value, here.infeasible) == (threaded.bound, threaded.value, threaded.infeasible)
+    assert tried > 20
+
+
+def test_the_whole_program_is_left_alone_where_its_presolve_cannot_be_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(random_graph(30, rewards=False), Budget(100.0))
+    run_greedy(session)
+    assert session.chosen is not None
+    assert session.graph is not None
+    assert not session.optimal
+    with monkeypatch.context() as patch:
+        patch.setattr(exact, "Solver", None)
+        assert not solve_exactly(session, "ilp", Budget(1e-3))
+    assert solve_exactly(session, "ilp", Budget(100.0))
