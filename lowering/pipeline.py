@@ -36,6 +36,7 @@ class Options:
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
     (`lowering.persistent`). `ocg_knobs`: pragmas for the scheduler of ptxas (`lowering.ptx.knobs`).
+    (`lowering.persistent`). `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say.
     """
 
     rules: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Options:
     rates: tuple[tuple[str, float], ...] = ()
     persistent: str = "off"
     ocg_knobs: bool = False
+    ctas: int = 0
 
 
 @dataclass
@@ -125,6 +127,7 @@ def road(options: Options) -> tuple[Step, ...]:
         budget=float(options.extract_budget or 0), costs=options.costs,
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
+    steps = with_options(steps, "tileas-plan-cta", ctas=options.ctas)
     peeling = tuple(sorted(prefix for prefix in options.forbid if PEELING.startswith(prefix)))
     steps = with_options(steps, "tileas-peel-masks", forbid=peeling)
     if options.ocg_knobs:

@@ -293,7 +293,7 @@ class Kernel:
         """
         launched = self.manifest.launched
         if not launched:
-            self._check_grid(grid)
+            self._check_grid(self.manifest.in_ctas(grid))
         if dependent and not self.manifest.dependent:
             raise CudaError(
                 f"kernel '{self.manifest.entry}' does not wait for the grid before it: launch it without dependent"
@@ -306,7 +306,7 @@ class Kernel:
         counters = [self.device.empty((1,), np.int32) for name in launched if name == COUNTER]
         extents: dict[str, int] = dict(zip(GRID, grid, strict=True))
         given = [*given[: self.manifest.arguments], *(extents.get(name) or counters[0] for name in launched)]
-        grid = persistent_grid(grid, self._resident()) if launched else grid
+        grid = self.manifest.in_ctas(persistent_grid(grid, self._resident()) if launched else grid)
         values = [argument.address if isinstance(argument, DeviceArray) else argument for argument in given]
         blocks: list[ctypes.Array[ctypes.c_char]] = []
         for place, parameter in enumerate(self.manifest.params):
@@ -339,7 +339,9 @@ class Kernel:
         return struct.pack("<Q", argument.address)
 
     def _resident(self) -> int:
-        """CTAs that fit the device at once."""
+        """Tile blocks that fit the device at once: CTAs, or clusters of them."""
+        if self.manifest.ctas > 1:
+            return self._resident_clusters()
         threads = math.prod(self.manifest.block)
         call = self.device._call  # pyright: ignore[reportPrivateUsage]
         name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
@@ -347,10 +349,14 @@ class Kernel:
 
     def _check_grid(self, grid: Grid) -> None:
         for extent, limit, axis, cluster in zip(grid, GRID_LIMITS, "xyz", self.manifest.cluster, strict=True):
-            if not 1 <= extent <= limit:
-                raise CudaError(f"grid {axis} = {extent} is not within 1 to {limit}")
-            if extent % cluster:
-                raise CudaError(f"grid {axis} = {extent} is not a multiple of the cluster's {cluster}")
+            if not cluster <= extent <= limit:
+                raise CudaError(f"grid {axis} = {extent // cluster} is not within 1 to {limit // cluster}")
+
+    def _resident_clusters(self) -> int:
+        """Clusters that fit the device at once."""
+        config, _ = self._configuration(self.manifest.cluster, False)
+        call = self.device._call  # pyright: ignore[reportPrivateUsage]
+        return int(call("cuOccupancyMaxActiveClusters", self.function, config))
 
     def _configuration(self, grid: Grid, dependent: bool) -> tuple[Any, Any]:
         """The driver's launch configuration, and the attributes that it points to."""

@@ -96,6 +96,16 @@ class Manifest:
     dependent: bool = False
 
     @property
+    def ctas(self) -> int:
+        """CTAs of a cluster, which does the work of one tile block."""
+        return math.prod(self.cluster)
+
+    def in_ctas(self, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The CTAs that a grid of tile blocks is launched as."""
+        x, y, z = self.cluster
+        return grid[0] * x, grid[1] * y, grid[2] * z
+
+    @property
     def arguments(self) -> int:
         """How many arguments a launch must give at least: one more than the largest `arg` of them."""
         given = {
@@ -148,7 +158,7 @@ def extents_of_map(
 
 
 def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int, int]:
-    """The CTAs that go through the tiles of a logical grid, where so many are resident at once.
+    """The tile blocks that go through the tiles of a logical grid, where so many are resident at once.
 
     Raises ManifestError for more than `MOST_TILES` tiles.
     """

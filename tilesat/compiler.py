@@ -35,6 +35,7 @@ def compile(
     fast: Iterable[str] = (),
     provenance: bool = False,
     persistent: str = "off",
+    num_ctas: int = 0,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
@@ -46,7 +47,8 @@ def compile(
     on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
     `fast`: permissions for inexact rewrites, nsz (the sign of zeros) and contract (a product and a sum become one fma).
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
-    as fit the device at once go through all tile blocks of the grid (`lowering.persistent`).
+    as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
+    cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
@@ -58,8 +60,9 @@ def compile(
     elif signature is not None:
         raise cutile.no_kernel("the program")
     options = given.options(
-        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent
-    )
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
+        num_ctas,
+    )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, [target], options, seconds))[0]
 
@@ -79,13 +82,15 @@ def compile_for(
     fast: Iterable[str] = (),
     provenance: bool = False,
     persistent: str = "off",
+    num_ctas: int = 0,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
     options = given.options(
-        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent
-    )
+        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
+        num_ctas,
+    )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     return warned(compile_module(*found, tiers, options, seconds))
 

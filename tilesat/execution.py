@@ -181,12 +181,12 @@ def on_the_device(
     """The grid of CTAs and the arguments with those that the launcher gives, which a persistent kernel takes."""
     from runtime.manifest import GRID, parse, persistent_grid
 
-    launched, whole = parse(manifest).launched, list(arguments)
-    if not launched:
-        return grid, whole
+    given, whole = parse(manifest), list(arguments)
     extents = dict(zip(GRID, grid, strict=True))
-    whole += [np.int32(extents[name]) if name in extents else np.zeros(1, np.int32) for name in launched]
-    return persistent_grid(grid, resident), whole
+    whole += [np.int32(extents[name]) if name in extents else np.zeros(1, np.int32) for name in given.launched]
+    if given.launched:
+        grid = persistent_grid(grid, resident // given.ctas)
+    return given.in_ctas(grid), whole
 
 
 @contextmanager

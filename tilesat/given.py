@@ -58,18 +58,20 @@ def targets(given: object) -> tuple[str, ...]:
 
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
-    lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off",
+    lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
     if not callable(extractor) and extractor not in METHODS:
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
     if persistent not in PERSISTENT:
         raise TileError(f"persistent: expected one of {', '.join(PERSISTENT)}, got {shown(persistent)}")
+    if type(num_ctas) is not int or num_ctas < 0:
+        raise TileError(f"num_ctas: expected a number of CTAs, or 0, got {shown(num_ctas)}")
     return Options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=frozenset(names("fast", fast)),
-        provenance=bool(provenance), persistent=persistent,
+        provenance=bool(provenance), persistent=persistent, ctas=num_ctas,
     )  # fmt: skip
 
 

@@ -158,8 +158,9 @@ class Kernel:
     def ignored_hints(self) -> list[TileError]:
         """Optimization hints for this target that have no effect, each with its place; mostly empty."""
         from lowering.selection.hints import ignored_hints
+        from lowering.targets import target
 
-        return list(ignored_hints(self.entry, self.target, self.compiled.minctas))
+        return list(ignored_hints(self.entry, target(self.target), self.compiled.minctas, self.manifest["cluster"][0]))
 
     @property
     def already_persistent(self) -> list[TileError]:

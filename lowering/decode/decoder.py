@@ -97,6 +97,7 @@ class Decoder:
         attributes = {
             "sym_name": name, "target": target.name, "warps": self.selection.warps, "params": launch.parameters(entry),
             "ranges": tuple(self.ranges(entry.parameters)), "asked_ctas": target.asked_ctas,
+            "cluster": (entry.cluster, 1, 1),
         }  # fmt: skip
         return nv_tileas.Func((), (), attributes, [OpRegion([block])], entry.location)
 

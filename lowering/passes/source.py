@@ -17,6 +17,7 @@ from ir.core import TileError, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas_tokens import verify_pipelines
+from lowering.clusters import Refusal, planned, refuse_cluster
 from lowering.decode import decode as decode_choice
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
@@ -72,6 +73,22 @@ def make_persistent(entry: ct.Entry, context: Context, schedule: str) -> ct.Entr
         schedule = "taken" if has else "atomic"
     made = entry if schedule == "off" or already(entry) else persistent(entry, schedule)
     context.count(loops=int(made is not entry))
+    return made
+
+
+def plan_ctas(entry: ct.Entry, context: Context, ctas: int) -> ct.Entry:
+    """Divide the work of a tile block among the CTAs of a cluster, where an option or a hint asks for several."""
+    asked = ctas or context.target.asked_cluster
+    if ctas:
+        refuse_cluster(ctas, context.target, entry)
+    made: ct.Entry | Refusal = entry
+    if asked > 1:  # the same entry for all targets that ask for as many: they share what follows
+        made = context.shared.once(("cluster", entry, asked), lambda: planned(entry, asked))
+    if isinstance(made, Refusal):
+        if ctas:
+            raise UnsupportedError(made.message(ctas), made.op.location, "compile without --num-ctas")
+        made = entry
+    context.count(ctas=made.cluster)
     return made
 
 

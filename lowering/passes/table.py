@@ -35,6 +35,10 @@ PASSES: dict[str, Pass] = {
         Pass("tileas-dynamic-persistent", "cuda_tile", "cuda_tile", f"{SOURCE}:make_persistent",
              (Option("schedule", "name", "off", "how CTAs that go through all tiles take them", PERSISTENT),),
              (Statistic("loops", "loops over tiles that it made"),), shared=True),
+        Pass("tileas-plan-cta", "cuda_tile", "cuda_tile", f"{SOURCE}:plan_ctas",
+             (Option("ctas", "count", 0, "CTAs of a cluster, which must be so; 0: those that the hint asks for, where "
+                     "they can divide a tile block"),),
+             (Statistic("ctas", "CTAs that do the work of a tile block"),)),
         Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
              statistics=(Statistic("loops", "loops written out"),), shared=True),
         Pass("check-supported", "cuda_tile", "cuda_tile", f"{SOURCE}:check_supported", shared=True),
@@ -121,7 +125,7 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "tileas-dynamic-persistent,unroll-loops,check-supported,tileas-slicing,"
+    "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
     "tileas-peel-masks,optimize-execution-unit-mapping"

@@ -1,7 +1,8 @@
 """The function boundary: each attribute of a kernel, what upstream's nvvm calls it, and the line of PTX that says it.
 
 Source of the rows: the seeds' table of kernel attributes; PTX ISA, performance-tuning directives and cluster dimension
-directives. `nvvm.blocksareclusters` has no row: our grids count CTAs, as `.reqnctapercluster` alone leaves them.
+directives. `nvvm.blocksareclusters` has no row: the launcher multiplies a grid of tile blocks by the cluster, and the
+grid of PTX counts CTAs, as `.reqnctapercluster` alone leaves it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from lowering.ptx.grant import MARGIN
 from lowering.symbols import symbol
 from lowering.targets import Feature, target
 from lowering.targets.occupancy import occupancy
+from lowering.targets.target import PORTABLE
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM on every target; CUDA C++ Programming Guide, technical specifications
 CROWD = 3  # CTAs for whose share of the registers ptxas 13.5 spills a little rather than run fewer (seen at 168 of 190)
-PORTABLE = 8  # CTAs of a cluster that every GPU with clusters takes; CUDA C++ Programming Guide, thread block clusters
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ ENTRY = Row("sym_name", "every kernel", "nvvm.kernel", lambda func: f".visible .
 DIRECTIVES = (
     Row("block", "warps of all agents, or of the computing ones", "nvvm.reqntid",
         lambda func: f".reqntid {', '.join(map(str, func.block))}"),
-    Row("cluster", "text only", "nvvm.cluster_dim", cluster_line),
+    Row("cluster", "the hint `num_cta_in_cga` or `--num-ctas`, in `tileas-plan-cta`", "nvvm.cluster_dim", cluster_line),
     Row("maxnreg", "agents that hand registers over", "nvvm.maxnreg",
         lambda func: f".maxnreg {func.maxnreg}" if func.maxnreg else ""),
     Row("minctas", "the hint `occupancy`", "nvvm.minctasm", minctas_line),

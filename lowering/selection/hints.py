@@ -8,29 +8,36 @@ from dataclasses import replace
 from egraph.saturate import Saturated
 from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.attributes import HintValue
 from ir.dialects import nv_tileaa
-from lowering.targets import Target
+from lowering.clusters import Refusal, planned
+from lowering.targets import Feature, Target
+from lowering.targets.target import PORTABLE
 
-OBEYED = ("allow_tma", "occupancy", "num_worker_warps_per_cta")
+OBEYED = ("allow_tma", "num_cta_in_cga", "occupancy", "num_worker_warps_per_cta")
 """Hints that the compiler follows; the user is warned of all others."""
 WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
 """Warps that a CTA may be asked to compute with: whole warpgroups."""
+CTAS = "num_cta_in_cga"
 
 
-def ignored_hints(entry: ct.Entry, target: str, minctas: int | None = None) -> Iterator[UnsupportedError]:
+def ignored_hints(
+    entry: ct.Entry, target: Target, minctas: int | None = None, cluster: int | None = None
+) -> Iterator[UnsupportedError]:
     """The hints for `target` that the compiler does not follow, each at its operation; not raised.
 
-    A cluster of one CTA is what every kernel is launched as. minctas: CTAs that the kernel's code lets an SM hold at
-    least, where that is known.
+    minctas: CTAs that the kernel's code lets an SM hold at least; cluster: CTAs of its clusters; where they are known.
     """
     for op in entry.walk():
         hints = op.attributes.get("hints")
-        found = hints.for_target(target) if isinstance(hints, ct.OptimizationHints) else {}
+        found = hints.for_target(target.name) if isinstance(hints, ct.OptimizationHints) else {}
         for key, value in found.items():
             followed = key in OBEYED and (key != WARPS or value in OFFERED)
-            if not followed and (key, value) != ("num_cta_in_cga", 1):
-                written = f"{key} = {ct.OptimizationHints.value_text(value)}"
-                yield UnsupportedError(f"'{op.name}': optimization hint '{written}' has no effect yet", op.location)
+            written = f"'{op.name}': optimization hint '{key} = {ct.OptimizationHints.value_text(value)}'"
+            if not followed:
+                yield UnsupportedError(f"{written} has no effect yet", op.location)
+            elif key == CTAS and cluster is not None and value != cluster:
+                yield UnsupportedError(f"{written} {unclustered(entry, value, target)}", op.location)
             elif key == "occupancy" and minctas is not None and isinstance(value, int) and minctas < value:
                 yield UnsupportedError(
                     f"'{op.name}': optimization hint 'occupancy = {value}' is obeyed in part: threads and registers of "
@@ -45,7 +52,14 @@ def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
     ctas, warps = hints.get("occupancy"), hints.get(WARPS)
     if isinstance(ctas, int) and ctas > 0:
         target = target.shared_by(ctas)
-    return replace(target, asked_warps=int(warps)) if warps in OFFERED else target
+    target = replace(target, asked_warps=int(warps)) if warps in OFFERED else target
+    return replace(target, asked_cluster=clustered(hints.get(CTAS, 1), target))
+
+
+def clustered(asked: HintValue, target: Target) -> int:
+    """CTAs of a cluster for the number that a hint asks for: what the target has of them."""
+    whole = isinstance(asked, int) and asked > 0 and asked & (asked - 1) == 0
+    return min(int(asked), PORTABLE) if whole and target.has(Feature.CLUSTER) else 1
 
 
 def allows_tma(op: Op, target: Target) -> bool:
@@ -59,3 +73,16 @@ def loads_without_tma(saturated: Saturated, target: Target) -> frozenset[int]:
     program = saturated.program
     loads = [op for op in program.source.values() if isinstance(op, ct.LoadView) and not allows_tma(op, target)]
     return frozenset(saturated.frozen.class_of(program.number_of(op.results[0])) for op in loads)
+
+
+def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
+    """What became of a hint that asks for a cluster of other than so many CTAs, and why."""
+    ctas = clustered(asked, target)
+    if not target.has(Feature.CLUSTER):
+        return f"has no effect: {target.name} has no clusters"
+    made: ct.Entry | Refusal | None = planned(entry, ctas) if ctas > 1 else None
+    if isinstance(made, Refusal):
+        return f"has no effect: {made.message(ctas)}"
+    if made is None:
+        return "has no effect: a cluster has a power of two of CTAs"
+    return f"is obeyed in part: clusters of {ctas} CTAs are the largest that are portable"

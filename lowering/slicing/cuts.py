@@ -43,11 +43,13 @@ class _NoCutError(Exception):
     """Something cannot be done slice by slice."""
 
 
-def find_cuts(entry: ct.Entry, values: Sequence[Value], dim: int, count: int) -> Cuts | None:
-    """Cut dimension `dim` of some values into `count` slices, and all that this asks for; None where something does not
-    allow it.
+def find_cuts(
+    entry: ct.Entry, values: Sequence[Value], dim: int, count: int, known: Cuts | None = None, apart: bool = False
+) -> Cuts | None:
+    """Cut dimension `dim` of some values into `count` slices, beside the `known` cuts, and all that this asks for; None
+    where something does not allow it. `apart`: each slice is done by a CTA of its own, which runs every loop once.
     """
-    found = _Finder(entry, count)
+    found = _Finder(entry, Cuts(count) if known is None else Cuts(count, dict(known.values), dict(known.ops)), apart)
     try:
         for value in values:
             found.cut(value, dim)
@@ -63,8 +65,8 @@ def halves(value: Value, dim: int, count: int) -> bool:
 
 
 class _Finder:
-    def __init__(self, entry: ct.Entry, count: int):
-        self.cuts = Cuts(count)
+    def __init__(self, entry: ct.Entry, cuts: Cuts, apart: bool):
+        self.cuts, self.apart = cuts, apart
         self.pending: list[Value] = []
         self.users: dict[Value, list[Op]] = {}
         for op in entry.walk():
@@ -139,8 +141,8 @@ class _Finder:
                 self.cut(value, dim)
 
     def carried(self, loop: ct.For, index: int, dim: int) -> None:
-        """A carried value is cut in the same way everywhere. Its loop runs once a slice, so it must have no effect."""
-        if not without_effects(loop):
+        """A carried value is cut in the same way everywhere. Where its loop runs once a slice, it must have no effect."""
+        if not self.apart and not without_effects(loop):
             raise _NoCutError
         self.cut(loop.init_values[index], dim)
         self.cut(loop.body.block.args[index + 1], dim)
@@ -151,7 +153,7 @@ class _Finder:
 
     def branch(self, op: ct.If, index: int, dim: int) -> None:
         """Both sides yield it in slices."""
-        if not without_effects(op):
+        if not self.apart and not without_effects(op):
             raise _NoCutError
         self.cut(op.results[index], dim)
         for region in op.regions:

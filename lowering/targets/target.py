@@ -97,6 +97,9 @@ class Latency:
         return self.shuffle / RESIDENT
 
 
+PORTABLE = 8  # CTAs of a cluster that every GPU with clusters takes; CUDA C++ Programming Guide, thread block clusters
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have.
@@ -118,6 +121,7 @@ class Target:
     features: frozenset[Feature] = field(init=False, repr=False)
     asked_ctas: int = 0  # CTAs that a kernel wants on an SM, 0 where it says nothing; the limits are those of its share
     asked_warps: int = 0  # warps of a CTA that it wants to compute
+    asked_cluster: int = 1  # CTAs that it wants to do the work of a tile block
 
     def shared_by(self, ctas: int) -> Target:
         """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes `RESERVED` more than it is given."""

@@ -99,11 +99,13 @@ class Entry(TileOp):
     """A kernel: its region's block arguments are rank-0 tiles, or tokens, after nothing; it returns nothing.
 
     `given` (ours, only inside the compiler): what the launcher passes as the last parameters, behind the source's own.
+    `cluster` (ours, likewise): CTAs that do the work of one tile block; tile-block numbers along x count them.
     """
 
     sym_name = Attr(str)
     hints = optional(OptimizationHints)
     given: Attr[tuple[str, ...]] = Attr(tuple, ())
+    cluster = Attr(int, 1, least=1)
     body = RegionField()
 
     effect = CONTROL

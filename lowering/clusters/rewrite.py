@@ -1,0 +1,216 @@
+"""A source program for the CTAs of a cluster: tile-block numbers count clusters, and what is cut is one CTA's half.
+
+    ranked     the number of a tile block along x, and how many there are, from those of CTAs
+    halved     what `Cuts` names by halves, of which a CTA does the one that a bit of its rank says
+
+The rewritten program is one for a grid of CTAs, c along x in place of one: the reference interpreter runs it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir.core import Block, Builder, Op, Region, Type, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import I1, I32, PartitionViewType, TileType
+from lowering.rewriting import Rewriter
+from lowering.slicing.cuts import Cuts, Dim, is_splat
+
+NUMBER = TileType((), I32)
+EFFECTS = (ct.StoreView, ct.StorePtr, ct.Print, ct.Assert)
+
+
+def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
+    """The entry, whose tile blocks are clusters of `ctas` CTAs along x that all do the same."""
+    made = _rewritten(entry, _Ranked(ctas))
+    made.attributes["cluster"] = ctas
+    return made
+
+
+def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
+    """The entry, of which each CTA does the half that bit `bit` of its rank says; what is whole has the effects of the
+    CTA whose bit is 0.
+    """
+    body = Block([argument.type for argument in entry.body.block.args])
+    b = Builder(body, entry.location)
+    writer = _Halved(cuts, rank_bit(b, bit))
+    writer.bind(entry.body.block.args, body.args)
+    writer.operations(entry.body.block.ops, b)
+    return entry.with_body(body)
+
+
+def _rewritten(entry: ct.Entry, writer: Rewriter) -> ct.Entry:
+    body = Block([argument.type for argument in entry.body.block.args])
+    writer.bind(entry.body.block.args, body.args)
+    writer.operations(entry.body.block.ops, Builder(body, entry.location))
+    return entry.with_body(body)
+
+
+def number(b: Builder, value: int, kind: TileType = NUMBER) -> Value:
+    """A constant of integers."""
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(value, ct.dtype_of(kind.element))))
+
+
+def rank_bit(b: Builder, bit: int) -> Value:
+    """A bit of the CTA's rank in its cluster, which is that of its number along x."""
+    cta = promised(b, b.add(ct.GetTileBlockId, types=[NUMBER] * 3).results[0], 0)
+    return promised(b, remainder(b, quotient(b, cta, 1 << bit), 2), 0, 1)
+
+
+def promised(b: Builder, value: Value, least: int, most: int | None = None) -> Value:
+    """A number within bounds."""
+    return b.value(ct.Assume, value, types=[NUMBER], predicate=ct.Bounded(least, most))
+
+
+def quotient(b: Builder, value: Value, by: int) -> Value:
+    """Of a number that is not negative."""
+    if by == 1:
+        return value
+    return b.value(ct.DivI, value, number(b, by), types=[NUMBER], signedness=ct.Signedness.SIGNED)
+
+
+def remainder(b: Builder, value: Value, by: int) -> Value:
+    """Of a number that is not negative."""
+    return b.value(ct.RemI, value, number(b, by), types=[NUMBER], signedness=ct.Signedness.SIGNED)
+
+
+class _Ranked(Rewriter):
+    """Numbers and counts of clusters for those of CTAs."""
+
+    def __init__(self, ctas: int):
+        super().__init__()
+        self.ctas = ctas
+
+    def operation(self, op: Op, b: Builder) -> None:
+        """One."""
+        super().operation(op, b)
+        if isinstance(op, ct.GetTileBlockId | ct.GetNumTileBlocks):
+            least = int(isinstance(op, ct.GetNumTileBlocks))
+            along = promised(b, self.new[op.results[0]], least * self.ctas)
+            self.new[op.results[0]] = promised(b, quotient(b, along, self.ctas), least)
+
+
+class _Halved(Rewriter):
+    """Tiles that are cut, by halves; `bit` says which."""
+
+    def __init__(self, cuts: Cuts, bit: Value):
+        super().__init__()
+        self.cuts, self.bit = cuts, bit
+
+    def operation(self, op: Op, b: Builder) -> None:
+        """One, on halves of what is cut."""
+        cut = self.cuts.ops.get(op)
+        if cut is None and isinstance(op, EFFECTS):
+            self.alone(op, b)
+        elif cut is not None and isinstance(op, ct.Assume):  # of rows, a promise may not fit a half
+            self.new[op.result] = self.new[op.value]
+        elif cut is not None and isinstance(op, ct.LoadView | ct.StoreView):
+            self.access(op, b, cut.results[0] if isinstance(op, ct.LoadView) else cut.operands[0])
+        else:
+            dims = self.dims(op) if cut is None else cut.operands
+            operands = [self.operand(v, dim, b) for v, dim in zip(op.operands, dims, strict=True)]
+            self.made(op, operands, b)
+            if cut is not None and isinstance(op, ct.Iota):
+                self.count_on(op, b)
+
+    def made(self, op: Op, operands: Sequence[Value], b: Builder) -> None:
+        """The operation anew, its results halves where they are cut."""
+        regions = [self.region(each) for each in op.regions]
+        types = [self.narrowed(v.type, self.cuts.values.get(v)) for v in op.results]
+        made = b.add(type(op), *operands, types=types, regions=regions, segments=op.segments, **op.attributes)
+        self.bind(op.results, made.results)
+
+    def region(self, region: Region) -> Region:
+        """A region whose arguments may be halves."""
+        blocks: list[Block] = []
+        for block in region.blocks:
+            inner = Block([self.narrowed(argument.type, self.cuts.values.get(argument)) for argument in block.args])
+            self.bind(block.args, inner.args)
+            self.operations(block.ops, Builder(inner))
+            blocks.append(inner)
+        return Region(blocks)
+
+    def dims(self, op: Op) -> list[Dim]:
+        """How operands of control flow are cut: as what they become."""
+        owner = op.parent.parent_op if op.parent else None
+        become: list[Value | None] = [None] * len(op.operands)
+        if isinstance(op, ct.For):
+            become[3:] = op.results
+        elif isinstance(op, ct.Continue) and isinstance(ct.enclosing_loop(op), ct.For):
+            become[:] = ct.enclosing_loop(op).results
+        elif isinstance(op, ct.Yield) and isinstance(owner, ct.If):
+            become[:] = owner.results
+        return [None if value is None else self.cuts.values.get(value) for value in become]
+
+    def operand(self, value: Value, dim: Dim, b: Builder) -> Value:
+        """A value, or its half; a splat is made of that size where it is used."""
+        if dim is not None and is_splat(value):
+            assert isinstance(value.op, ct.Constant)
+            return b.value(ct.Constant, types=[self.narrowed(value.type, dim)], value=value.op.value)
+        return self.new[value]
+
+    def access(self, op: ct.LoadView | ct.StoreView, b: Builder, dim: Dim) -> None:
+        """The tile of a view at an index is two of half the size, the second one behind the first."""
+        view, maker, place = op.view.type, op.view.op, op.operands.index(op.view)
+        assert isinstance(view, PartitionViewType)
+        assert isinstance(maker, ct.MakePartitionView)
+        assert dim is not None
+        tile = tuple(size // 2 if d == dim else size for d, size in enumerate(view.tile))
+        kind = PartitionViewType(tile, view.view, view.dim_map, view.padding)
+        cut = self.cuts.ops[op].operands
+        operands = [self.operand(v, d, b) for v, d in zip(op.operands, cut, strict=True)]
+        operands[place] = b.value(ct.MakePartitionView, self.new[maker.tensor_view], types=[kind])
+        operands[place + 1 + dim] = self.second(operands[place + 1 + dim], b)
+        self.made(op, operands, b)
+
+    def second(self, index: Value, b: Builder) -> Value:
+        """The index of a half."""
+        kind = index.type
+        assert isinstance(kind, TileType)
+        twice = b.value(ct.MulI, index, number(b, 2, kind))
+        return b.value(ct.AddI, twice, self.bit_as(kind, b))
+
+    def bit_as(self, kind: TileType, b: Builder) -> Value:
+        """The bit in every element of a tile of integers."""
+        bit, own = self.bit, TileType((), kind.element)
+        width = getattr(kind.element, "width", 0)
+        if width > I32.width:
+            bit = b.value(ct.ExtI, bit, types=[own], signedness=ct.Signedness.SIGNED)
+        elif width < I32.width:
+            bit = b.value(ct.TruncI, bit, types=[own])
+        if not kind.shape:
+            return bit
+        ones = b.value(ct.Reshape, bit, types=[TileType((1,) * len(kind.shape), kind.element)])
+        return b.value(ct.Broadcast, ones, types=[kind])
+
+    def count_on(self, op: ct.Iota, b: Builder) -> None:
+        """The numbers of the second half."""
+        made = self.new[op.result]
+        kind = made.type
+        assert isinstance(kind, TileType)
+        first = b.value(ct.MulI, self.bit_as(kind, b), number(b, kind.size, kind))
+        self.new[op.result] = b.value(ct.AddI, made, first)
+
+    def alone(self, op: Op, b: Builder) -> None:
+        """An effect of the CTA whose bit is 0. Nothing that another CTA does comes after it, so its token is the one
+        before.
+        """
+        zero = b.value(ct.CmpI, self.bit, number(b, 0), types=[TileType((), I1)], predicate=ct.Predicate.EQUAL,
+                       signedness=ct.Signedness.SIGNED)  # fmt: skip
+        inner = Block()
+        inside = Builder(inner, op.location)
+        super().operation(op, inside)
+        inside.add(ct.Yield, types=())
+        b.add(ct.If, zero, types=(), regions=[Region([inner]), Region([])])
+        token = getattr(op, "token", None)
+        for result in op.results:
+            self.new[result] = b.value(ct.MakeToken, types=[result.type]) if token is None else self.new[token]
+
+    def narrowed(self, kind: Type, dim: Dim) -> Type:
+        """The type of a half."""
+        if dim is None or not isinstance(kind, TileType):
+            return kind
+        shape = tuple(size // 2 if d == dim else size for d, size in enumerate(kind.shape))
+        return TileType(shape, kind.element)
