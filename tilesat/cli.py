@@ -333,7 +333,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ocg-knobs", action="store_true",
                         help="pragmas for the scheduler of ptxas, of which 13.5 knows none")  # fmt: skip
     parser.add_argument("--num-ctas", type=_count, default=0, metavar="N",
-                        help="CTAs of a cluster that divide the work of a tile block; default: as hints say")  # fmt: skip
+                        help="CTAs of a cluster that divide each tile block; default: as hints say")  # fmt: skip
     parser.add_argument("--extractor", choices=EXTRACTORS, default="auto", help="default %(default)s")
     parser.add_argument("--extract-budget", type=_count, metavar="N",
                         help="units of work of the search for the cheapest program, default 10000")  # fmt: skip

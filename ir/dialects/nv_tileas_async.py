@@ -79,7 +79,8 @@ class TiledTmaLoad(Op):
 
     `tensormap` counts the kernel's tensor maps, `dims` are the tile's dimensions innermost first, `tile` its extents
     along them; `boxes` lists (element offset along each of them, byte offset in the stage) of every box. `evict`: a
-    policy of the L2 cache.
+    policy of the L2 cache. `alike`: the tile is the same in all CTAs of the cluster whose ranks differ in these bits,
+    and each of them brings a part to all: `boxes` of the first one, the next one `step` behind it (likewise).
     """
 
     buffer = Operand(is_buffer)
@@ -91,8 +92,15 @@ class TiledTmaLoad(Op):
     tile = Attr[Any](tuple)
     boxes = Attr[Any](tuple)
     evict = Attr(str, "", among=EVICTIONS)
+    alike = Attr(int, 0, least=0)
+    step = Attr[Any](tuple, ())
 
     effect = WRITE
+
+    def verify(self) -> None:
+        """Parts have a distance."""
+        wanted = len(self.dims) + 1 if self.alike else 0
+        self.expect(len(self.step) == wanted, "step must have {} numbers, has {}", wanted, len(self.step))
 
 
 @op("nv_tileas.async.tiled_tma_store")

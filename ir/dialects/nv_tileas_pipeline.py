@@ -31,7 +31,9 @@ class CreatePipeline(Op):
     """A ring of stages. By mbarriers: a full and an empty one for each stage, 8 bytes each, from byte `offset` of
     shared memory on; `producers` arrivals and the bytes announced fill a stage: one that announces bytes of tensor
     copies, one of each thread that copies by cp.async; `consumers` arrivals, of warps or threads (`each`), empty it.
-    Where the lanes of a warp read for themselves, they `meet` before one of them arrives.
+    Where the lanes of a warp read for themselves, they `meet` before one of them arrives. `peers`: a bit for each CTA
+    of the cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the
+    first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
 
     By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
     the CTA is between two iterations.
@@ -43,6 +45,7 @@ class CreatePipeline(Op):
     consumers = Attr(int, 1, least=1)
     each = Attr(str, "warp", among=("warp", "thread"))
     meet = flag()
+    peers = Attr(int, 1, least=1)
     result = Result(is_pipeline)
 
     effect = WRITE

@@ -125,8 +125,7 @@ def divided(entry: ct.Entry) -> Cuts | Refusal:
 
 
 def between_ctas(entry: ct.Entry, cuts: Cuts) -> Iterator[Refusal]:
-    """What one CTA would have to tell another: a tile of which each holds a part, that it has read what one overwrites.
-    """
+    """What a CTA would have to tell another: its part of a tile, or that it has read what is overwritten."""
     loads = [op for op in entry.walk() if isinstance(op, Load)]
     for op in entry.walk():
         if op not in cuts.ops and isinstance(op, ALONE) and any(v in cuts.values for v in op.operands):

@@ -11,6 +11,7 @@ from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tma import tma_plan
 
+ATOM_BYTES = 1024  # eight rows of the widest swizzle, after which its pattern begins anew; same source
 SWIZZLES = (128, 64, 32)  # bytes of rows that a swizzle spans; source: ptx.md section 3, shared swizzle
 
 
@@ -43,3 +44,43 @@ def boxes(shape: Shape, contiguous: int, shared: SharedLayout) -> Boxes | None:
         return None  # another copy will do
     places = tuple((tuple(p.origin[d] for d in plan.dims), p.offset) for p in plan.pieces)
     return Boxes(plan.dims, plan.box, SWIZZLE_NAMES[plan.swizzle], places)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A tile that several CTAs bring, one part each: the boxes of the first part, and from one part to the next the
+    difference of coordinates and of bytes in the buffer.
+    """
+
+    first: Boxes
+    step: tuple[int, ...]
+    bytes: int
+
+
+def parted(whole: Boxes, count: int, size_bytes: int) -> Parts | None:
+    """The boxes of a tile of `size_bytes` in `count` parts that are alike: whole boxes where there are enough, else each
+    box cut along its last dimension. None where neither can be; the pattern of a swizzle must begin anew in each part.
+    """
+    if len(whole.places) % count == 0:
+        return _alike(whole, len(whole.places) // count)
+    last = max((d for d, size in enumerate(whole.box) if size > 1), default=0)
+    rows, rest = divmod(whole.box[last], count)
+    size = size_bytes // len(whole.places) // count
+    if rest or not last or size % ATOM_BYTES:
+        return None
+    box = tuple(rows if d == last else size for d, size in enumerate(whole.box))
+    step = tuple(rows if d == last else 0 for d in range(len(box)))
+    return Parts(Boxes(whole.dims, box, whole.swizzle, whole.places), step, size)
+
+
+def _alike(whole: Boxes, count: int) -> Parts | None:
+    """Runs of `count` boxes, each as far from the one before."""
+    runs = [whole.places[at : at + count] for at in range(0, len(whole.places), count)]
+    (origin, offset), (following, behind) = runs[0][0], runs[1][0]
+    step, size = tuple(b - a for a, b in zip(origin, following, strict=True)), behind - offset
+    for number, run in enumerate(runs):
+        moved = [(tuple(o + number * s for o, s in zip(at, step, strict=True)), place + number * size)
+                 for at, place in runs[0]]  # fmt: skip
+        if moved != list(run):
+            return None
+    return Parts(Boxes(whole.dims, whole.box, whole.swizzle, runs[0]), step, size)

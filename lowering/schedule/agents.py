@@ -21,8 +21,9 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
 from ir.types import I32
 from lowering.atoms.wgmma import WARPGROUP
-from lowering.schedule.boundary import Boundary, Plan, Way
-from lowering.schedule.fills import Threaded, arrivals, boxed, threaded
+from lowering.clusters.ranks import Ranks
+from lowering.schedule.boundary import Boundary, Plan, Way, control
+from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
 from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
@@ -76,8 +77,8 @@ class AgentRing:
                 run.release.attributes["last"] = True
 
 
-Key = tuple[int, int, int, int]
-"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage."""
+Key = tuple[int, int, int, int, int]
+"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it."""
 
 
 @dataclass
@@ -87,6 +88,7 @@ class Agents:
     common: Builder
     ops: list[Op]
     arguments: dict[Value, int]
+    ranks: Ranks | None  # of the CTAs of a cluster, where a copy may go to several
     by_threads: bool  # may a producer copy by cp.async? That takes registers, which the consumers must get back
     jobs: list[Job] = field(default_factory=list[Job])
     rings: dict[Key, AgentRing] = field(default_factory=dict[Key, AgentRing])
@@ -103,13 +105,24 @@ class Agents:
         """
         plans: list[Plan] = []
         for copies in rings:
-            fills = [boxed(c, self.arguments) or (threaded(c) if self.by_threads else None) for c in copies]
+            before = [c for c in first if c.ring == copies[0].ring]
+            alike = [self.alike(op, (c, *before[place : place + 1])) for place, c in enumerate(copies)]
+            pairs = list(zip(copies, alike, strict=True))
+            fills = [boxed(c, self.arguments, n) or (threaded(c) if self.by_threads else None) for c, n in pairs]
             made = [fill for fill in fills if fill is not None]
             if len(made) < len(copies):
                 return []
-            before = [c for c in first if c.ring == copies[0].ring]
             plans.append(Plan(op, copies, made, min(c.stages for c in copies), before))
         return plans if Boundary(self.ops, [*(job.plan for job in self.jobs), *plans]).legal else []
+
+    def alike(self, op: scf.For, copies: Sequence[nv_tileas.TiledCopy]) -> int:
+        """The bits of the CTA's rank that copies of one tile and the control of their loop do not depend on, where one
+        copy may go to several CTAs. What has been stored before only this CTA's threads tell.
+        """
+        if self.ranks is None or any(copy.after_store for copy in copies):
+            return 0
+        around = (v for each in (op, *enclosing(op)) for v in control(each))
+        return self.ranks.all & ~self.ranks.of([*around, *(v for copy in copies for v in copy.index)])
 
     def map_number(self, record: dict[str, Any]) -> int:
         """The number of a tensor map, shared by equal ones."""
@@ -357,12 +370,12 @@ class Consumer:
         arrivals.
         """
         warps, stages = self.scheduler.rewriter.func.warps, plan.stages
-        key = (self.scheduler.depth, number, stages, arrivals(plan.fills))
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills))
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
                 nv_tileas.CreatePipeline, types=[nv_tileas.PipelineType(stages)], offset=0, consumers=warps,
-                each="warp", producers=key[-1],
+                each="warp", producers=arrivals(plan.fills), peers=peers(plan.fills),
             )  # fmt: skip
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])

@@ -16,7 +16,7 @@ from ir.dialects import nv_tileas
 from ir.types import PartitionViewType
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.layouts.access import async_copy
-from lowering.layouts.boxes import Boxes, boxes
+from lowering.layouts.boxes import Boxes, Parts, boxes, parted
 from lowering.layouts.layout import Layout
 from lowering.placement.oracle import contiguous_dim
 from lowering.schedule.rings import tile_of
@@ -28,10 +28,14 @@ COPY_WARPS = WARPGROUP // 32  # setmaxnreg acts on warpgroups, so a producer has
 
 @dataclass(frozen=True)
 class Boxed:
-    """Tensor copies that one thread starts; `record` is the tensor map's in the launch manifest."""
+    """Tensor copies that one thread starts; `record` is the tensor map's in the launch manifest. Where the tile is the
+    same in the CTAs of a cluster whose ranks differ in the bits `alike`, each brings one of the `parts` to all of them.
+    """
 
     boxes: Boxes
     record: dict[str, Any]
+    alike: int = 0
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True)
@@ -44,16 +48,20 @@ class Threaded:
 Fill = Boxed | Threaded
 
 
-def boxed(copy: nv_tileas.TiledCopy, arguments: dict[Value, int]) -> Boxed | None:
-    """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array."""
+def boxed(copy: nv_tileas.TiledCopy, arguments: dict[Value, int], alike: int = 0) -> Boxed | None:
+    """Tensor copies of a tile, None where they are not allowed or the host cannot describe the array; in parts where
+    the tile is `alike` in several CTAs and can be cut.
+    """
     view = copy.view.type
     if not copy.tma or not isinstance(view, PartitionViewType):
         return None
     kind, shared = tile_of(copy)
     contiguous = contiguous_dim(view)
     plan = None if contiguous is None else boxes(kind.shape, contiguous, shared)
-    record = None if plan is None else tensor_map(copy.view, plan, arguments)
-    return None if plan is None or record is None else Boxed(plan, record)
+    parts = parted(plan, 1 << alike.bit_count(), shared.size_bytes) if plan is not None and alike else None
+    own = plan if parts is None else parts.first
+    record = None if own is None else tensor_map(copy.view, own, arguments)
+    return None if own is None or record is None else Boxed(own, record, alike if parts is not None else 0, parts)
 
 
 def threaded(copy: nv_tileas.TiledCopy) -> Threaded | None:
@@ -77,3 +85,14 @@ def announced(copies: Sequence[nv_tileas.TiledCopy], fills: Sequence[Fill]) -> i
     """Bytes that tensor copies bring to a stage."""
     pairs = zip(copies, fills, strict=True)
     return sum(tile_of(copy)[1].size_bytes for copy, fill in pairs if isinstance(fill, Boxed))
+
+
+def peers(fills: Sequence[Fill]) -> int:
+    """By which CTAs of the cluster a stage is read that this one fills: a bit for each rank that, by exclusive or with
+    this one's, is theirs. The first bit is this CTA.
+    """
+    found = 1
+    for fill in fills:
+        if isinstance(fill, Boxed) and fill.alike:
+            found |= sum(1 << rank for rank in range(fill.alike + 1) if rank | fill.alike == fill.alike)
+    return found

@@ -10,11 +10,13 @@ assignment, for one agent; CUTLASS's sm_80 mainloop has the same shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import PartitionViewType
 from lowering.atoms.barrier import moves_registers
+from lowering.clusters.ranks import Ranks
 from lowering.schedule import scratch, stores
 from lowering.schedule.agents import Agents, Consumer
 from lowering.schedule.boundary import Plan
@@ -25,7 +27,7 @@ from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, sl
 from lowering.schedule.states import alternate
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
-from lowering.targets import Target
+from lowering.targets import Feature, Target
 
 MIN_STAGES = 2
 
@@ -74,7 +76,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     ops, block.ops = block.ops, []
     common = Builder(block, func.location)
     moves = moves_registers(target)
-    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, moves)
+    agents = Agents(common, ops, {argument: i for i, argument in enumerate(block.args)}, ranks_of(func, target), moves)
     consumer = Block()
     Scheduler(rewriter, agents).run(ops, Builder(consumer, func.location))
     for written, view in rewriter.held:
@@ -101,6 +103,12 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         "pipelined": True,
     }
     return func
+
+
+def ranks_of(func: nv_tileas.Func, target: Target) -> Ranks | None:
+    """What is alike in the CTAs of a kernel's clusters; None where tensor copies do not reach several."""
+    ctas = func.cluster[0]
+    return Ranks(ctas) if prod(func.cluster) == ctas > 1 and target.has(Feature.MULTICAST) else None
 
 
 class Scheduler:

@@ -183,12 +183,13 @@ class Producer:
         operands = self.known(source_operands(copy, fill))
         b.location = copy.location
         if isinstance(fill, Boxed):
-            plan = fill.boxes
+            plan, parts = fill.boxes, fill.parts
+            step = () if parts is None else (*parts.step, parts.bytes)
             b.add(
                 nv_tileas.TiledTmaLoad, buffer, stage, pipeline, *operands, types=(),
                 segments=(1, 1, 1, len(operands)), dims=plan.dims, boxes=plan.places,
                 tensormap=self.map_number(fill.record), tile=tuple(tile_of(copy)[0].shape[d] for d in plan.dims),
-                evict=copy.evict,
+                evict=copy.evict, alike=fill.alike, step=step,
             )  # fmt: skip
         else:
             b.add(

@@ -8,8 +8,8 @@ from dataclasses import replace
 from egraph.saturate import Saturated
 from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
-from ir.dialects.cuda_tile.attributes import HintValue
 from ir.dialects import nv_tileaa
+from ir.dialects.cuda_tile.attributes import HintValue
 from lowering.clusters import Refusal, planned
 from lowering.targets import Feature, Target
 from lowering.targets.target import PORTABLE

@@ -141,7 +141,7 @@ class _Finder:
                 self.cut(value, dim)
 
     def carried(self, loop: ct.For, index: int, dim: int) -> None:
-        """A carried value is cut in the same way everywhere. Where its loop runs once a slice, it must have no effect."""
+        """A carried value is cut in the same way everywhere. A loop that runs once a slice must have no effect."""
         if not self.apart and not without_effects(loop):
             raise _NoCutError
         self.cut(loop.init_values[index], dim)

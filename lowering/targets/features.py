@@ -28,6 +28,7 @@ class Feature(enum.Enum):
     MBARRIER = "mbarrier with try_wait and expect_tx"
     TMA = "cp.async.bulk.tensor"
     CLUSTER = "thread block clusters"
+    MULTICAST = "tensor copies into several CTAs"
     GRID_DEPENDENCY = "griddepcontrol"
     CLUSTER_LAUNCH = "clusterlaunchcontrol"
     SETMAXNREG = "setmaxnreg"
@@ -43,6 +44,10 @@ class Feature(enum.Enum):
     OCG_BUSY = "the knob SchedResBusyXU64 for products"
 
 
+MULTICAST = frozenset({"sm_90a", "sm_100a", "sm_103a", "sm_110a"})
+"""Where ptxas 13.5 makes one instruction of a multicast; on targets without an a or f, and on sm_120a and sm_121a, it
+warns and calls a function.
+"""
 LD_RED = frozenset({"sm_103a", "sm_110a"})
 BUSY = frozenset({"sm_100", "sm_100a", "sm_103", "sm_103a", "sm_110", "sm_110a"})
 
@@ -59,6 +64,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.MBARRIER: nvvm.MBarrierArriveExpectTx.floor,
     Feature.TMA: nvvm.TensorLoad.floor,
     Feature.CLUSTER: nvvm.ClusterArrive.floor,
+    Feature.MULTICAST: Needs(90, (8, 0), MULTICAST),
     Feature.GRID_DEPENDENCY: nvvm.GridDependencyWait.floor,
     Feature.CLUSTER_LAUNCH: nvvm.ClusterLaunchTryCancel.floor,
     Feature.SETMAXNREG: nvvm.SetMaxRegister.floor,

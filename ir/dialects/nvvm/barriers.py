@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Result
+from ir.core import READ, WRITE, Attr, Operand, OptionalOperand, Result, flag
 from ir.instruction import (
     BARRIER,
     DOUBLE_WORD,
@@ -121,17 +121,30 @@ class CpAsyncMBarrierArrive(MBarrier):
 
 @instruction(
     "nvvm.mbarrier.try_wait.parity.shared",
-    "{label}:\nmbarrier.try_wait.parity.shared::cta.b64 {done}, [{addr}], {phase};\n@!{done} bra {label};",
+    "{label}:\nmbarrier.try_wait.parity{scoped}.shared::cta.b64 {done}, [{addr}], {phase};\n@!{done} bra {label};",
     CLUSTERS,
     source="PTX ISA 8.8, mbarrier.try_wait: it may give up before the phase completes, hence the loop",
     seed="nvgpu.mbarrier.try_wait.parity", temporaries={"done": I1},
 )  # fmt: skip
 class MBarrierTryWaitParity(Instruction):
-    """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0."""
+    """Waits until the phase of this parity has completed: a fresh barrier passes parity 1 and blocks on parity 0.
+
+    What those that arrived did before is seen behind it: threads of the CTA, or of the `cluster`.
+    """
 
     addr = Operand(BARRIER)
     phase = Operand(WORD)
+    cluster = flag()
     effect = WRITE
+
+    def needs(self) -> Needs:
+        """Scopes came with PTX 8.0."""
+        return SM_90 if self.cluster else CLUSTERS
+
+    @property
+    def scoped(self) -> str:
+        """Order and scope, where they are not the usual ones."""
+        return ".acquire.cluster" if self.cluster else ""
 
 
 @instruction(
@@ -241,7 +254,8 @@ class MBarrierExpectTx(Instruction):
 
 
 @instruction(
-    "nvvm.mbarrier.arrive.cluster", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{addr}], {count};", SM_90,
+    "nvvm.mbarrier.arrive.cluster",
+    "@{predicate} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{addr}], {count};", SM_90,
     source="PTX ISA 8.8, mbarrier.arrive", seed="nvgpu.mbarrier.arrive",
 )  # fmt: skip
 class MBarrierArriveCluster(Instruction):
@@ -249,6 +263,7 @@ class MBarrierArriveCluster(Instruction):
 
     addr = Operand(BARRIER)
     count = OptionalOperand(WORD)
+    predicate = OptionalOperand(PREDICATE)
     effect = WRITE
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Block, Op, Region, Value
 from ir.descriptors import MatrixDescriptorType, Tile
-from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
+from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
-from ir.types import F32, I32
+from ir.types import F32, I1, I16, I32, SHARED_PTR
 from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
@@ -18,10 +18,12 @@ from lowering.layouts.shapes import Shape
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.wgmma import MatrixOperand, WgmmaStep, matrix_operand, wgmma_tile
 from lowering.schedule.flight import replaced
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
+LANE_BITS = WARP.bit_length() - 1
 GROUP = (2, 2)  # rows x columns of an accumulator group of four registers; PTX ISA, wgmma, Accumulator D
 
 
@@ -45,6 +47,15 @@ class Barriers:
         """The barrier of a stage."""
         return emitter.mbarrier(self.empty if empty else self.full, stage)
 
+    def empty_of(self, emitter: Emitter, distance: Value) -> Value:
+        """The first empty barrier of the CTA whose rank is this one's with these bits flipped; made once."""
+        build, stages = emitter.prelude.value, cast(nv_tileas.PipelineType, self.op.result.type).stages
+        own = build(
+            llvm.GetElementPtr, emitter.shared_base, types=[SHARED_PTR], segments=(1, 0), element_bytes=1,
+            offset=self.op.offset + BARRIER_BYTES * stages, outermost=False,
+        )  # fmt: skip
+        return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
+
 
 def prefetch(x: Expander, maps: int) -> None:
     """Bring all tensor maps of the kernel into the descriptor cache, by one thread: the first copies find them there.
@@ -67,7 +78,8 @@ def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     x.values[op.result] = Barriers(op, full, empty)
     for stage in range(kind.stages):
         x.mbarriers.append((full, stage, op.producers))
-        x.mbarriers.append((empty, stage, op.consumers))
+        x.mbarriers.append((empty, stage, op.consumers * op.peers.bit_count()))
+    x.emitter.clustered = x.emitter.clustered or op.peers > 1
 
 
 def nested(x: Expander, fill: Callable[[], None]) -> Region:
@@ -93,7 +105,8 @@ def wait(x: Expander, op: nv_tileas.BarrierWait) -> None:
     """Wait for the full or the empty barrier."""
     emitter = x.emitter
     barrier = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), op.empty)
-    emitter.effect(nvvm.MBarrierTryWaitParity, barrier, x.scalar(op.phase))
+    cluster = op.empty and x.barriers(op.pipeline).op.peers > 1
+    emitter.effect(nvvm.MBarrierTryWaitParity, barrier, x.scalar(op.phase), cluster=cluster)
 
 
 def expect_tx(x: Expander, op: nv_tileas.BarrierExpectTx) -> None:
@@ -112,17 +125,49 @@ def arrive_copies(x: Expander, op: nv_tileas.BarrierArriveCopies) -> None:
 
 
 def tma_load(x: Expander, op: nv_tileas.TiledTmaLoad) -> None:
-    """One box after the other."""
+    """One box after the other; of what is alike in several CTAs this one's part, to all of them."""
     emitter = x.emitter
     full = x.barriers(op.pipeline).at(emitter, x.scalar(op.stage), False)
     target = x.stage(op.buffer, op.stage).pointer
     elected = [] if x.elected is None else [x.elected]
     hint = [emitter.policy(op.evict)] if op.evict else []
+    part = part_number(emitter, op.alike) if op.alike else None
+    if part is not None:
+        target = emitter.pointer(target, part, op.step[-1])
     for place, coordinates in boxes(emitter, op, x.scalars(op.index)):
-        emitter.effect(
-            nvvm.TensorLoad, emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap), *coordinates, full,
-            *hint, *elected, segments=(1, 1, len(coordinates), 1, len(hint), len(elected)),
-        )  # fmt: skip
+        box = [emitter.pointer(target, None, 1, place), x.tensor_map(op.tensormap)]
+        counts = (1, 1, len(coordinates), 1)
+        if part is None:
+            segments = (*counts, len(hint), len(elected))
+            emitter.effect(nvvm.TensorLoad, *box, *coordinates, full, *hint, *elected, segments=segments)
+        else:
+            moved = [emitter.add(c, emitter.multiply(part, s)) if s else c
+                     for c, s in zip(coordinates, op.step, strict=False)]  # fmt: skip
+            segments = (*counts, 1, len(hint), len(elected))
+            mask = destinations(emitter, op.alike, emitter.ctas)
+            emitter.effect(nvvm.TensorLoadCluster, *box, *moved, full, mask, *hint, *elected, segments=segments)
+
+
+def part_number(emitter: Emitter, alike: int) -> Value:
+    """Which part of a tile this CTA brings: the bits `alike` of its rank, side by side."""
+    found: Value | None = None
+    for place, bit in enumerate(i for i in range(alike.bit_length()) if alike >> i & 1):
+        own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(1 << bit))
+        if bit > place:
+            own = emitter.prelude.value(arith.ShRUI, own, emitter.constant(bit - place))
+        found = own if found is None else emitter.prelude.value(arith.OrI, found, own)
+    assert found is not None
+    return found
+
+
+def destinations(emitter: Emitter, alike: int, ctas: int) -> Value:
+    """The mask of the CTAs whose ranks differ from this one's in bits `alike` only."""
+    first = sum(1 << rank for rank in range(alike + 1) if rank | alike == alike)
+    if alike == ctas - 1:
+        return emitter.constant(first, I16)
+    own = emitter.prelude.value(arith.AndI, emitter.rank, emitter.constant(ctas - 1 & ~alike))
+    mask = emitter.prelude.value(arith.ShLI, emitter.constant(first), own)
+    return emitter.prelude.value(arith.TruncI, mask, types=[I16])
 
 
 def boxes(
@@ -147,10 +192,35 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     emitter.settle(shared_only=True)
     if barriers.op.meet and barriers.op.each == "warp":
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
+    if barriers.op.peers > 1:
+        arrive_at_peers(x, op, barriers)
+        return
     lane = emitter.when(31) if barriers.op.each == "warp" else None
     enable = emitter.both(lane, None if op.enable is None else x.scalar(op.enable))
     operands = [barriers.at(emitter, x.scalar(op.stage), True), *([] if enable is None else [enable])]
     emitter.effect(nvvm.MBarrierArrive, *operands, segments=(1, len(operands) - 1))
+
+
+def arrive_at_peers(x: Expander, op: nv_tileas.BarrierArrive, barriers: Barriers) -> None:
+    """Arrive at the empty barrier of each CTA that fills this stage. Of a warp one lane for each of them: the address
+    is all that differs between two.
+    """
+    emitter, peers = x.emitter, barriers.op.peers
+    enable = [] if op.enable is None else [x.scalar(op.enable)]
+    if barriers.op.each == "warp":
+        lane = emitter.linear([1 << i for i in range(LANE_BITS)])
+        bit = emitter.prelude.value(arith.ShRUI, emitter.constant(peers), lane)
+        bit = emitter.prelude.value(arith.AndI, bit, emitter.constant(1))
+        chosen = emitter.prelude.value(arith.CmpI, bit, emitter.constant(0), types=[I1], predicate="ne")
+        both = emitter.both(chosen, *enable) if enable else chosen
+        assert both is not None
+        near = emitter.linear([1 << i for i in range(emitter.ctas.bit_length() - 1)])  # all lanes name a CTA
+        arrivals = [(near, [both])]
+    else:
+        arrivals = [(emitter.constant(d), enable) for d in range(peers.bit_length()) if peers >> d & 1]
+    for distance, when in arrivals:
+        place = emitter.pointer(barriers.empty_of(emitter, distance), x.scalar(op.stage), BARRIER_BYTES)
+        emitter.effect(nvvm.MBarrierArriveCluster, place, *when, segments=(1, 0, len(when)))
 
 
 def fence(x: Expander, op: nv_tileas.AsyncFence) -> None:

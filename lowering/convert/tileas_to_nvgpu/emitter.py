@@ -40,8 +40,10 @@ class Emitter:
     parts may be asked for anywhere. `depth` counts the loops around the current block.
     """
 
-    def __init__(self, block: Block, warps: int):
+    def __init__(self, block: Block, warps: int, cluster: Sequence[int] = (1, 1, 1)):
         self.block = block
+        self.ctas = prod(cluster)
+        self.clustered = False  # do the CTAs of a cluster reach each other's shared memory?
         self.prelude = Builder(Block())
         self.builder = Builder(block)
         self.open: set[Block] = {block}  # the blocks around the place where code is put
@@ -53,6 +55,7 @@ class Emitter:
         self._linear: dict[tuple[int, ...], Value] = {}
         self._thread: Value | None = None
         self._shared_base: Value | None = None
+        self._rank: Value | None = None
         self.arrays: dict[str, gpu.GlobalArray] = {}  # of the module, by name
         self.scratch_bytes = range(0)  # the scratch memory of the op that is handled
         self.scratch_apart = False
@@ -77,7 +80,7 @@ class Emitter:
         What depends on the thread alone stands where the agent's code begins.
         """
         start, entry = self.builder.block, len(self.builder.block.ops)
-        outer = self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base
+        outer = self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base, self._rank
         self.open.add(self.prelude.block)
         self.prelude, self.warps = Builder(Block()), warps
         self._constants, self._linear = {}, {}
@@ -86,7 +89,7 @@ class Emitter:
         start.ops[entry:entry] = self.prelude.block.ops
         for op in self.prelude.block.ops:
             op.parent = start
-        self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base = outer
+        self.prelude, self.warps, self._constants, self._linear, self._thread, self._shared_base, self._rank = outer
 
     def visible(self, value: Value) -> bool:
         """Whether a value made earlier may be used here: the block it stands in has not been closed."""
@@ -178,6 +181,18 @@ class Emitter:
         self.stores_read()
         self.meet()
         self.scratch_read = EVERYWHERE if any(r.reads_scratch for r in left) else range(0)
+
+    def leave(self) -> None:
+        """Nobody reads or writes this CTA's shared memory any more, nor arrives at its barriers."""
+        self.stores_read()
+        if self.clustered:
+            self.cluster_barrier()
+
+    def cluster_barrier(self) -> None:
+        """All threads of the cluster meet, and see what each of them has written."""
+        self.settle()
+        self.effect(nvvm.ClusterArrive)
+        self.effect(nvvm.ClusterWait)
 
     def scratch(self) -> Value:
         """Scratch shared memory that nobody reads any more."""
@@ -290,6 +305,13 @@ class Emitter:
         if self._thread is None:
             self._thread = self.prelude.value(gpu.ThreadId, types=[I32], dimension="x")
         return self._thread
+
+    @property
+    def rank(self) -> Value:
+        """%cluster_ctarank."""
+        if self._rank is None:
+            self._rank = self.prelude.value(nvvm.CLUSTER_REGISTERS["cluster.ctarank"], types=[I32])
+        return self._rank
 
     @property
     def shared_base(self) -> Value:

@@ -62,7 +62,7 @@ def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
     """The per-thread program of a scheduled kernel."""
     source = func.body.block
     block = Block([register_type(a.type) for a in source.args])
-    emitter = Emitter(block, func.warps)
+    emitter = Emitter(block, func.warps, func.cluster)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     expander = Expander(emitter, environment, target, func)
     agents.prefetch(expander, len(func.tensormaps))
@@ -533,7 +533,7 @@ class Expander:
 
     def end(self, op: nv_tileas.Return) -> None:
         """The end of the thread: its shared memory must have been read."""
-        self.emitter.stores_read()
+        self.emitter.leave()
         self.emitter.effect(gpu.Return)
 
 

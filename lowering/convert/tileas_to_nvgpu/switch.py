@@ -43,7 +43,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
         emitter.effect(nvvm.FenceMBarrierInit)
 
     branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
-    emitter.barrier()
+    meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier
+    meet()  # in a cluster, before another CTA's copies and arrivals come
     Parting(x, op).part(sides(op))
 
 
