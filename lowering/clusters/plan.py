@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ir.core import WRITE, Op, UnsupportedError, Value
+from ir.core import PURE, WRITE, Op, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType, TokenType
 from lowering.clusters.rewrite import halved, ranked
@@ -39,9 +39,9 @@ class Refusal:
     reason: str
     op: Op
 
-    def message(self, ctas: int) -> str:
-        """In words."""
-        return f"{ctas} CTAs cannot divide a tile block: '{self.op.name}' at {self.op.location}: {self.reason}"
+    def message(self, ctas: int, place: str = "") -> str:
+        """In words, with the place where that is not said beside them."""
+        return f"{ctas} CTAs cannot divide a tile block: '{self.op.name}'{place}: {self.reason}"
 
 
 def planned(entry: ct.Entry, ctas: int) -> ct.Entry | Refusal:
@@ -140,9 +140,19 @@ def same_place(load: Load, store: Store, cuts: Cuts) -> bool:
     """Does each CTA read just what it writes?"""
     if not isinstance(load, ct.LoadView) or not isinstance(store, ct.StoreView):
         return False
-    same = load.view is store.view and list(load.index) == list(store.index)
+    same = all(map(equal, [load.view, *load.index], [store.view, *store.index]))
     read, written = cuts.ops.get(load), cuts.ops.get(store)
     return same and read is not None and written is not None and read.results[0] == written.operands[0]
+
+
+def equal(one: Value, other: Value) -> bool:
+    """Are two values one, or computed in the same way?"""
+    a, b = one.op, other.op
+    if one is other or a is None or b is None:
+        return one is other
+    alike = type(a) is type(b) and a.effect is PURE and not a.regions and a.attributes == b.attributes
+    same = alike and one.index == other.index and one.type == other.type and len(a.operands) == len(b.operands)
+    return same and all(map(equal, a.operands, b.operands))
 
 
 def cut(entry: ct.Entry, values: Sequence[Value], known: Cuts | None, product: bool) -> Cuts | None:

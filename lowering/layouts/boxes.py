@@ -58,8 +58,8 @@ class Parts:
 
 
 def parted(whole: Boxes, count: int, size_bytes: int) -> Parts | None:
-    """The boxes of a tile of `size_bytes` in `count` parts that are alike: whole boxes where there are enough, else each
-    box cut along its last dimension. None where neither can be; the pattern of a swizzle must begin anew in each part.
+    """The boxes of a tile of `size_bytes` in `count` parts that are alike: whole boxes where there are enough, else
+    each box cut along its last dimension. None where neither can be; a swizzle must begin anew in each part.
     """
     if len(whole.places) % count == 0:
         return _alike(whole, len(whole.places) // count)

@@ -82,7 +82,9 @@ def unclustered(entry: ct.Entry, asked: HintValue, target: Target) -> str:
         return f"has no effect: {target.name} has no clusters"
     made: ct.Entry | Refusal | None = planned(entry, ctas) if ctas > 1 else None
     if isinstance(made, Refusal):
-        return f"has no effect: {made.message(ctas)}"
+        return "has no effect: " + made.message(ctas, f" at {made.op.location}")
     if made is None:
         return "has no effect: a cluster has a power of two of CTAs"
+    if isinstance(asked, int) and asked <= PORTABLE:
+        return "has no effect: the kernel was compiled with another number of CTAs, or takes its tile blocks one by one"
     return f"is obeyed in part: clusters of {ctas} CTAs are the largest that are portable"

@@ -52,6 +52,7 @@ def simulate(
         ptx or kernel.ptx, grid=grid, block=manifest["block"],
         args=launch_arguments(manifest, arguments, addresses, memory), memory=memory,
         dynamic_smem=manifest["dynamic_smem"], hazards=hazards and manifest["dynamic_smem"] > 0, schedule=schedule,
+        cluster=manifest["cluster"],
     )  # fmt: skip
     own = arguments[: len(kernel.entry.parameters)]
     return [memory.get(addresses[id(a)], a.shape, a.dtype) if isinstance(a, np.ndarray) else a for a in own]
