@@ -39,7 +39,7 @@ def test_a_cluster_reaches_ptx_and_the_launch(level: str) -> None:
     rng = np.random.default_rng(3)
     x, y = (rng.standard_normal(6000).astype(np.float32) for _ in range(2))
     z = np.zeros_like(x)
-    lowered.run(6, x, y, z, 6000)
+    lowered.run(3, x, y, z, 6000)
     np.testing.assert_array_equal(z, x + y)
 
 

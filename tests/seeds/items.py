@@ -346,7 +346,11 @@ PASSES = (
         ptx(ATTENTION, "sm_80", ".minnctapersm 1"),
         instead="without it ptxas may spill for more CTAs; where they fit anyhow it says nothing",
     ),
-    item(T, "clusterDim to cluster_dim", left="the clusters issue; the hint warns that it has no effect"),
+    item(
+        T,
+        "clusterDim to cluster_dim",
+        hinted("num_cta_in_cga = 2", "sm_90a", ".reqnctapercluster 2, 1, 1", kernel="gemm"),
+    ),
     item(T, "grid_constant for descriptors", ptx(GEMM, "sm_90a", ".param .align 64 .b8")),
     item(T, "decompose-print", instruction("vprintf")),
     item(T, "cluster.arrive, cluster.wait", instruction("cluster.arrive"), instruction("cluster.wait")),

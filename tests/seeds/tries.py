@@ -154,14 +154,14 @@ def named_pass(name: str) -> Try:
     return attempt
 
 
-def hinted(hint: str, target: str, *words: str) -> Try:
+def hinted(hint: str, target: str, *words: str, kernel: str = "layernorm") -> Try:
     """A kernel with this optimization hint, in PTX."""
 
     def attempt() -> str:
-        source = (EXAMPLES / "layernorm.mlir").read_text()
-        kernel = tilesat.compile(with_hint(source, hint), target)
+        source = (EXAMPLES / f"{kernel}.mlir").read_text()
+        made = tilesat.compile(with_hint(source, hint), target)
         for word in words:
-            assert word in kernel.ptx, f"no {word} with {hint}"
+            assert word in made.ptx, f"no {word} with {hint}"
         return f"`{hint}`, {target}: `{'`, `'.join(words)}`"
 
     return attempt

@@ -1,0 +1,49 @@
+// RUN: tilesat opt %s --target sm_90a --passes 'tileas-plan-cta{ctas=2}' | filecheck %s
+// RUN: tilesat opt %s --target sm_90a --passes 'tileas-plan-cta{ctas=4}' | filecheck %s --check-prefix FOUR
+
+// Each of two CTAs has 128 rows of the product: the tile block's number is half of the CTA's, rows are those of the tile
+// with twice that number, and the next one where the CTA's number is odd. The right operand does not depend on it. Of
+// four CTAs each has half of the columns, too.
+
+// CHECK: get_tile_block_id
+// CHECK: remi
+// CHECK: divi
+// CHECK: for %
+// CHECK: muli
+// CHECK: addi
+// CHECK: load_view_tko {{.*}} -> tile<128x64xf16>
+// CHECK: load_view_tko {{.*}} -> tile<64x256xf16>
+// CHECK: mmaf {{.*}} tile<128x256xf32>
+// CHECK: store_view_tko {{.*}} tile<128x256xf32>
+// CHECK-NOT: tile<256x256xf32>
+// FOUR: load_view_tko {{.*}} -> tile<128x64xf16>
+// FOUR: load_view_tko {{.*}} -> tile<64x128xf16>
+// FOUR: mmaf {{.*}} tile<128x128xf32>
+
+cuda_tile.module @m {
+  entry @gemm(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>) {
+    %start = make_token : token
+    %pa = assume div_by<16>, %a : tile<ptr<f16>>
+    %pb = assume div_by<16>, %b : tile<ptr<f16>>
+    %pc = assume div_by<16>, %c : tile<ptr<f32>>
+    %x, %y, %z = get_tile_block_id : tile<i32>
+    %va = make_tensor_view %pa, shape = [1024, 512], strides = [512, 1] : tensor_view<1024x512xf16, strides=[512,1]>
+    %vb = make_tensor_view %pb, shape = [512, 768], strides = [768, 1] : tensor_view<512x768xf16, strides=[768,1]>
+    %vc = make_tensor_view %pc, shape = [1024, 768], strides = [768, 1] : tensor_view<1024x768xf32, strides=[768,1]>
+    %ta = make_partition_view %va : partition_view<tile=(256x64), tensor_view<1024x512xf16, strides=[512,1]>>
+    %tb = make_partition_view %vb : partition_view<tile=(64x256), tensor_view<512x768xf16, strides=[768,1]>>
+    %tc = make_partition_view %vc : partition_view<tile=(256x256), tensor_view<1024x768xf32, strides=[768,1]>>
+    %zero = constant <i32: 0> : tile<i32>
+    %one = constant <i32: 1> : tile<i32>
+    %trips = constant <i32: 8> : tile<i32>
+    %none = constant <f32: 0.0> : tile<256x256xf32>
+    %sum = for %k in (%zero to %trips, step %one) : tile<i32> iter_values(%acc = %none) -> (tile<256x256xf32>) {
+      %l, %s = load_view_tko weak %ta[%x, %k] : partition_view<tile=(256x64), tensor_view<1024x512xf16, strides=[512,1]>>, tile<i32> -> tile<256x64xf16>, token
+      %r, %t = load_view_tko weak %tb[%k, %y] : partition_view<tile=(64x256), tensor_view<512x768xf16, strides=[768,1]>>, tile<i32> -> tile<64x256xf16>, token
+      %next = mmaf %l, %r, %acc : tile<256x64xf16>, tile<64x256xf16>, tile<256x256xf32>
+      continue %next : tile<256x256xf32>
+    }
+    %u = store_view_tko weak %sum, %tc[%x, %y] : tile<256x256xf32>, partition_view<tile=(256x256), tensor_view<1024x768xf32, strides=[768,1]>>, tile<i32> -> token
+    return
+  }
+}
