@@ -20,6 +20,7 @@ from typing import Any, cast
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
+from lowering.schedule.first_fills import begin_before_wait
 from lowering.schedule.publish import publish
 from lowering.schedule.scratch import scratch_of
 from lowering.targets import Target
@@ -262,11 +263,12 @@ class _Lowering:
         if self.places[iterator].values:
             return False
         produce = next(each for each in loop.body.block.ops if isinstance(each, nv_tileas.ProduceOne) and each.ahead)
-        at = loop.lower
+        at, start = loop.lower, len(b.block.ops)
         for stage in range(produce.ahead):
             number = b.value(arith.Constant, types=[I32], value=stage)
             self.fill(produce, loop, at, number, b)
             at = b.value(arith.AddI, at, loop.step)
+        begin_before_wait(b.block, start, produce.ahead)
         last = b.value(arith.Constant, types=[I32], value=produce.ahead)
         self.places[iterator] = Place(self.places[iterator].ring, (self.zero, last))
         return True

@@ -17,10 +17,11 @@ from ir.types import TensorType
 from lowering.atoms.names import PEELING
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
+from lowering.schedule.compared import length
 from lowering.schedule.masks import constant
 from lowering.schedule.peeling import Split, split, ways, without_masks
 from lowering.schedule.readers import readers_first
-from lowering.schedule.size import kernel, size, warp_atom, work
+from lowering.schedule.size import kernel, warp_atom, work
 from lowering.targets import Target
 
 GROWTH: Final = 0.57
@@ -94,7 +95,7 @@ def peel(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> in
 def plan(made: Split, func: nv_tileas.Func, target: Target) -> Plan:
     """What a way to split a loop saves and adds."""
     loop, middle = made.loop, without_masks(made)
-    before, after = size(loop, target), size(middle, target)
+    before, after = length(loop, func, target), length(middle, func, target)
     slots = target.throughput.issue / func.warps  # of a warp in a cycle
     waits = brought(loop) / float(target.throughput.global_bytes) * slots - multiplied(loop, target) * slots
     saved = max(before, waits) - max(after, waits)

@@ -156,13 +156,11 @@ class Masks:
         alone.
         """
         predicate = op.predicate if truth else OPPOSITE.get(op.predicate, "")
-        kind = element_of(op.lhs.type)
-        left, right = self.linear(op.lhs), self.linear(op.rhs)
-        if predicate not in OPPOSITE or left is None or right is None or not isinstance(kind, IntType):
+        kind, sides = element_of(op.lhs.type), self.sides(op, predicate)
+        if sides is None or not isinstance(kind, IntType):
             return None
-        if predicate[1:] in ("gt", "ge"):
-            left, right = right, left
-        apart = right.plus(left, -1).plus(Linear(0, (), -1, -1) if predicate[1:] in ("lt", "gt") else Linear(0))
+        left, right = sides
+        apart = difference(left, right, predicate)
         if not apart.slope or apart.size > ROOM:
             return None
         needs = [apart]
@@ -177,6 +175,18 @@ class Masks:
         open_ = [Linear(each.slope, each.terms, each.low, each.low) for each in needs if not self.always(each)]
         spread = -(-(apart.high - apart.low) // (abs(apart.slope) * step))
         return Known(op, truth, tuple(open_), apart.slope > 0, spread)
+
+    def apart(self, op: arith.CmpI) -> Linear | None:
+        """What is not negative where a comparison of order holds; None where that is not linear in the counter."""
+        sides = self.sides(op, op.predicate)
+        return None if sides is None else difference(*sides, op.predicate)
+
+    def sides(self, op: arith.CmpI, predicate: str) -> tuple[Linear, Linear] | None:
+        """Both sides of a comparison, that first that is less."""
+        left, right = self.linear(op.lhs), self.linear(op.rhs)
+        if predicate not in OPPOSITE or left is None or right is None:
+            return None
+        return (right, left) if predicate[1:] in ("gt", "ge") else (left, right)
 
     def always(self, need: Linear) -> bool:
         """Is it never negative, by what is promised of its values?"""
@@ -252,6 +262,11 @@ class Masks:
         greatest = (1 << kind.width - 1) - 1 if isinstance(kind, IntType) else 0
         least = Linear(0, (), greatest + 1, greatest + 1)
         return self.always(inner.plus(least)) and self.always(Linear(0, (), greatest, greatest).plus(inner, -1))
+
+
+def difference(left: Linear, right: Linear, predicate: str) -> Linear:
+    """What is not negative where the left side is less, or not more."""
+    return right.plus(left, -1).plus(Linear(0, (), -1, -1) if predicate[1:] in ("lt", "gt") else Linear(0))
 
 
 def preferred(op: arith.Select) -> bool | None:

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilesat
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile import DenseElements
 from ir.types import F32, I1, I32, TensorType
 from lowering.layouts.layout import Layout
+from lowering.schedule.compared import Comparisons
 from lowering.schedule.masks import Known, Masks
 from lowering.schedule.peeling import Bounds, Split, split
+from tests.tilesat.example_cases import EXAMPLES
 
 ROWS, COLUMNS = 4, 8
 LAYOUT = Layout.trivial(1)
@@ -193,3 +196,44 @@ def test_the_loop_between_has_no_select() -> None:
     assert not any(isinstance(op, arith.Select | arith.CmpI) for op in middle.walk())
     assert any(isinstance(op, arith.Select) for op in case.loop.walk())
     assert case.loop.lower is middle.upper
+
+
+def compared(divisor: int, between: int) -> tuple[Comparisons, arith.CmpI]:
+    """`j * 1024 + column + between < size`, two vectors of four columns a thread; the size is a multiple."""
+    block = Block([I32, I32])
+    size, upper = block.args
+    outside, body = Builder(block), Block([I32])
+    inside = Builder(body)
+    layout = Layout((1, 2, 512), (4, 8, 16, 32, 64), (128, 256), 10)
+    tile = TensorType((1024,), I32, layout)
+    zero, one = (outside.value(arith.Constant, types=[I32], value=n) for n in (0, 1))
+    columns = outside.value(nv_tileas.Iota, types=[tile])
+    if between:
+        added = outside.value(nv_tileas.Constant, types=[tile], value=DenseElements(np.array([between], np.int32)))
+        columns = outside.value(arith.AddI, columns, added)
+    width = inside.value(arith.Constant, types=[I32], value=1024)
+    start = inside.value(arith.MulI, body.args[0], width)
+    sums = inside.value(arith.AddI, inside.value(nv_tileas.Broadcast, start, types=[tile]), columns)
+    end = outside.value(nv_tileas.Broadcast, size, types=[tile])
+    mask = inside.value(arith.CmpI, sums, end, types=[TensorType((1024,), I1, layout)], predicate="slt")
+    inside.add(scf.Yield, types=())
+    loop = outside.add(scf.For, zero, upper, one, types=(), segments=(1, 1, 1, 0), regions=[Region([body])])
+    func = nv_tileas.Func((), (), {"ranges": ((0, 0, EDGE, divisor),)}, regions=[Region([block])])
+    assert isinstance(mask.op, arith.CmpI)
+    return Comparisons(loop, func), mask.op
+
+
+@pytest.mark.parametrize(("divisor", "between", "outcomes"), [(16, 0, 2), (2, 0, 4), (1, 0, 8), (16, 3, 4)])
+def test_neighbours_that_come_out_alike_are_compared_once(divisor: int, between: int, outcomes: int) -> None:
+    """In runs of 16 columns, of 2, of none; of 16 that begin 3 columns beside a vector of 4."""
+    found, op = compared(divisor, between)
+    assert found.outcomes(op) == outcomes
+    if not between:
+        assert found.spared() == 8 + 8 - outcomes  # the sums are none: columns are compared with what is left
+
+
+def test_a_masked_loop_that_waits_for_memory_is_not_split() -> None:
+    """Layernorm's second loop: 64 instructions of a warp in the 64 cycles in which an SM reads its tile."""
+    said = tilesat.compile(EXAMPLES / "layernorm.mlir", "sm_90a").report
+    (line,) = [each for each in said.splitlines() if "without masks in all but the last" in each]
+    assert line.endswith("not split: in 32 iterations that saves less than new code takes")
