@@ -146,7 +146,7 @@ def test_another_choice_is_shown_with_its_runner_up(gemm: CheckedKernel) -> None
 @NEEDS_PTXAS
 def test_a_long_loop_shows_what_it_holds(gemm: CheckedKernel) -> None:
     said = failure(lambda: gemm.loop("wgmma").expect(instructions__le=40, length__le=40))
-    assert re.search(r"^  instructions, length:\n    loop at 0x\w+: UMOV \d+, .*HGMMA 8", said, re.M)
+    assert re.search(r"^  instructions, length:\n    loop at 0x\w+: UIADD3 \d+, .*HGMMA 8", said, re.M)
     assert "-o k.ptx && tilesat mca k.ptx" in said
     assert "count: expected at least 1, got 0" in failure(lambda: gemm.loop("wgmma").expect("LDSM"))
 

@@ -36,7 +36,7 @@ class Scope:
         self.block = block
         self.hoist = hoist
         self.table: dict[tuple[Any, ...], Op] = {}
-        self.descriptors: set[tuple[Value, int, int]] = set()  # hoisted to here
+        self.descriptors: dict[tuple[Value, Value | None, int], list[int]] = {}  # made here: their offsets
 
 
 class Emitter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ir.core import Op, Value
 from ir.descriptors import BARRIER_BYTES
@@ -71,40 +71,50 @@ def stmatrix(c: Conversion, op: nvgpu.StMatrix) -> None:
 
 
 def matrix_descriptor(c: Conversion, op: nvgpu.MatrixDescriptor) -> None:
-    """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant.
-
-    Both words apart cost one 32-bit addition an advance; the address field cannot carry, since shared memory ends below
-    2^18 bytes.
-    """
-    e = c.e
+    """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant."""
     bits = nvgpu.descriptor_bits(op.lbo, op.sbo, op.swizzle)
-    low, offset = _low_word(e, c.register(op.pointer), bits & LOW_WORD)
-    c.define(op.result, [descriptor(e, low, offset, bits >> 32)])
+    words = Words(*_low_word(c.e, c.register(op.pointer), bits & LOW_WORD), bits >> 32)
+    c.define(op.result, [descriptor(c.e, words)])
 
 
-def descriptor(e: Emitter, low: Value, offset: int, high: int) -> Value:
-    """Both words together. Of a tile that stays in shared memory all through a loop there is one for each step of k:
-    the first `HOISTED` are made before the loop, the others once a block where a product uses them.
+class Words(NamedTuple):
+    """The low word of a descriptor as the sum of a base, of what a stage adds, and of a number; the high word."""
+
+    base: Value
+    stage: Value | None
+    offset: int
+    high: int
+
+
+def descriptor(e: Emitter, words: Words) -> Value:
+    """Both words together. Those that differ by a number are sums with the first of them, in 64 bits: that is one
+    instruction for a pair of uniform registers (UIADD3.64), where two words take one each. The address field cannot
+    carry, since shared memory ends below 2^18 bytes. Of a tile that stays in shared memory all through a loop there is
+    one for each step of k: the first `HOISTED` are made before the loop, the others once a block where a product uses
+    them.
     """
-    depth = e.landing(low)
-    hoisted = e.scopes[depth].descriptors
-    if depth == e.depth or (low, offset, high) in hoisted or len(hoisted) < HOISTED:
-        hoisted.add((low, offset, high))
-        return e.value(nvvm.Pack, I64, ints.add(e, low, e.i32(offset)), e.i32(high))
+    base, stage, offset, high = words
+    depth = e.landing(base) if stage is None else e.landing(base, stage)
+    held = e.scopes[depth].descriptors
+    start = held.setdefault((base, stage, high), [offset])[0]
+    low = ints.add(e, base, e.i32(start))
+    one = e.value(nvvm.Pack, I64, low if stage is None else ints.add(e, low, stage), e.i32(high))
+    apart = e.constant(I64, offset - start)
+    made = held[base, stage, high]
+    if offset not in made and (depth == e.depth or sum(map(len, held.values())) < HOISTED):
+        made.append(offset)
+    if offset in made:
+        return ints.add(e, one, apart)
     scope = e.scopes[-1]
-    key = ("descriptor", scope.block, low, offset, high)
+    key = ("descriptor", scope.block, words)
     found = scope.table.get(key)
     if found is None:
-        if offset:
-            low = e.effect(llvm.Add, [low, e.i32(offset)], [I32]).results[0]
-        found = scope.table[key] = e.effect(nvvm.Pack, [low, e.i32(high)], [I64])
+        found = scope.table[key] = e.effect(llvm.Add, [one, apart], [I64])
     return found.results[0]
 
 
-def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, int]:
-    """(address >> 4) + field and what is to be added, with constants and the terms above an aligned base moved behind
-    the shift.
-    """
+def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, Value | None, int]:
+    """(address >> 4) + field in three parts: of an aligned base, of terms above it, of constants."""
     offset, terms = 0, list[Value]()
     root = pointer
     while isinstance(root.owner, llvm.GetElementPtr) and root.type == SHARED_PTR:
@@ -120,12 +130,13 @@ def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, int]:
     base = e.value(llvm.PtrToInt, I32, root)
     low = ints.shift_right(e, llvm.LShr, ints.bit_and(e, base, e.i32((1 << ADDRESS_BITS) - 1)), e.i32(UNIT_BITS))
     low = ints.bit_or(e, low, e.i32(field))
-    if terms:
-        total = terms[0]
-        for term in terms[1:]:
-            total = ints.add(e, total, term)
-        low = ints.add(e, low, _units(e, total) or ints.shift_right(e, llvm.AShr, total, e.i32(UNIT_BITS)))
-    return low, offset >> UNIT_BITS
+    if not terms:
+        return low, None, offset >> UNIT_BITS
+    total = terms[0]
+    for term in terms[1:]:
+        total = ints.add(e, total, term)
+    stage = _units(e, total) or ints.shift_right(e, llvm.AShr, total, e.i32(UNIT_BITS))
+    return low, stage, offset >> UNIT_BITS
 
 
 def _behind_constants(pointer: Value) -> Value:
