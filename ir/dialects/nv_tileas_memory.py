@@ -303,8 +303,8 @@ class AsyncTiledCopy(Op):
     """Copy one tile of a partition into stage `stage` of a ring.
 
     `asynchronous`: cp.async, visible after `async.wait` and `barrier`; else plain loads and stores. `threads` says
-    which thread copies what, `ragged` as in tiled_copy. Where `enable` is false cp.async fills in zeros, or nothing if
-    that `skips`; plain stores write nothing.
+    which thread copies what, `ragged` as in tiled_copy; of a tile that is `inside` its array nothing is compared. Where
+    `enable` is false cp.async fills in zeros, or nothing if that `skips`; plain stores write nothing.
     """
 
     buffer = Operand(is_buffer)
@@ -316,6 +316,7 @@ class AsyncTiledCopy(Op):
     threads = Attr(Attribute)
     asynchronous = flag()
     ragged = flag()
+    inside = flag()
     skips = flag()
 
     effect = WRITE

@@ -64,7 +64,7 @@ class Linear:
 class Known:
     """A comparison that is `truth` for all elements in the iterations in which none of some numbers is negative: from
     one on (`later`) or up to one. `spread`: iterations, about, in which it is so for some elements, for others not.
-    Or a copy of which no access straddles the end of its array then.
+    Or a copy of which no access straddles the end of its array then, or whose tile is `inside` it, and which is made.
     """
 
     op: arith.CmpI | nv_tileas.AsyncTiledCopy
@@ -72,6 +72,7 @@ class Known:
     needs: tuple[Linear, ...]
     later: bool
     spread: int
+    inside: bool = False
 
 
 class Masks:
@@ -121,6 +122,40 @@ class Masks:
         if any(each.size > ROOM for each in needs):
             return None
         return Known(op, True, tuple(each for each in needs if not self.always(each)), False, 1)
+
+    def copies(self) -> Iterator[Known]:
+        """Every copy whose tile lies in its array and is for an iteration that there is, up to some iteration."""
+        for op in self.loop.walk():
+            if isinstance(op, nv_tileas.AsyncTiledCopy) and op.asynchronous:
+                needs = self.within(op)
+                if needs is not None and any(each.slope < 0 for each in needs):
+                    ahead = max(number.low for number in map(self.linear, op.index) if number and number.slope)
+                    yield Known(op, True, tuple(needs), False, 1 + ahead, inside=True)
+
+    def within(self, op: nv_tileas.AsyncTiledCopy) -> list[Linear] | None:
+        """What must hold for the whole tile of a copy to be inside its array, and the copy enabled; None where a tile
+        may end outside along a dimension that the loop does not go along: all its iterations would keep the bounds.
+        """
+        kind, needs = op.view.type, list[Linear]()
+        if not isinstance(kind, PartitionViewType):
+            return None
+        for dim, index in enumerate(op.index):
+            size, number, extent = self.extent(op.view, kind.dim_map[dim]), self.linear(index), kind.tile[dim]
+            if size is None or number is None:
+                return None
+            start = Linear(0).plus(number, extent)
+            end = size.plus(start, -1).plus(Linear(0, (), -extent, -extent))
+            if not number.slope and extent > 1 and not self.always(end):
+                return None
+            needs += [end, start]
+        if op.enable is not None:
+            apart = self.apart(op.enable.op) if isinstance(op.enable.op, arith.CmpI) else None
+            if apart is None:
+                return None
+            needs.append(apart)
+        if any(each.size > ROOM for each in needs):
+            return None
+        return [each for each in needs if not self.always(each)]
 
     def extent(self, view: Value, axis: int) -> Linear | None:
         """The size of an array along one of its dimensions."""

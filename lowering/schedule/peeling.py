@@ -11,7 +11,7 @@ Source: index-set splitting; the masked and unmasked steps of FlashAttention-3 (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,7 +52,8 @@ def ways(func: nv_tileas.Func) -> Iterator[list[Split]]:
     for loop in [op for op in func.walk() if isinstance(op, scf.For)]:
         if any(isinstance(op, scf.For | scf.While) for op in loop.walk() if op is not loop):
             continue
-        found = list(Masks(loop, ranges).found())
+        masks = Masks(loop, ranges)
+        found = list(masks.found())
         sides = [tuple(each for each in found if each.later is later) for later in (False, True)]
         options = [
             Split(loop, side, later, not later) for side, later in zip(sides, (False, True), strict=True) if side
@@ -60,7 +61,8 @@ def ways(func: nv_tileas.Func) -> Iterator[list[Split]]:
         if all(sides):
             options.append(Split(loop, (*sides[0], *sides[1]), True, True))
         if options:
-            yield options
+            copies = tuple(masks.copies())
+            yield [replace(each, known=(*each.known, *copies)) if each.back else each for each in options]
 
 
 def split(made: Split) -> scf.For:
@@ -208,12 +210,24 @@ class Bounds:
 
 def believe(made: Split, middle: scf.For, values: Mapping[Value, Value]) -> None:
     """Rewrite the loop between, whose values are those of the split one but for `values`, by what is known there."""
-    whole = {each.op for each in made.known}
+    whole: dict[Op, bool] = {each.op: False for each in made.known}
+    whole.update((each.op, True) for each in made.known if each.inside)
     for before, after in zip(list(made.loop.walk()), list(middle.walk()), strict=True):
         if isinstance(after, nv_tileas.AsyncTiledCopy) and before in whole:
-            after.attributes.pop("ragged")
+            after.attributes.pop("ragged", None)
+            if whole[before]:
+                at_once(after)
     comparisons = [(each.op.result, each.truth) for each in made.known if isinstance(each.op, arith.CmpI)]
     assume(middle.body.block, {values.get(result, result): truth for result, truth in comparisons})
+
+
+def at_once(op: nv_tileas.AsyncTiledCopy) -> None:
+    """Let a copy compare nothing with the bounds of its array and of its loop."""
+    op.attributes["inside"] = True
+    if op.enable is not None:
+        at = op.operands.index(op.enable)
+        del op.operands[at]
+        op.segments = (*op.segments[:2], 0, *op.segments[3:])
 
 
 def assume(block: Block, known: Mapping[Value, bool]) -> None:

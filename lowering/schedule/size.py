@@ -26,6 +26,7 @@ from lowering.targets.target import WARP
 
 KERNEL = 80.0  # parameters, thread numbers, barriers, the end
 ACCESS = 6.0  # instructions around a vector of a global access: address, bounds, predicate
+BOUNDS = 1.5  # of these, where a tile may end outside: 13 for 8 copies of attention's loop on sm_80, ptxas 13.5
 RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's loop on sm_80, ptxas 13.5
 AGENTS = 80.0  # barriers of rings, registers that agents hand over, which warp does what
 WAITS: dict[type[Op], float] = {  # with the retry
@@ -192,5 +193,5 @@ def copies(op: nv_tileas.AsyncTiledCopy | nv_tileas.AsyncGatherCopy) -> float:
     layout = op.threads if isinstance(op.threads, Layout) else None
     kind = op.buffer.type
     element = element_bytes(kind.element) if isinstance(kind, nv_tileas.BufferType) else 1
-    each = ACCESS + (RAGGED if op.ragged and op.asynchronous else 0.0)
+    each = ACCESS + (RAGGED if op.ragged and op.asynchronous else 0.0) - (BOUNDS if op.inside else 0.0)
     return each * (layout.n_regs * element / op.bytes if layout is not None else 1)

@@ -352,7 +352,7 @@ class Expander:
         def copy() -> None:
             views.copy_to_shared(
                 self.emitter, view, index, tile.pointer, tile.layout, threads, op.bytes, op.asynchronous, op.ragged,
-                enable, op.skips,
+                op.inside, enable, op.skips,
             )  # fmt: skip
 
         owner = views.owner(self.emitter, threads.free()) if op.asynchronous else None

@@ -228,14 +228,15 @@ def copy_to_shared(
     nbytes: int,
     asynchronous: bool,
     ragged: bool,
+    inside: bool,
     enable: Value | None,
     skips: bool,
 ) -> None:
     """Copy one tile from global to shared memory, `nbytes` an access, split among threads as `threads` says.
 
     With cp.async what lies outside the array is zero-filled by the instruction, which for `ragged` accesses copies the
-    prefix that lies inside; otherwise loaded and stored. Where `enable` is false zeros are filled in, nothing if that
-    `skips`.
+    prefix that lies inside; otherwise loaded and stored. Nothing is compared where the tile is `inside`. Where `enable`
+    is false zeros are filled in, nothing if that `skips`.
     """
     dim = contiguous_dim(view.type)
     if not asynchronous:
@@ -249,9 +250,9 @@ def copy_to_shared(
     window = TileWindow(emitter, view, index, plan.source_thread, [copy.source for copy in plan.copies], filled)
     place = SharedWindow(emitter, target, plan.target_thread, layout.element_bytes)
     for copy in plan.copies:
-        inside = window.inside(copy.source)
+        within = filled if inside else window.inside(copy.source)
         prefix = window.bytes_inside(copy.source, dim, nbytes) if ragged else None
-        start_copy(emitter, place.pointer(copy.target), window.pointer(copy.source), nbytes, inside, prefix, started)
+        start_copy(emitter, place.pointer(copy.target), window.pointer(copy.source), nbytes, within, prefix, started)
 
 
 def start_copy(
