@@ -28,6 +28,8 @@ from ir.types import (
     TileViewType,
 )
 
+Multicast = ct.MultimemLoadReduceView | ct.MultimemReduceView | ct.MultimemStoreView
+ViewAccess = ct.LoadView | ct.StoreView | ct.AtomicRedView | Multicast
 PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
 
 
@@ -35,6 +37,22 @@ class TileUpdate(ct.AtomicRMW):
     """An update by pointers whose old values nobody wants, of a tile at an index of a view: `whole` said it first."""
 
     whole: ct.AtomicRedView
+
+
+class MultimemAccess(ct.AtomicRMW):
+    """An access to multicast memory by pointers, of a tile of a view: `whole` said it first. What is loaded is its
+    result, of an element that the mask leaves out the value.
+    """
+
+    whole: Multicast
+
+    @property
+    def kind(self) -> str:
+        """That of nv_tileas.atomic."""
+        if isinstance(self.whole, ct.MultimemStoreView):
+            return "multimem.st"
+        verb = "red" if isinstance(self.whole, ct.MultimemReduceView) else "ld_reduce"
+        return f"multimem.{verb}.{self.whole.reduction.text}"
 
 
 def place_of(op: Op) -> list[Value]:
@@ -59,23 +77,20 @@ def needs_pointers(op: Op) -> bool:
         return not isinstance(op.src.type, PartitionViewType)
     if isinstance(op, ct.LoadView | ct.StoreView):
         return not isinstance(op.view.type, PartitionViewType) or op.order != ct.MemoryOrder.WEAK
-    return isinstance(op, ct.AtomicRedView)
+    return isinstance(op, ct.AtomicRedView | Multicast)
 
 
 def by_pointers(op: Op) -> tuple[list[Op], list[Value]]:
     """The same by pointers: operations to stand in the place of `op`, and what stands for its results."""
     block = Block()
     b = Builder(block, op.location)
-    if isinstance(op, ct.GetIndexSpaceShape):
-        results = index_space(op, b)
-    else:
-        results = access(cast("ct.LoadView | ct.StoreView | ct.AtomicRedView", op), b)
+    results = index_space(op, b) if isinstance(op, ct.GetIndexSpaceShape) else access(cast(ViewAccess, op), b)
     for made in block.ops:
         made.parent = op.parent  # loops and branches around it are those around the source
     return block.ops, results
 
 
-def access(op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder) -> list[Value]:
+def access(op: ViewAccess, b: Builder) -> list[Value]:
     """A load, store or update of the tile at an index."""
     kind = cast(TileViewType, op.view.type)
     pointers, mask = elements(op, kind, b)
@@ -90,6 +105,8 @@ def access(op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder) -> lis
     elif isinstance(op, ct.StoreView):
         types = [op.result_token.type]
         made = b.add(ct.StorePtr, pointers, op.tile, mask, *token, types=types, segments=(1, 1, 1, len(token)), **more)
+    elif isinstance(op, Multicast):
+        return multicast(op, kind, pointers, mask, b)
     else:
         types = [op.value.type, op.result_token.type]
         made = b.add(
@@ -101,7 +118,23 @@ def access(op: ct.LoadView | ct.StoreView | ct.AtomicRedView, b: Builder) -> lis
     return made.results
 
 
-def elements(op: ct.LoadView | ct.StoreView | ct.AtomicRedView, kind: TileViewType, b: Builder) -> tuple[Value, Value]:
+def multicast(op: Multicast, view: TileViewType, pointers: Value, mask: Value, b: Builder) -> list[Value]:
+    """An access to all copies; what a load leaves out is the view's padding."""
+    token = [] if op.token is None else [op.token]
+    if isinstance(op, ct.MultimemLoadReduceView):
+        tile = op.reduced_values.type
+        value = splat(b, PADDING[view.padding or "zero"], cast(TileType, tile))
+    else:
+        value, tile = op.tile, op.tile.type
+    made = b.add(
+        MultimemAccess, pointers, value, mask, *token, types=[tile, op.result_token.type],
+        segments=(1, 1, 1, len(token)), mode=ct.AtomicMode.XCHG, order=op.order, scope=op.scope,
+    )  # fmt: skip
+    made.whole = op
+    return made.results if isinstance(op, ct.MultimemLoadReduceView) else made.results[1:]
+
+
+def elements(op: ViewAccess, kind: TileViewType, b: Builder) -> tuple[Value, Value]:
     """Pointers to a tile's elements, and which of them lie in the array."""
     whole = tensor_view(op.view)
     sizes = filled(b, kind.view.shape, whole.dynamic_shape)

@@ -23,15 +23,15 @@ LOWERED: frozenset[type[Op]] = frozenset((
     ct.MakeTensorView, ct.MakePartitionView, ct.GetIndexSpaceShape, ct.GetTensorShape, ct.LoadView, ct.StoreView,
     ct.LoadPtr, ct.StorePtr, ct.Reduce, ct.Scan, ct.Extract, ct.Cat, ct.Insert, ct.MmaF, ct.MmaI,
     ct.MmaFScaled, ct.GetGlobal, ct.Pack, ct.Unpack, ct.AtomicRMW, ct.AtomicCAS, ct.AtomicRedView, ct.MakeStridedView,
+    ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView,
     ct.MakeGatherScatterView, ct.Assert, ct.Print, ct.MemoryFenceAlias, ct.GdcWait, ct.GdcLaunchDependents, ct.Alloca,
     CancelNextProgramId,
 ))  # fmt: skip
 """Operations with a lowering of their own; elementwise ones have it where they name a scalar operation that exists."""
 
+MULTICAST_ACCESSES = (ct.MultimemLoadReduceView, ct.MultimemReduceView, ct.MultimemStoreView)
+
 INSTEAD: dict[str, str] = {
-    "multimem_load_reduce_view_tko": "load each copy through a view of its own, and add",
-    "multimem_reduce_view_tko": "update each copy through a view of its own by atomic_red_view_tko",
-    "multimem_store_view_tko": "store to each copy through a view of its own",
     "preview_call": "write the function's operations where it is called",
 }
 """What to write instead, by mnemonic."""
@@ -84,8 +84,11 @@ def registers_of(tile: Value, threads: int) -> int:
 
 
 def refuse_on_target(entry: ct.Entry, target: Target) -> None:
-    """Raise UnsupportedError for the first conversion that the target has not."""
+    """Raise UnsupportedError for the first conversion, or access to multicast memory, that the target has not."""
     for op in entry.walk():
+        if isinstance(op, MULTICAST_ACCESSES) and not target.has(Feature.MULTIMEM):
+            hint = "compile for sm_90 or later, or access each copy through a view of its own"
+            raise UnsupportedError(f"'{op.name}': {target.name} has no multimem instructions", op.location, hint)
         if isinstance(op, ct.FToF | ct.FToI | ct.IToF | ct.MmaFScaled | ct.Print):
             tiles = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
             for kind in map(element_type, tiles):

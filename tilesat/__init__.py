@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilesat.execution import WrongResultError
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel, lower
+    from tilesat.multicast import Multicast
 
 _HOME = {
     "compile": "tilesat.compiler",
@@ -22,11 +23,12 @@ _HOME = {
     "lower": "tilesat.levels",
     "Kernel": "tilesat.kernel",
     "LoweredKernel": "tilesat.levels",
+    "Multicast": "tilesat.multicast",
     "TileError": "ir.core",
     "WrongResultError": "tilesat.execution",
 }
 
-__all__ = ["Kernel", "LoweredKernel", "TileError", "WrongResultError", "compile", "compile_for", "lower"]
+__all__ = ["Kernel", "LoweredKernel", "Multicast", "TileError", "WrongResultError", "compile", "compile_for", "lower"]
 
 
 def __getattr__(name: str) -> Any:

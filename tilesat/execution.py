@@ -15,6 +15,7 @@ from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
 from ir.types import SCALARS, FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid
+from tilesat.multicast import Multicast
 from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
@@ -74,6 +75,8 @@ def checked(signature: Signature, arguments: Sequence[Argument | int | float]) -
 def _check(signature: Signature, position: int, wanted: Type, given: Argument | int | float) -> Argument:
     element = wanted.element if isinstance(wanted, TileType) else wanted
     if isinstance(element, PointerType):
+        if element.attr == "multicast":
+            return _multicast(signature, position, wanted, element, given)
         if isinstance(given, np.ndarray) and _holds(given.dtype, numpy_type(str(element.pointee))):
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
@@ -93,6 +96,17 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
     raise _mismatch(signature, position, wanted, shown(given))
 
 
+def _multicast(signature: Signature, position: int, wanted: Type, pointer: PointerType, given: Any) -> Argument:
+    """The copies of a multicast array; an array by itself is the only one."""
+    copies = Multicast([cast(Array, given)]) if isinstance(given, np.ndarray) else given
+    if not isinstance(copies, Multicast):
+        raise _mismatch(signature, position, wanted, shown(given))
+    plain = TileType((), PointerType(pointer.pointee))
+    for each in copies.arrays:
+        _check(signature, position, plain, each)
+    return copies
+
+
 def _holds(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     """Is this type the wanted one, or its unsigned twin? Integers of Tile IR have no sign."""
     return given == wanted or (wanted.kind == "i" and given.kind == "u" and given.itemsize == wanted.itemsize)
@@ -108,6 +122,8 @@ def _mismatch(signature: Signature, position: int, wanted: Type, given: str) -> 
 
 def _wanted(parameter: object) -> str:
     element = parameter.element if isinstance(parameter, TileType) else parameter
+    if isinstance(element, PointerType) and element.attr == "multicast":
+        return f"tilesat.Multicast of contiguous {element.pointee} arrays"
     return f"a contiguous {element.pointee} array" if isinstance(element, PointerType) else f"one {element}"
 
 
@@ -119,11 +135,16 @@ def interpret(
     output: Callable[[str], object] | None = None,
 ) -> None:
     """Run the reference interpreter; arrays are written in place, what the kernel prints goes to `output`, by default
-    standard output.
+    standard output. Of multicast memory it knows one copy only; raises TileError for more.
     """
     from ir.interpreter import run
 
-    run(module, grid=grid, args=list(arguments), entry=entry.sym_name, output=output)
+    many = any(isinstance(each, Multicast) and len(each.arrays) > 1 for each in arguments)
+    if many:
+        message = f"entry '{entry.sym_name}': the reference interpreter has one copy of multicast memory"
+        raise TileError(message, entry.location, "give Multicast of one array, or run it on the simulator unchecked")
+    given = [each.arrays[0] if isinstance(each, Multicast) else each for each in arguments]
+    run(module, grid=grid, args=given, entry=entry.sym_name, output=output)
 
 
 def simulate(
@@ -147,10 +168,13 @@ def simulate(
     memory = GlobalMemory()
     addresses: dict[int, Any] = {}
     arrays: dict[int, Array] = {}
-    for argument in arguments:
+    multicasts = [each for each in arguments if isinstance(each, Multicast)]
+    for argument in (*arguments, *(array for each in multicasts for array in each.arrays)):
         if isinstance(argument, np.ndarray) and id(argument) not in arrays:
             arrays[id(argument)] = argument
             addresses[id(argument)] = memory.put(argument)
+    for each in multicasts:
+        addresses[id(each)] = each.place([addresses[id(array)] for array in each.arrays], memory)
     x, y, z = manifest["block"]
     cx, cy, cz = manifest["cluster"]
     report = launch(
@@ -313,6 +337,7 @@ def compare(
     The error of an element is |found - expected| / max(1, |expected|): absolute near zero, relative beyond one.
     The tolerance follows from the narrowest float among the arguments (`type_tolerance`); integers must be equal.
     """
+    found, expected = ([a.arrays[0] if isinstance(a, Multicast) else a for a in run] for run in (found, expected))
     arrays = [argument for argument in expected if isinstance(argument, np.ndarray)]
     allowed = tolerance if tolerance is not None else max((type_tolerance(a.dtype) for a in arrays), default=0.0)
     return [

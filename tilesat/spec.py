@@ -21,8 +21,10 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from tilesat.multicast import Multicast
+
 Array = np.ndarray[Any, Any]
-Argument: TypeAlias = "Array | np.generic[Any]"  # quoted: np.generic takes its parameter in stubs only
+Argument: TypeAlias = "Array | np.generic[Any] | Multicast"  # quoted: np.generic takes its parameter in stubs only
 Fill: TypeAlias = "Callable[[np.random.Generator, tuple[int, ...], str], Array]"  # quoted: np.random loads when named
 
 _FORM = re.compile(r"(?P<type>[a-z][A-Za-z0-9]*)(?:\[(?P<shape>[^\]]*)\])?=(?P<contents>.+)")

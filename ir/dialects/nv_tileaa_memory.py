@@ -331,6 +331,76 @@ class TiledReduce(Logical):
         _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
 
 
+@op("nv_tileaa.multimem_load_reduce")
+class MultimemLoadReduce(Logical):
+    """One tile of a view of multicast memory, reduced over the copies, after `token`; the view's padding beyond the
+    edge.
+    """
+
+    means = ct.MultimemLoadReduceView
+
+    view = Operand(is_view)
+    index = Variadic(is_integer)
+    token = Operand(is_token)
+    order = member(ct.MemoryOrder, ct.MemoryOrder.WEAK)
+    scope = member(ct.Scope, None)
+    reduction = member(ct.MultimemReduction)
+    inbounds = Attr[tuple[bool, ...]](tuple, ())
+    result = Result(is_tile)
+    result_token = Result(is_token)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """The result is the view's tile, named by one index a dimension."""
+        _verify_tile(self, self.view.type, len(self.index), self.result.type, self.inbounds)
+
+
+@op("nv_tileaa.multimem_reduce")
+class MultimemReduce(Logical):
+    """Each element of one tile updated in all copies of multicast memory, after `token`; nothing beyond the edge."""
+
+    means = ct.MultimemReduceView
+
+    view = Operand(is_view)
+    value = Operand(is_tile)
+    index = Variadic(is_integer)
+    token = Operand(is_token)
+    order = member(ct.MemoryOrder)
+    scope = member(ct.Scope)
+    reduction = member(ct.MultimemReduction)
+    inbounds = Attr[tuple[bool, ...]](tuple, ())
+    result_token = Result(is_token)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """The value is the view's tile, named by one index a dimension."""
+        _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
+
+
+@op("nv_tileaa.multimem_store")
+class MultimemStore(Logical):
+    """One tile written to all copies of multicast memory, after `token`; nothing is written beyond the edge."""
+
+    means = ct.MultimemStoreView
+
+    view = Operand(is_view)
+    value = Operand(is_tile)
+    index = Variadic(is_integer)
+    token = Operand(is_token)
+    order = member(ct.MemoryOrder, ct.MemoryOrder.WEAK)
+    scope = member(ct.Scope, None)
+    inbounds = Attr[tuple[bool, ...]](tuple, ())
+    result_token = Result(is_token)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """The value is the view's tile, named by one index a dimension."""
+        _verify_tile(self, self.view.type, len(self.index), self.value.type, self.inbounds)
+
+
 def _verify_tile(op: Op, view: Type, indices: int, tile: Type, inbounds: tuple[bool, ...]) -> None:
     op.expect(all(type(each) is bool for each in inbounds), "attribute 'inbounds' must be of true and false")
     if isinstance(view, TiledViewType):

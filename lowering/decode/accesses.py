@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from egraph.accesses import MultimemAccess
 from egraph.skeleton import Store
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
@@ -44,6 +45,8 @@ def access(d: Decoder, item: Store, choice: StoreChoice) -> None:
     else:
         values = 1 if isinstance(op, ct.AtomicRMW) else 2
         kind = KINDS[op.mode] if isinstance(op, ct.AtomicRMW) else "cas"
+        if isinstance(op, MultimemAccess):
+            kind, order = op.kind, dict[str, Any]({"order": "", "scope": ""}, **order)
         made = d.builder.add(
             nv_tileas.Atomic, *operands, types=kinds if used else (), segments=(1, values, int(op.mask is not None)),
             kind=kind, width=choice.width, **order,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from egraph.accesses import TileUpdate
+from egraph.accesses import MultimemAccess, TileUpdate
 from egraph.skeleton import Store
 from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
@@ -17,6 +17,7 @@ from lowering.targets import Feature
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector
 
+WORD = 4  # bytes of the least access to multicast memory; PTX ISA, multimem
 PAIRED = 2  # bytes of the floats that atomic sums take in pairs; PTX ISA, atom.add.noftz.f16x2
 
 
@@ -36,6 +37,8 @@ def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
         if None not in children:
             width = access_width(s, item, size)
             plan = global_access(s.oracle.layout(layout), kind.shape, dim, width)
+            if isinstance(item.op, MultimemAccess) and plan.vector * size < WORD:
+                continue
             machine = s.pricer.machines[s.warps_of(layout)]
             waits = s.pricer.exposed(not isinstance(item.op, TileUpdate))  # nobody waits for old values
             cost = machine.global_access(plan.thread, dim, len(plan.accesses), size) + waits
@@ -44,6 +47,11 @@ def ways(s: Selector, item: Store, trips: float) -> list[Alternative]:
                 there, cost, trips, StoreChoice(item.item, layout, plan.vector),
                 ("carried", BRANCH + item.item, 0),
             ))  # fmt: skip
+    if isinstance(item.op, MultimemAccess) and not found:
+        raise UnsupportedError(
+            f"'{item.op.whole.name}': pairs of 16-bit elements are not proved to lie at multiples of 4 bytes",
+            item.op.location, "promise even sizes and strides and a base of 4 bytes by assume div_by",
+        )  # fmt: skip
     return found
 
 

@@ -41,6 +41,7 @@ class Feature(enum.Enum):
     F32X2 = "packed f32x2 arithmetic"
     WIDE_GLOBAL = "256-bit global ld and st"
     MINMAX3 = "three-input min and max"
+    MULTIMEM = "multimem on multicast objects"
     OCG_BUSY = "the knob SchedResBusyXU64 for products"
 
 
@@ -77,6 +78,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.F32X2: nvvm.FmaF32x2.floor,
     Feature.WIDE_GLOBAL: nvvm.WIDE,
     Feature.MINMAX3: nvvm.Max3.floor,
+    Feature.MULTIMEM: nvvm.MultimemSt.floor,
     Feature.OCG_BUSY: Needs(100, (8, 0), BUSY),  # the seeds, InsertOCGKnobs: target_spec 100 to 103 and 110
 }
 

@@ -189,16 +189,9 @@ def test_what_leaves_a_branch_or_a_loop_is_an_operation_of_ours() -> None:
 
 
 def test_what_has_no_logical_form_is_refused_with_its_place() -> None:
-    array = "tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>"
-    tiles = f"partition_view<tile=(64), {array}>"
-    with pytest.raises(UnsupportedError, match="multimem_store_view_tko' is not supported by the compiler") as refused:
-        kernel(f"""
-    %t = constant <f32: 1.0> : tile<64xf32>
-    %v = make_tensor_view %m, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> {array}
-    %w = make_partition_view %v : {tiles}
-    %u = multimem_store_view_tko weak %w, %t[%n] : {tiles}, tile<64xf32>, tile<i32> -> token
-    """, "%m: tile<ptr<f32, <multicast>>>, %n: tile<i32>")  # fmt: skip
-    assert refused.value.location.line == 7
+    with pytest.raises(UnsupportedError, match="preview_call' is not supported by the compiler") as refused:
+        kernel("%x = preview_call @f(%n) : (tile<i32>) -> (tile<i32>)", "%n: tile<i32>")
+    assert refused.value.location.line == 3
 
 
 # Both ways

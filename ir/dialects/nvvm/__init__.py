@@ -10,6 +10,7 @@ from ir.dialects.nvvm.calls import *  # noqa: F403
 from ir.dialects.nvvm.copies import *  # noqa: F403
 from ir.dialects.nvvm.matrix import *  # noqa: F403
 from ir.dialects.nvvm.memory import *  # noqa: F403
+from ir.dialects.nvvm.multimem import *  # noqa: F403
 from ir.dialects.nvvm.numbers import *  # noqa: F403
 from ir.dialects.nvvm.packed import *  # noqa: F403
 from ir.dialects.nvvm.sparse_and_scaled import *  # noqa: F403

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ir.core import Op, Type, Value
-from ir.dialects import nv_tileas, nvgpu
-from ir.types import TensorType
+from ir.dialects import nv_tileas, nvgpu, nvvm
+from ir.types import IntType, TensorType, VectorType
 from lowering.convert.tileas_to_nvgpu.compute import through_shared
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.convert.tileas_to_nvgpu.views import access_type, owner, place_in, vector_of
@@ -50,6 +50,8 @@ def update(
     kind = access_type(values[0].scalar_type, len(registers))
     given = [vector_of(emitter, v, registers) for v in values]
     guard = [] if inside is None else [inside]
+    if op.kind.startswith("multimem."):
+        return on_multicast(emitter, op, pointers.scalar(registers[0]), guard, given[0], registers)
     made = emitter.builder.add(
         nvgpu.Atomic, pointers.scalar(registers[0]), *guard, *given, types=[kind] * len(op.results),
         segments=(1, len(guard), len(given)), kind=op.kind, order=op.order, scope=op.scope,
@@ -59,6 +61,35 @@ def update(
     if len(registers) == 1:
         return {registers[0]: made.results[0]}
     return {r: emitter.extract(made.results[0], place_in(kind, i)) for i, r in enumerate(registers)}
+
+
+LETTERS = {"add": "u", "min": "s", "max": "s", "umin": "u", "umax": "u", "and": "b", "or": "b", "xor": "b", "": "b"}
+"""The letter of PTX's type of integers, by the reduction of multicast memory."""
+
+
+def on_multicast(
+    emitter: Emitter, op: nv_tileas.Atomic, at: Value, guard: Sequence[Value], given: Value, registers: Sequence[int]
+) -> dict[int, Value]:
+    """One multimem instruction: `given` is stored, or what a load leaves out."""
+    _, verb, reduction = (*op.kind.split("."), "")[:3]
+    kind, element = given.type, given.type.element if isinstance(given.type, VectorType) else given.type
+    held = f"{element}x2" if isinstance(kind, VectorType) else str(element)
+    type_ = f"{LETTERS[reduction]}{element.width}" if isinstance(element, IntType) else held
+    said: dict[str, Any] = {"type": type_, "order": op.order, "scope": op.scope}
+    if verb == "st":
+        emitter.effect(nvvm.MultimemSt, at, *guard, given, segments=(1, len(guard), 1), **said)
+        return {}
+    said["kind"] = reduction.removeprefix("u")
+    if verb == "red":
+        emitter.effect(nvvm.MultimemRed, at, *guard, given, segments=(1, len(guard), 1), **said)
+        return {}
+    kept = [given] if guard else []
+    made = emitter.builder.add(
+        nvvm.MultimemLdReduce, at, *guard, *kept, types=[kind], segments=(1, len(guard), len(kept)), **said
+    ).results[0]
+    if len(registers) == 1:
+        return {registers[0]: made}
+    return {r: emitter.extract(made, place_in(cast(VectorType, kind), i)) for i, r in enumerate(registers)}
 
 
 def replicated(layout: Layout, element: Type) -> SharedLayout:

@@ -1,0 +1,37 @@
+"""Multicast memory as an argument: one address behind which several arrays lie, one on each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from runtime.simulator import GlobalMemory
+
+Array = np.ndarray[Any, Any]
+
+
+class Multicast:
+    """Arrays of one shape and type, the copies of one array; what a parameter `ptr<T, <multicast>>` takes. On the
+    simulator all copies lie on its one device.
+    """
+
+    def __init__(self, arrays: Sequence[Array]):
+        self.arrays = list(arrays)
+        if len({(each.shape, each.dtype) for each in self.arrays}) != 1:
+            raise ValueError("Multicast: expected arrays of one shape and type, one at least")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self.arrays[0].dtype
+
+    def copy(self) -> Multicast:
+        """Copies of the arrays."""
+        return Multicast([each.copy() for each in self.arrays])
+
+    def place(self, addresses: Sequence[int], memory: GlobalMemory) -> Any:
+        """The multicast address, in the simulator's memory, of arrays that are there."""
+        return memory.multicast(self.arrays[0].nbytes, addresses)
