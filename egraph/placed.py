@@ -230,6 +230,15 @@ class WgmmaRegisters(WarpgroupProduct):
     __slots__ = ()
 
 
+@term("p.tcgen05", source="PTX ISA, tcgen05.mma")
+class TensorProduct(Product):
+    """A product that adds up in tensor memory, both factors in shared memory."""
+
+    __slots__ = ()
+    fast = Number("may sums of f8 take fewer bits?")
+    type = TypeId("of the result")
+
+
 # --- values made from nothing: the layout stands in the term, or classes of different layouts would merge
 
 

@@ -75,6 +75,7 @@ from ir.dialects.nv_tileas_memory import (
     WriteBuffer,
 )
 from ir.dialects.nv_tileas_pipeline import (
+    COMMIT,
     GROUPS,
     MBARRIERS,
     REGIONS,
@@ -92,6 +93,7 @@ from ir.dialects.nv_tileas_pipeline import (
     ProducerCommit,
     ProducerWrite,
 )
+from ir.dialects.nv_tileas_tensor import SLOT_BYTES, AllocTensorMemory, TensorCommit, TensorDot, TensorLoad
 from ir.dialects.nv_tileas_tokens import verify_pipelines
 from ir.dialects.nv_tileas_types import (
     CONSUMER_TOKEN,
@@ -100,6 +102,7 @@ from ir.dialects.nv_tileas_types import (
     ChannelType,
     IteratorType,
     PipelineType,
+    TensorMemoryType,
     is_held,
     is_i32,
     is_integer,
@@ -448,6 +451,7 @@ class Scan(Op):
 
 __all__ = [
     "BARRIER_BYTES",
+    "COMMIT",
     "CONSUMER_TOKEN",
     "GROUPS",
     "MBARRIERS",
@@ -455,9 +459,11 @@ __all__ = [
     "REGIONS",
     "ROLES",
     "SCALAR_BYTES",
+    "SLOT_BYTES",
     "AddPtr",
     "AgentSwitch",
     "AllocTensor",
+    "AllocTensorMemory",
     "Alloca",
     "AsyncCommit",
     "AsyncFence",
@@ -503,6 +509,10 @@ __all__ = [
     "Send",
     "StagedStore",
     "StoreWait",
+    "TensorCommit",
+    "TensorDot",
+    "TensorLoad",
+    "TensorMemoryType",
     "TensorShape",
     "TiledCopy",
     "TiledLoad",

@@ -24,6 +24,7 @@ from ir.dialects.nv_tileas_types import (
 )
 
 MBARRIERS, GROUPS = "mbarriers", "groups"
+COMMIT = "commit"
 
 
 @op("nv_tileas.async.pipeline.create_pipeline")
@@ -34,6 +35,7 @@ class CreatePipeline(Op):
     Where the lanes of a warp read for themselves, they `meet` before one of them arrives. `peers`: a bit for each CTA
     of the cluster that fills stages here and is filled from here, by the exclusive or of its rank with this one's; the
     first bit is this CTA. Consumers arrive at the empty barriers of all of them, which count `consumers` of each.
+    Each `commit`: products in tensor memory that one thread begins read them, and arrive when they are complete.
 
     By groups: those who read the stages fill them, each iteration's copies are a group of cp.async, and a barrier of
     the CTA is between two iterations.
@@ -43,7 +45,7 @@ class CreatePipeline(Op):
     offset = Attr(int, 0, least=0)
     producers = Attr(int, 1, least=1)
     consumers = Attr(int, 1, least=1)
-    each = Attr(str, "warp", among=("warp", "thread"))
+    each = Attr(str, "warp", among=("warp", "thread", COMMIT))
     meet = flag()
     peers = Attr(int, 1, least=1)
     result = Result(is_pipeline)

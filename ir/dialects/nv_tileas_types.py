@@ -132,6 +132,28 @@ class ChannelType(Type):
         return ChannelType(type_of(body))
 
 
+@spelled("!nv_tileas.tmem")
+@dataclass(frozen=True, slots=True)
+class TensorMemoryType(Type):
+    """An accumulator of a shape in tensor memory."""
+
+    shape: tuple[int, ...]
+    element: Type
+
+    def __str__(self) -> str:
+        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element}>"
+
+    def mlir(self) -> str:
+        """The element as upstream spells it."""
+        return f"!nv_tileas.tmem<{dims_text(self.shape)}{self.element.mlir()}>"
+
+    @staticmethod
+    def read(body: str, type_of: Callable[[str], Type], _: Any) -> TensorMemoryType:
+        """From `dims x element`."""
+        dims, element = read_dims(body)
+        return TensorMemoryType(dims, type_of(element))
+
+
 SCALAR = (IntType, FloatType, LLVMPointerType)
 is_i1 = Constraint("an i1", lambda t: t == I1)
 is_i32 = Constraint("an i32", lambda t: t == I32)
@@ -146,6 +168,7 @@ is_mask = Constraint(
 is_array = Constraint("a tensor_view", lambda t: isinstance(t, TensorViewType))
 is_view = Constraint("a view of tiles", lambda t: isinstance(t, PartitionViewType | StridedViewType))
 is_buffer = Constraint("a ring of buffers", lambda t: isinstance(t, BufferType))
+is_tensor_memory = Constraint("an accumulator in tensor memory", lambda t: isinstance(t, TensorMemoryType))
 is_pipeline = Constraint("a pipeline", lambda t: isinstance(t, PipelineType))
 is_channel = Constraint("a channel", lambda t: isinstance(t, ChannelType))
 is_ring = Constraint("a pipeline or a channel", lambda t: isinstance(t, PipelineType | ChannelType))

@@ -358,13 +358,15 @@ class MatrixDescriptor(Op):
 
     The address must be a multiple of 16. Advance along K or to another block by advancing `pointer` (constant and
     variable getelementptr terms that are multiples of 16 bytes cost one 32-bit addition) or by arith.addi of bytes/16.
-    Source: PTX ISA 8.8, wgmma, Matrix Descriptor Format.
+    `tensor`: for tcgen05, which has a format of its own.
+    Source: PTX ISA 8.8, wgmma and tcgen05, Matrix Descriptor Format.
     """
 
     pointer = Operand(SHARED)
     lbo = Attr(int, 16)
     sbo = Attr(int)
     swizzle = Attr(str, among=tuple(SWIZZLES))
+    tensor = flag()
     result = Result(DESCRIPTOR)
 
     def verify(self) -> None:

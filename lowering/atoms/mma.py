@@ -87,7 +87,9 @@ class MmaAtom:
         """SM cycles that one warp-wide instruction keeps its pipe busy."""
         if self.threads == 1:
             return WARP / self.scalar_rate(target)
-        return self.flops / target.throughput.tensor[str(self.dtypes[0])]
+        rates = target.throughput
+        share = 1.0 if self.dtypes[0] == F64 else rates.sync_share  # nothing else multiplies f64
+        return self.flops / (rates.tensor[str(self.dtypes[0])] * share)
 
 
 def _warp_fragments(element_bits: int, k: int) -> tuple[Fragment, Fragment, Fragment]:

@@ -13,6 +13,7 @@ from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
+from lowering.atoms.tcgen05 import every_tensor_atom
 from lowering.atoms.tma import TMA_REDUCE
 from lowering.atoms.wgmma import every_wgmma
 
@@ -30,7 +31,7 @@ OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELIN
 def every_name() -> Iterator[str]:
     """The names of all atoms."""
     yield from OTHERS
-    yield from (atom.name for atom in (*MMA_ATOMS, *every_wgmma()))
+    yield from (atom.name for atom in (*MMA_ATOMS, *every_wgmma(), *every_tensor_atom()))
 
 
 @cache
@@ -53,7 +54,7 @@ def check_forbidden(prefixes: Iterable[str]) -> None:
         if not any(name.startswith(prefix) for name in known):
             from difflib import get_close_matches  # for errors only
 
-            close = get_close_matches(prefix, ["mma.sync", "wgmma", *known])
-            families = f"names start with mma.sync, wgmma, fma, mad or are one of {', '.join(sorted(OTHERS))}"
+            close = get_close_matches(prefix, ["mma.sync", "wgmma", "tcgen05", *known])
+            families = f"names start with mma.sync, wgmma, tcgen05, fma, mad or are one of {', '.join(sorted(OTHERS))}"
             hint = f"did you mean {' or '.join(close)}?" if close else families
             raise TileError(f"forbid: no atom has a name that starts with {prefix!r}", hint=hint)

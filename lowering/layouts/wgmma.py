@@ -19,6 +19,7 @@ from lowering.layouts.shapes import Shape, dim_bits
 from lowering.layouts.shared import CHUNK_BYTES, SWIZZLE_BITS, SharedLayout, swizzled
 
 CORE_ROWS = 8  # rows of a core matrix, 16 bytes each; PTX ISA, wgmma, Core Matrices
+TRANSPOSED = 2  # bytes of the largest elements that may be MN-major; PTX ISA, wgmma.mma_async, imm-trans
 IGNORED_LBO = 16  # bytes; the field of swizzled K-major operands is not read, 1 is what CUTLASS writes
 Pair = tuple[int, int]
 
@@ -206,10 +207,13 @@ def unswizzled(layout: SharedLayout, swizzle: int) -> tuple[int, ...] | None:
 
 
 @cache
-def matrix_operand(layout: SharedLayout, shape: Shape, k_dim: int, mn_size: int) -> MatrixOperand:
+def matrix_operand(
+    layout: SharedLayout, shape: Shape, k_dim: int, mn_size: int, least: int = TRANSPOSED
+) -> MatrixOperand:
     """How one instruction with `mn_size` rows of A or columns of B (64 or N) names blocks of a tile in shared memory.
 
-    Raises LayoutError where no canonical layout fits.
+    `least`: bytes of the smallest elements that it reads MN-major; tcgen05 reads bytes so, wgmma does not. Raises
+    LayoutError where no canonical layout fits.
     """
     fields = dim_bits(shape)
     mn, k = fields[1 - k_dim], fields[k_dim]
@@ -220,6 +224,8 @@ def matrix_operand(layout: SharedLayout, shape: Shape, k_dim: int, mn_size: int)
         mn_bytes = dense[mn.shift : mn.shift + mn.width]
         k_bytes = dense[k.shift : k.shift + k.width]
         for k_major in (True, False):
+            if not k_major and not least <= layout.element_bytes <= TRANSPOSED:
+                continue
             strides = _strides(mn_bytes, k_bytes, layout.element_bytes, mn_size, k_major, swizzle)
             if strides is not None:
                 lbo, sbo = strides
@@ -235,7 +241,7 @@ def _strides(mn: tuple[int, ...], k: tuple[int, ...], element: int, size: int, k
     """(LBO, SBO) where dense byte displacements follow the canonical layout, else None."""
     wanted = log2(size)
     depth = log2(K_BYTES // element)
-    if len(mn) < wanted or len(k) < depth or (not k_major and element != 2):
+    if len(mn) < wanted or len(k) < depth:
         return None
     span = swizzle or CHUNK_BYTES
     fast, slow = (k, mn) if k_major else (mn, k)

@@ -139,7 +139,8 @@ class _Body:
 
     def waits(self, node: Node) -> bool:
         """Does a node take its operands as a whole? A product of single warps takes them step by step."""
-        warps = isinstance(node, placed.Product) and not isinstance(node, placed.WarpgroupProduct)
+        asynchronous = isinstance(node, placed.WarpgroupProduct | placed.TensorProduct)
+        warps = isinstance(node, placed.Product) and not asynchronous
         return isinstance(node, WHOLE) and not warps
 
     def late(self, node: Node) -> bool:

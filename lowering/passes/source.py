@@ -29,6 +29,7 @@ from lowering.placement import LayoutOracle, seed
 from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
 from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
+from lowering.schedule.tensor import TensorMemoryError, place_accumulators
 from lowering.selection import Selection, select
 from lowering.sliced_loops import in_trips
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
@@ -42,6 +43,7 @@ FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as 
 SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
 WORTH = 1.03  # the whole kernel is not searched again, half a second of CPU, where it could save less than 3 %
+TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
 SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
 
 
@@ -210,6 +212,12 @@ def rotate_loops(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
     return func
 
 
+def place_in_tensor_memory(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
+    """Let accumulators of products in tensor memory lie there: loops no longer carry them, they are loaded behind."""
+    context.count(products=place_accumulators(func))
+    return func
+
+
 def materialize_schedule(func: nv_tileas.Func, context: Context) -> nv_tileas.Func:
     """Give copies a time, a buffer and an agent: pipelines whose stages have no numbers yet, regions that fill and read
     them, warps that only copy, scratch memory.
@@ -300,9 +308,17 @@ def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> tuple[S
     """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
     try:
         made = context.through(steps, entry)
+    except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
+        return attempt(entry, context, forbidding(steps, TENSOR))
     except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
         made = context.through(with_options(steps, "extract", apart=True), entry)
     return context.levels["chosen"], made
+
+
+def forbidding(steps: Sequence[Step], atoms: str) -> tuple[Step, ...]:
+    """The passes, whose extraction may not choose these atoms either."""
+    (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    return with_options(steps, "extract", forbid=(*given, atoms))
 
 
 def preferable(tried: Selection, best: Selection) -> bool:

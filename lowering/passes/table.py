@@ -82,6 +82,8 @@ PASSES: dict[str, Pass] = {
             Statistic("early", "products that are to begin an iteration early"))),
         Pass("tileas-rotate-loops", "placed", "placed", f"{SOURCE}:rotate_loops",
              statistics=(Statistic("loops", "loops that it rotated"),), again=True),
+        Pass("tileas-place-accumulators", "placed", "placed", f"{SOURCE}:place_in_tensor_memory",
+             statistics=(Statistic("products", "products that it placed in tensor memory"),), again=True),
         Pass("tileas-materialize-schedule", "placed", "pipelined", f"{SOURCE}:materialize_schedule", statistics=(
             Statistic("buffers", "buffers and rings in shared memory"),
             Statistic("pipelines", "rings that agents fill"),
@@ -127,8 +129,8 @@ ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,check-supported,tileas-slicing,"
     "cheapest-of-slices("
-    "encode,saturate,extract,decode,tileas-rotate-loops,tileas-materialize-schedule,tileas-lower-pipelines,"
-    "tileas-peel-masks,optimize-execution-unit-mapping"
+    "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
+    "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"
     "),"
     "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,simplify-by-uses,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"

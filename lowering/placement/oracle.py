@@ -17,6 +17,7 @@ from egraph.saturate import Query
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, PartitionViewType, TensorViewType, TileType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
+from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.wgmma import WgmmaAtom, wgmma_atom
 from lowering.layouts.access import MAX_BYTES, WIDE_BYTES, access_plan, global_access, ldmatrix
 from lowering.layouts.anchors import coalesced
@@ -34,7 +35,8 @@ from lowering.layouts.shapes import (
     slice_for_broadcast,
 )
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
-from lowering.layouts.wgmma import matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
+from lowering.placement.tensor import tensor_products
 from lowering.targets import ALL_TARGETS, Feature
 
 Row = tuple[int, ...]
@@ -52,10 +54,12 @@ MAX_GRIDS = 2  # warp grids tried for each product: the two most square ones rea
 class MmaChoice:
     """An atom and how the warps share the tile."""
 
-    atom: MmaAtom | WgmmaAtom
+    atom: MmaAtom | WgmmaAtom | TensorAtom
     grid: tuple[int, int]
 
     def __str__(self) -> str:
+        if isinstance(self.atom, TensorAtom):
+            return self.atom.name
         unit = "warpgroups" if isinstance(self.atom, WgmmaAtom) else "warps"
         return f"{self.atom.name} on {self.grid[0]}x{self.grid[1]} {unit}"
 
@@ -64,6 +68,13 @@ def contiguous_dim(kind: PartitionViewType) -> int | None:
     """The tile dimension with stride 1, the last where several have it; None where none does."""
     unit = [d for d in range(len(kind.tile)) if kind.view.strides[kind.dim_map[d]] == 1]
     return unit[-1] if unit else None
+
+
+def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:
+    """Which thread copies what: rows along the contiguous dimension, `nbytes` a thread and access."""
+    contiguous = contiguous_dim(view)
+    dim = len(view.tile) - 1 if contiguous is None else contiguous
+    return coalesced(view.tile, dim, element_bytes(view.view.element), warps, nbytes)
 
 
 def power_of_two_divisor(value: int) -> int:
@@ -255,6 +266,10 @@ class LayoutOracle:
             yield "mma_choice", (*row, self.interner.attributes.id(choice), *map(self.layout_id, layouts))
         for from_registers, columns in self._wgmma(a, b, c):
             yield "wgmma_rs_choice" if from_registers else "wgmma_choice", (*row, *columns)
+        if Feature.TCGEN05 in self.features:
+            for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
+                choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
+                yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
 
     def _choices(
         self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)
@@ -324,7 +339,7 @@ class LayoutOracle:
                 found.setdefault(grid, []).append(atom)
         return [(atom, grid) for grid in list(found)[:MAX_GRIDS] for atom in found[grid][:MAX_WIDTHS]]
 
-    def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom, rows: int) -> Iterator[int]:
+    def _operands(self, shape: tuple[int, int], k_dim: int, atom: WgmmaAtom | TensorAtom, rows: int) -> Iterator[int]:
         """Shared layouts of an operand, K-major and MN-major, at the widest swizzle the tile has."""
         size = element_bytes(atom.dtypes[0])
         for k_major in (True, False) if atom.may_transpose else (True,):
@@ -332,7 +347,7 @@ class LayoutOracle:
             if span in SWIZZLES:
                 layout = operand_layout(shape, k_dim, size, k_major, span)
                 try:
-                    matrix_operand(layout, shape, k_dim, rows)
+                    matrix_operand(layout, shape, k_dim, rows, 1 if isinstance(atom, TensorAtom) else TRANSPOSED)
                 except LayoutError:
                     continue  # no canonical layout: the other major is
                 yield self.layout_id(layout)

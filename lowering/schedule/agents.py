@@ -29,6 +29,7 @@ from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
+from lowering.schedule.tensor import multiplies
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
@@ -77,8 +78,9 @@ class AgentRing:
                 run.release.attributes["last"] = True
 
 
-Key = tuple[int, int, int, int, int]
-"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it."""
+Key = tuple[int, int, int, int, int, bool]
+"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it; is it read
+by products in tensor memory?"""
 
 
 @dataclass
@@ -95,6 +97,7 @@ class Agents:
     channels: list[nv_tileas.CreateChannel] = field(default_factory=list[nv_tileas.CreateChannel])
     sends: list[nv_tileas.Send] = field(default_factory=list[nv_tileas.Send])
     tensormaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    tensor: list[nv_tileas.AllocTensorMemory] = field(default_factory=list[nv_tileas.AllocTensorMemory])
     turns: bool = False  # do warpgroups of the consumers take turns?
 
     def plan(
@@ -176,6 +179,9 @@ class Agents:
         for ring in self.rings.values():
             ring.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * ring.memory.stages
+        for memory in self.tensor:
+            memory.attributes["offset"] = offset = align(rewriter.free, nv_tileas.SLOT_BYTES)
+            rewriter.free = offset + nv_tileas.SLOT_BYTES
         for channel in self.channels:
             channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": receivers}
             rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
@@ -370,7 +376,8 @@ class Consumer:
         arrivals.
         """
         warps, stages = self.scheduler.rewriter.func.warps, plan.stages
-        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills))
+        commits = multiplies(self.loop)
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills), commits)
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(
@@ -379,6 +386,8 @@ class Consumer:
             )  # fmt: skip
             found = self.agents.rings[key] = AgentRing(Ring(stages), pipeline)
             self.scheduler.rewriter.rings.append([found.memory])
+        if commits:
+            found.pipeline.attributes |= {"consumers": 1, "each": nv_tileas.COMMIT}
         ops = nested(self.loop.body.block)
         reads = {each.atom for each in ops if isinstance(each, nv_tileas.SharedLoad)}
         if "ld.shared" in reads:

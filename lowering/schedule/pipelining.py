@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import cast
 
 from ir.core import PURE, Block, Builder, Op, Region, TileError, Value
 from ir.dialects import nv_tileas, scf
@@ -25,6 +26,7 @@ from lowering.schedule.pipes import consume, produce
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
 from lowering.schedule.states import alternate
+from lowering.schedule.tensor import multiplies, refuse
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
@@ -142,6 +144,9 @@ class Scheduler:
                 coming.append((op, self.start(op, b)))
             elif isinstance(op, nv_tileas.Hold):
                 self.hold(op, b)
+            elif isinstance(op, nv_tileas.AllocTensorMemory):
+                made = self.rewriter.clone(op, self.agents.common)
+                self.agents.tensor.append(cast(nv_tileas.AllocTensorMemory, made))
             elif isinstance(op, nv_tileas.StagedStore):
                 self.scratch_used = True
                 b.location = op.location
@@ -290,6 +295,8 @@ class Scheduler:
         elif plans := self.plan(op, copies) or self.plan(op, ahead):
             Consumer(self, self.agents, plans, b).build(b)
             return
+        if multiplies(op):
+            refuse(op, "no tensor copies bring the tiles of its loop")
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:

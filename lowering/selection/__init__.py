@@ -1,7 +1,7 @@
 """From a saturated e-graph to one target's cheapest placed program: prices, resources, choices, extraction."""
 
+from lowering.placement.oracle import copy_threads
 from lowering.selection.choices import BRANCH, CarryChoice, Selection, StoreChoice, staged
 from lowering.selection.graph import select
-from lowering.selection.pricing import copy_threads
 
 __all__ = ["BRANCH", "CarryChoice", "Selection", "StoreChoice", "copy_threads", "select", "staged"]

@@ -349,7 +349,7 @@ class Selector:
                 children = [self.at(k, layout) for k in ends]
                 if None not in children:
                     there = [c for c in children if c is not None]
-                    registers = self.pricer.registers(leaf, layout)
+                    registers = self.pricer.carried(leaf, layout)
                     use = dict.fromkeys(self.rows.of_loop(group), float(registers))
                     choice = CarryChoice(group, index, layout)
                     found.append(Alternative(there, choice=choice, decision=("carried", group, index), use=use))
@@ -508,6 +508,7 @@ class Selector:
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
+            use |= self.rows.of_columns(price.columns)
             if price.buffer and not ring:
                 use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in STAGES if ring and price is not None else (1,):

@@ -21,21 +21,23 @@ from lowering.atoms.folds import thread_share
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
+from lowering.atoms.tcgen05 import M as TENSOR_LANES
+from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
 from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
-from lowering.layouts.anchors import coalesced
 from lowering.layouts.boxes import boxes
 from lowering.layouts.conversions import estimate
 from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import SharedLayout
+from lowering.layouts.tensor import allocation
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.ahead import ahead, promised
-from lowering.placement.oracle import contiguous_dim
+from lowering.placement.oracle import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
@@ -43,7 +45,6 @@ from lowering.selection.host import Host
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
-SYNC_RATE = 0.62  # of the tensor cores' rate that mma.sync reaches where wgmma exists; arXiv 2402.13499, H100
 FRAGMENTS = 2  # steps of k whose operands are in registers: one multiplies while the next is read; ptxas does so
 REGISTER_BITS = 32
 FROM_GLOBAL = (placed.LoadView, placed.LoadPointer)
@@ -54,7 +55,7 @@ WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, plac
 @dataclass(frozen=True, slots=True)
 class Price:
     """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
-    what stays in registers all through the loop.
+    what stays in registers all through the loop; columns of tensor memory.
     """
 
     cost: Cost
@@ -62,6 +63,7 @@ class Price:
     scratch: int = 0
     registers: int = 0
     held: tuple[Held, ...] = ()
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class Pricer:
         self.ahead = {self.frozen.class_of(number) for number in early}
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
+        sums = (node.c for node in self.frozen.nodes if isinstance(node, placed.TensorProduct))
+        self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
     def price(self, node: Node, site: Site) -> Price | None:
@@ -177,6 +181,10 @@ class Pricer:
         """32-bit registers a thread that hold a tile."""
         placed = self.oracle.layouts[layout]
         return -(-placed.n_regs * self.bits(value) // REGISTER_BITS) if isinstance(placed, Layout) else 0
+
+    def carried(self, value: int, layout: int) -> int:
+        """The same of what a loop carries; none of a sum in tensor memory, whose layout is that of the load behind."""
+        return 0 if (value, layout) in self.summed else self.registers(value, layout)
 
     def bits(self, value: int) -> int:
         """Bits that an element of a value takes in registers and in scratch; a predicate is moved as a word."""
@@ -510,12 +518,11 @@ class Pricer:
         if isinstance(atom, MmaAtom):
             count *= site.warps / prod(choice.grid)  # where the tile is small, warps compute copies
         cycles = count * atom.cycles(self.target)
-        if isinstance(atom, MmaAtom) and self.target.has(Feature.WGMMA):
-            cycles /= SYNC_RATE
         issued = count * atom.threads / WARP / self.target.throughput.issue
         cost = Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
         promoted, more = self.promoted(node, int(work / (1 << c.bits)), c, site)
-        return Price(cost + promoted, registers=registers + more, held=held)
+        columns = allocation((1 << c.bits) // TENSOR_LANES) if isinstance(atom, TensorAtom) else 0
+        return Price(cost + promoted, registers=registers + more, held=held, columns=columns)
 
     def promoted(self, node: placed.Product, k: int, c: Layout, site: Site) -> tuple[Cost, int]:
         """What adding the sums of each part of k in registers costs, and the registers of these sums."""
@@ -587,10 +594,3 @@ def unpriced(classes: Iterable[type[Node]]) -> list[str]:
 
 if missing := unpriced(placed_classes()):
     raise LookupError(f"no price for {', '.join(missing)}: run benchmarks.calibrate, or add methods with @prices")
-
-
-def copy_threads(view: PartitionViewType, warps: int, nbytes: int) -> Layout:
-    """Which thread copies what: rows along the contiguous dimension, `nbytes` a thread and access."""
-    contiguous = contiguous_dim(view)
-    dim = len(view.tile) - 1 if contiguous is None else contiguous
-    return coalesced(view.tile, dim, element_bytes(view.view.element), warps, nbytes)

@@ -23,6 +23,7 @@ from lowering.targets.target import WARP
 
 SHARED = "shared memory"  # rings, buffers that are filled once, scratch in loops
 REGISTERS = "registers"
+TENSOR_MEMORY = "columns of tensor memory"
 AFTER_LOOPS = "shared memory after loops"  # scratch outside of loops lies over rings, which are drained by then
 ADDRESSES = 54  # registers beside accumulators and fragments: counters, addresses, predicates; ptxas 13.5: a GEMM of
 # 128 x 128 x 64 takes 46 (sm_80), attention with tiles of 128 x 128 spills 16 bytes with 48 left (sm_90a)
@@ -77,7 +78,10 @@ class Rows:
         self.names = (
             *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
             *(f"{REGISTERS} {where(path, path in straight)}" for path in self.paths),
+            *((TENSOR_MEMORY,) if target.tmem_columns else ()),
         )  # fmt: skip
+        self.last = self.first + len(self.paths)  # behind the rows of registers: that of tensor memory, if there is any
+        self.columns = int(target.tmem_columns) // max(1, target.asked_ctas)
         agents = has_producer(target, True)
         fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
         offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
@@ -93,7 +97,8 @@ class Rows:
         margins = [2 * PERIOD * len(each) for each in self._taken]  # barriers and alignment of rings side by side
         shared = float(target.smem_bytes)
         spill = float(self.most + SPILLS[-1])
-        self.limits = (*(shared - margin for margin in margins), shared, *(spill for _ in self.paths))
+        columns = (float(self.columns),) if self.columns else ()
+        self.limits = (*(shared - margin for margin in margins), shared, *(spill for _ in self.paths), *columns)
 
     def kept(self, row: int, spilled: int) -> list[float]:
         """What is taken of a row of registers where `spilled` of them go to local memory: what it has beyond the
@@ -104,6 +109,10 @@ class Rows:
     def row(self, path: tuple[int, ...]) -> tuple[int, ...]:
         """The register row of what stands inside of these loops and no others, where there is one."""
         return (self.first + self.paths.index(path),) if path in self.paths else ()
+
+    def of_columns(self, columns: int) -> dict[int, float]:
+        """The row of tensor memory, where there is one, with as many columns taken."""
+        return {self.last: float(columns)} if self.columns and columns else {}
 
     def of_loop(self, loop: int) -> list[int]:
         """Register rows of the innermost loops in `loop`, or the one that it is, and those beside loops in it."""
@@ -122,24 +131,25 @@ class Rows:
 
     def of_warps(self, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks of the largest register budget."""
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), self.most - self._alone[warps, 1]))
+        return self.use(dict.fromkeys(range(self.first, self.last), self.most - self._alone[warps, 1]))
 
     def of_ctas(self, ctas: int, warps: int) -> list[float]:
         """What a CTA of `warps` warps lacks where `ctas` of them share an SM."""
-        loops = range(self.first, len(self.names))
+        loops = range(self.first, self.last)
         lacking = dict.fromkeys(loops, float(self._alone[warps, 1] - self._alone[warps, ctas]))
         shared = float(self._tiers[1].smem_bytes - self._tiers[ctas].smem_bytes)
-        return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared))
+        others = self.of_columns(self.columns - self.columns // ctas)
+        return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared) | others)
 
     def of_producer(self, warps: int, ctas: int) -> list[float]:
         """What each of `warps` computing warps lacks beside a producer of tensor copies, which are few as a rule."""
         lacking = self._alone[warps, ctas] - self._producing[warps, ctas]
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
+        return self.use(dict.fromkeys(range(self.first, self.last), lacking))
 
     def of_copier(self, warps: int, ctas: int) -> list[float]:
         """What each of them lacks beside that where the producer copies by cp.async too."""
         lacking = self._producing[warps, ctas] - self._copying[warps, ctas]
-        return self.use(dict.fromkeys(range(self.first, len(self.names)), lacking))
+        return self.use(dict.fromkeys(range(self.first, self.last), lacking))
 
 
 def where(path: tuple[int, ...], straight: bool) -> str:

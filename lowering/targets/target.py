@@ -50,6 +50,7 @@ REDUX = Rate(16, "CUDA C++ Best Practices Guide 13, section 12.1.1: warp-wide re
 
 PAIR_SPLIT = Rate(2, "SASS of ptxas 13.5 for sm_110a and sm_120a: two FFMA")
 PAIR_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a and sm_103a: one FFMA2, FADD2 or FMUL2")
+ALL_OF_IT = Rate(1, "mma.sync is the only one")
 EXTREMUM_SPLIT = Rate(4, "SASS of ptxas 13.5 for sm_120a and sm_121a: two FMNMX between two RPCMOV")
 EXTREMUM_WHOLE = Rate(1, "SASS of ptxas 13.5 for sm_100a, sm_103a and sm_110a: one FMNMX3")
 
@@ -59,7 +60,7 @@ class Throughput:
     """Per SM and cycle: results of scalar instructions, bytes of memory, dense floating-point operations of MMA.
 
     `tensor` counts a multiply-add as two operations, by the operand type's name. `pair_slots`: instructions that one of
-    f32x2 becomes, `extremum_slots`: one min or max of three.
+    f32x2 becomes, `extremum_slots`: one min or max of three. `sync_share`: the part of `tensor` that mma.sync reaches.
     """
 
     issue: Rate
@@ -78,6 +79,7 @@ class Throughput:
     redux: Rate = REDUX
     pair_slots: Rate = PAIR_SPLIT
     extremum_slots: Rate = EXTREMUM_SPLIT
+    sync_share: Rate = ALL_OF_IT
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,11 +123,11 @@ def test_parts_of_the_road() -> None:
     )
     assert since(parse(ROAD), "nv_tileaa") == parse(ROAD)[1:]
     assert show(until(parse(ROAD), "tileas-materialize-schedule")).endswith(
-        ",decode,tileas-rotate-loops,tileas-materialize-schedule"
+        ",decode,tileas-rotate-loops,tileas-place-accumulators,tileas-materialize-schedule"
     )
     last = show(until(parse(ROAD), "optimize-execution-unit-mapping"))
     assert last.endswith("tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping)")
-    assert show(since(parse(ROAD), "placed")).startswith("tileas-rotate-loops,tileas-materialize-schedule,")
+    assert show(since(parse(ROAD), "placed")).startswith("tileas-rotate-loops,tileas-place-accumulators,")
     assert show(since(parse(ROAD), "pipelined")).startswith("tileas-lower-pipelines,tileas-peel-masks,")
     assert show(since(parse(ROAD), "nvvm")) == "select-instructions,grant-registers,coalesce-registers,print-ptx"
     assert since(parse(ROAD), "cuda_tile") == parse(ROAD)

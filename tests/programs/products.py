@@ -16,7 +16,12 @@ PITCH = {"f16": 8, "bf16": 8, "f32": 4, "tf32": 4, "i8": 16, "f64": 2, "f8E4M3FN
 """Elements of 16 bytes: pitches are promised to be multiples."""
 
 
-def matmul(
+def matmul(name: str, *given: Any, **more: Any) -> None:
+    """Add a product to the corpus."""
+    add(product(name, *given, **more))
+
+
+def product(
     name: str,
     tile: tuple[int, int, int],
     size: tuple[int, int, int],
@@ -33,7 +38,7 @@ def matmul(
     padding: str | None = "zero",
     static: bool = False,
     signed: tuple[bool, bool] = (True, True),
-) -> None:
+) -> Program:
     """D[m, n] = epilogue(sum_k prologue(A) B): operands stored in the given order, the last index contiguous."""
     (tm, tn, tk), (m, n, k) = tile, size
     unit = PITCH[kind]
@@ -98,7 +103,7 @@ def matmul(
         {"f32": 2e-3, "f16": 2e-3, "bf16": 1.6e-2, "i32": 0.0, "f64": 1e-12}[out] if tolerance is None else tolerance
     )
     known = padding == "zero" and (expected is not None or (epilogue(MARK) is MARK and prologue(MARK) is MARK))
-    add(Program(name, source, arguments, (-(-m // tm), -(-n // tn)), numpy_says if known else None, allowed))
+    return Program(name, source, arguments, (-(-m // tm), -(-n // tn)), numpy_says if known else None, allowed)
 
 
 MARK: Any = object()

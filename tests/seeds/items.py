@@ -332,7 +332,13 @@ PASSES = (
         instead="layouts are in the types of nv_tileas, atoms are attributes of its operations, both chosen before it;"
         " a level of cute between it and nvgpu would hold nothing that is still to be decided",
     ),
-    item(T, "dot to tcgen05 (sm_100a)", left="the Blackwell issue; sm_100a takes mma.sync"),
+    item(
+        T,
+        "dot to tcgen05 (sm_100a)",
+        instruction("tcgen05.mma"),
+        level(GEMM, "sm_100a", "nv_tileas", 'atom = "tcgen05.m128n128k16'),
+        ptx(GEMM, "sm_103a", "tcgen05.mma.cta_group::1.kind::f16"),
+    ),
     item(
         T,
         "numWarps to reqntid",
@@ -368,7 +374,13 @@ PASSES = (
         ptx(GEMM, "sm_80", ".extern .shared .align 1024"),
         instead="dynamic shared memory is external, and swizzles need 1024 bytes",
     ),
-    item(T, "tensor memory", left="the Blackwell issue"),
+    item(
+        T,
+        "tensor memory",
+        named_pass("tileas-place-accumulators"),
+        level(GEMM, "sm_100a", "nv_tileas", "nv_tileas.alloc_tensor_memory", "nv_tileas.tensor_load"),
+        ptx(GEMM, "sm_100a", "tcgen05.alloc", "tcgen05.ld", "tcgen05.dealloc"),
+    ),
     item(
         T,
         "gpu.module, llvm types of signatures",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 from ir.core import Op, Value
 from ir.descriptors import BARRIER_BYTES
 from ir.dialects import llvm, nvgpu, nvvm
+from ir.tensor_descriptors import operand_bits
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
@@ -72,7 +73,7 @@ def stmatrix(c: Conversion, op: nvgpu.StMatrix) -> None:
 
 def matrix_descriptor(c: Conversion, op: nvgpu.MatrixDescriptor) -> None:
     """nvgpu.matrix_descriptor: the low word varies with the address, the high word is constant."""
-    bits = nvgpu.descriptor_bits(op.lbo, op.sbo, op.swizzle)
+    bits = (operand_bits if op.tensor else nvgpu.descriptor_bits)(op.lbo, op.sbo, op.swizzle)
     words = Words(*_low_word(c.e, c.register(op.pointer), bits & LOW_WORD), bits >> 32)
     c.define(op.result, [descriptor(c.e, words)])
 

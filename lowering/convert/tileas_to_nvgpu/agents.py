@@ -190,6 +190,11 @@ def arrive(x: Expander, op: nv_tileas.BarrierArrive) -> None:
     """
     emitter, barriers = x.emitter, x.barriers(op.pipeline)
     emitter.settle(shared_only=True)
+    if barriers.op.each == nv_tileas.COMMIT:
+        chosen = emitter.compare("eq", emitter.thread, emitter.constant(0))
+        empty = barriers.at(emitter, x.scalar(op.stage), True)
+        emitter.effect(nvvm.TensorCommit, empty, chosen, segments=(1, 1))
+        return
     if barriers.op.meet and barriers.op.each == "warp":
         emitter.effect(nvvm.SyncWarp, emitter.constant(-1))
     if barriers.op.peers > 1:

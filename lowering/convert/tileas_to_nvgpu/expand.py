@@ -25,6 +25,7 @@ from lowering.convert.tileas_to_nvgpu import (
     scans,
     stores,
     switch,
+    tensor,
     views,
     windows,
 )
@@ -44,7 +45,6 @@ from lowering.schedule.scratch import scratch_of
 from lowering.targets.target import WARP, Target
 
 Environment = dict[Value, Any]
-ACCUMULATOR = (2, 2)  # rows x columns of an accumulator fragment a thread; PTX ISA, wgmma.mma_async
 ATOMS = {atom.name: atom for atom in MMA_ATOMS}
 T = TypeVar("T")
 
@@ -547,7 +547,7 @@ def carried_form(argument: Value, loop: scf.For) -> tuple[int, ...] | None:
         if isinstance(op, nv_tileas.Dot) and (op.c is argument or op is made):
             atom = ATOMS.get(op.atom)
             if atom is None:
-                return ACCUMULATOR
+                return agents.GROUP
             if atom.threads > 1:
                 return atom.c_form
     return None
@@ -595,6 +595,6 @@ _HANDLERS: dict[type[Op], Callable[[Expander, Any], None]] = {
     nv_tileas.ConvertLayout: Expander.convert,
     nv_tileas.Dot: Expander.dot,
     nv_tileas.Return: Expander.end,
-    scf.For: Expander.loop,
+    **tensor.HANDLERS,
     scf.If: Expander.branch,
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Op
 from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
+from lowering.convert.tileas_to_nvgpu import tensor
 from lowering.convert.tileas_to_nvgpu.agents import branch, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
@@ -43,7 +44,8 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
         emitter.effect(nvvm.FenceMBarrierInit)
 
     branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
-    meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier
+    memory = tensor.allocated(x)
+    meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier if memory is None else memory.meet
     meet()  # in a cluster, before another CTA's copies and arrivals come
     Parting(x, op).part(sides(op))
 
@@ -107,9 +109,12 @@ class Parting:
             rank = sum(r == "consume" for r in op.roles[:agent])
             emitter.consumers, emitter.named = WARP * warps, CONSUMER_BARRIER + rank
             emitter.turns = CONSUMER_BARRIER + op.roles.count("consume")
+        memory = tensor.allocated(x) if role == "consume" else None
         if (first, warps) == (0, emitter.warps):
             x.ops(block)
             emitter.settle()
+            if memory is not None:
+                memory.release()
         else:
             with emitter.agent(first, warps):
                 x.ops(block)

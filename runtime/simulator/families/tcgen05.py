@@ -167,7 +167,8 @@ def _commit(d: Decode) -> Step:
 
     def step(mask: Array | None) -> None:
         lanes = d.machine.lane_numbers(mask).tolist()
-        site.core.commit(site, lanes, [cells(lane) for lane in lanes])
+        if lanes:  # under a predicate that may be false in all of them
+            site.core.commit(site, lanes, [cells(lane) for lane in lanes])
 
     return step
 

@@ -1,0 +1,72 @@
+"""nv_tileas in tensor memory: accumulators that lie there, the products that add to them, what reads them.
+
+Part of the dialect of `nv_tileas`, which hands these names on. Source of names: PTX ISA 8.8, tcgen05.
+"""
+
+from __future__ import annotations
+
+from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, flag, op
+from ir.dialects.nv_tileas_types import TensorMemoryType, is_i1, is_tensor_memory, is_tile
+from ir.types import TensorType
+
+SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
+
+
+@op("nv_tileas.alloc_tensor_memory")
+class AllocTensorMemory(Op):
+    """Tensor memory for an accumulator, the CTA's only allocation, until its threads have read all of it. Its barrier
+    and its address are at byte `offset` of shared memory.
+    """
+
+    offset = Attr(int, 0, least=0)
+    result = Result(is_tensor_memory)
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_dot")
+class TensorDot(Op):
+    """a @ b + d in place of d, or a @ b where `adds` is false: begun, by one thread of the warp that runs its loop."""
+
+    a = Operand(is_tile)
+    b = Operand(is_tile)
+    d = Operand(is_tensor_memory)
+    adds = Operand(is_i1)
+    atom = Attr(str)
+    negated = flag()
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """Shapes that agree."""
+        a, b, d = self.a.type, self.b.type, self.d.type
+        if isinstance(a, TensorType) and isinstance(b, TensorType) and isinstance(d, TensorMemoryType):
+            agree = a.shape[1] == b.shape[0] and d.shape == (a.shape[0], b.shape[1])
+            self.expect(agree, "no product of {} and {} is {}", a.shape, b.shape, d.shape)
+
+
+@op("nv_tileas.tensor_commit")
+class TensorCommit(Op):
+    """Threads that load the accumulator may do so when all products that were begun are complete."""
+
+    d = Operand(is_tensor_memory)
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_load")
+class TensorLoad(Op):
+    """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun."""
+
+    d = Operand(is_tensor_memory)
+    written = OptionalOperand(is_i1)
+    result = Result(is_tile)
+
+    effect = WRITE
+
+    def verify(self) -> None:
+        """The tile that lies there."""
+        held, kind = self.d.type, self.result.type
+        if isinstance(held, TensorMemoryType) and isinstance(kind, TensorType):
+            same = (held.shape, held.element) == (kind.shape, kind.element)
+            self.expect(same, "{} holds no {} of {}", held, kind.shape, kind.element)

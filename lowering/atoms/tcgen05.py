@@ -1,0 +1,89 @@
+"""Products in tensor memory as records: tcgen05.mma of one CTA with 128 rows, both factors in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, TF32, FloatType, Type
+from lowering.atoms.wgmma import K_BYTES, PTX_NAMES
+from lowering.targets.target import Feature, Target
+
+M = 128  # rows of D, one a lane of tensor memory; PTX ISA, tcgen05.mma, Data Path Layout D
+WIDTHS = (256, 128, 64, 32, 16)  # N of atoms that power-of-two tiles are cut into, widest first; same source, Shapes
+LANES_OF_WARP = 32  # of tensor memory that a warp reaches; PTX ISA, tcgen05.ld, Access restrictions
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAtom:
+    """One instruction, begun by one thread: d[128 x N] += a[128 x K] @ b[K x N]; D in tensor memory, row r in lane r,
+    column c in column c. `threads` are those of the warp that issues it.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    dtypes: tuple[FloatType, FloatType, FloatType]
+    features: frozenset[Feature]
+    source: str
+    threads: int = 32
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """PTX names of the types of A and B."""
+        a, b, _ = self.dtypes
+        return PTX_NAMES[a], PTX_NAMES[b]
+
+    @property
+    def may_transpose(self) -> bool:
+        """May factors be MN-major? Source: PTX ISA, tcgen05.mma, Transpose support; tf32 in units of 32 bytes only."""
+        return self.dtypes[0].width <= 16
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations, a multiply-add counting as two."""
+        m, n, k = self.shape
+        return 2 * m * n * k
+
+    def legal(self, target: Target) -> bool:
+        """Does the target accept it?"""
+        return self.features <= target.features
+
+    def cycles(self, target: Target) -> float:
+        """SM cycles of one instruction: the tensor core's, or those of reading its factors."""
+        m, n, _ = self.shape
+        rates = target.throughput
+        return max(self.flops / rates.tensor[str(self.dtypes[0])], (m + n) * K_BYTES / rates.smem_bytes)
+
+
+@cache
+def _atom(a: FloatType, b: FloatType, n: int, c: FloatType) -> TensorAtom:
+    k = 8 * K_BYTES // a.width
+    kinds = f"{PTX_NAMES[a]}.{PTX_NAMES[b]}"
+    return TensorAtom(
+        f"tcgen05.m{M}n{n}k{k}.{kinds}", (M, n, k), (a, b, c), frozenset({Feature.TCGEN05}),
+        "PTX ISA 8.8, tcgen05.mma; every form assembled (tests/lowering/test_instructions.py)",
+    )  # fmt: skip
+
+
+_PAIRS = ((F16, F16), (BF16, BF16), (TF32, TF32), *((x, y) for x in (F8E4M3FN, F8E5M2) for y in (F8E4M3FN, F8E5M2)))
+
+
+def tensor_atom(a: Type, b: Type, c: Type, n: int) -> TensorAtom | None:
+    """The atom for these types, N a power of two; None where there is none. Source: PTX ISA, tcgen05.mma, Kinds."""
+    pair = next(((x, y) for x, y in _PAIRS if (x, y) == (a, b)), None)
+    return _atom(*pair, n, F32) if pair and c == F32 and n in WIDTHS else None
+
+
+def every_tensor_atom() -> Iterator[TensorAtom]:
+    """All atoms: every type and N."""
+    yield from (_atom(a, b, n, F32) for a, b in _PAIRS for n in WIDTHS)
+
+
+@cache
+def tensor_named(name: str) -> TensorAtom | None:
+    """The atom of a name such as tcgen05.m128n128k16.f16.f16; None where it names another instruction."""
+    return next((atom for atom in every_tensor_atom() if atom.name == name), None)

@@ -1,0 +1,222 @@
+"""Tensor memory in the code of a thread: allocation, products that one thread begins, loads by all warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Op, Value
+from ir.dialects import nv_tileas, nvgpu, nvvm, scf
+from ir.tensor_descriptors import LANE_SHIFT
+from ir.types import F32, I32, I64, TensorType
+from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
+from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, nested
+from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
+from lowering.convert.tileas_to_nvgpu.registers import Held
+from lowering.layouts.f2 import log2
+from lowering.layouts.tensor import WARPS, allocation, tensor_tile
+from lowering.layouts.wgmma import MatrixOperand, matrix_operand
+from lowering.schedule.tensor import multiplies
+from lowering.targets.target import WARP
+
+if TYPE_CHECKING:
+    from lowering.convert.tileas_to_nvgpu.expand import Expander
+
+CHUNK = 32  # columns of one load: its registers follow one another
+DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the address of the allocation
+
+
+class TensorMemory:
+    """The CTA's allocation: its slot in shared memory, and its address once the CTA has met."""
+
+    def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory):
+        kind = op.result.type
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        m, n = kind.shape
+        self.x = x
+        self.columns = allocation(m // 128 * n)
+        self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + ADDRESS)
+        self.done = x.emitter.mbarriers(1, op.offset + DONE)
+        self.base: Value | None = None
+
+    def allocate(self) -> None:
+        """One warp asks for it before anything else waits, and lets others ask."""
+        emitter = self.x.emitter
+
+        def ask() -> None:
+            emitter.effect(nvvm.TensorAlloc, self.slot, columns=self.columns)
+            emitter.effect(nvvm.TensorRelinquish)
+
+        branch(self.x, first_warp(self.x), ask)
+
+    def meet(self) -> None:
+        """All threads of the CTA meet, and learn the address."""
+        emitter = self.x.emitter
+        emitter.effect(nvvm.TensorFence, when="before")
+        emitter.barrier()
+        emitter.effect(nvvm.TensorFence, when="after")
+        loaded = emitter.builder.add(nvgpu.Load, self.slot, types=[I32], segments=(1, 0, 0))
+        self.base = loaded.result
+
+    def release(self) -> None:
+        """The warp that has allocated it gives it back when all have loaded what they need."""
+        emitter, base = self.x.emitter, self.address
+        emitter.settle()
+        emitter.effect(nvvm.TensorFence, when="before")
+        emitter.meet()
+
+        def give() -> None:
+            emitter.effect(nvvm.TensorFence, when="after")
+            emitter.effect(nvvm.TensorDealloc, base, columns=self.columns)
+
+        branch(self.x, first_warp(self.x), give)
+
+    @property
+    def address(self) -> Value:
+        """Its first column in lane 0."""
+        if self.base is None:
+            raise TypeError("tensor memory has no address before the agents part")
+        return self.base
+
+
+def first_warp(x: Expander) -> Value:
+    """Is this thread of the first warp, which allocates and multiplies?"""
+    return x.emitter.compare("ult", x.emitter.thread, x.emitter.constant(WARP))
+
+
+def chosen(x: Expander) -> Value:
+    """Is it the thread of that warp that begins products? What it commits is what it has begun."""
+    return x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(0))
+
+
+def allocated(x: Expander) -> TensorMemory | None:
+    """The kernel's tensor memory, if it has any."""
+    return next((each for each in x.values.values() if isinstance(each, TensorMemory)), None)
+
+
+def memory(x: Expander, value: Value) -> TensorMemory:
+    """The allocation behind an accumulator."""
+    found = x.values[value]
+    if not isinstance(found, TensorMemory):
+        raise TypeError(f"{value} is {type(found).__name__}, not tensor memory")
+    return found
+
+
+def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
+    """nv_tileas.alloc_tensor_memory."""
+    made = x.values[op.result] = TensorMemory(x, op)
+    made.allocate()
+    x.mbarriers.append((made.done, 0, 1))
+
+
+def loop(x: Expander, op: scf.For) -> None:
+    """A loop; one that multiplies in tensor memory is run by one warp, and by no other."""
+    if multiplies(op):
+        branch(x, first_warp(x), lambda: x.loop(op))
+    else:
+        x.loop(op)
+
+
+def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
+    """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
+    first of each block adds only where the op says so.
+    """
+    emitter, d = x.emitter, memory(x, op.d)
+    atom = tensor_named(op.atom)
+    assert atom is not None
+    (m, k), n = tensor_of(op.a).shape, tensor_of(op.b).shape[1]
+    tile = tensor_tile(atom, m, n, k, WARPS)
+    left, right = Factor(x, op.a, atom, 1), Factor(x, op.b, atom, 0)
+    adds, alone = x.scalar(op.adds), chosen(x)
+    blocks_m, blocks_n, blocks_k = tile.blocks
+    for step in range(blocks_k):
+        enable = [adds] if step == 0 else []
+        for i in range(blocks_m):
+            a = left.descriptor(i, step)
+            for j in range(blocks_n):
+                emitter.effect(
+                    nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, alone,
+                    segments=(1, 1, 1, len(enable), 1), shape=atom.shape, typeA=atom.types[0], typeB=atom.types[1],
+                    layoutA="row" if left.plan.k_major else "col", layoutB="col" if right.plan.k_major else "row",
+                    negated=op.negated, accumulate=step > 0, column=tile.column(i, j),
+                )  # fmt: skip
+
+
+class Factor:
+    """A factor in shared memory: descriptors of its blocks."""
+
+    def __init__(self, x: Expander, value: Value, atom: TensorAtom, k_dim: int):
+        shared = x.values[value]
+        if not isinstance(shared, SharedTile):
+            raise TypeError(f"{value} is {type(shared).__name__}, not in shared memory")
+        self.emitter, self.pointer = x.emitter, shared.pointer
+        self.size = (atom.shape[1 - k_dim], atom.shape[2])
+        self.plan: MatrixOperand = matrix_operand(shared.layout, tensor_of(value).shape, k_dim, self.size[0], 1)
+        self.made: dict[tuple[int, int], Value] = {}
+
+    def descriptor(self, block: int, step: int) -> Value:
+        """That of a block of rows of A or columns of B at a step of k."""
+        found = self.made.get((block, step))
+        if found is None:
+            place = self.plan.displacement(block * self.size[0], step * self.size[1])
+            pointer = self.emitter.pointer(self.pointer, None, 1, place)
+            found = self.made[block, step] = self.emitter.emit(
+                nvgpu.MatrixDescriptor, pointer, types=[I64], lbo=self.plan.lbo, sbo=self.plan.sbo,
+                swizzle=self.plan.swizzle_name, tensor=True,
+            )  # fmt: skip
+        return found
+
+
+def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
+    """nv_tileas.tensor_commit: the last arrival at the accumulator's own barrier."""
+    done = x.emitter.mbarrier(memory(x, op.d).done)
+    x.emitter.effect(nvvm.TensorCommit, done, chosen(x), segments=(1, 1))
+
+
+def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
+    """nv_tileas.tensor_load: each warp from its lanes. All at once, since warps load together and what asks for a
+    register later may stand where threads have parted.
+    """
+    emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
+    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(d.done), emitter.constant(0))
+    emitter.effect(nvvm.TensorFence, when="after")
+    groups = log2(layout.n_warps // WARPS)
+    lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
+    columns = [layout.n_regs << i for i in range(groups)]
+    own = emitter.linear([0] * log2(WARP) + lanes + columns)
+    address = emitter.add(d.address, own)
+    if op.written is not None:
+        clear(x, x.scalar(op.written), address, layout.n_regs)
+    values: list[Value] = []
+    for first in range(0, layout.n_regs, CHUNK):
+        count = min(CHUNK, layout.n_regs)
+        made = emitter.builder.add(nvvm.TensorLd, address, types=[F32] * count, num=count, column=first)
+        values += made.results
+    waited = emitter.builder.add(nvvm.TensorWait, *values, types=[F32] * len(values), kind="ld")
+    kind = op.result.type
+    assert isinstance(kind, TensorType)
+    x.values[op.result] = Held(emitter, layout, kind.element, waited.results)
+
+
+def clear(x: Expander, written: Value, address: Value, count: int) -> None:
+    """Zeros where no product was begun: each warp writes the lanes that it is to read."""
+    emitter = x.emitter
+    zero = emitter.constant(0.0, F32)
+
+    def store() -> None:
+        for first in range(0, count, CHUNK):
+            zeros = [zero] * min(CHUNK, count)
+            emitter.effect(nvvm.TensorSt, address, *zeros, segments=(1, len(zeros)), num=len(zeros), column=first)
+        emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
+
+    sides = [nested(x, lambda: None), nested(x, store)]
+    emitter.builder.add(scf.If, written, types=(), regions=sides)
+
+
+HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
+    nv_tileas.AllocTensorMemory: allocate,
+    nv_tileas.TensorDot: dot,
+    nv_tileas.TensorCommit: commit,
+    nv_tileas.TensorLoad: load,
+    scf.For: loop,
+}

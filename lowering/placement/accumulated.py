@@ -1,0 +1,63 @@
+"""Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
+
+Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from egraph.encode import Program
+from egraph.skeleton import For
+from ir.core import PURE, Block, Op, Value
+from ir.dialects import cuda_tile as ct
+from ir.types import TileType, TokenType
+from lowering.placement.held import RENAMED, origin, zero
+
+
+def accumulated(program: Program) -> Iterator[int]:
+    """Numbers of such products."""
+    loops = {item.op for item in program.skeleton.items if isinstance(item, For) and not item.again}
+    for op in program.source.values():
+        if not isinstance(op, ct.MmaF | ct.MmaI) or op.parent is None:
+            continue
+        loop = op.parent.parent_op
+        if loop in loops and adds_up(op, cast(ct.For, loop)):
+            yield program.number_of(op.results[0])
+
+
+def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For) -> bool:
+    """Is this product all that a loop does with tiles but for loading them?"""
+    body = loop.body.block
+    if op.acc not in body.args or op.acc is body.args[0]:
+        return False
+    place = body.args.index(op.acc) - 1
+    left = body.terminator.operands
+    users = [each for each in body.ops if op.results[0] in each.operands]
+    adders = [each for each in body.ops if op.acc in each.operands]
+    carried = users == [body.terminator] and [v is op.results[0] for v in left].count(True) == 1
+    others = [v for i, v in enumerate(loop.init_values) if i != place]
+    return (
+        carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
+        and all(scalar(v) for v in others) and all(loaded(v, body) for v in (op.lhs, op.rhs))
+        and all(each is op or quiet(each) for each in body.ops[:-1])
+    )  # fmt: skip
+
+
+def loaded(factor: Value, body: Block) -> bool:
+    """Does the loop load a factor from a view?"""
+    made = origin(factor).op
+    return isinstance(made, ct.LoadView) and made.parent is body
+
+
+def quiet(op: Op) -> bool:
+    """Does an op of the body load tiles, rename them, or compute scalars?"""
+    renames = isinstance(op, (ct.LoadView, *RENAMED))
+    return renames or (op.effect is PURE and not op.regions and all(scalar(v) for v in op.results))
+
+
+def scalar(value: Value) -> bool:
+    """Is a value no tile of several elements?"""
+    kind = value.type
+    return isinstance(kind, TokenType) or not isinstance(kind, TileType) or kind.size == 1

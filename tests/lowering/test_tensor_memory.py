@@ -1,0 +1,172 @@
+"""Accumulators placed in tensor memory: what is refused, and how tiles lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ir.core import Block, VerifyError, verify
+from ir.dialects import arith, nv_tileas, scf
+from ir.dialects.cuda_tile.attributes import DenseElements
+from ir.text.level_input import read_level
+from ir.types import F16, F32, I1, I32, TensorType
+from lowering.atoms.tcgen05 import every_tensor_atom, tensor_atom, tensor_named
+from lowering.layouts.layout import Layout, LayoutError
+from lowering.layouts.tensor import allocation, tensor_tile
+from lowering.passes.manager import run
+from lowering.passes.syntax import parse, until
+from lowering.passes.table import ROAD
+from lowering.schedule import materialize
+from lowering.schedule.tensor import TensorMemoryError, place_accumulators
+from lowering.targets import target
+from tests.programs.products import product
+from tilesat.source import read
+
+LAYOUT = Layout.trivial(4)
+
+
+def placed() -> nv_tileas.Func:
+    """A product of the placed level, before its accumulator leaves the loop."""
+    source = read(product("p", (128, 64, 64), (128, 64, 256)).source(), {})[0].entries[0]
+    (found,) = run(until(parse(ROAD), "decode"), source, ["sm_100a"])
+    (func,) = (op for op in [read_level(found.text())] if isinstance(op, nv_tileas.Func))
+    return func
+
+
+def find(func: nv_tileas.Func) -> tuple[nv_tileas.Dot, scf.For]:
+    (dot,) = [op for op in func.walk() if isinstance(op, nv_tileas.Dot)]
+    (loop,) = [op for op in func.walk() if isinstance(op, scf.For)]
+    return dot, loop
+
+
+def again(func: nv_tileas.Func) -> None:
+    dot, loop = find(func)
+    made = nv_tileas.Dot((dot.a, dot.b, dot.result), [dot.result.type], {"atom": dot.atom, "grid": dot.grid})
+    made.parent = loop.body.block
+    loop.body.block.ops.insert(-1, made)
+
+
+def elsewhere(func: nv_tileas.Func) -> None:
+    dot, loop = find(func)
+    body, block = loop.body.block, func.body.block
+    body.ops.remove(dot)
+    dot.parent = block
+    block.ops.insert(block.ops.index(loop), dot)
+
+
+def more(func: nv_tileas.Func) -> None:
+    _, loop = find(func)
+    body = loop.body.block
+    made = nv_tileas.Iota((), [TensorType((64,), I32, body.args[1].type.layout)])
+    made.parent = body
+    body.ops.insert(0, made)
+
+
+def not_carried(func: nv_tileas.Func) -> None:
+    dot, loop = find(func)
+    dot.operands[2] = loop.init[0]
+
+
+def used(func: nv_tileas.Func) -> None:
+    dot, loop = find(func)
+    made = arith.AddF((dot.result, dot.result), [dot.result.type])
+    made.parent = loop.body.block
+    loop.body.block.ops.insert(-1, made)
+
+
+def begun(func: nv_tileas.Func) -> None:
+    _, loop = find(func)
+    made = loop.init[0].op
+    assert made is not None
+    made.attributes["value"] = DenseElements(np.ones((128, 64), np.float32))
+
+
+def other(func: nv_tileas.Func) -> None:
+    _, loop = find(func)
+    body = loop.body.block
+    value = loop.init[0]
+    loop.operands.append(value)
+    loop.segments = (1, 1, 1, 2)
+    body.args.append(type(value)(value.type, body, 2))
+    body.terminator.operands.append(body.args[-1])
+    body.terminator.segments = (2,)
+
+
+def clustered(func: nv_tileas.Func) -> None:
+    func.attributes["cluster"] = (2, 1, 1)
+
+
+REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
+    clustered: "the kernel runs in clusters, whose CTAs share what they read",
+    again: "there is an accumulator in tensor memory already",
+    elsewhere: "it stands in no loop of the kernel's own",
+    more: "its loop has 'nv_tileas.iota' too",
+    not_carried: "its loop does not carry what it adds to",
+    used: "its loop uses the sum otherwise too",
+    begun: "its sum does not begin with zeros",
+    other: "its loop carries other tiles",
+}
+
+
+@pytest.mark.parametrize("change", REFUSED, ids=lambda f: f.__name__)
+def test_other_products_are_refused(change: Callable[[nv_tileas.Func], None]) -> None:
+    func = placed()
+    change(func)
+    with pytest.raises(TensorMemoryError, match=REFUSED[change]) as caught:
+        place_accumulators(func)
+    assert caught.value.hint == "forbid the atom: --forbid tcgen05"
+
+
+def test_a_loop_without_tensor_copies_is_refused() -> None:
+    func = placed()
+    for op in func.walk():
+        if isinstance(op, nv_tileas.TiledCopy):
+            op.attributes["tma"] = False
+    assert place_accumulators(func) == 1
+    with pytest.raises(TensorMemoryError, match="no tensor copies bring the tiles of its loop"):
+        materialize(func, target("sm_100a"))
+
+
+def test_rows_are_lanes_and_columns_columns() -> None:
+    """Four warps have a row a thread; of eight the second four have the upper half of the columns, or lower rows."""
+    atom = tensor_atom(F16, F16, F32, 128)
+    assert atom is not None
+    four, eight, tall = (tensor_tile(atom, m, 128, 64, warps).c for m, warps in ((128, 4), (128, 8), (256, 8)))
+    for thread in (0, 1, 31, 32, 127):
+        lane, warp = thread % 32, thread // 32
+        for register in (0, 5, 127):
+            assert four.element(register, lane, warp) == 128 * thread + register
+    assert eight.element(3, 1, 4) == 128 + 64 + 3
+    assert tall.element(3, 1, 4) == 128 * 129 + 3
+    assert [allocation(n) for n in (16, 32, 48, 256)] == [32, 32, 64, 256]
+
+
+@pytest.mark.parametrize(
+    ("shape", "warps", "message"),
+    [((64, 128, 64), 4, "needs M to be a multiple of 128, got 64"), ((128, 192, 64), 4, "N to be a multiple"),
+     ((128, 128, 8), 4, "needs K to be a multiple of 16, got 8"), ((512, 256, 64), 4, "takes 1024 columns of tensor"),
+     ((128, 128, 64), 2, "for each four of 2 warps")],
+)  # fmt: skip
+def test_tiles_that_do_not_fit(shape: tuple[int, int, int], warps: int, message: str) -> None:
+    atom = tensor_atom(F16, F16, F32, 128)
+    assert atom is not None
+    with pytest.raises(LayoutError, match=message):
+        tensor_tile(atom, *shape, warps)
+
+
+def test_atoms_have_names() -> None:
+    for atom in every_tensor_atom():
+        assert tensor_named(atom.name) is atom
+    assert tensor_named("wgmma.m64n128k16.f16.f16.ss") is None
+    assert tensor_atom(F16, F16, F16, 128) is None
+
+
+def test_operations_say_what_does_not_agree() -> None:
+    memory = nv_tileas.TensorMemoryType((128, 64), F32)
+    a, b, d, adds = Block([TensorType((128, 64), F16, LAYOUT), TensorType((64, 32), F16, LAYOUT), memory, I1]).args
+    with pytest.raises(VerifyError, match="no product of"):
+        verify(nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}))
+    with pytest.raises(VerifyError, match="holds no"):
+        verify(nv_tileas.TensorLoad((d,), [TensorType((128, 32), F32, LAYOUT)], segments=(1, 0)))
