@@ -271,8 +271,8 @@ def test_run_fails_when_the_check_does(capsys: pytest.CaptureFixture[str], monke
 
     right = execution.simulate
 
-    def spoiled(*arguments: object) -> object:
-        report = right(*arguments)  # pyright: ignore
+    def spoiled(*arguments: object, **options: object) -> object:
+        report = right(*arguments, **options)  # pyright: ignore
         arguments[3][2][2999] += 1  # type: ignore[index]
         return report
 
