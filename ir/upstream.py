@@ -64,6 +64,18 @@ def overflow(dialect: str) -> Form:
     return Form("overflowFlags", lambda _: text, read)
 
 
+def enumeration(name: str, cases: Sequence[str]) -> Form:
+    """An enumeration that upstream spells as an attribute of its dialect, `#name<case>`."""
+
+    def read(given: Any) -> str:
+        found = str(given).removeprefix(f"#{name}<").removesuffix(">") if isinstance(given, Opaque) else ""
+        if found not in cases or given != Opaque(f"#{name}<{found}>"):
+            raise ValueError(f"must be #{name}<{'|'.join(cases)}>")
+        return found
+
+    return Form("", lambda case: f"#{name}<{case}>", read)
+
+
 def renamed(name: str) -> Form:
     """The same text under another name."""
     return Form(name)

@@ -7,7 +7,7 @@ other is defined. Without clash the move on the edge disappears.
 from __future__ import annotations
 
 from ir.core import Block, Value
-from lowering.ptx.machine import MachineBlock, prefix_of, register_bits
+from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
 
 class Liveness:
@@ -116,7 +116,8 @@ def _words(value: Value) -> int:
 def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Value]]:
     """Groups of values that share a register, where none clash: results updated in place, then block arguments.
 
-    A block argument shares with the values handed to it.
+    A block argument shares with the values handed to it, and first with the argument of the other side of a branch that
+    is handed the same: a loop that its exit hands the same as its next iteration has moves before its one branch.
     """
     groups: dict[Value, list[Value]] = {}
     for block in blocks:
@@ -124,12 +125,27 @@ def coalesce(blocks: list[MachineBlock], live: Liveness) -> dict[Value, list[Val
             for result, operand in each.ties:
                 if isinstance(operand, Value):
                     _merge(groups, live, result, operand)
+    for block in blocks:
+        if len(block.edges) == 2:
+            for arg, other in _alike(*block.edges):
+                _merge(groups, live, arg, other)
     for block in sorted(blocks, key=lambda b: -len(b.edges)):
         for edge in block.edges:
             for arg, value in edge.copies:
                 if isinstance(value, Value) and register_bits(arg.type) == register_bits(value.type):
                     _merge(groups, live, arg, value)
     return groups
+
+
+def _alike(first: Edge, second: Edge) -> list[tuple[Value, Value]]:
+    """Arguments of two blocks that the edges of one branch hand the same value, each at most once."""
+    given = {value: arg for arg, value in reversed(first.copies) if isinstance(value, Value)}
+    found: list[tuple[Value, Value]] = []
+    for arg, value in second.copies:
+        other = given.pop(value, None) if isinstance(value, Value) else None
+        if other is not None and other is not arg and register_bits(other.type) == register_bits(arg.type):
+            found.append((other, arg))
+    return found
 
 
 def _merge(groups: dict[Value, list[Value]], live: Liveness, x: Value, y: Value) -> None:

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 from tests.generated_page import publish
-from tests.seeds.items import ITEMS, Item
+from tests.seeds.items import ITEMS as FIRST
+from tests.seeds.items import Item
+from tests.seeds.rest import REST
 
 OUTPUT = Path(__file__).resolve().parents[2] / "docs/seed-coverage.md"
+ITEMS = (*FIRST, *REST)
 HEAD = """# What of the seeds is there
 
 Made by `python -m tests.seeds.page`, which tries each item; do not edit. The roster of the nvgpu dialect, and what else

@@ -35,19 +35,21 @@ def instruction(name: str, **wanted: Any) -> Try:
     them; the verifier refuses them on one that has not.
     """
 
-    def attempt() -> str:
-        cls = _class(name)
-        forms = [f for f in cls.forms() if all(f.attributes.get(key) == value for key, value in wanted.items())]
-        assert forms, f"no form of {name} has {wanted}"
-        needs = placed(cls, forms[0]).needs()
-        tier = next(each for each in ALL_TARGETS if needs.met_by(each))
-        ptx = listing(tier, [(cls, form) for form in forms if placed(cls, form).needs().met_by(tier)])
-        assert not complaint(ptx, tier), f"ptxas refuses {name}"
-        check(ptx)
-        _refused_below(cls, forms[0])
-        return f"`nvvm.{name}`: {_count(forms)} by ptxas and the simulator, from {needs}"
+    return lambda: _assembled(name, tuple(sorted(wanted.items())))
 
-    return attempt
+
+@cache
+def _assembled(name: str, wanted: tuple[tuple[str, Any], ...]) -> str:
+    cls = _class(name)
+    forms = [f for f in cls.forms() if all(f.attributes.get(key) == value for key, value in wanted)]
+    assert forms, f"no form of {name} has {dict(wanted)}"
+    needs = placed(cls, forms[0]).needs()
+    tier = next(each for each in ALL_TARGETS if needs.met_by(each))
+    ptx = listing(tier, [(cls, form) for form in forms if placed(cls, form).needs().met_by(tier)])
+    assert not complaint(ptx, tier), f"ptxas refuses {name}"
+    check(ptx)
+    _refused_below(cls, forms[0])
+    return f"`nvvm.{name}`: {_count(forms)} by ptxas and the simulator, from {needs}"
 
 
 def _count(forms: list[Form]) -> str:

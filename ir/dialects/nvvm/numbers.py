@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir.core import Attr, Operand, Result, Variadic, VariadicResult, flag, same_type_as
-from ir.instruction import REGISTER, SM_80, SM_89, Form, Instruction, Needs, instruction, ptx_type, register_bits
+from ir.instruction import (
+    REGISTER,
+    SM_80,
+    SM_89,
+    WORD,
+    Form,
+    Instruction,
+    Needs,
+    instruction,
+    ptx_type,
+    register_bits,
+)
 from ir.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I16, I32, I64, Constraint, IntType, VectorType
+from ir.upstream import enumeration
 
 FLOAT = Constraint("f16, bf16, f32 or f64, or a pair of halves", lambda t: ptx_type(t)[0] in "fb", (F32,))
 SINGLE = Constraint("f32", lambda t: ptx_type(t) == "f32", (F32,))
@@ -209,6 +221,29 @@ class MulHigh(Instruction):
         for kind in (I32, I64):
             yield Form(((kind,), (kind,)), (kind,), {})
             yield Form(((kind,), (kind,)), (kind,), {"signed": True})
+
+
+PERMUTE_MODES = ("default", "f4e", "b4e")
+"""Modes of prmt that read two registers; those of one register (rc8, ecl, ecr, rc16) are index modes too."""
+
+
+@instruction("nvvm.prmt", "prmt.b32{suffix} {result}, {lo}, {hi}, {selector};", SM_80, upstream=True,
+             source="PTX ISA 8.8, prmt")  # fmt: skip
+class Permute(Instruction):
+    """Four of the eight bytes of two registers, by four half bytes of `selector` ("default"); or those from a byte on,
+    forwards or backwards.
+    """
+
+    lo = Operand(WORD)
+    hi = Operand(WORD)
+    selector = Operand(WORD)
+    mode = Attr(str, form=enumeration("nvvm.permute_mode", PERMUTE_MODES), among=PERMUTE_MODES)
+    result = Result(WORD)
+
+    @property
+    def suffix(self) -> str:
+        """PTX writes no mode for the first one."""
+        return "" if self.mode == "default" else f".{self.mode}"
 
 
 class FloatUnary(Instruction):

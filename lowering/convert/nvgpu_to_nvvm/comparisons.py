@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ir.core import Value
 from ir.dialects import llvm
-from ir.types import I32, I64
+from ir.types import I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.facts import limits
 
@@ -106,3 +106,14 @@ def apart_from_constant(e: Emitter, x: Value, y: Value) -> tuple[list[Value], in
     (a, b), (bottom, top) = e.facts.range(y), limits(I32.width)
     exact = bottom <= low + constant and high + constant <= top and bottom <= a - high and b - low <= top
     return (rest, constant) if exact else ([], 0)
+
+
+def compared(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
+    """The comparison, or the one of the other sign that is there: of numbers that are not negative both are one."""
+    if predicate not in ("eq", "ne") and e.facts.range(x)[0] >= 0 and e.facts.range(y)[0] >= 0:
+        other = ("u" if predicate[0] == "s" else "s") + predicate[1:]
+        if e.found(llvm.ICmp, I1, x, y, predicate=predicate) is None:
+            there = e.found(llvm.ICmp, I1, x, y, predicate=other)
+            if there is not None:
+                return there
+    return e.value(llvm.ICmp, I1, x, y, predicate=predicate)

@@ -61,6 +61,8 @@ def _read(op: Op, at: int, read: int) -> int:
         return read if at else -1
     if isinstance(op, MODULAR):
         below = (1 << read.bit_length()) - 1
+        if isinstance(op, llvm.Mul) and at == 0 and other and not other & other - 1:
+            return read >> other.bit_length() - 1
         scaled = isinstance(op, llvm.Mul) and at == 0 and other
         return below >> trailing(~other) if scaled and other is not None else below
     if isinstance(op, llvm.LShr) and at == 0 and other is not None and other < ones(op.operands[0]).bit_length():

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
-from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I32, TF32, FloatType, VectorType
+from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of
@@ -53,13 +55,15 @@ def mode(op: Op, **more: Any) -> dict[str, Any]:
 # Integers
 
 
-def _integer(cls: type[Op], make: Callable[[Emitter, Value, Value], Value], signed: bool | None = None) -> None:
-    """Register a two-operand op; `signed` says how bytes are widened, None that the low bits suffice."""
+def _integer(
+    cls: type[Op], make: Callable[[Emitter, Value, Value], Value], signed: bool | None = None, wide: Type = I16
+) -> None:
+    """Register a two-operand op; `signed` says how bytes are widened to `wide`, None that the low bits suffice."""
 
     def pattern(e: Emitter, op: Op, x: Value, y: Value) -> Value:
         if signed is None or x.type != I8:
             return make(e, x, y)
-        return ints.truncate(e, make(e, ints.widened(e, x, signed), ints.widened(e, y, signed)), I8)
+        return ints.truncate(e, make(e, ints.extend(e, x, wide, signed), ints.extend(e, y, wide, signed)), I8)
 
     ELEMENTWISE[cls] = pattern
 
@@ -71,9 +75,9 @@ _integer(arith.RemUI, lambda e, x, y: division.divide(e, llvm.URem, x, y), False
 _integer(arith.FloorDivSI, division.floor_divide, True)
 _integer(arith.CeilDivSI, lambda e, x, y: division.ceil_divide(e, x, y, True), True)
 _integer(arith.CeilDivUI, lambda e, x, y: division.ceil_divide(e, x, y, False), False)
-_integer(arith.ShLI, ints.shl, False)
+_integer(arith.ShLI, ints.shl, False, I32)  # as a shift of 32 bits: of bytes of words nothing is cut out before it
 _integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True)
-_integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False)
+_integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False, I32)
 _integer(arith.AndI, ints.bit_and)
 _integer(arith.XOrI, ints.xor)
 _integer(arith.MaxSI, lambda e, x, y: extremum(e, llvm.SMax, x, y), True)
@@ -299,9 +303,27 @@ def _float_binary(cls: type[Op], to: type[Op], bf16: Callable[[Emitter, Value, V
             return bf16(e, x, y)
         if x.type == TF32:
             return bitcast(e, e.value(to, F32, as_f32(e, x), as_f32(e, y), **mode(op)), TF32)
+        if to is llvm.FMul and x.type == F32 and not mode(op) and (chosen := _chosen_product(e, x, y)) is not None:
+            return chosen
         return e.value(to, x.type, x, y, **mode(op))
 
     ELEMENTWISE[cls] = pattern
+
+
+def _chosen_product(e: Emitter, x: Value, y: Value) -> Value | None:
+    """One of two numbers times a number, as a truth value is that is scaled: one of two other numbers."""
+    for choice, factor in ((x.owner, y), (y.owner, x)):
+        if (
+            type(choice) is not llvm.Select
+            or factor not in e.known
+            or any(v not in e.known for v in choice.operands[1:])
+        ):
+            continue
+        with np.errstate(all="ignore"):
+            made = [np.float32(e.known[v]) * np.float32(e.known[factor]) for v in choice.operands[1:]]
+        if all(np.isfinite(number) for number in made):
+            return ints.select(e, choice.operands[0], *(e.constant(F32, float(number)) for number in made))
+    return None
 
 
 def _bf16_fma(e: Emitter, a: Value, b: Value, c: Value) -> Value:
@@ -421,21 +443,27 @@ def _to_float(cls: type[Op], to: type[Op], signed: bool) -> None:
         known = e.integer(x)
         if known is not None:
             return e.constant(kind, known if signed else known & ((1 << width_of(x)) - 1))
-        if x.type == I1 and kind == F32:
-            return ints.select(e, x, e.constant(F32, -1.0 if signed else 1.0), e.constant(F32, 0.0))
-        chosen = x.owner
-        if kind == F32 and type(chosen) is llvm.Select and x not in e.known:
-            numbers = [e.integer(arm) for arm in chosen.operands[1:]]
-            if all(n is not None and 0 <= n <= EXACT for n in numbers):  # a truth value that was widened first
-                return ints.select(e, chosen.operands[0], *(e.constant(F32, float(n or 0)) for n in numbers))
         exact = width_of(x) < 32
         if exact:
             x = ints.extend(e, x, I32, signed)
+        if (chosen := _chosen_numbers(e, x, signed)) is not None and kind in (F32, BF16):
+            return convert(e, chosen, kind)
         if kind in (BF16, TF32, F4E2M1FN, *BYTES):
             return convert(e, e.value(to, F32, x) if exact else odd_float(e, to, x, signed), kind)
         return e.value(to, kind, x, **mode(op))
 
     ELEMENTWISE[cls] = pattern
+
+
+def _chosen_numbers(e: Emitter, x: Value, signed: bool) -> Value | None:
+    """One of two small numbers, as a truth value is when it is widened, as an f32."""
+    chosen = x.owner
+    if type(chosen) is not llvm.Select:
+        return None
+    numbers = [e.integer(arm) for arm in chosen.operands[1:]]
+    if not all(n is not None and (-EXACT if signed else 0) <= n <= EXACT for n in numbers):
+        return None
+    return ints.select(e, chosen.operands[0], *(e.constant(F32, float(n or 0)) for n in numbers))
 
 
 def _to_integer(cls: type[Op], to: type[Op]) -> None:

@@ -161,6 +161,8 @@ def _arithmetic(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, in
     zeros = (1 << min(low, width)) - 1
     if type(op) is llvm.Add and (x | y) == mask:
         zeros = x & y
+    if type(op) is llvm.Mul and (place := _place(facts, op.operands[1], depth)) is not None:
+        zeros = (x << place | (1 << place) - 1) & mask
     least, most = facts._exactly(op, depth)  # pyright: ignore[reportPrivateUsage]
     if op.attributes.get("nsw"):  # what would wrap is not there
         bottom, top = limits(width)
@@ -168,6 +170,13 @@ def _arithmetic(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, in
     if type(op) is llvm.Add and (x | y) == mask:
         return (max(least, limits(width)[0]), min(most, limits(width)[1])), zeros
     return (least, most), zeros
+
+
+def _place(facts: Facts, factor: Value, depth: int) -> int | None:
+    """The exponent of a power of two."""
+    (low, high), _ = facts._known(factor, depth)  # pyright: ignore[reportPrivateUsage]
+    number = low & (1 << _width(factor)) - 1
+    return number.bit_length() - 1 if low == high and number and not number & number - 1 else None
 
 
 def _and(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
@@ -194,10 +203,12 @@ def _divide(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
 
 
 def _shift(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
-    """A shift to the right by a constant."""
+    """A shift to the right, by a constant or by one of several amounts."""
     (a, zeros), (b, _) = _operands(facts, op, depth)
-    if b[0] != b[1] or not 0 <= b[0] < width:
+    if not 0 <= b[0] <= b[1] < width:
         return limits(width), 0
+    if b[0] != b[1]:
+        return ((0, a[1] >> b[0]) if a[0] >= 0 else limits(width)), 0
     if type(op) is llvm.AShr:
         return (a[0] >> b[0], a[1] >> b[0]), 0
     mask = (1 << width) - 1
@@ -222,6 +233,18 @@ def _truncate(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]
     return a, zeros & (1 << width) - 1
 
 
+def _permute(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
+    """The bytes that a constant selects."""
+    (_, x), (_, y), (chosen, _) = _operands(facts, op, depth)
+    if chosen[0] != chosen[1] or op.attributes["mode"] != "default":
+        return limits(width), 0
+    zeros, pool = 0, x | y << 32
+    for at in range(4):
+        byte = chosen[0] >> 4 * at & 15
+        zeros |= 0 if byte & 8 else (pool >> 8 * byte & 255) << 8 * at
+    return limits(width), zeros
+
+
 def _select(facts: Facts, op: Op, width: int, depth: int) -> tuple[Range, int]:
     """Either."""
     _, (a, x), (b, y) = _operands(facts, op, depth)
@@ -242,5 +265,5 @@ _RULES: dict[type[Op], Rule] = {
     llvm.Add: _arithmetic, llvm.Sub: _arithmetic, llvm.Mul: _arithmetic, llvm.And: _and, llvm.Or: _or, llvm.Xor: _or,
     llvm.SDiv: _divide, llvm.UDiv: _divide, llvm.SRem: _divide, llvm.URem: _divide, llvm.LShr: _shift,
     llvm.AShr: _shift, llvm.SExt: _extend, llvm.ZExt: _extend, llvm.Trunc: _truncate, llvm.Select: _select,
-    llvm.SMax: _extremum, llvm.SMin: _extremum, llvm.UMax: _extremum, llvm.UMin: _extremum,
+    nvvm.Permute: _permute, llvm.SMax: _extremum, llvm.SMin: _extremum, llvm.UMax: _extremum, llvm.UMin: _extremum,
 }  # fmt: skip

@@ -18,6 +18,7 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
     TERMS,
     apart_from_constant,
     both_exact,
+    compared,
     constant_part,
     decided,
     terms,
@@ -121,6 +122,9 @@ def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     if x is y:
         return e.constant(x.type, 0)
     inner = y.op
+    a = e.integer(x)
+    if a is not None and isinstance(inner, llvm.Add) and (term := e.integer(inner.operands[1])) is not None:
+        return sub(e, e.constant(x.type, a - term), inner.operands[0])
     number = e.integer(inner.operands[1]) if isinstance(inner, llvm.Mul) else None
     quotient = inner.operands[0].op if isinstance(inner, llvm.Mul) else None
     if number and isinstance(quotient, (llvm.LShr, llvm.AShr)) and quotient.operands[0] is x:
@@ -148,6 +152,8 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         if (chosen := _chosen(e, mul, x, y)) is not None:
             return chosen
         inner = x.owner
+        if kind == I8 and type(inner) is llvm.Trunc and inner.operands[0].type == I32:  # a byte has no register
+            return truncate(e, mul(e, inner.operands[0], e.i32(b)), I8)
         if type(inner) is llvm.Mul and inner.operands[1] in e.known:
             total = b * int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
@@ -390,7 +396,7 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         if rest:
             base = reduce(partial(add, e), rest)
             return icmp(e, order, sub(e, sides[1], base, True), e.constant(x.type, number))
-    return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+    return compared(e, predicate, x, y)
 
 
 def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
@@ -538,16 +544,18 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     inner, cls = x.op, llvm.SExt if signed else llvm.ZExt
     if isinstance(inner, (cls, llvm.ZExt)) and (inner.operands[0].type != I4 or to == I16):
         return e.value(type(inner), to, inner.operands[0])
+    if cls is llvm.ZExt and type(inner) is llvm.Trunc and inner.operands[0].type == to:
+        return bit_and(e, inner.operands[0], e.constant(to, (1 << width_of(x)) - 1))
     return e.value(cls, to, x)
 
 
 def _lowest_bit(e: Emitter, x: Value) -> Value | None:
-    """The i32 or i64 that is 1 where an i1 holds, if that is how the i1 was made."""
+    """The integer that is 1 where an i1 holds, if that is how the i1 was made."""
     inner = x.op
     masked = inner.operands[0].op if isinstance(inner, llvm.ICmp) else None
     if not isinstance(inner, llvm.ICmp) or inner.predicate != "ne" or e.integer(inner.operands[1]) != 0:
         return None
-    fits = isinstance(masked, llvm.And) and e.integer(masked.operands[1]) == 1 and width_of(inner.operands[0]) >= 32
+    fits = isinstance(masked, llvm.And) and e.integer(masked.operands[1]) == 1
     return inner.operands[0] if fits else None
 
 
@@ -555,7 +563,11 @@ def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     """An i4, above whose bits anything may stand, as a wider integer."""
     if to == I16 and not signed:
         return e.value(llvm.ZExt, I16, x)
-    byte = e.value(llvm.ZExt, I8, x)
+    cut = x.owner
+    if type(cut) is llvm.Trunc and cut.operands[0].type == I32:
+        byte = truncate(e, bit_and(e, cut.operands[0], e.i32(15)), I8)
+    else:
+        byte = e.value(llvm.ZExt, I8, x)
     if not signed:
         return extend(e, byte, to, False)
     place = e.constant(I16, 12)

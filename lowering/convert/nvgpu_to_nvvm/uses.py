@@ -5,15 +5,22 @@ Patterns (integers.py) see the operands of what they emit, and none of its uses;
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm, nvvm
-from ir.types import I1, I32, SHARED_PTR, IntType
+from ir.types import I1, I32, I64, SHARED_PTR, IntType
+from lowering.convert.nvgpu_to_nvvm.bits import absorbed, merged_masks, shifted_back
+from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes
+from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
+from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, pairs, ranks, shared_pair
 
-REWRITTEN = {llvm.GetElementPtr, llvm.ICmp, llvm.Select, llvm.And, llvm.Or, llvm.Xor, *MODULAR}
-"""What a rule begins at."""
+HIGH = (1 << 64) - (1 << 32)
+"""Bits of the high half of an i64."""
 GUARDED = (nvvm.St, nvvm.Atom, llvm.CondBr)
 """What a comparison guards without a branch of ptxas' own, and branches."""
 
@@ -37,14 +44,22 @@ class Uses:
         self.bits = demanded(ops)
         self.users: dict[Value, list[Op]] = {}
         self.constants: dict[tuple[Type, int], Value] = {}
+        self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
         self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
+        dead: set[Op] = set()
         for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
             if op.effect is PURE and not any(result in self.users for result in op.results):
+                dead.add(op)
                 continue
             for value in op.operands:
                 self.users.setdefault(value, []).append(op)
             if isinstance(op, llvm.Constant) and (known := number(op.results[0])) is not None:
                 self.constants[op.results[0].type, known] = op.results[0]
+        for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
+            block.ops = [op for op in block.ops if op not in dead]
+        self.ranks = ranks(ops)
+        self.pairs = pairs(self, ops)
+        self.sums: dict[Pair, Value] = {}
         self.same: dict[Value, Value] = {}
         self.loose: set[Value] = set()  # of which only the bits that are read are as before
 
@@ -67,6 +82,8 @@ class Uses:
         block.ops.append(op)
         if isinstance(op, llvm.Mul) and (factor := number(op.operands[1])) is not None:
             self.products[op.operands[0], factor] = op.results[0]
+        if isinstance(op, llvm.GetElementPtr) and op.index is not None:
+            self.addresses[op.base, op.index, op.element_bytes, op.offset] = op.results[0]
         return op.results[0] if op.results else Value(I1, op, 0)
 
     def constant(self, kind: Type, bits: int) -> Value:
@@ -79,6 +96,14 @@ class Uses:
             self.blocks[0].ops.insert(0, made)
             found = self.constants[kind, bits] = made.results[0]
         return found
+
+    def computed(self, cls: type[Op], op: Op, *operands: Value, type: Type | None = None, **attributes: Any) -> Value:
+        """What a new op makes of operands, of the first one's type by default, in place of `op`."""
+        assert op.parent is not None
+        made = cls(operands, [type or operands[0].type], attributes, (), op.location)
+        for value in operands:
+            self.users.setdefault(value, []).append(made)
+        return self.append(made, op.parent)
 
     def only(self, value: Value, op: Op, *kinds: type[Op]) -> Op | None:
         """The op of a kind that makes a value, in the block of `op`, which alone reads it."""
@@ -115,12 +140,9 @@ class Uses:
             if (operand := unseen(op, self.bits.get(result, 0), self.facts)) is not None:
                 self.replace(op, operand)
                 return True
-            if isinstance(op, llvm.Add):
-                return joined_bits(self, op)
-            if isinstance(op, llvm.Select):
-                return chosen_term(self, op)
-            return isinstance(op, llvm.Mul) and masked_product(self, op)
-        return bits_compared(self, op) if isinstance(op, llvm.ICmp) else scaled_index(self, op)
+            if any(rule(self, op) for rule in INTEGER_RULES.get(type(op), ())):
+                return True
+        return any(rule(self, op) for rule in RULES.get(type(op), ()))
 
 
 def scaled_index(u: Uses, op: Op) -> bool:
@@ -137,6 +159,26 @@ def scaled_index(u: Uses, op: Op) -> bool:
     u.users[x].append(op)
     op.operands[1] = x
     op.attributes["element_bytes"] = op.element_bytes * factor
+    return True
+
+
+def shared_address(u: Uses, op: Op) -> bool:
+    """(p + i) + j, where p + j is there: (p + j) + i."""
+    if not isinstance(op, llvm.GetElementPtr) or op.index is None:
+        return False
+    inner = u.only(op.base, op, llvm.GetElementPtr)
+    if not isinstance(inner, llvm.GetElementPtr) or inner.index is None:
+        return False
+    there = u.addresses.get((inner.base, op.index, op.element_bytes, op.offset))
+    if there is None or there.op is None or there.op.parent not in (op.parent, u.blocks[0]) or there is op.base:
+        return False
+    made = llvm.GetElementPtr(
+        (there, inner.index), [op.results[0].type], dict(inner.attributes), (), op.location, inner.segments
+    )
+    assert op.parent is not None
+    for value in made.operands:
+        u.users[value].append(made)
+    u.replace(op, u.append(made, op.parent))
     return True
 
 
@@ -182,40 +224,19 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
     of x * n, which is one instruction with the sum, nor where more is added, which ptxas adds in another order.
     """
     result, block = op.results[0], op.parent
-    if result.type != I32 or block is None or u.facts.zeros(op.lhs) | u.facts.zeros(op.rhs) != ones(result):
+    zeros = [u.facts.zeros(each) for each in op.operands]
+    if result.type not in (I32, I64) or block is None or zeros[0] | zeros[1] != ones(result):
+        return False
+    if result.type == I64 and HIGH not in (zeros[0] & HIGH, zeros[1] & HIGH):
         return False
     masks = [u.only(each, op, llvm.And) for each in op.operands]
-    if not any(mask is not None and number(mask.operands[1]) is not None for mask in masks):
+    if result.type == I32 and not any(mask is not None and number(mask.operands[1]) is not None for mask in masks):
         return False
     if any(number(each) is not None or u.only(each, op, llvm.Mul) for each in op.operands):
         return False
     if any(isinstance(user, llvm.Add) for user in u.users[result]):
         return False
-    made = llvm.Or(op.operands, [I32], {}, (), op.location)
-    u.replace(op, u.append(made, block))
-    for value in made.operands:
-        u.users[value].append(made)
-    return True
-
-
-def chosen_term(u: Uses, op: llvm.Select) -> bool:
-    """c ? x + p : x + q, sums that nothing else reads, as x + (c ? p : q): of labels only what differs is chosen."""
-    condition, *arms = op.operands
-    sums, block = [u.only(arm, op, llvm.Add) for arm in arms], op.parent
-    if block is None or op.results[0].type != I32 or sums[0] is None or sums[1] is None or sums[0] is sums[1]:
-        return False
-    shared = [x for x in sums[0].operands if x in sums[1].operands and number(x) is None]
-    if not shared:
-        return False
-    terms = [each.operands[1 - each.operands.index(shared[0])] for each in (sums[0], sums[1])]
-    choice = llvm.Select((condition, *terms), [I32], {}, (), op.location)
-    made = llvm.Add((shared[0], u.append(choice, block)), [I32], {}, (), op.location)
-    u.replace(op, u.append(made, block))
-    for gone in (sums[0], sums[1]):
-        for value in gone.operands:
-            u.users[value].remove(gone)
-    for value, user in [(x, choice) for x in choice.operands] + [(x, made) for x in made.operands]:
-        u.users.setdefault(value, []).append(user)
+    u.replace(op, u.computed(llvm.Or, op, *op.operands))
     return True
 
 
@@ -230,7 +251,7 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     least = mask & -mask if mask else 0
     if mask is None or least < 2 or ones(x) & ~u.facts.zeros(x) & ~mask >= least:
         return False
-    if not all(_guards_no_load(u, user, op.results[0]) for user in u.users[op.results[0]]):
+    if not all(_guards_no_load(u, user) for user in u.users[op.results[0]]):
         return False
     u.users[op.operands[0]].remove(op)
     u.users[x].append(op)
@@ -239,8 +260,26 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     return True
 
 
-def _guards_no_load(u: Uses, user: Op, value: Value) -> bool:
+def _guards_no_load(u: Uses, user: Op) -> bool:
     if isinstance(user, llvm.And) and user.results[0].type == I1:
-        other = user.operands[1] if user.operands[0] is value else user.operands[0]
-        return len(u.users[other]) == 1 and all(isinstance(each, GUARDED) for each in u.users[user.results[0]])
+        return all(_guards_no_load(u, each) for each in u.users[user.results[0]])
     return isinstance(user, GUARDED)
+
+
+INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
+    llvm.Add: (joined_bits, shared_pair, chained),
+    llvm.Mul: (shifted_back, masked_product),
+    llvm.And: (absorbed, extracted_byte, chained),
+    llvm.Xor: (chained,),
+    llvm.Trunc: (high_half,),
+    llvm.Or: (absorbed, joined_bytes, merged_masks, chained),
+}
+"""What is tried on an operation that makes an integer, in order."""
+RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
+    llvm.ICmp: (bits_compared,),
+    llvm.GetElementPtr: (scaled_index, shared_address),
+    llvm.Select: (chosen_operand, chosen_load),
+}
+"""On any."""
+REWRITTEN = {*MODULAR, *INTEGER_RULES, *RULES}
+"""What a rule begins at."""

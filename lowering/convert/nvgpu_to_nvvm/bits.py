@@ -1,0 +1,90 @@
+"""Rules of `simplify-by-uses` on single bits: what a mask or another operand already decides.
+
+Source: LLVM, InstCombineAndOrXor.cpp, of which these are the parts that kernels have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ir.core import Op, Value
+from ir.dialects import llvm
+from lowering.convert.nvgpu_to_nvvm.demands import number, ones
+
+if TYPE_CHECKING:
+    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+
+DEPTH = 4
+"""Operations, one in another, in which an operand is looked for."""
+
+
+def absorbed(u: Uses, op: Op) -> bool:
+    """x | y, where x is made of y bit by bit: x as if y were 0. x & y: as if y were all ones."""
+    for x, y in (op.operands, op.operands[::-1]):
+        if number(y) is None and _reads(u, op, x, y, DEPTH):
+            without = _assuming(u, op, x, y, isinstance(op, llvm.And))
+            u.replace(op, u.computed(type(op), op, without, y))
+            return True
+    return False
+
+
+def _reads(u: Uses, op: Op, x: Value, y: Value, depth: int) -> bool:
+    """Is y an operand of logic that only this value needs?"""
+    made = u.only(x, op, llvm.And, llvm.Or, llvm.Xor) if depth else None
+    return made is not None and (y in made.operands or any(_reads(u, op, v, y, depth - 1) for v in made.operands))
+
+
+def _assuming(u: Uses, op: Op, x: Value, y: Value, bits: bool) -> Value:
+    """x, where each bit of y is `bits`."""
+    kind = x.type
+    known = u.constant(kind, ones(x) if bits else 0)
+    if x is y:
+        return known
+    if not _reads(u, op, x, y, DEPTH):
+        return x
+    made = x.op
+    assert made is not None
+    operands = [_assuming(u, op, v, y, bits) for v in made.operands]
+    for first, second in (operands, operands[::-1]):
+        if number(second) == 0:
+            return second if isinstance(made, llvm.And) else first
+        if number(second) == ones(x) and not isinstance(made, llvm.Xor):
+            return second if isinstance(made, llvm.Or) else first
+    return u.computed(type(made), op, *operands)
+
+
+def merged_masks(u: Uses, op: Op) -> bool:
+    """(x & m) | (y & n), where x has no bit of n beyond m, nor y of m beyond n: (x | y) & (m | n), one LOP3."""
+    first, second = (u.only(value, op, llvm.And) for value in op.operands)
+    if first is None or second is None or first is second:
+        return False
+    (x, m), (y, n) = ((each.operands[0], number(each.operands[1])) for each in (first, second))
+    if m is None or n is None or x in u.loose or y in u.loose:
+        return False
+    if n & ~m & ~u.facts.zeros(x) or m & ~n & ~u.facts.zeros(y):
+        return False
+    both = u.computed(llvm.Or, op, x, y)
+    u.replace(op, u.computed(llvm.And, op, both, u.constant(both.type, m | n)))
+    return True
+
+
+def shifted_back(u: Uses, op: llvm.Mul) -> bool:
+    """(x >> a) << b, of which nobody reads the lowest b bits, and (x >> a & m) << b: one shift by the difference."""
+    result, factor = op.results[0], number(op.operands[1])
+    if not factor or factor & factor - 1:
+        return False
+    masked = u.only(op.operands[0], op, llvm.And)
+    mask = number(masked.operands[1]) if masked is not None else None
+    moved = u.only(masked.operands[0], op, llvm.LShr) if masked is not None and mask is not None else op.operands[0].op
+    up, down = factor.bit_length() - 1, number(moved.operands[1]) if isinstance(moved, llvm.LShr) else None
+    if moved is None or down is None or not 0 < down < ones(result).bit_length():
+        return False
+    if (mask is None and u.bits.get(result, 0) & factor - 1) or (mask is not None and up == down):
+        return False
+    x = moved.operands[0]
+    if up > down:
+        x = u.computed(llvm.Mul, op, x, u.constant(x.type, 1 << up - down))
+    elif down > up:
+        x = u.computed(llvm.LShr, op, x, u.constant(x.type, down - up))
+    u.replace(op, x if mask is None else u.computed(llvm.And, op, x, u.constant(x.type, mask << up)))
+    return True

@@ -1,0 +1,88 @@
+"""Rules of `simplify-by-uses` on selects: what both values share is done once, to the one that is chosen.
+
+Source: LLVM, InstCombineSelect.cpp (foldSelectOpOp) and InstCombineLoadStoreAlloca.cpp, of which these are the parts
+that kernels have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ir.core import PURE, Block, Op
+from ir.dialects import llvm, nvvm
+
+if TYPE_CHECKING:
+    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+
+SYMMETRIC = (llvm.Add, llvm.Mul, llvm.And, llvm.Or, llvm.Xor)
+SHARED = (*SYMMETRIC, llvm.Sub, llvm.SExt, llvm.ZExt, llvm.FAdd, llvm.FMul, llvm.GetElementPtr)
+"""Operations that are done behind a choice."""
+
+
+def chosen_operand(u: Uses, op: llvm.Select) -> bool:
+    """c ? f(x, p) : f(x, q), which nothing else reads, as f(x, c ? p : q): of labels only what differs is chosen."""
+    condition, *arms = op.operands
+    first, second = (u.only(arm, op, *SHARED) for arm in arms)
+    if first is None or second is None or first is second or type(first) is not type(second):
+        return False
+    if _flags(first) != _flags(second) or first.segments != second.segments:
+        return False
+    if [v.type for v in first.operands] != [v.type for v in second.operands]:
+        return False
+    others = second.operands
+    if isinstance(first, SYMMETRIC) and (first.operands[0] is others[1] or first.operands[1] is others[0]):
+        others = others[::-1]
+    pairs = {(a, b) for a, b in zip(first.operands, others, strict=True) if a is not b}
+    if len(pairs) != 1:
+        return False
+    ((p, q),) = pairs
+    choice = u.computed(llvm.Select, op, condition, p, q, type=p.type)
+    given = [a if a is b else choice for a, b in zip(first.operands, others, strict=True)]
+    made = type(first)(given, [op.results[0].type], _flags(first), (), op.location, first.segments)
+    assert op.parent is not None
+    for value in given:
+        u.users.setdefault(value, []).append(made)
+    u.replace(op, u.append(made, op.parent))
+    for gone in (first, second):
+        for value in gone.operands:
+            u.users[value].remove(gone)
+    return True
+
+
+def _flags(op: Op) -> dict[str, object]:
+    """What an operation does, without its promise."""
+    return {name: value for name, value in op.attributes.items() if name != "nsw"}
+
+
+def chosen_load(u: Uses, op: llvm.Select) -> bool:
+    """c ? load p : load q, which nothing else reads, as load (c ? p : q): one of the two addresses is as good as the
+    other, since both are read.
+    """
+    condition, *arms = op.operands
+    first, second = (u.only(arm, op, nvvm.Ld) for arm in arms)
+    if first is None or second is None or first is second or op.parent is None:
+        return False
+    same = first.attributes == second.attributes and first.segments == second.segments
+    if (
+        not same
+        or len(first.operands) != 1
+        or len(first.results) != 1
+        or first.operands[0].type != second.operands[0].type
+    ):
+        return False
+    if len(second.results) != 1 or not _unwritten(op.parent, first, second):
+        return False
+    place = u.computed(llvm.Select, op, condition, first.operands[0], second.operands[0], type=first.operands[0].type)
+    made = nvvm.Ld((place,), [op.results[0].type], dict(first.attributes), (), op.location, first.segments)
+    u.users.setdefault(place, []).append(made)
+    u.replace(op, u.append(made, op.parent))
+    for gone in (first, second):
+        op.parent.ops.remove(gone)
+        u.users[gone.operands[0]].remove(gone)
+    return True
+
+
+def _unwritten(block: Block, first: Op, second: Op) -> bool:
+    """Does nothing between two plain loads and the end of what was walked past write, wait or order?"""
+    start = min(block.ops.index(first), block.ops.index(second))
+    return all(each.effect is PURE or (isinstance(each, nvvm.Ld) and not each.order) for each in block.ops[start:])

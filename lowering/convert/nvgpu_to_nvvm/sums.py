@@ -1,0 +1,86 @@
+"""Rules of `simplify-by-uses` on the order of sums and of other chains that any order gives the same bits.
+
+Source: LLVM, Reassociate.cpp, of which these are pairs that several sums share, and the shape of a chain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ir.core import PURE, Block, Op, Value
+from ir.dialects import llvm
+from ir.types import I16, I32
+from lowering.convert.nvgpu_to_nvvm.demands import number
+
+if TYPE_CHECKING:
+    from lowering.convert.nvgpu_to_nvvm.uses import Uses
+
+Pair = tuple[Block | None, frozenset[Value]]
+"""Two terms in a block."""
+
+
+def _free(value: Value) -> bool:
+    """Is it a sum of an i32 whose terms may be added in another order without losing a promise?"""
+    made = value.op
+    return isinstance(made, llvm.Add) and value.type == I32 and not made.nsw and number(made.operands[1]) is None
+
+
+def ranks(ops: list[Op]) -> dict[Value, int]:
+    """Behind which operation with an effect each value is known: a load, which cannot be made earlier; -1 for none."""
+    found: dict[Value, int] = {}
+    for at, op in enumerate(ops):
+        rank = max((found.get(value, -1) for value in op.operands), default=-1) if op.effect is PURE else at
+        for value in op.results:
+            found[value] = rank
+    return found
+
+
+def _split(u: Uses, op: Op) -> tuple[Value, Value, Value] | None:
+    """The terms of a sum of three, (x + p) + q, whose inner sum nothing else reads, x known last."""
+    if not _free(op.results[0]):
+        return None
+    for inner, q in (op.operands, op.operands[::-1]):
+        made = u.only(inner, op, llvm.Add) if _free(inner) else None
+        if made is None or any(isinstance(term.op, llvm.Add) for term in (q, *made.operands)):
+            continue
+        x, p = sorted(made.operands, key=lambda term: u.ranks.get(term, -1), reverse=True)
+        if p is not q and u.ranks.get(x, -1) > u.ranks.get(q, -1):
+            return x, p, q
+    return None
+
+
+def pairs(u: Uses, ops: list[Op]) -> Counter[Pair]:
+    """How many sums of three would rather add two older terms first."""
+    sums = [op for op in ops if isinstance(op, llvm.Add) and op.results[0] in u.users]
+    return Counter((op.parent, frozenset(found[1:])) for op in sums if (found := _split(u, op)) is not None)
+
+
+def shared_pair(u: Uses, op: llvm.Add) -> bool:
+    """(x + p) + q, where another such sum has p and q too: x + (p + q), whose sum of two they share. What is known last
+    is added last, so that no other pair is taken afterwards.
+    """
+    found = _split(u, op)
+    pair = (op.parent, frozenset(found[1:])) if found is not None else (None, frozenset[Value]())
+    if found is None or u.pairs[pair] < 2:
+        return False
+    if pair not in u.sums:
+        u.sums[pair] = u.computed(llvm.Add, op, *found[1:])
+    u.replace(op, u.computed(llvm.Add, op, found[0], u.sums[pair]))
+    return True
+
+
+def chained(u: Uses, op: Op) -> bool:
+    """(a + b) + (c + d), sums that nothing else reads, as ((a + b) + c) + d: one instruction adds three, and so it is
+    with and, or, xor.
+    """
+    if op.results[0].type not in (I16, I32) or op.attributes.get("nsw"):
+        return False
+    first, second = (u.only(value, op, type(op)) for value in op.operands)
+    if first is None or second is None or first is second:
+        return False
+    if any(each.attributes.get("nsw") or number(each.operands[1]) is not None for each in (first, second)):
+        return False
+    longer = u.computed(type(op), op, first.results[0], second.operands[0])
+    u.replace(op, u.computed(type(op), op, longer, second.operands[1]))
+    return True

@@ -1,0 +1,272 @@
+"""simplify-by-uses on bits, bytes, choices and the order of sums: random programs, and each rule where it must act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ir.core import Value
+from ir.dialects import arith, gpu, llvm, nvvm
+from ir.types import F32, I1, I8, I16, I32, I64
+from lowering.convert.nvgpu_to_nvvm import convert
+from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
+from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
+from tests.lowering.test_uses import bits, checked, kernel
+
+THREADS, GIVEN, STEPS, KEPT = 64, 4, 50, 8
+Word = tuple[Value, np.ndarray]
+
+
+class RandomBits:
+    """Words of a kernel, each with its number in every thread: masks, shifts, bytes, logic, sums, choices."""
+
+    def __init__(self, k: Kernel, rng: np.random.Generator, given: np.ndarray):
+        self.k, self.rng = k, rng
+        thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+        self.words: list[Word] = []
+        for i in range(GIVEN):
+            spot = k.value(arith.AddI, thread, k.const(i * THREADS))
+            self.words.append((k.load(k.element(k.params[0], spot, I32), I32), given[i]))
+
+    def pick(self) -> Word:
+        return self.words[-1 - int(self.rng.integers(0, min(len(self.words), 7)))]
+
+    def step(self) -> None:
+        k, rng, (x, a), (y, b) = self.k, self.rng, self.pick(), self.pick()
+        kind = int(rng.integers(0, 10))
+        if kind == 0:
+            mask = int(rng.choice([0xFF, 0xFF00, 0xFF0000, 0xFFFF, 0xFF00FF, 0xF0, 0x7FFFFFFF, 0xFF000000]))
+            made = bits(k, arith.AndI, x, mask), a & np.uint32(mask)
+        elif kind in (1, 2):
+            place = int(rng.choice([1, 4, 8, 16, 24]))
+            cls, found = (arith.ShRUI, a >> np.uint32(place)) if kind == 1 else (arith.ShLI, a << np.uint32(place))
+            made = bits(k, cls, x, place), found
+        elif kind == 3:
+            narrow, dtype = (I8, np.uint8) if rng.integers(0, 2) else (I16, np.uint16)
+            cut = k.value(arith.TruncI, x, types=[narrow])
+            made = k.value(arith.ExtUI, cut, types=[I32]), a.astype(dtype).astype(np.uint32)
+        elif kind == 4:
+            at = int(rng.integers(0, 32))
+            bit = k.value(arith.CmpI, bits(k, arith.AndI, x, 1 << at), k.const(0), types=[I1], predicate="ne")
+            (p, c), (q, d) = self.pick(), self.pick()
+            made = k.value(arith.Select, bit, p, q, types=[I32]), np.where(a >> np.uint32(at) & np.uint32(1), c, d)
+        else:
+            logic: tuple[tuple[type, Callable[[np.ndarray, np.ndarray], np.ndarray]], ...] = (
+                (arith.AndI, np.bitwise_and), (arith.OrI, np.bitwise_or), (arith.OrI, np.bitwise_or),
+                (arith.XOrI, np.bitwise_xor), (arith.AddI, np.add),
+            )  # fmt: skip
+            cls, numpy = logic[kind - 5]
+            made = k.value(cls, x, y), numpy(a, b)
+        self.words.append(made)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_bits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    given = rng.integers(0, 1 << 32, (GIVEN, THREADS), dtype=np.uint32)
+    program = RandomBits(k, rng, given)
+    for _ in range(STEPS):
+        program.step()
+    kept = program.words[-KEPT:]
+    thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    for i, (value, _) in enumerate(kept):
+        k.store(value, k.element(k.params[1], k.value(arith.AddI, thread, k.const(i * THREADS)), I32))
+    got = run(k.ptx(), 1, THREADS, [given, np.zeros((KEPT, THREADS), np.uint32)])[1]
+    np.testing.assert_array_equal(got, np.stack([numbers for _, numbers in kept]))
+
+
+def four(k: Kernel, first: Value, words: int = 4) -> list[Value]:
+    """Words that the thread loads."""
+    spots = [bits(k, arith.AndI, k.value(arith.AddI, first, k.const(i)), 127) for i in range(words)]
+    return [k.load(k.element(k.params[0], spot, I32), I32) for spot in spots]
+
+
+def rolled(x: np.ndarray) -> list[np.ndarray]:
+    return [np.roll(x, -i).astype(np.uint32) for i in range(4)]
+
+
+def test_four_bytes_of_four_words_are_three_permutations() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        word = None
+        for at, each in enumerate(four(k, t)):
+            byte = bits(k, arith.AndI, bits(k, arith.ShRUI, each, 8), 255)
+            placed = bits(k, arith.ShLI, byte, 8 * at)
+            word = placed if word is None else k.value(arith.OrI, word, placed)
+        assert word is not None
+        return word
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return sum((each >> 8 & 255) << (8 * at) for at, each in enumerate(rolled(x))).astype(np.int32)
+
+    text = checked(make, wanted)
+    assert text.count("prmt.b32") == 3
+    assert "shl.b32" not in text.partition("ld.global")[2]
+
+
+def test_the_bytes_of_half_a_word_are_one_permutation() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        first, second = (k.value(arith.TruncI, each, types=[I16]) for each in four(k, t, 2))
+        low = k.value(arith.AndI, first, k.const(255, I16))
+        high = k.value(arith.ShLI, k.value(arith.AndI, second, k.const(255, I16)), k.const(8, I16))
+        return k.value(arith.ExtUI, k.value(arith.OrI, low, high), types=[I32])
+
+    text = checked(make, lambda t, x: (rolled(x)[0] & 255 | (rolled(x)[1] & 255) << 8).astype(np.int32))
+    assert text.count("prmt.b32") == 1
+
+
+def test_a_byte_in_the_middle_is_one_permutation() -> None:
+    text = checked(
+        lambda k, t, x: bits(k, arith.AddI, bits(k, arith.AndI, bits(k, arith.ShRUI, x, 16), 255), 3),
+        lambda t, x: (x.astype(np.uint32) >> 16 & 255).astype(np.int32) + 3,
+    )
+    assert "prmt.b32" in text
+
+
+def test_the_high_half_of_a_word_is_a_part_of_it() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        high = k.value(arith.TruncI, bits(k, arith.ShRUI, x, 16), types=[I16])
+        return k.value(arith.ExtUI, k.value(arith.AddI, high, high), types=[I32])
+
+    text = checked(make, lambda t, x: (x.astype(np.uint32) >> 15 & 0xFFFE).astype(np.int32))
+    assert "mov.b32 {" in text
+    assert "shr" not in text
+
+
+def test_masks_of_numbers_apart_are_one() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        low = bits(k, arith.AndI, x, 255)
+        first = bits(k, arith.AndI, bits(k, arith.ShLI, low, 22), 7 << 22)
+        return k.value(arith.OrI, first, bits(k, arith.AndI, bits(k, arith.ShLI, low, 28), 1 << 31))
+
+    text = checked(make, lambda t, x: (x & 7) << 22 | (x & 8) << 28)
+    assert text.count("and.b32") == 2
+
+
+def test_what_an_operand_decides_is_left_out() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        both = k.value(arith.AndI, x, t)
+        return k.value(arith.OrI, k.value(arith.XOrI, both, bits(k, arith.AddI, x, 1)), t)
+
+    assert "xor" not in checked(make, lambda t, x: (x & t ^ x + 1) | t)
+
+    def within(k: Kernel, t: Value, x: Value) -> Value:
+        return k.value(arith.AndI, k.value(arith.XOrI, k.value(arith.OrI, x, t), bits(k, arith.AddI, x, 1)), t)
+
+    assert "or.b32 " not in checked(within, lambda t, x: ((x | t) ^ x + 1) & t).replace("xor.b32", "")
+
+
+def test_shifts_that_undo_each_other_are_one() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        return bits(k, arith.ShLI, bits(k, arith.AndI, bits(k, arith.ShRUI, x, 4), 1), 2)
+
+    text = checked(make, lambda t, x: (x >> 4 & 1) << 2)
+    assert text.count("shr.u32") == 1
+    assert "shl" not in text.partition("ld.global")[2].partition("and")[0]
+
+    def unread(k: Kernel, t: Value, x: Value) -> Value:
+        moved = bits(k, arith.ShLI, bits(k, arith.ShRUI, x, 4), 22)
+        return bits(k, arith.AndI, moved, 7 << 22)
+
+    assert "shr" not in checked(unread, lambda t, x: (x >> 4 & 7) << 22)
+
+
+def test_one_of_two_sums_is_a_sum_with_one_of_two() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        odd = k.value(arith.CmpI, bits(k, arith.AndI, t, 1), k.const(0), types=[I1], predicate="ne")
+        shared = k.value(arith.MulI, x, x)
+        arms = [k.value(arith.AddI, shared, each) for each in (t, x)]
+        return k.value(arith.Select, odd, *arms, types=[I32])
+
+    text = checked(make, lambda t, x: x * x + np.where(t & 1, t, x))
+    assert text.count("selp") == 1
+    assert text.count("mad.lo.s32") + text.count("add.s32") == 1
+
+
+def test_one_of_two_loads_is_a_load_of_one_of_two_addresses() -> None:
+    def make(k: Kernel, t: Value, x: Value, between: bool = False) -> Value:
+        odd = k.value(arith.CmpI, bits(k, arith.AndI, t, 1), k.const(0), types=[I1], predicate="ne")
+        first, second = four(k, bits(k, arith.AddI, t, 1), 2)
+        if between:
+            k.store(x, k.element(k.params[1], t, I32))
+        return k.value(arith.Select, odd, first, second, types=[I32])
+
+    text = checked(make, lambda t, x: np.where(t & 1, np.roll(x, -1), np.roll(x, -2)))
+    assert text.count("ld.global") == 2  # x itself is the other one
+    func = convert(kernel(lambda k, t, x: make(k, t, x, between=True)).func())
+    simplify_by_uses(func)
+    assert sum(isinstance(op, nvvm.Ld) for op in func.walk()) == 3  # a store between them may be to either
+
+
+def test_sums_of_three_share_two_terms() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        p, q = bits(k, arith.MulI, t, 77), bits(k, arith.XOrI, t, 5)
+        found = [k.value(arith.AddI, k.value(arith.AddI, each, p), q) for each in four(k, t, 3)]
+        return k.value(arith.XOrI, k.value(arith.XOrI, found[0], found[1]), found[2])
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        a, b, c, _ = (each.astype(np.int32) + t * 77 + (t ^ 5) for each in rolled(x))
+        return a ^ b ^ c
+
+    k = kernel(make)
+    func = convert(k.func())
+    before = sum(isinstance(op, llvm.Add) for op in func.walk())
+    simplify_by_uses(func)
+    assert sum(isinstance(op, llvm.Add) and op.results[0] in _read(func) for op in func.walk()) == before - 2
+    checked(make, wanted)
+
+
+def _read(func: llvm.Func) -> set[Value]:
+    return {value for op in func.walk() for value in op.operands}
+
+
+def test_a_tree_of_sums_is_a_chain() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        a, b, c, d = four(k, t)
+        return k.value(arith.AddI, k.value(arith.AddI, a, b), k.value(arith.AddI, c, d))
+
+    k = kernel(make)
+    func = convert(k.func())
+    simplify_by_uses(func)
+    stored = next(op for op in func.walk() if isinstance(op, nvvm.St)).operands[1]
+    depth = 0
+    while isinstance(stored.op, llvm.Add):
+        assert not isinstance(stored.op.rhs.op, llvm.Add)
+        stored, depth = stored.op.lhs, depth + 1
+    assert depth == 3
+    checked(make, lambda t, x: sum(each.astype(np.int32) for each in rolled(x)))
+
+
+def test_terms_of_64_bits_without_a_common_bit_need_no_carry() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        wide, high = (k.value(arith.ExtUI, each, types=[I64]) for each in (bits(k, arith.AndI, t, 15), x))
+        scaled = k.value(arith.MulI, high, k.const(16, I64))
+        total = k.value(arith.AddI, scaled, wide)
+        return k.value(
+            arith.TruncI, k.value(arith.ShRUI, k.value(arith.MulI, total, scaled), k.const(3, I64)), types=[I32]
+        )
+
+    text = checked(
+        make,
+        lambda t, x: _product(x.astype(np.uint32).astype(np.uint64) * 16, t).astype(np.int32),
+    )
+    assert "or.b64" in text
+
+
+def _product(scaled: np.ndarray, t: np.ndarray) -> np.ndarray:
+    return ((scaled + (t & 15).astype(np.uint64)) * scaled >> np.uint64(3)).astype(np.int32)
+
+
+def test_a_truth_value_that_is_scaled_is_one_of_two_numbers() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        odd = k.value(arith.CmpI, x, k.const(7), types=[I1], predicate="slt")
+        number = k.value(arith.UIToFP, odd, types=[F32])
+        scaled = k.value(arith.MulF, number, k.const(0.75, F32))
+        return k.value(arith.Bitcast, scaled, types=[I32])
+
+    text = checked(
+        make, lambda t, x: np.where(x < 7, np.float32(0.75), np.float32(0)).astype(np.float32).view(np.int32)
+    )
+    assert "mul.rn.f32" not in text

@@ -1,0 +1,189 @@
+"""The other items of the same list: sequences of PTX, the least surface, borders, the function boundary, legality."""
+
+from __future__ import annotations
+
+from tests.seeds.items import ATTENTION, GEMM, LOAD, MULTICAST, item
+from tests.seeds.tries import altered, hinted, instruction, level, named_pass, operand, ptx
+
+H = "sm_90a"
+X = "nvgpu: sequences of PTX"
+SEQUENCES = (
+    item(X, "mbarrier.inval", instruction("mbarrier.inval.shared")),
+    item(X, "TMA reduce", instruction("cp.async.bulk.tensor.reduce"), wrong="its text is refused by ptxas"),
+    item(X, "prefetch.tensormap", instruction("prefetch"), ptx(GEMM, H, "prefetch.tensormap")),
+    item(
+        X,
+        "fence.proxy.*",
+        instruction("fence.proxy"),
+        instruction("fence.proxy.acquire"),
+        instruction("fence.proxy.release"),
+    ),
+    item(
+        X,
+        "tensormap.*",
+        instruction("tensormap.replace"),
+        instruction("tensormap.cp_fenceproxy"),
+        wrong="tensormap.cp.async does not exist",
+    ),
+    item(X, "shfl idx lane 0", instruction("shfl.sync", kind="idx")),
+    item(X, "mma.sp.sync", instruction("mma.sp.sync")),
+    item(X, "fma.rn.f32x2", instruction("fma.packed.f32x2", rounding="rn")),
+)
+S = "nvgpu: the least surface"
+SURFACE = (
+    item(
+        S,
+        "'Not a canonical GMMA_MN Layout'",
+        altered(GEMM, H, "nvgpu", "memref<128x16xf16, 3>", "memref<128x8xf16, 3>", "b must describe"),
+        wrong="the words are those of CUTLASS: a layout that is not canonical has no atom, and what a descriptor"
+        " describes is verified",
+    ),
+    item(S, "tensor-map creation", level(GEMM, H, "nvgpu", "!nvgpu.tensormap.descriptor<tensor")),
+    item(S, "TMA reduce", operand("cp.async.bulk.tensor.reduce", "kind")),
+    item(
+        S,
+        "barrier groups and tokens",
+        level(GEMM, H, "nvgpu", "!nvgpu.mbarrier.group<"),
+        operand("mbarrier.test.wait", "token"),
+    ),
+    item(
+        S,
+        "WGMMA init, mma, store",
+        level(GEMM, H, "nvgpu", "nvgpu.warpgroup.mma"),
+        ptx(ATTENTION, H, "wgmma.mma_async", "stmatrix"),
+        instead="the first product takes scale-d 0; a store is several instructions, chosen by cost",
+    ),
+    item(S, "sparse", operand("mma.sp.sync", "metadata"), operand("mma.sp.sync", "selector")),
+    item(
+        S,
+        "packed cvt and arithmetic",
+        instruction("convert.f32x2.to.f16x2"),
+        instruction("convert.f32x2.to.f8x2"),
+        instruction("add.packed.f32x2"),
+    ),
+    item(
+        S,
+        "warp_execute_on_lane_0: region, results",
+        instruction("elect.sync"),
+        wrong="no upstream lowers it; elect.sync guards the instructions, and a shuffle hands a result over",
+    ),
+    item(
+        S,
+        "create.descriptor tensor, box",
+        level(GEMM, H, "nvgpu", "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>"),
+    ),
+)
+B = "nv_tileas to LLVM: borders"
+BORDERS = (
+    item(
+        B,
+        "allowed inputs",
+        level(GEMM, H, "nv_tileas", "nv_tileas.", "arith.", "scf."),
+        altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"cute.copy"', "is not an operation"),
+        instead="nv_tileas, arith, math and scf; cute, cute_nvgpu and cutlass are not dialects here",
+    ),
+    item(B, "CopyAtom and ReduceAtom", level(GEMM, H, "nv_tileas", 'atom = "')),
+    item(
+        B,
+        "output types: structs, ptr<3>, tokens",
+        level(GEMM, H, "nvvm", "!llvm.ptr<3>"),
+        instead="an operation has several results where LLVM has a struct; --emit llvm writes the struct",
+    ),
+    item(
+        B,
+        "diagnostics of what is not allowed",
+        altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"gpu.barrier"', "is not legal in nvvm"),
+    ),
+)
+O = "nv_tileas to LLVM: the function boundary"  # noqa: E741
+BOUNDARY = (
+    item(
+        O,
+        "two passes, functions first",
+        named_pass("convert-tileas-to-nvgpu"),
+        named_pass("convert-nvgpu-to-nvvm"),
+        instead="a function is converted with its body, level by level; its attributes are one table",
+    ),
+    item(O, "gate of kernel_spec, compute_capability, target_spec", level(GEMM, H, "nv_tileas", 'target = "sm_90a"')),
+    item(O, "type converter", level(GEMM, H, "nvvm", "!llvm.ptr<1>", "!tilesat.tensormap")),
+    item(O, "conversion of functions", level(GEMM, H, "nvgpu", "gpu.func"), level(GEMM, H, "nvvm", "llvm.func")),
+    item(O, "conversion of returns", level(GEMM, H, "nvgpu", "gpu.return"), level(GEMM, H, "nvvm", "llvm.return")),
+    item(O, "PDL patterns", named_pass("saturate"), instead="rules of the e-graph, before this level"),
+    item(
+        O,
+        "'region types conversion failed'",
+        altered(GEMM, H, "nvvm", "%arg10: i32", "%arg10: !nv_tileas.pipeline<6>", "written is i32"),
+        instead="types are looked at with the operations that hold them",
+    ),
+    item(O, "kernel_spec to nvvm.kernel", level(GEMM, H, "llvm", "nvvm.kernel"), ptx(GEMM, H, ".visible .entry")),
+    item(O, "nvvm.blocksareclusters", wrong="it needs PTX 9.0 in LLVM 22; launchers multiply grids by the cluster"),
+    item(
+        O,
+        "return inside a loop",
+        named_pass("simplify-branches"),
+        instead="it leaves the loop; what follows is guarded",
+    ),
+    item(O, "legality of functions", altered(GEMM, H, "nvvm", '"tilesat.llvm.func"', '"gpu.func"', "has no attribute")),
+)
+L = "nv_tileas to LLVM: phases, legality, invariants"
+LEGALITY = (
+    item(L, "bufferization", named_pass("tileas-materialize-schedule"), ptx(GEMM, "sm_80", ".extern .shared")),
+    item(
+        L,
+        "a switch that skips the pipeline",
+        named_pass("tileas-lower-pipelines"),
+        instead="--passes leaves any pass out",
+    ),
+    item(
+        L,
+        "reuse of a symbol, several kernels in a module",
+        level(GEMM, H, "llvm", "llvm.mlir.global external @dynamic_smem"),
+        instead="a compilation is of one kernel (--entry)",
+    ),
+    item(
+        L,
+        "illegal: nv_tileaa",
+        altered(GEMM, "sm_80", "nvgpu", '"gpu.barrier"', '"nv_tileaa.create_mem_token"', "must have 1 results"),
+    ),
+    item(
+        L,
+        "dynamic: nv_tileas",
+        altered(GEMM, "sm_80", "nvgpu", '"gpu.barrier"', '"nv_tileas.barrier"', "is not legal in"),
+    ),
+    item(
+        L,
+        "legal: async.pipeline.*, mark_for_reuse",
+        level(GEMM, H, "nv_tileas", "nv_tileas.async.pipeline.create_pipeline"),
+        named_pass("tileas-lower-pipelines"),
+    ),
+    item(
+        L,
+        "math.ctlz, ctpop, cttz, trunc",
+        altered(GEMM, "sm_80", "nvgpu", '"gpu.barrier"', '"math.ctlz"', "is not an operation"),
+        instead="Tile IR has none of them; a text with one is refused",
+    ),
+    item(
+        L,
+        "ub.poison",
+        altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"ub.poison"', "is not an operation"),
+        instead="no pass makes poison; a text with it is refused",
+    ),
+    item(L, "TMA load: multicast", instruction(MULTICAST)),
+    item(L, "TMA load: L2 hint", operand(LOAD, "l2CacheHint"), instruction("createpolicy.fractional")),
+    item(L, "TMA load: im2col", instruction("cp.async.bulk.tensor.shared.cta.global.im2col")),
+    item(L, "async.dot: scaleA, scaleB -1", ptx("gemm_negated.mlir", H, ", -1, 1,")),
+    item(L, "mbarrier wait: ticks in a register", operand("mbarrier.try_wait.parity", "ticks")),
+    item(L, "signature of LLVM's types first", level(GEMM, H, "llvm", "llvm.byval", "nvvm.grid_constant")),
+    item(
+        L,
+        "metadata keeps what a launch means",
+        hinted("occupancy = 3", "sm_80", ".minnctapersm 3"),
+        hinted("num_worker_warps_per_cta = 8", "sm_80", ".reqntid 256"),
+    ),
+    item(
+        L,
+        "no operation of TileAA or TileAS survives",
+        altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"nv_tileas.barrier"', "is not legal in"),
+    ),
+)
+REST = (*SEQUENCES, *SURFACE, *BORDERS, *BOUNDARY, *LEGALITY)
