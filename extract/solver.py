@@ -235,9 +235,15 @@ class Solver:
         return Relaxed(bound, values, prices, carried, binding, covers, False)
 
     def _run_here(self) -> bool:
-        """Run what ends before anybody waits for it; no Ctrl-C came that is not raised."""
+        """Run what ends before anybody waits for it; a Ctrl-C is raised at its end. In a callback it would be raised
+        too, and lost: HiGHS drops what callbacks raise.
+        """
         self.stopped = False
-        self.highs.run()
+        self.highs.disableCallbacks()
+        try:
+            self.highs.run()
+        finally:
+            self.highs.enableCallbacks()
         return False
 
     def _run_in_thread(self) -> bool:

@@ -32,6 +32,10 @@ class Multicast:
         """Copies of the arrays."""
         return Multicast([each.copy() for each in self.arrays])
 
+    def tobytes(self) -> bytes:
+        """The bytes of all copies."""
+        return b"".join(each.tobytes() for each in self.arrays)
+
     def place(self, addresses: Sequence[int], memory: GlobalMemory) -> Any:
         """The multicast address, in the simulator's memory, of arrays that are there."""
         return memory.multicast(self.arrays[0].nbytes, addresses)

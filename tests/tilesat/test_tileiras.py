@@ -158,7 +158,7 @@ def test_hints_without_effect_are_warned_of(tmp_path, target, capsys):
     source = tmp_path / "hinted.tileirbc"
     source.write_bytes(bytecode_of(parse(f"cuda_tile.module @m {{ entry @hinted() {hint} {{ return }} }}")))
     assembled(main([str(source), "-o", str(target), "--gpu-name=sm_90"]), target)
-    warning = "warning: 'cuda_tile.entry': optimization hint 'num_cta_in_cga = 2' has no effect yet"
+    warning = "warning: 'cuda_tile.entry': optimization hint 'num_cta_in_cga = 2' has no effect: 2 CTAs cannot divide"
     assert not has_ptxas() or warning in capsys.readouterr().err
     assembled(main([str(source), "-o", str(target), "--gpu-name=sm_80"]), target)  # another target's hint
     assert not has_ptxas() or capsys.readouterr().err == ""

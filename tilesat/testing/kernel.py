@@ -20,6 +20,7 @@ from tilesat import Kernel
 from tilesat.cli import STAGES
 from tilesat.execution import WrongResultError, check_arguments, compare
 from tilesat.grid import as_grid
+from tilesat.multicast import Multicast
 from tilesat.spec import parse
 from tilesat.testing import golden, sass
 from tilesat.testing.choices import Chosen, chosen
@@ -107,7 +108,7 @@ class CheckedKernel:
         """
         made = [parse(each, place).make() if isinstance(each, str) else each for place, each in enumerate(args)]
         before = check_arguments(self.kernel.entry, made)
-        after = [each.copy() if isinstance(each, np.ndarray) else each for each in before]
+        after = [each.copy() if isinstance(each, np.ndarray | Multicast) else each for each in before]
         command = self._run_command(grid, args, tolerance)
         try:
             self.kernel.run(
