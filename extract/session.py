@@ -104,8 +104,8 @@ class Session:
 
     @property
     def gap(self) -> float:
-        """Part of the best cost by which the bound falls short of it."""
-        if self.chosen is None or not math.isfinite(self.bound):
+        """Part of the best cost by which the bound falls short of it; without an answer, of what it must stay below."""
+        if self.cost == INFINITY or not math.isfinite(self.bound):
             return INFINITY
         return (self.cost - self.bound) / abs(self.cost) if self.cost else INFINITY
 

@@ -68,6 +68,16 @@ def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | No
     assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
 
 
+def test_effort_ends_a_search_that_has_found_nothing_below() -> None:
+    """The gap is then that of what an answer must cost less than: a close bound is not worth much work."""
+    graph, spent = tangle(60), Budget(8000)
+    best = auto(graph, budget=4000)
+    assert not best.optimal
+    with pytest.raises(ExtractionError, match="ended before any answer was found"):
+        auto(graph, budget=spent, below=best.cost - 0.5, effort=1e-4)
+    assert spent.spent < 2000
+
+
 def test_the_answer_is_proved_and_the_report_tells_how() -> None:
     graph = Graph.from_json(DATA / "matmul.json")
     answer = auto(graph)
