@@ -170,6 +170,7 @@ def test_a_budget_that_ends_before_any_answer_says_so(method: object) -> None:
         method(graph, budget=0.001)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_returns_the_best_so_far() -> None:
     graph = tangle(400)
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))

@@ -137,6 +137,7 @@ def test_wrong_usage_exits_2(arguments: list[str]) -> None:
     assert stopped.value.code == 2
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_prints_the_best_answer_so_far(slow_file: str) -> None:
     command = [sys.executable, "-m", "extract", slow_file, "--json", "--time-limit", "60"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
