@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Op, Operand, Result, op
+from ir.descriptors import BARRIER_BYTES
 from ir.dialects.nv_tileas_types import is_pointer
 from ir.types import I1, I32, Constraint, TileType
 
 FLAG = Constraint("i1", lambda t: t in (I1, TileType((), I1)), (I1,))
 ANSWER_BYTES = 16  # PTX ISA 8.8, clusterlaunchcontrol.try_cancel
 WORD_BYTES = 4
-NEXT_BYTES = ANSWER_BYTES + 8 + 4 * WORD_BYTES  # the answer, an mbarrier, what the answer says
+NEXT_BYTES = ANSWER_BYTES + BARRIER_BYTES + 4 * WORD_BYTES  # the answer, an mbarrier, what the answer says
 NUMBER = Constraint("i32", lambda t: t in (I32, TileType((), I32)), (I32,))
 
 

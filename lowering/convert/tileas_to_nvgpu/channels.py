@@ -64,10 +64,14 @@ def receive(x: Expander, op: nv_tileas.Receive) -> None:
     """All threads that run this wait, load and arrive."""
     emitter, channel = x.emitter, x.channel(op.channel)
     emitter.effect(nvvm.MBarrierTryWaitParity, channel.barrier(emitter, False), x.scalar(op.phase))
-    kind = op.result.type
-    loaded = emitter.builder.add(nvgpu.Load, channel.value(emitter), types=[held(kind)], segments=(1, 0, 0)).result
-    x.values[op.result] = from_memory(emitter, loaded, kind)
+    x.values[op.result] = loaded(emitter, channel.value(emitter), op.result.type)
     emitter.effect(nvvm.MBarrierArrive, channel.barrier(emitter, True), segments=(1, 0))
+
+
+def loaded(emitter: Emitter, place: Value, kind: Type) -> Value:
+    """A scalar from shared memory."""
+    raw = emitter.builder.add(nvgpu.Load, place, types=[held(kind)], segments=(1, 0, 0)).result
+    return from_memory(emitter, raw, kind)
 
 
 def held(kind: Type) -> Type:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ir.core import Op, Type, Value
+from ir.core import Op, Value
 from ir.dialects import nv_tileas, nvgpu, nvvm
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.dialects.nv_tileas_effects import ANSWER_BYTES, WORD_BYTES
 from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.tileas_to_nvgpu.agents import branch
 from lowering.convert.tileas_to_nvgpu.assertions import text
-from lowering.convert.tileas_to_nvgpu.channels import from_memory, to_memory
+from lowering.convert.tileas_to_nvgpu.channels import loaded, to_memory
 from lowering.layouts.layout import Layout
 from lowering.targets import Feature
 
@@ -53,7 +53,7 @@ def allocate(x: Expander, op: nv_tileas.Alloca) -> None:
 
     once(x, call)
     emitter.scratch_written()
-    x.values[op.result] = from_memory(emitter, loaded(x, place, I64), GLOBAL_PTR)
+    x.values[op.result] = loaded(emitter, place, GLOBAL_PTR)
 
 
 def free(x: Expander, op: nv_tileas.Free) -> None:
@@ -79,7 +79,7 @@ def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
         emitter.effect(nvvm.MBarrierArriveExpectTx, barrier, segments=(1, 0), txcount=ANSWER_BYTES)
         emitter.effect(nvvm.ClusterLaunchTryCancel, place, barrier)
         emitter.effect(nvvm.MBarrierTryWaitParity, barrier, emitter.constant(0))
-        halves = [loaded(x, emitter.pointer(place, None, 1, offset), I64) for offset in (0, ANSWER_BYTES // 2)]
+        halves = [loaded(emitter, emitter.pointer(place, None, 1, offset), I64) for offset in (0, ANSWER_BYTES // 2)]
         emitter.effect(nvvm.MBarrierInval, barrier)
         answer = emitter.builder.add(nvvm.ClusterLaunchQuery, *halves, types=[I1, I32, I32, I32]).results
         for number, value in enumerate(answer):
@@ -90,12 +90,7 @@ def take_next(x: Expander, op: nv_tileas.CancelNextProgramId) -> None:
     emitter.scratch_written()
     for number, (result, kind) in enumerate(zip(op.results, (I1, I32, I32, I32), strict=True)):
         word = emitter.pointer(words, None, 1, WORD_BYTES * number)
-        x.values[result] = from_memory(emitter, loaded(x, word, I32), kind)
-
-
-def loaded(x: Expander, place: Value, kind: Type) -> Value:
-    """A number in shared memory."""
-    return x.emitter.builder.add(nvgpu.Load, place, types=[kind], segments=(1, 0, 0)).result
+        x.values[result] = loaded(emitter, word, kind)
 
 
 def once(x: Expander, fill: Callable[[], None]) -> None:

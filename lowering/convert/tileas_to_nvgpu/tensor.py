@@ -11,6 +11,7 @@ from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I32, I64, TensorType
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, nested
+from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.registers import Held
 from lowering.layouts.f2 import log2
@@ -55,8 +56,7 @@ class TensorMemory:
         emitter.effect(nvvm.TensorFence, when="before")
         emitter.barrier()
         emitter.effect(nvvm.TensorFence, when="after")
-        loaded = emitter.builder.add(nvgpu.Load, self.slot, types=[I32], segments=(1, 0, 0))
-        self.base = loaded.result
+        self.base = loaded(emitter, self.slot, I32)
 
     def release(self) -> None:
         """The warp that has allocated it gives it back when all have loaded what they need."""
