@@ -6,6 +6,7 @@ written. Source: PTX ISA, "Memory Consistency Model", "Async proxy", "mbarrier".
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,9 +26,56 @@ if TYPE_CHECKING:
     from runtime.simulator.mbarrier import Mbarriers
     from runtime.simulator.transfers import Transfer
 
+
+class Scope(Enum):
+    """Who hears of an arrival by a thread of another CTA than the mbarrier's, and which wait hears of it: both must
+    have the scope of the cluster (PTX ISA, "Morally strong operations"), but all waits hear the async proxy.
+    """
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    ASYNC = "async"
+
+
 # Writers of bytes below this are the async proxy: this minus the column of the mbarrier it completed on.
 ASYNC = -16
 _OBJECT = 8  # bytes of an mbarrier
+
+
+class Statements:
+    """What arrivals at mbarriers, named by their 8-byte cells, say to those who wait for their phases."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, dict[int, Array]] = {}
+        self._said: dict[int, Array] = {}
+
+    def start(self) -> None:
+        """A batch begins: nobody has said anything."""
+        self._open.clear()
+        self._said.clear()
+
+    def __contains__(self, cell: int) -> bool:
+        return cell in self._open
+
+    def add(self, cell: int, phase: int, words: Array) -> None:
+        """An arrival says this to who sees a phase complete."""
+        phases = self._open.setdefault(cell, {})
+        earlier = phases.get(phase)
+        phases[phase] = words.copy() if earlier is None else _joined(earlier, words)
+
+    def of(self, cell: int, completed: int, width: int, own: int) -> Array:
+        """What was said for the first `completed` phases [width], which stands itself in column `own`."""
+        phases = self._open.get(cell, {})
+        said = self._said.get(cell, np.zeros(0, np.int32))
+        done = [phase for phase in phases if phase < completed]
+        if not done and said.size == width and said[own] == completed:
+            return said
+        for phase in done:
+            said = _joined(said, phases.pop(phase))
+        said = _joined(said, np.zeros(width, np.int32))
+        said[own] = completed
+        self._said[cell] = said
+        return said
 
 
 class AsyncOrder:
@@ -44,8 +92,7 @@ class AsyncOrder:
         self._leaving = np.zeros(self._shared.size, np.int32)
         regions.shadows.append(self._leaving)
         self._transfers: list[Transfer] = []
-        self._open: dict[int, dict[int, Array]] = {}
-        self._said: dict[int, Array] = {}
+        self._near, self._far = Statements(), Statements()  # to every wait, and to those of the cluster's scope
         self._column: dict[int, int] = {}
         self._columns: dict[int, int] = {}  # how many mbarriers a team has
         self._initialiser: dict[int, int] = {}
@@ -57,8 +104,8 @@ class AsyncOrder:
         """A batch begins."""
         self._leaving.fill(0)
         self._transfers.clear()
-        self._open.clear()
-        self._said.clear()
+        self._near.start()
+        self._far.start()
         self._column.clear()
         self._columns.clear()
         self._initialiser.clear()
@@ -139,17 +186,29 @@ class AsyncOrder:
         return cell in self._fenced_at and int(self._clocks.meetings[self._team(cell)]) > self._fenced_at[cell]
 
     def _team(self, cell: int) -> int:
-        return cell * _OBJECT // (self._machine.shared.stride * self._machine.geometry.cluster_size)
+        return self._cta(cell) // self._machine.geometry.cluster_size
+
+    def _cta(self, cell: int) -> int:
+        return cell * _OBJECT // self._machine.shared.stride
 
     def drop_object(self, cells: Array) -> None:
         """mbarrier.inval."""
         self._object[self._grains(cells, _OBJECT)] = False
 
-    def arrive(self, use: Use, releases: bool, mbarriers: "Mbarriers") -> None:
+    def arrive(self, use: Use, releases: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
         """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
         said = self._clocks.say_each(use.speakers, releases)
-        for cell, words in zip(use.told, np.maximum.reduceat(said[use.rows], use.starts, axis=0), strict=True):
-            self.hand_on(cell, words, mbarriers)
+        words = np.maximum.reduceat(said[use.rows], use.starts, axis=0)
+        for cell, one, rows in zip(use.told, words, np.split(use.rows, use.starts[1:]), strict=True):
+            phase = int(mbarriers.completed[cell])
+            near = (use.speakers[rows] // self._clocks.warps == self._cta(cell)) | (scope is Scope.ASYNC)
+            if near.all():
+                self._near.add(cell, phase, one)
+                continue
+            if near.any():
+                self._near.add(cell, phase, said[rows[near]].max(axis=0))
+            if scope is Scope.CLUSTER:
+                self._far.add(cell, phase, said[rows[~near]].max(axis=0))
         if not releases:
             numbers, cells = use.last, use.cells
             cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
@@ -178,35 +237,25 @@ class AsyncOrder:
         return self._clocks.publish(self._clocks.present(self._mask(numbers)))
 
     def hand_on(self, cell: int, said: Array, mbarriers: "Mbarriers") -> None:
-        """Whoever sees the running phase of an mbarrier complete will know this."""
-        phases = self._open.setdefault(cell, {})
-        phase = int(mbarriers.completed[cell])
-        earlier = phases.get(phase)
-        phases[phase] = said.copy() if earlier is None else _joined(earlier, said)
+        """Whoever sees the running phase of an mbarrier of its CTA complete will know this."""
+        self._near.add(cell, int(mbarriers.completed[cell]), said)
 
-    def wait(self, use: Use, acquires: bool, mbarriers: "Mbarriers") -> None:
+    def wait(self, use: Use, acquires: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
-        said = [self._seen(cell, int(mbarriers.completed[cell])) for cell in use.distinct]
+        said = [self._seen(cell, int(mbarriers.completed[cell]), scope) for cell in use.distinct]
         if use.by_cta is not None:  # each warp waited for one mbarrier
             self._clocks.learn_each(use.warps, np.stack(said)[use.by_cta], acquires)
             return
         for cell, words in zip(use.distinct, said, strict=True):
             self._clocks.learn(self._clocks.present(self._mask(use.last[use.cells == cell])), words, acquires)
 
-    def _seen(self, cell: int, completed: int) -> Array:
+    def _seen(self, cell: int, completed: int, scope: Scope) -> Array:
         """What who sees the first `completed` phases of an mbarrier complete then knows."""
-        phases = self._open.get(cell, {})
         width, own = self._clocks.known.shape[2], self._clocks.mbarrier_columns + self._column[cell]
-        said = self._said.get(cell, np.zeros(0, np.int32))
-        done = [phase for phase in phases if phase < completed]
-        if not done and said.size == width and said[own] == completed:
-            return said
-        for phase in done:
-            said = _joined(said, phases.pop(phase))
-        said = _joined(said, np.zeros(width, np.int32))
-        said[own] = completed
-        self._said[cell] = said
-        return said
+        near = self._near.of(cell, completed, width, own)
+        if scope is not Scope.CLUSTER or cell not in self._far:
+            return near
+        return np.maximum(near, self._far.of(cell, completed, width, own))
 
     # ---- copies
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.async_order import Scope
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
@@ -222,6 +223,24 @@ class Tracker(SharedShadow):
             )
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
+    def check_response(self, site: Site, cells: Array, lane: int) -> None:
+        """A lane asks for a response at bytes, whose last readers it must know to have put a proxy fence after it.
+
+        Copies are not held to that: nobody fences what an mbarrier or barrier tells to be read. For requests it is part
+        of the protocol (CUDA C++ Programming Guide, "Cluster Launch Control").
+        """
+        where = self._grains(cells, 1)[:, 0]
+        first, columns = self.clocks.shared_fences, self.clocks.warp_columns
+        fenced = self.clocks.known[(*self._place(np.array(lane)), slice(first, first + columns))]
+        late = self._is_read[where, None] & (self._reader[where] != NOBODY) & (self._read_epoch[where] > fenced)
+        if late.any():
+            reader = int(self._reader[where][late][0])
+            message = (
+                f"asks for a response where {'threads' if reader < 0 else self._who(reader)} read the one before, and no "
+                "fence.proxy.async after that is ordered before this instruction; put it between the read and a barrier"
+            )
+            self._found(Kind.PROXY_FENCE, site, lane, message)
+
     def async_read_begins(self, site: Site, where: Array, first_warps: Array, starting: Array) -> None:
         """Operations of warpgroups read grains [warpgroup, n] until a wait; starting: which of their warps start them.
 
@@ -395,19 +414,19 @@ class Tracker(SharedShadow):
         self._used.pop(use, None)
         self._used[use] = self.clocks.epoch.take(use.warps)
 
-    def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool) -> None:
+    def arrive(self, site: Site, numbers: Array, cells: Array, releases: bool, scope: Scope) -> None:
         """Lanes arrive at mbarriers; without release only who sees the phase complete knows of it."""
         self.use_mbarrier(site, numbers, cells)
         use = self._use(numbers, cells)
         if releases:
             self._note_use(use)
-        self.order.arrive(use, releases, self.mbarriers)
+        self.order.arrive(use, releases, scope, self.mbarriers)
 
-    def waited(self, numbers: Array, cells: Array, acquires: bool) -> None:
+    def waited(self, numbers: Array, cells: Array, acquires: bool, scope: Scope) -> None:
         """Lanes saw phases of mbarriers complete."""
         use = self._use(numbers, cells)
         self._note_use(use)
-        self.order.wait(use, acquires, self.mbarriers)
+        self.order.wait(use, acquires, scope, self.mbarriers)
 
     def are_ready(self, transfers: Sequence["Transfer"]) -> bool:
         """Whether copies by threads of different CTAs to their own shared memory find all as it must be.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.async_order import Scope
 from runtime.simulator.findings import Kind
 from runtime.simulator.hazards import Tracker
 from runtime.simulator.machine import Machine
@@ -65,7 +66,7 @@ class TensorCore:
         slots = self.machine.slots
         is_regular = all(len(one) == 1 for one in cells) and len({lane // slots for lane in lanes}) == len(lanes)
         if self.tracker is not None and is_regular:  # threads of different CTAs, who say nothing new to each other
-            self.tracker.arrive(site, np.array(lanes), np.array([cell for (cell,) in cells]), releases=True)
+            self.tracker.arrive(site, np.array(lanes), np.array([cell for (cell,) in cells]), True, Scope.ASYNC)
         for lane, chosen in zip(lanes, cells, strict=True):
             self._commit(site, lane, chosen, is_regular)
 
@@ -80,7 +81,7 @@ class TensorCore:
             transfer = Transfer(site, lane, _nothing, _ignore, cell=cell, arrivals=1)
             transfer.write = self._arrival(transfer, count, list(earlier))
             if not has_arrived:
-                self.tracker.arrive(site, np.array([lane]), np.array([cell]), releases=True)
+                self.tracker.arrive(site, np.array([lane]), np.array([cell]), True, Scope.ASYNC)
             self._transfers.issue(transfer, is_ready=True)
             earlier.append(transfer)
 

@@ -130,6 +130,8 @@ class TensorOrder:
         """A warp loads or stores cells. Reports hazards."""
         where = cta, self._rows(lanes), columns
         verb = "stores to" if is_store else "loads from"
+        if not is_store and not self._written[where].all():
+            self._found(Kind.UNWRITTEN_TENSOR, site, lane, "loads from tensor memory that nothing has written")
         self.check_operations(site, lane, self.operation[where], verb)
         if is_store:
             self.check_operations(site, lane, self.user[where], verb)
@@ -158,7 +160,7 @@ class TensorOrder:
         """
         where = cells[0], self._rows(cells[1]), cells[2]
         moving = self._moving[where]
-        if (moving != 0 if is_store else moving < 0).any():
+        if (moving != 0 if is_store else moving < 0).any() or not (is_store or self._written[where].all()):
             return False
         if not self._are_complete(self.operation[where], warps):
             return False

@@ -339,6 +339,10 @@ ARRIVAL = r"(@%p\d+) mbarrier\.arrive\.release\.cluster\.shared::cluster\.b64 _,
 MEETING = r"barrier\.cluster\.arrive\.release\.aligned;\s+barrier\.cluster\.wait\.acquire\.aligned;"
 MUTANTS: dict[str, tuple[str, str]] = {
     "no barrier at the start": (MEETING, "bar.sync 0;"),
+    "init released by nothing at the start": (
+        r"fence\.mbarrier_init\.release\.cluster;(\s+\S+\s+barrier\.cluster\.arrive)\.release",
+        r"\1.relaxed",
+    ),
     "no barrier at the end": (MEETING + r"(?=\s+ret)", ""),
     "arrival at this CTA only": (ARRIVAL, r"\1 mbarrier.arrive.shared::cta.b64 _, [%r6];"),
     "arrival relaxed": (ARRIVAL, r"\1 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [\2];"),
@@ -347,6 +351,9 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "arrival of three lanes": (r"(shr\.u32 %r\d+), 3, (%r\d+);", r"\1, 7, \2;"),
     "arrival before the reads": (r"(wgmma\.wait_group\.sync\.aligned) 1;", r"\1 2;"),
     "wait for an empty stage relaxed": (r"parity\.acquire\.cluster", "parity.relaxed.cluster"),
+    "wait for an empty stage at CTA scope": (r"parity\.acquire\.cluster", "parity.acquire.cta"),
+    "wait for an empty stage without a scope": (r"parity\.acquire\.cluster", "parity"),
+    "arrival at CTA scope": (r"mbarrier\.arrive\.release\.cluster", "mbarrier.arrive.release.cta"),
     "no wait for an empty stage": (r"\$W2:\s+mbarrier\.try_wait.*\n.*bra \$W2;", ""),
     "parity of an empty stage": (r"(parity\.acquire\.cluster.*), (%r\d+);", r"\1, 0;"),
     "no wait for a full stage": (r"\$W1:\s+mbarrier\.try_wait.*\n.*bra \$W1;", ""),
@@ -364,9 +371,9 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "empty counts one less": (r"(mbarrier\.init.*), 16;", r"\1, 15;"),
     "full counts two": (r"(mbarrier\.init.*), 1;", r"\1, 2;"),
 }
-"""Pattern in PTX and what stands there instead. Three changes are not seen, and are not here: without
+"""Pattern in PTX and what stands there instead. Two changes alone are right programs, and are not here: without
 fence.mbarrier_init, or with a relaxed arrival at the first barrier of the cluster, the other of the two still orders
-the initialisation; the simulator does not tell an acquire of the CTA's scope from one of the cluster's.
+the initialisation.
 """
 
 

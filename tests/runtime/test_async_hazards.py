@@ -447,6 +447,43 @@ def test_a_remote_barrier_must_be_initialised_before_it_is_used() -> None:
         run(body.replace("{sync}", "bar.sync 0;"), grid=2, cluster=2)
 
 
+# Rank 1 stores into the memory of rank 0 and arrives there; rank 0 waits and reads.
+REMOTE = (
+    INIT.format(count=1)
+    + SYNC
+    + """mov.u32 %r10, %cluster_ctarank; OWNER
+  mapa.shared::cluster.u32 %r12, %bars, %r11; mapa.shared::cluster.u32 %r13, %tile, %r11;
+  setp.eq.u32 %p4, %r10, 0; @%p4 bra HERE;
+  @%leader st.shared::cluster.b32 [%r13], %tid; @%leader ARRIVE _, [%r12]; bra END;
+HERE: W: WAIT %p15, [%bars], 0; @!%p15 bra W; ld.shared.b32 %r14, [%tile]; END: """
+    + SYNC
+)
+ARRIVE, WAIT = "mbarrier.arrive{}.shared::cluster.b64", "mbarrier.try_wait.parity{}.shared::cta.b64"
+
+
+@pytest.mark.parametrize("arrive", [".release.cluster", ".release.cta", ""])
+@pytest.mark.parametrize("waits", [".acquire.cluster", ".acquire.cta", ""])
+def test_what_another_cta_releases_is_acquired_at_the_scope_of_the_cluster(arrive: str, waits: str) -> None:
+    """Without a scope it is that of the CTA (PTX ISA, "mbarrier.try_wait"); each must include the other's thread."""
+    text = (
+        REMOTE.replace("OWNER", "mov.u32 %r11, 0;")
+        .replace("ARRIVE", ARRIVE.format(arrive))
+        .replace("WAIT ", WAIT.format(waits) + " ")
+    )
+    if ".cluster" in arrive and ".cluster" in waits:
+        run(text, grid=2, cluster=2)
+        return
+    with pytest.raises(HazardError, match=r"reads byte 0 of shared memory, which thread .* wrote with no barrier"):
+        run(text, grid=2, cluster=2)
+
+
+@pytest.mark.parametrize("scope", ["", ".acquire.cta", ".acquire.cluster"])
+def test_threads_of_one_cta_need_no_wider_scope(scope: str) -> None:
+    own = REMOTE.replace("setp.eq.u32 %p4, %r10, 0; @%p4 bra HERE;", "").replace("bra END;", "")
+    own = own.replace("OWNER", "mov.u32 %r11, %r10;").replace("ARRIVE", ARRIVE.format(""))
+    run(own.replace("WAIT ", WAIT.format(scope) + " "), grid=2, cluster=2)
+
+
 def test_bytes_in_flight_are_poisoned() -> None:
     """Without the checks' word for it: what a copy writes holds 0xFF until it is waited for."""
     body = (

@@ -63,6 +63,33 @@ def test_a_cluster_steals_a_cluster() -> None:
     np.testing.assert_array_equal(worker[::2] + 1, worker[1::2])
 
 
+FENCE = "fence.proxy.async.shared::cta;"
+RELEASE = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"
+
+
+@pytest.mark.parametrize(
+    ("fence", "is_right"), [(FENCE, True), (RELEASE, True), ("", False), (f"@%leader {FENCE}", False)]
+)
+def test_a_fence_between_a_response_and_the_next_request(fence: str, is_right: bool) -> None:
+    """It must be of all threads that read, or of one that knows of the reads."""
+    text = STEAL.format(multicast="").replace(FENCE, fence)
+    memory = GlobalMemory()
+    out = memory.alloc(4 * 9)
+    if is_right:
+        launch(kernel(text, [OUT]), (9,), (64,), [out], memory, hazards=True)
+        return
+    with pytest.raises(HazardError, match=r"asks for a response where .* read the one before, and no fence\.proxy"):
+        launch(kernel(text, [OUT]), (9,), (64,), [out], memory, hazards=True)
+
+
+def test_a_fence_after_the_barrier_by_the_thread_that_asks() -> None:
+    text = (
+        STEAL.format(multicast="").replace(FENCE, "").replace("bar.sync 0; @%p2", f"bar.sync 0; @%leader {FENCE} @%p2")
+    )
+    memory = GlobalMemory()
+    launch(kernel(text, [OUT]), (9,), (64,), [memory.alloc(36)], memory, hazards=True)
+
+
 def test_asking_again_after_a_failure_is_an_error() -> None:
     body = STEAL.format(multicast="").replace("@%p2 bra TILE;", "bra TILE;")
     memory = GlobalMemory()

@@ -77,7 +77,7 @@ def test_a_broken_gemm_is_caught(name: str) -> None:
 
 HAZARDS = {
     "load not waited for": "tcgen05.wait::ld must come first",
-    "products not waited for": "no barrier between",
+    "products not waited for": "loads from tensor memory that nothing has written",
     "copies not waited for": "still writing",
     "commit before the last product": "may still read",
     "no deallocation": "ends with tensor memory allocated",

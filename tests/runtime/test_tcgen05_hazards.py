@@ -105,3 +105,43 @@ def test_accumulating_on_what_nobody_wrote() -> None:
     assert "FILL:" in ptx
     with pytest.raises(HazardError, match="nothing has written"):
         run(ptx.replace("mov.u32 %r15, 0; mov.u32 %r16, %row;\nFILL", "mov.u32 %r15, 480; mov.u32 %r16, %row;\nFILL"))
+
+
+def test_loading_what_nobody_wrote() -> None:
+    """All 512 columns are read back; without the stores before it the product has written 48 of them."""
+    ptx = kernel(product(48, 0), 1)
+    run(ptx)
+    skipped = ptx.replace("mov.u32 %r15, 0; mov.u32 %r16, %row;\nFILL", "mov.u32 %r15, 480; mov.u32 %r16, %row;\nFILL")
+    with pytest.raises(HazardError, match=r"tcgen05\.ld.*loads from tensor memory that nothing has written"):
+        run(skipped)
+
+
+@pytest.mark.parametrize(("steps", "is_cleared"), [(1, True), (0, True), (0, False), (1, False)])
+def test_an_accumulator_of_no_steps(steps: int, is_cleared: bool) -> None:
+    """Where a branch leaves out what writes an accumulator first, its other side must store a zero."""
+    ptx = f""".version 8.8
+.target sm_100a
+.address_size 64
+.shared .align 4 .b32 slot;
+.visible .entry k(.param .u64 image, .param .u64 given, .param .u64 out, .param .u64 extra)
+.reqntid 32
+{{
+  .reg .b32 %r<8>; .reg .pred %p<4>;
+  mov.u32 %r1, slot; mov.u32 %r3, 0; mov.u32 %r4, {steps};
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32; bar.warp.sync -1; ld.shared.b32 %r2, [%r1];
+  setp.eq.u32 %p0, %r4, 0; @%p0 bra NONE;
+  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {{%r3}}; bra DONE;
+NONE:
+  {"tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%r3};" if is_cleared else ""}
+DONE:
+  tcgen05.wait::st.sync.aligned;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r5}}, [%r2]; tcgen05.wait::ld.sync.aligned;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32; ret;
+}}"""
+    memory = GlobalMemory()
+    arguments = [memory.alloc(16) for _ in range(4)]
+    if steps or is_cleared:
+        launch(ptx, (1,), (32,), arguments, memory, hazards=True)
+        return
+    with pytest.raises(HazardError, match="loads from tensor memory that nothing has written"):
+        launch(ptx, (1,), (32,), arguments, memory, hazards=True)

@@ -185,7 +185,8 @@ def test_allocations_take_free_columns() -> None:
          " [%r2];", OperandError, "not all allocated"),
         (f"{ALLOC} 64; mov.u32 %r2, 2097152; tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r2];",
          OutOfBoundsError, "warp 0 may use 0 to 31"),
-        (f"{ALLOC} 64; mov.u32 %r2, 0; tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r2]; add.u32 %r4, %r3, 1;",
+        (f"{ALLOC} 64; mov.u32 %r2, 0; mov.u32 %r3, 0; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {{%r3}};"
+         " tcgen05.wait::st.sync.aligned; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r2]; add.u32 %r4, %r3, 1;",
          HazardError, "tcgen05.wait::ld"),
         (f"{ALLOC} 64; mov.u32 %r2, 0; mov.u32 %r3, 0; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {{%r3}};"
          " tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r2];", HazardError, "tcgen05.wait::st"),

@@ -41,7 +41,7 @@ def decode_cluster_launch(d: Decode) -> Step:
     if d.type().name != "b128":
         raise d.unsupported(f"`{d.instruction.opcode}`")
     d.finish(2)
-    machine, transfers = d.machine, d.binding.transfers
+    machine, transfers, tracker = d.machine, d.binding.transfers, d.binding.hazards
     site = Site(machine, d.instruction)
     destination, signal = SharedRange(d, site, 0, _OWN), Signal(d, site, 1, _OWN)
     size, stride = machine.geometry.cluster_size, machine.shared.stride
@@ -54,6 +54,8 @@ def decode_cluster_launch(d: Decode) -> Step:
             shifts = [(other - rank) * stride for other in range(size)] if is_multicast else [0]
             for shift in shifts:
                 cells = destination.cells(lane, start + shift, _RESPONSE)
+                if tracker is not None:
+                    tracker.check_response(site, start + shift + np.arange(_RESPONSE), lane)
                 transfers.issue(
                     Transfer(
                         site,

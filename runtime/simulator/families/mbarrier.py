@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.async_order import Scope
 from runtime.simulator.control import condition_of
 from runtime.simulator.decode import Decode, Step, into
 from runtime.simulator.errors import HazardError, OperandError
@@ -146,8 +147,7 @@ def _arrival(d: Decode, drops: bool) -> Step:
     """arrive and arrive_drop with .expect_tx or .noComplete, on the own CTA's objects or on those of the cluster."""
     expects, incomplete = d.flag("expect_tx"), d.flag("noComplete")
     order = d.take("release", "relaxed")
-    if order is not None:
-        d.need(*_SCOPES)
+    scope = Scope.CTA if order is None else Scope(d.need(*_SCOPES))
     space = d.take(*OWN, CLUSTER)
     if expects and incomplete:
         raise d.unsupported("mbarrier.arrive with both .expect_tx and .noComplete")
@@ -156,7 +156,7 @@ def _arrival(d: Decode, drops: bool) -> Step:
     objects = Objects(d, 1, space)
     amount = d.read(2, _U32) if len(d.operands) == 3 else d.binding.constant(1, _U32)
     machine = d.machine
-    count = _counter(d, objects, drops, expects, incomplete, releases=order != "relaxed")
+    count = _counter(d, objects, drops, expects, incomplete, order != "relaxed", scope)
     silent = d.binding.hazards is None and target is None and not incomplete
 
     def step(mask: Array | None) -> None:
@@ -183,7 +183,7 @@ def _arrival(d: Decode, drops: bool) -> Step:
 
 
 def _counter(
-    d: Decode, objects: Objects, drops: bool, expects: bool, incomplete: bool, releases: bool
+    d: Decode, objects: Objects, drops: bool, expects: bool, incomplete: bool, releases: bool, scope: Scope
 ) -> Callable[[Array, Array, Array], Array]:
     """What counts the arrivals of lanes (numbers, cells, amounts) and returns the states before. Raises Fault."""
     mbarriers, tracker, transfers = objects.mbarriers, d.binding.hazards, d.binding.transfers
@@ -191,7 +191,7 @@ def _counter(
     def at_once(numbers: Array, cells: Array, amounts: Array) -> Array:
         counts, owed = (np.ones(cells.size, np.int64), amounts) if expects else (amounts, None)
         if tracker is not None:
-            tracker.arrive(objects.site, numbers, cells, releases)
+            tracker.arrive(objects.site, numbers, cells, releases, scope)
             if expects:
                 transfers.note_expected(objects.site, numbers, cells)
         if incomplete:
@@ -294,8 +294,7 @@ def _wait(has_limit: bool) -> Callable[[Decode], None]:
     def decode(d: Decode) -> None:
         is_parity = d.flag("parity")
         order = d.take("acquire", "relaxed")
-        if order is not None:
-            d.need(*_SCOPES)
+        scope = Scope.CTA if order is None else Scope(d.need(*_SCOPES))
         space = d.take(*OWN)
         d.finish(3, 4 if has_limit else 3)
         target = d.write(0, TYPES["pred"])
@@ -303,12 +302,14 @@ def _wait(has_limit: bool) -> Callable[[Decode], None]:
         given = d.read(2, _U32 if is_parity else _B64)
         if len(d.operands) == 4:
             d.read(3, _U32)  # a limit to the time spent waiting, which only the hardware knows
-        d.control = _blocking(d, objects, target, given, is_parity, acquires=order != "relaxed")
+        d.control = _blocking(d, objects, target, given, is_parity, order != "relaxed", scope)
 
     return decode
 
 
-def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parity: bool, acquires: bool) -> Wait:
+def _blocking(
+    d: Decode, objects: Objects, target: Array, given: Array, is_parity: bool, acquires: bool, scope: Scope
+) -> Wait:
     machine, tracker, transfers = d.machine, d.binding.hazards, d.binding.transfers
     first = FirstAnswers(machine.lanes)
     if tracker is not None:
@@ -343,7 +344,7 @@ def _blocking(d: Decode, objects: Objects, target: Array, given: Array, is_parit
         target[lanes] = is_complete
         if is_complete and tracker is not None:
             first.answered(lanes)
-            tracker.waited(np.flatnonzero(lanes), objects.cells(lanes), acquires)
+            tracker.waited(np.flatnonzero(lanes), objects.cells(lanes), acquires, scope)
 
     def refuses(lanes: Array) -> Array:
         return first.refuse(lanes, objects.cells(lanes), wanted(lanes), objects.mbarriers.progress)
