@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
 
 class Scope(Enum):
-    """Who hears of an arrival by a thread of another CTA than the mbarrier's, and which wait hears of it: both must
-    have the scope of the cluster (PTX ISA, "Morally strong operations"), but all waits hear the async proxy.
+    """Who hears of an arrival by a thread of another CTA than the mbarrier's, and which wait hears of it.
+
+    Both must have the scope of the cluster (PTX ISA, "Morally strong operations"); all waits hear the async proxy. One
+    without a scope has that of the CTA ("mbarrier.arrive"), but counts as of the cluster: CUTLASS writes none on either
+    side of its barriers between CTAs (ClusterBarrier in cutlass/arch/barrier.h), so that only a scope that is written
+    can be held against a program.
     """
 
     CTA = "cta"

@@ -36,12 +36,13 @@ class FlagOrder:
         rows = np.unique(np.stack([starts, numbers // slots, numbers % slots // WARP]), axis=1)
         return [((is_shared, start, cta // self._clocks.cluster), cta, warp) for start, cta, warp in rows.T.tolist()]
 
+    def releases(self, instruction: Instruction) -> bool:
+        """Whether a strong write is a release."""
+        return "release" in instruction.modifiers or "acq_rel" in instruction.modifiers
+
     def wrote(self, instruction: Instruction, is_shared: bool, starts: Array, numbers: Array) -> None:
-        """Lanes wrote cells that start at these bytes."""
-        releases = "release" in instruction.modifiers or "acq_rel" in instruction.modifiers
-        if not releases and not self._clocks.has_fenced:
-            return
-        said = self._clocks.say(self._warps(numbers), releases)
+        """Lanes wrote cells that start at these bytes, with release or after a fence of some warp."""
+        said = self._clocks.say(self._warps(numbers), self.releases(instruction))
         continues = instruction.base in ("atom", "red")
         for flag, cta, warp in self._pairs(is_shared, starts, numbers):
             earlier = self._said.get(flag)

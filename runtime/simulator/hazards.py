@@ -2,9 +2,9 @@
 
 Order between accesses follows vector clocks at warp granularity: every warp counts epochs, a barrier lets its warps
 know each other's epochs, and an access is ordered before another when the later warp knows the earlier epoch. One
-thread's own accesses are always ordered; two threads of a warp only by bar.warp.sync or a CTA barrier, as the PTX
-memory model has it (PTX ISA, "Memory Consistency Model"). Strong accesses (atomics, volatile, relaxed, acquire,
-release) do not race with each other. Global memory is not tracked.
+thread's own accesses are always ordered; two threads of a warp only by bar.warp.sync or a CTA barrier (what one lane
+tells others for its warp: lane_order.py), as the PTX memory model has it (PTX ISA, "Memory Consistency Model"). Strong
+accesses (atomics, volatile, relaxed, acquire, release) do not race with each other. Global memory is not tracked.
 """
 
 from collections.abc import Callable, Sequence
@@ -94,14 +94,18 @@ class Tracker(SharedShadow):
     def arrived(self, number: int, lanes: Array) -> None:
         """bar.arrive at a barrier."""
         self.clocks.arrived(number, lanes)
+        self.lanes.met(lanes)
 
     def met(self, number: int, lanes: Array | None) -> None:
         """Lanes (None: all live ones) completed a barrier."""
-        self.clocks.met(number, self._machine.live_mask() if lanes is None else lanes)
+        here = self._machine.live_mask() if lanes is None else lanes
+        self.clocks.met(number, here)
+        self.lanes.met(here)
 
     def warp_met(self, lanes: Array) -> None:
         """bar.warp.sync."""
         self.clocks.warp_met(lanes)
+        self.lanes.met(lanes)
 
     def fence(self, mask: Array | None, releases: bool, acquires: bool) -> None:
         """A fence of the generic proxy."""
@@ -138,7 +142,7 @@ class Tracker(SharedShadow):
     def loads(self, memory: Array, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool) -> None:
         """Lanes read cells of a memory. Reports hazards."""
         if memory is self._machine.shared.cells[size]:
-            self.read(site, size, lanes, cells, strong)
+            self.lanes.touched(*self.read(site, size, lanes, cells, strong))
         elif memory is self._machine.global_space.cells[size]:
             numbers = self._numbers(lanes)
             self.grids.check(site, numbers, cells.reshape(numbers.size, -1) * size, "reads")
@@ -152,14 +156,17 @@ class Tracker(SharedShadow):
     ) -> None:
         """Lanes write data (None: unknown) to cells of a memory. Reports hazards."""
         if memory is self._machine.shared.cells[size]:
-            self.write(site, size, lanes, cells, data, strong)
+            self.lanes.touched(*self.write(site, size, lanes, cells, data, strong))
         elif memory is self._machine.global_space.cells[size]:
             numbers = self._numbers(lanes)
             self.grids.check(site, numbers, cells.reshape(numbers.size, -1) * size, "writes")
             self.globals.write(site, size, numbers, cells)
         if strong:
             is_shared = memory is self._machine.shared.cells[size]
-            self.flags.wrote(site.instruction, is_shared, cells * size, self._numbers(lanes))
+            numbers, releases = self._numbers(lanes), self.flags.releases(site.instruction)
+            if releases or self.clocks.has_fenced:
+                self.lanes.tell(numbers, releases)
+                self.flags.wrote(site.instruction, is_shared, cells * size, numbers)
 
     def async_read(
         self, site: Site, where: Array, lanes: Sequence[int], rows: Array | None = None, regions: Array | None = None
@@ -235,9 +242,10 @@ class Tracker(SharedShadow):
         late = self._is_read[where, None] & (self._reader[where] != NOBODY) & (self._read_epoch[where] > fenced)
         if late.any():
             reader = int(self._reader[where][late][0])
+            who = "threads" if reader < 0 else self._who(reader)
             message = (
-                f"asks for a response where {'threads' if reader < 0 else self._who(reader)} read the one before, and no "
-                "fence.proxy.async after that is ordered before this instruction; put it between the read and a barrier"
+                f"asks for a response where {who} read the one before, and no fence.proxy.async after that is ordered "
+                "before this instruction; put it between the read and a barrier"
             )
             self._found(Kind.PROXY_FENCE, site, lane, message)
 
@@ -301,6 +309,7 @@ class Tracker(SharedShadow):
         newest = self._copies
         epoch = np.zeros(self._machine.lanes, np.int32)
         epoch[numbers] = self.clocks.now(numbers)
+        self.lanes.tell(numbers, releases=True)
         said = self.order.say(numbers)
 
         def land(arrivals: Sequence[tuple[Array, int]]) -> None:
@@ -343,6 +352,8 @@ class Tracker(SharedShadow):
         self._in_flight[where] = 0
         is_idle = self.records.look(where).is_idle(OBJECT | READERS | IS_READ)
         self._note_write(where, writer, False, is_idle, None if epoch is None else epoch[writer])
+        if epoch is None:
+            self.lanes.touched(where, writer)
 
     # ---- mbarriers and the copies that complete on them
 
@@ -420,6 +431,7 @@ class Tracker(SharedShadow):
         use = self._use(numbers, cells)
         if releases:
             self._note_use(use)
+        self.lanes.tell(numbers, releases)
         self.order.arrive(use, releases, scope, self.mbarriers)
 
     def waited(self, numbers: Array, cells: Array, acquires: bool, scope: Scope) -> None:

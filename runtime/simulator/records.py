@@ -5,6 +5,7 @@ import numpy as np
 from runtime.simulator.types import Array
 
 NOBODY = -1  # the writer of what nothing has written
+MANY = -2  # several lanes as the reader
 # landing: the copy (number) that is writing the grain, in_flight: 1 + the lane whose cp.async does, 0 for none;
 # readers, updaters: copies that still read it, reductions under way to it; is_object: whether it is part of an
 # mbarrier; is_read: whether threads have read it since it was written; generic: whether the generic proxy wrote it;

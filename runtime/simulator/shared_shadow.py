@@ -11,16 +11,16 @@ from runtime.simulator.async_reads import AsyncReads
 from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grain_of, grains
+from runtime.simulator.lane_order import LaneOrder
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.mbarrier_uses import Use
 from runtime.simulator.program import Entry
 from runtime.simulator.proxies import Proxies
-from runtime.simulator.records import IS_READ, NOBODY, OBJECT, READERS, Look, Records
+from runtime.simulator.records import IS_READ, MANY, NOBODY, OBJECT, READERS, Look, Records
 from runtime.simulator.regions import Regions
 from runtime.simulator.remote_memory import check_remote
 from runtime.simulator.types import Array, unsigned
 
-_MANY = -2
 _OBJECT = 8  # bytes of an mbarrier
 
 
@@ -47,6 +47,7 @@ class SharedShadow:
         self._read_epoch = np.zeros((count, warps), np.int32)
         self._read_strong = np.zeros((count, warps), np.bool_)
         self.regions.shadows += [fields, self._reader, self._read_epoch, self._read_strong]
+        self.lanes = LaneOrder(machine, entry, self.clocks, self.records, self._reader, self._read_epoch)
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
@@ -56,6 +57,7 @@ class SharedShadow:
         self.async_reads.start()
         self._used.clear()
         self.records.start()
+        self.lanes.start()
 
     def _grains(self, cells: Array, size: int) -> Array:
         """The grains of cells that threads access, each a region of its own from now on."""
@@ -75,8 +77,10 @@ class SharedShadow:
             numbers = np.repeat(numbers, cells.shape[2])
         return np.tile(numbers, cells.shape[0])[:, None]
 
-    def read(self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False) -> None:
-        """Lanes read cells of `size` bytes. Reports hazards."""
+    def read(
+        self, site: Site, size: int, lanes: Array | None, cells: Array, strong: bool = False
+    ) -> tuple[Array, Array]:
+        """Lanes read cells of `size` bytes: the grains [n, m] and their lanes [n, 1]. Reports hazards."""
         where = self._grains(cells, size)
         reader = self._owners(cells, lanes)
         look = self.records.look(where)
@@ -87,6 +91,7 @@ class SharedShadow:
             self._check_written(site, where, reader)
             self._check_writer(site, where, reader, strong, "reads")
         self._note_read(where, reader, strong)
+        return where, reader
 
     def _is_ordered(self, look: Look, lanes: Array) -> bool:
         """Whether the warps of lanes know of the writes that they look at."""
@@ -113,18 +118,18 @@ class SharedShadow:
             self._is_read[unread] = True
         before = readers.take(cell)
         fresh = (epochs.take(cell) < epoch) | (before == NOBODY)
-        readers[cell] = np.where(fresh | (before == reader), reader, _MANY)
+        readers[cell] = np.where(fresh | (before == reader), reader, MANY)
         # several lanes of one instruction may read one byte: the last assignment wins, so look again
         lost = readers.take(cell) != reader
         if np.count_nonzero(lost):
-            readers[cell] = np.where(lost, _MANY, reader)
+            readers[cell] = np.where(lost, MANY, reader)
         are_strong[cell] = strong & (fresh | are_strong.take(cell))
         epochs[cell] = epoch
 
     def write(
         self, site: Site, size: int, lanes: Array | None, cells: Array, data: Array | None, strong: bool = False
-    ) -> None:
-        """Lanes write data (None: unknown) to cells of `size` bytes. Reports hazards."""
+    ) -> tuple[Array, Array]:
+        """Lanes write data (None: unknown) to cells of `size` bytes: as `read`. Reports hazards."""
         if data is not None:
             data = np.ascontiguousarray(data)
         where = self._grains(cells, size)
@@ -138,6 +143,7 @@ class SharedShadow:
         self._note_write(where, writer, strong, is_idle)
         if data is not None and not strong:
             self._check_same_instruction(site, where, writer, data)
+        return where, writer
 
     def _is_idle(self, where: Array, lanes: Array) -> bool:
         """Whether nothing uses grains but perhaps operations of the tensor core, and lanes may write them."""
@@ -175,7 +181,7 @@ class SharedShadow:
             position = tuple(int(axis[0]) for axis in np.nonzero(racing))
             lane, byte = int(lanes[position[0]]), int(used[position[0]]) * self.grain
             other = int(others[position])
-            reader = f"several threads {use}" if other == _MANY else f"{self._who(other)} {use}"
+            reader = f"several threads {use}" if other == MANY else f"{self._who(other)} {use}"
             self._race(kind, site, lane, verb, byte, reader)
 
     def _note_write(

@@ -90,6 +90,13 @@ tracked for the async proxy only: a copy must come after a fence and a barrier t
 races between threads there are not found. Triton 3.9 uses results of `tcgen05.ld` before `tcgen05.wait::ld` in five of
 its sm_100 kernels; that is reported, since the PTX ISA forbids it.
 
+Where one lane arrives or releases for its warp, it tells of its own accesses of shared memory, and of those of the
+others from before the last bar.warp.sync or barrier; ldmatrix and stmatrix are accesses of the whole warp. Between CTAs
+an mbarrier orders at `.cluster` scope: an arrival or a wait with `.cta` written does not, one without a scope (which is
+`.cta` by the PTX ISA) does, since CUTLASS writes none. After `mbarrier.init` either `fence.mbarrier_init` or a barrier
+that releases is enough, as in Triton, which has the barrier alone. A proxy fence between reads and what overwrites
+them is asked for before `clusterlaunchcontrol.try_cancel` only.
+
 | kind | what |
 |---|---|
 KINDS
@@ -100,8 +107,8 @@ How much of this is found: `python -m tests.runtime.mutations.sweep` changes one
 below (an operator at every site, and some changes by hand) and runs each mutant with `hazards=True`, in step, then with
 three seeds apart. It is caught by a hazard, by another error that names a line, or by its result. An *equivalent* is a
 right program: `tests/runtime/mutations/equivalents.py` has the PTX line that makes it so. The figures are of DATE.
-Silent are `tcgen05.fence` (Triton never uses it), `bar.warp.sync` before one lane tells for its warp (order is tracked
-by warp), `membar.gl` between CTAs, a proxy fence between reads and a copy over what was read, and what the tables show.
+Silent are `tcgen05.fence` (Triton never uses it), `membar.gl` between CTAs, and a proxy fence between reads and a copy
+over what was read.
 
 MUTANTS
 

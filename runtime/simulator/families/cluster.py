@@ -37,7 +37,7 @@ def _misuse(d: Decode, wrong: Array, problem: str) -> HazardError:
 
 def _arrive(d: Decode, releases: bool) -> Step:
     machine, transfers = d.machine, d.binding.transfers
-    barrier = transfers.cluster_barrier
+    barrier, tracker = transfers.cluster_barrier, d.binding.hazards
 
     def step(mask: Array | None) -> None:
         lanes = machine.live_mask() if mask is None else mask
@@ -47,6 +47,8 @@ def _arrive(d: Decode, releases: bool) -> Step:
         if wrong.any():
             raise _misuse(d, wrong, "arrives again at the cluster barrier; barrier.cluster.wait must come between")
         barrier.arrive(lanes, releases)
+        if tracker is not None:
+            tracker.lanes.met(lanes)
         transfers.mbarriers.note_change()
 
     return step
