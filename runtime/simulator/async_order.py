@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runtime.simulator.access import Site
-from runtime.simulator.clocks import Clocks
+from runtime.simulator.clocks import Clocks, joined
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP, Machine
@@ -65,7 +65,7 @@ class Statements:
         """An arrival says this to who sees a phase complete."""
         phases = self._open.setdefault(cell, {})
         earlier = phases.get(phase)
-        phases[phase] = words.copy() if earlier is None else _joined(earlier, words)
+        phases[phase] = words.copy() if earlier is None else joined(earlier, words)
 
     def of(self, cell: int, completed: int, width: int, own: int) -> Array:
         """What was said for the first `completed` phases [width], which stands itself in column `own`."""
@@ -75,8 +75,8 @@ class Statements:
         if not done and said.size == width and said[own] == completed:
             return said
         for phase in done:
-            said = _joined(said, phases.pop(phase))
-        said = _joined(said, np.zeros(width, np.int32))
+            said = joined(said, phases.pop(phase))
+        said = joined(said, np.zeros(width, np.int32))
         said[own] = completed
         self._said[cell] = said
         return said
@@ -273,7 +273,7 @@ class AsyncOrder:
         self._transfers.append(transfer)
         number = len(self._transfers)
         if transfer.source is not None:
-            where = self._regions.of_cells(transfer.source, transfer.unit)
+            where = self._regions.of_cells(transfer.source, transfer.unit, transfer.used)
             self._leaving[where] = number
             self._readers[where] += 1
         if transfer.target is not None:
@@ -303,7 +303,7 @@ class AsyncOrder:
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""
         if transfer.source is not None:
-            self._readers[self._regions.of_cells(transfer.source, transfer.unit)] -= 1
+            self._readers[self._regions.of_cells(transfer.source, transfer.unit, transfer.used)] -= 1
 
     def write_done(self, transfer: "Transfer") -> tuple[Array, int, int] | None:
         """A copy arrived: the regions it wrote, and who wrote them when, as writer and epoch."""
@@ -320,14 +320,3 @@ class AsyncOrder:
     def column_of(self, cell: int) -> int:
         """The clock column of the mbarrier at an 8-byte cell."""
         return self._clocks.mbarrier_columns + self._column[cell]
-
-
-def _joined(first: Array, second: Array) -> Array:
-    """The greater of two statements, which may lack columns that came later."""
-    size = max(first.size, second.size)
-    if first.size == second.size:
-        return np.maximum(first, second)
-    result = np.zeros(size, np.int32)
-    result[: first.size] = first
-    np.maximum(result[: second.size], second, out=result[: second.size])
-    return result

@@ -164,3 +164,14 @@ class Clocks:
     def warp_met(self, lanes: Array) -> None:
         """The lanes of each warp waited for each other."""
         self.publish(self.present(lanes))
+
+
+def joined(first: Array, second: Array) -> Array:
+    """The greater of two statements, which may lack columns that came later."""
+    size = max(first.size, second.size)
+    if first.size == second.size:
+        return np.maximum(first, second)
+    result = np.zeros(size, np.int32)
+    result[: first.size] = first
+    np.maximum(result[: second.size], second, out=result[: second.size])
+    return result

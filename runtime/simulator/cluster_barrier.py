@@ -6,7 +6,7 @@ Threads that exited count as arrived. A thread arrives once and waits once per p
 
 import numpy as np
 
-from runtime.simulator.clocks import Clocks
+from runtime.simulator.clocks import Clocks, joined
 from runtime.simulator.machine import Machine
 from runtime.simulator.types import Array
 
@@ -51,7 +51,7 @@ class ClusterBarrier:
                 own = said[cluster * self._size : (cluster + 1) * self._size].max(axis=0)
                 key = cluster, int(self._phase[cluster])
                 earlier = self._said.get(key)
-                self._said[key] = own if earlier is None or earlier.size != own.size else np.maximum(earlier, own)
+                self._said[key] = own if earlier is None else joined(earlier, own)
         self._settle()
 
     def _settle(self) -> None:

@@ -40,22 +40,22 @@ class Regions:
             self._joined_left = 0
         self._changes = 0
         self._changed = np.zeros(count, np.int64)  # of the first grain of a region: when it last lost grains
-        self._known: dict[int, tuple[Array, int, Array]] = {}
+        self._known: dict[tuple[int, int | None], tuple[Array, int, Array]] = {}
         self.shadows: list[Array] = []
 
     def of_cells(self, cells: Array, unit: int, used: int | None = None) -> Array:
         """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
-        found = self._known.get(id(cells))
+        found = self._known.get((id(cells), used))
         if found is None or not self._is_current(found):
             where = grains(cells, unit, self._grain, used).reshape(-1)
-            found = self._single(cells, where) or self._remember(cells, self._of(where))
+            found = self._single(cells, where, used) or self._remember(cells, self._of(where), used)
         return found[2]
 
     def of_tiles(self, where: Array) -> Array:
         """The regions [tile, n] of an array of grains [tile, m], which is remembered; the last may be there again."""
-        found = self._known.get(id(where))
+        found = self._known.get((id(where), None))
         if found is None or not self._is_current(found):
-            found = self._single(where, where)
+            found = self._single(where, where, None)
         if found is None:
             before = -1
             rows: list[Array] = []
@@ -64,24 +64,26 @@ class Regions:
                 rows = [self._of(row) for row in where]
             most = max(row.size for row in rows)
             padded = [np.concatenate([row, np.repeat(row[-1:], most - row.size)]) for row in rows]
-            found = self._remember(where, np.stack(padded))
+            found = self._remember(where, np.stack(padded), None)
         return found[2]
 
     def _is_current(self, known: tuple[Array, int, Array]) -> bool:
         """Whether regions that are remembered are still those of their grains."""
         return known[1] >= self._changes or int(self._changed.take(known[2]).max()) <= known[1]
 
-    def _remember(self, key: Array, regions: Array, until: int | None = None) -> tuple[Array, int, Array]:
+    def _remember(
+        self, key: Array, regions: Array, used: int | None, until: int | None = None
+    ) -> tuple[Array, int, Array]:
         if len(self._known) >= _KEPT:
             self._known.clear()
-        found = self._known[id(key)] = key, self._changes if until is None else until, regions
+        found = self._known[id(key), used] = key, self._changes if until is None else until, regions
         return found
 
-    def _single(self, key: Array, where: Array) -> tuple[Array, int, Array] | None:
+    def _single(self, key: Array, where: Array, used: int | None) -> tuple[Array, int, Array] | None:
         """Grains of which each is a region of its own, and stays one; None where some are not."""
         if self._joined_left and np.count_nonzero(self._joined.take(where)):
             return None
-        return self._remember(key, where, _FOREVER)
+        return self._remember(key, where, used, _FOREVER)
 
     def _of(self, where: Array) -> Array:
         """The regions of grains of one CTA, after splitting those of which others are part too."""

@@ -484,6 +484,17 @@ def test_threads_of_one_cta_need_no_wider_scope(scope: str) -> None:
     run(own.replace("WAIT ", WAIT.format(scope) + " "), grid=2, cluster=2)
 
 
+def test_an_init_between_two_arrivals_at_a_cluster_barrier_takes_nothing_back() -> None:
+    """What the first of them said has no room yet for the mbarrier."""
+    body = """setp.ge.u32 %p0, %tid, 32; @%p0 bra OTHER; shl.b32 %r1, %tid, 2; add.u32 %r1, %r1, %tile;
+      st.shared.b32 [%r1], %tid; {arrive} bra MEET;
+      OTHER: setp.eq.u32 %p1, %tid, 32; @%p1 mbarrier.init.shared.b64 [%bars], 1; {arrive}
+      MEET: barrier.cluster.wait; ld.shared.b32 %r2, [%tile+4];"""
+    run(body.replace("{arrive}", "barrier.cluster.arrive;"))
+    with pytest.raises(HazardError, match="race"):
+        run(body.replace("{arrive}", "barrier.cluster.arrive.relaxed;"))
+
+
 def test_bytes_in_flight_are_poisoned() -> None:
     """Without the checks' word for it: what a copy writes holds 0xFF until it is waited for."""
     body = (

@@ -124,3 +124,20 @@ def test_tensor_stores_leave_the_gaps(element: str, size: int) -> None:
     np.testing.assert_array_equal(run(size), expected)
     with pytest.raises(HazardError, match=UNWRITTEN):
         run(size - 4)
+
+
+@pytest.mark.parametrize(("element", "size"), [("b6x16_p32", 12), ("b4x16_p64", 8)])
+def test_tensor_stores_do_not_read_the_padding(element: str, size: int) -> None:
+    """While one is under way, threads may write the gaps of its source and nothing else of it."""
+    memory = GlobalMemory()
+    tensor = TensorMap(memory.alloc(64 * size), element, (128, 4), (8 * size,), (128, 2))
+    data = memory.put(np.zeros(256, np.uint8))
+    commit = "@%leader cp.async.bulk.commit_group;"
+
+    def run(byte: int) -> None:
+        ptx = store_kernel(2, 256, 2).replace(commit, f"{commit} @%leader st.shared.b32 [%tile+{byte}], %tid;")
+        launch(ptx, (1,), (64,), [tensor, data, 0, 1], memory, hazards=True)
+
+    run(16 + size)
+    with pytest.raises(HazardError, match="may still read"):
+        run(12 + size)
