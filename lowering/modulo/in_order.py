@@ -46,10 +46,23 @@ def early(graph: Graph) -> frozenset[int]:
     return frozenset()
 
 
+def alone(graph: Graph) -> bool:
+    """Is its one product waited for in the next iteration? So it is where the tensor cores add what is copied to a sum
+    that the loop carries, and nothing else reads it (`lowering/schedule/flight.py`).
+    """
+    found = products(graph)
+    if len(found) != 1:
+        return False
+    (product,) = found
+    copied = all(each.distance or graph.operations[each.source].uses.get("global") for each in graph.before[product])
+    adds = graph.operations[product].uses.keys() <= {"tensor", "issue"}  # promoted sums are added behind it
+    return copied and adds and all(each.target == product for each in graph.after[product])
+
+
 def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined: bool = True) -> float:
     """Cycles of an iteration. `latency`: from the end of a product to the use of its result; `ahead`: operations that
-    are made an iteration early, and then products are waited for where they are read, not at the end; nor are those of
-    single warps, which are not `joined`.
+    are made an iteration early, and then products are waited for where they are read, not at the end; nor is one that is
+    `alone`, nor are those of single warps, which are not `joined`.
     """
     brought = {number for number, each in enumerate(graph.operations) if each.uses.get("global")}
     dependences = [
@@ -57,7 +70,7 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined
         for each in graph.dependences if each.source not in brought
     ]  # fmt: skip
     retimed = Graph(graph.operations, tuple(dependences))
-    whole = products(graph) if joined and not ahead else ()
+    whole = products(graph) if joined and not (ahead or alone(graph)) else ()
     limits = bounds(retimed)
     least = max(limits.resource, limits.recurrence)
     most = max(least, end(retimed, least, latency, whole))
