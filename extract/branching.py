@@ -41,7 +41,7 @@ def branched(
     began = perf_counter()
     sessions: list[Session] = []
     for alternative in graph.groups[group]:
-        within = graph.forbid(others(graph, group, alternative))
+        within = graph.only(group, alternative)
         with suppress(InfeasibleError):
             session = Session(graph, budget, start=start, listener=listener, within=within, below=below, effort=effort)
             run_bounds(session, thorough=False)
@@ -87,9 +87,3 @@ def branched(
 def least(best: Answer, sessions: Sequence[Session]) -> float:
     """What no answer costs less than."""
     return min([best.cost, *(session.bound for session in sessions)])
-
-
-def others(graph: Graph, group: int, alternative: int) -> list[int]:
-    """Nodes of a group that stand for another alternative."""
-    nodes = zip(graph.group.tolist(), graph.alternative.tolist(), strict=True)
-    return [node for node, (g, a) in enumerate(nodes) if g == group and a != alternative]

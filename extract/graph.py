@@ -184,6 +184,10 @@ class Graph:
         _check_constraints(graph)
         return graph
 
+    def only(self, group: int, alternative: int) -> Graph:
+        """The same graph with the other alternatives of a choice group forbidden."""
+        return self.forbid(np.flatnonzero((self.group == group) & (self.alternative != alternative)).tolist())
+
     def forbid(self, nodes: Iterable[int]) -> Graph:
         """The same e-graph with these nodes never chosen."""
         cost = self.cost.copy()

@@ -136,6 +136,10 @@ class Explanation:
             f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
             + ("overlap; costs, and so the bound, add them up")
         )
+        yield from (
+            f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
+            for each in self.selection.ranked
+        )
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:

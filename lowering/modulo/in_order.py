@@ -61,8 +61,8 @@ def alone(graph: Graph) -> bool:
 
 def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined: bool = True) -> float:
     """Cycles of an iteration. `latency`: from the end of a product to the use of its result; `ahead`: operations that
-    are made an iteration early, and then products are waited for where they are read, not at the end; nor is one that is
-    `alone`, nor are those of single warps, which are not `joined`.
+    are made an iteration early, and then products are waited for where they are read, not at the end; nor is one that
+    is `alone`, nor are those of single warps, which are not `joined`.
     """
     brought = {number for number, each in enumerate(graph.operations) if each.uses.get("global")}
     dependences = [

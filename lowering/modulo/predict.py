@@ -37,6 +37,11 @@ class LoopTime:
         """Of all iterations."""
         return self.trips * max(self.busy, self.waiting)
 
+    @property
+    def exposed(self) -> float:
+        """Those in which no unit is busy all the time, since warps wait: more warps could hide them."""
+        return self.trips * max(0.0, self.waiting - self.busy)
+
 
 @dataclass(frozen=True)
 class Time:
@@ -49,6 +54,11 @@ class Time:
     def cycles(self) -> float:
         """Of all of it."""
         return self.rest + sum(each.cycles for each in self.loops)
+
+    @property
+    def exposed(self) -> float:
+        """Those of its loops in which warps wait."""
+        return sum(each.exposed for each in self.loops)
 
 
 def predicted(selection: Selection, ctas: int | None = None) -> Time:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +12,7 @@ from egraph.saturate import Limits, Saturated
 from egraph.saturate import saturate as saturate_program
 from egraph.schedulers import TURNS
 from extract import CostFunction, Extractor
-from ir.core import TileError, UnsupportedError
+from ir.core import UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas_tokens import verify_pipelines
@@ -22,14 +21,12 @@ from lowering.decode import decode as decode_choice
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.passes.manager import Context
-from lowering.passes.registry import Step
-from lowering.passes.syntax import with_options
 from lowering.persistent import already, persistent
 from lowering.placement import LayoutOracle, seed
-from lowering.schedule import MemoryExceededError, lower_pipelines, map_agents, materialize
+from lowering.schedule import lower_pipelines, map_agents, materialize
 from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
-from lowering.schedule.tensor import TensorMemoryError, place_accumulators
+from lowering.schedule.tensor import place_accumulators
 from lowering.selection import Selection, select
 from lowering.sliced_loops import in_trips
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
@@ -41,9 +38,6 @@ from lowering.unrolling import unrolled
 INFINITE = float("inf")
 FOLDED = 64  # registers a thread for a reduced tile, with which 4 warps do: as many again are computed from it
 SPREAD = 16  # the same for tiles of which each element goes its own way: more only make the code of a thread longer
-UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
-WORTH = 1.03  # the whole kernel is not searched again, half a second of CPU, where it could save less than 3 %
-TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
 SINK = "sink-negf"  # the theory of egraph/rules/sink-negf.egg
 
 
@@ -179,11 +173,12 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 def extract(
     prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str | Extractor, budget: float,
     apart: bool, below: float, unspilled: bool, aside: bool = False, costs: CostFunction | None = None,
+    warps: int = 0, ctas: int = 0,
 ) -> Selection:  # fmt: skip
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
         prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled, costs, prepared.problems, aside,
+        unspilled, costs, prepared.problems, aside, {"warps": warps, "ctas": ctas},
     )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
@@ -262,74 +257,6 @@ def map_execution_units(func: nv_tileas.Func, context: Context) -> nv_tileas.Fun
         agents=sum(len(each.regions) for each in switches), warps=sum(sum(each.agent_strides) for each in switches)
     )
     return made
-
-
-def cheapest_of_slices(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
-    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
-    columns too, with as many warps as the whole has, and on what spills again with none to spill, with any number of
-    warps if need be; keep the cheapest. The search for the whole is put aside meanwhile, and goes on only where it
-    could still be the cheapest. Rings that cannot share memory as they were to are tried apart.
-    """
-    best, made = attempt(entry, context.trying("whole"), with_options(steps, "extract", aside=True))
-    least, unfinished, tried = best.answer.bound, best.aside, 1  # of the whole kernel
-    if any(best.spilled.values()):
-        slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
-        same = best.warps  # what slices chose themselves wherever one was the cheapest of the corpus
-        others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
-        others.append(("unspilled", entry, True, 0))
-        for name, other, unspilled, warps in others:  # grows while it is walked
-            if other is entry and most(best) < WORTH * least:
-                continue
-            try:
-                wanted = with_options(steps, "extract", below=most(best), unspilled=unspilled)
-                wanted = with_options(wanted, "encode", warps=warps)
-                found, scheduled = attempt(other, trial := context.trying(name), wanted)
-            except TileError:  # where it does not fit or costs more, the best so far stays
-                if unspilled and warps:
-                    others.append((f"{name}, any warps", other, True, 0))
-                continue
-            tried += 1
-            if any(found.spilled.values()):
-                others.append((f"{name} unspilled", other, True, warps))
-            if preferable(found, best):
-                best, made = found, scheduled
-                context.levels.update(trial.levels)
-    if unfinished and best.answer.cost >= least:
-        found, scheduled = attempt(entry, trial := context.trying("whole"), steps)
-        if best.aside or not preferable(best, found):
-            best, made = found, scheduled
-            context.levels.update(trial.levels)
-    context.levels["chosen"] = best
-    context.count(programs=tried)
-    return made
-
-
-def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> tuple[Selection, nv_tileas.Func]:
-    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
-    try:
-        made = context.through(steps, entry)
-    except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
-        return attempt(entry, context, forbidding(steps, TENSOR))
-    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
-        made = context.through(with_options(steps, "extract", apart=True), entry)
-    return context.levels["chosen"], made
-
-
-def forbidding(steps: Sequence[Step], atoms: str) -> tuple[Step, ...]:
-    """The passes, whose extraction may not choose these atoms either."""
-    (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
-    return with_options(steps, "extract", forbid=(*given, atoms))
-
-
-def preferable(tried: Selection, best: Selection) -> bool:
-    """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than is priced."""
-    fewer = sum(tried.spilled.values()) < sum(best.spilled.values())
-    return tried.answer.cost < (most(best) if fewer else best.answer.cost)
-
-
-def most(best: Selection) -> float:
-    """What is preferable costs less than this."""
-    return best.answer.cost * (UNSPILLED if any(best.spilled.values()) else 1.0)
 
 
 def warp_counts(entry: ct.Entry) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ PASSES: dict[str, Pass] = {
                      "loop over those that are left")),
              (Statistic("products", "products that it added by cutting others, those in slices of loops included"),
               Statistic("loops", "loops cut into slices")), shared=True),
-        Pass("cheapest-of-slices", "cuda_tile", "nv_tileas", f"{SOURCE}:cheapest_of_slices",
+        Pass("best-of-candidates", "cuda_tile", "nv_tileas", "lowering.passes.candidates:best_of_candidates",
              statistics=(Statistic("programs", "programs that were tried"),), around=True),
         Pass("encode", "cuda_tile", "encoded", f"{SOURCE}:encode",
              (Option("warps", "count", 0, "warps of a CTA that compute, 0 to leave the number to extraction"),),
@@ -73,7 +73,9 @@ PASSES: dict[str, Pass] = {
               Option("below", "number", INFINITE, "pass over programs that do not cost less"),
               Option("unspilled", "flag", False, "tiles take no more registers than there are"),
               Option("aside", "flag", False, "where the best program so far spills registers, it is enough for now"),
-              Option("costs", "function", None, "what nodes cost instead of what the target's tables say")),
+              Option("costs", "function", None, "what nodes cost instead of what the target's tables say"),
+              Option("warps", "count", 0, "warps of a CTA that compute, where several numbers are offered; 0: any"),
+              Option("ctas", "count", 0, "CTAs that share an SM, where several numbers are offered; 0: any")),
              (Statistic("classes", "classes that the cheapest program needs"),
               Statistic("cost", "its cost in cycles of the target"),
               Statistic("bound", "no program of the e-graph costs less"))),
@@ -128,7 +130,7 @@ PASSES: dict[str, Pass] = {
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
     "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,check-supported,tileas-slicing,"
-    "cheapest-of-slices("
+    "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"
     "),"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,15 @@ class Alternative:
     use: dict[int, float] = field(default_factory=dict[int, float])
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """A program that was ranked by time: how its CTAs are shaped, its cost, cycles that it is predicted to take."""
+
+    shape: str
+    cost: float
+    cycles: float
+
+
 @dataclass
 class Selection:
     """The chosen program: for every placed class its node, for stores and carried values their layouts.
@@ -144,6 +153,14 @@ class Selection:
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was put aside: there may be a cheaper program
     tables: Graph | None = None  # `graph` under the costs of the target's tables, where it has others
+    offered: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Numbers of `warps` and of `ctas` that extraction had to choose from; without an entry where it had no choice."""
+    ranked: tuple[Ranked, ...] = ()  # programs that were compared by predicted time, the cheapest first
+
+    @property
+    def shaped(self) -> str:
+        """How its CTAs are shaped, in words."""
+        return f"{self.warps} warps" + (f", {self.ctas} CTAs an SM" if "ctas" in self.offered else "")
 
     @property
     def by_tables(self) -> Graph:

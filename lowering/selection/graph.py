@@ -8,7 +8,7 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, cast
@@ -60,6 +60,7 @@ INFINITE = float("inf")
 EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
 OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
 UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
+NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 
 
@@ -67,6 +68,7 @@ def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
     budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
     cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None, aside: bool = False,
+    shape: Mapping[str, int] = NO_SHAPE,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
@@ -75,7 +77,7 @@ def select(
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
     `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
     to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
-    for again, without, goes on from there.
+    for again, without, goes on from there. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
@@ -83,7 +85,7 @@ def select(
     key = (target, forbid, apart)
     if key not in known:
         known[key] = Selector(saturated, oracle, target, forbid, apart)
-    return known[key].run(method, budget, below, unspilled, cost, aside)
+    return known[key].run(method, budget, below, unspilled, cost, aside, shape)
 
 
 class Selector:
@@ -145,7 +147,7 @@ class Selector:
 
     def run(
         self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
-        aside: bool,
+        aside: bool, shape: Mapping[str, int] = NO_SHAPE,
     ) -> Selection:  # fmt: skip
         """Solve the problem, as `select` says."""
         try:
@@ -153,22 +155,42 @@ class Selector:
             graph = tables if cost is None else recosted(tables, cost)
             if unspilled:
                 graph = graph.forbid([node for node, (_, registers) in self.pressure.spilled.items() if registers])
-            if method == "auto" and below == INFINITE and not (unspilled or budget or cost):
+            if method == "auto" and below == INFINITE and not (unspilled or budget or cost or any(shape.values())):
                 return self.pursued(graph, aside)
-            answer = extract(graph, cast(Any, method), **self.effort(budget, below, unspilled=unspilled))
+            graph = self.shaped(graph, shape)
+            effort = self.effort(budget, below, unspilled=unspilled, branches=not shape["warps"])
+            answer = extract(graph, cast(Any, method), **effort)
         except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
             raise self.infeasible(error) from error
         except ExtractionError as error:
             raise TileError(str(error), self.program.entry.location) from error
         return self.selection(graph, tables, answer)
 
-    def effort(self, budget: float | None, below: float, *, unspilled: bool) -> dict[str, Any]:
-        """What the search may do."""
+    def shaped(self, graph: Graph, shape: Mapping[str, int]) -> Graph:
+        """The problem with numbers of `warps` and `ctas` fixed, where there is a choice and one is asked for. Raises
+        TileError where it is not offered.
+        """
+        for name, offered in self.offered(graph).items():
+            if count := shape[name]:
+                if count not in offered:
+                    known = " or ".join(map(str, offered))
+                    raise TileError(f"expected {known} {name}, got {count}", self.program.entry.location)
+                graph = graph.only(self.groups[name,], count)
+        return graph
+
+    def offered(self, graph: Graph) -> dict[str, tuple[int, ...]]:
+        """The numbers of warps and of CTAs an SM that there is a choice of."""
+        known = {name: self.groups.get((name,)) for name in NO_SHAPE}
+        return {name: tuple(graph.groups[group]) for name, group in known.items() if group is not None}
+
+    def effort(self, budget: float | None, below: float, *, unspilled: bool, branches: bool = True) -> dict[str, Any]:
+        """What the search may do, and whether numbers of warps are searched one by one."""
         effort = EFFORT if below == INFINITE else OTHERS
         if budget is not None or unspilled:
             budget, effort = budget or UNSPILLED, INFINITE
         limit = {} if budget is None else {"budget": budget}
-        return {**limit, "branch": self.groups.get(("warps",)), "below": below, "effort": effort}
+        branch = self.groups.get(("warps",)) if branches else None
+        return {**limit, "branch": branch, "below": below, "effort": effort}
 
     def pursued(self, graph: Graph, aside: bool) -> Selection:
         """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
@@ -197,6 +219,7 @@ class Selector:
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
             branch=self.groups.get(("warps",)), priced=self.priced, tables=tables, ctas=ctas,
+            offered=self.offered(graph),
         )  # fmt: skip
         for cls, node in answer.chosen.items():
             choice = self.choices.get(node)

@@ -55,7 +55,7 @@ def test_the_road_reads_as_it_prints() -> None:
         ("extract{apart}", "extract{apart=true}"),
         ('saturate{rules="a b.egg"}', 'saturate{rules="a b.egg"}'),
         ("extract{below=2.5e3 method=ilp}", "extract{below=2500.0 method=ilp}"),
-        ("cheapest-of-slices(encode,saturate)", "cheapest-of-slices(encode,saturate)"),
+        ("best-of-candidates(encode,saturate)", "best-of-candidates(encode,saturate)"),
     ],
 )
 def test_pipelines_read_and_print(text: str, shown: str) -> None:
@@ -81,8 +81,8 @@ def test_pipelines_read_and_print(text: str, shown: str) -> None:
         ("extract{apart apart}", 15, "option 'apart' is given twice", ""),
         ("extract{", 9, "expected the name of an option, got the end", ""),
         ("encode(saturate)", 1, "'encode' has no passes inside it", ""),
-        ("cheapest-of-slices", 1, "'cheapest-of-slices' needs passes inside it", "write cheapest-of-slices(a,b,c)"),
-        ("cheapest-of-slices(encode", 26, "expected ')'", ""),
+        ("best-of-candidates", 1, "'best-of-candidates' needs passes inside it", "write best-of-candidates(a,b,c)"),
+        ("best-of-candidates(encode", 26, "expected ')'", ""),
     ],
 )  # fmt: skip
 def test_bad_pipelines_are_located(text: str, column: int, message: str, hint: str) -> None:
@@ -104,8 +104,8 @@ def test_an_option_that_means_nothing_is_refused() -> None:
          "tileas-lower-pipelines,convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm"),
         ("convert-nvgpu-to-nvvm,convert-nvgpu-to-nvvm", "nvgpu", 23,
          "'convert-nvgpu-to-nvvm' takes nvgpu, here the program is nvvm", "no passes lead from nvvm back to nvgpu"),
-        ("cheapest-of-slices(encode)", "cuda_tile", 1,
-         "the passes inside 'cheapest-of-slices' end at encoded, not at nv_tileas",
+        ("best-of-candidates(encode)", "cuda_tile", 1,
+         "the passes inside 'best-of-candidates' end at encoded, not at nv_tileas",
          "passes that lead from encoded to nv_tileas: saturate,extract,decode,tileas-materialize-schedule,"
          "tileas-lower-pipelines"),
     ],

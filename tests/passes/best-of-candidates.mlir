@@ -1,7 +1,7 @@
 // RUN: tilesat opt %s --passes \
-// cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines) | filecheck %s
+// best-of-candidates(encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines) | filecheck %s
 // RUN: tilesat opt %s --passes \
-// cheapest-of-slices(encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines) --print-after extract 2>&1 \
+// best-of-candidates(encode,saturate,extract,decode,tileas-materialize-schedule,tileas-lower-pipelines) --print-after extract 2>&1 \
 // | filecheck %s --check-prefix TRIED
 
 // Two sums of 128 x 256 take all registers of 8 warps. In slices of columns each loop has two of half the size; the rows
