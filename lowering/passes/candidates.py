@@ -1,0 +1,162 @@
+"""The programs of a kernel that are worth a trial: whole and in slices by cost, numbers of warps and CTAs by time.
+
+Extraction adds up what the units of the machine do, since only sums have bounds that can be proved. A loop takes as
+long as its busiest unit, or as what a warp waits for, so programs that cost about as much are scheduled too, and that
+which is predicted to take the least time is kept (`lowering/modulo/predict.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from egraph.skeleton import For
+from ir.core import TileError
+from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
+from lowering.modulo.predict import predicted
+from lowering.passes.manager import Context
+from lowering.passes.registry import Step
+from lowering.passes.syntax import with_options
+from lowering.schedule import MemoryExceededError
+from lowering.schedule.tensor import TensorMemoryError
+from lowering.selection import Selection
+from lowering.selection.choices import Ranked
+from lowering.slicing import in_slices
+
+UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
+WORTH = 1.03  # the whole kernel is not searched again, half a second of CPU, where it could save less than 3 %
+TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
+CLOSE = 1.08
+"""What costs more is not ranked by time. Of 345 kernels of the corpus (sm_80, sm_90a) five have a program with more warps
+that is predicted to take 3 % less time and costs up to 15 % more; `tilesat mca` of the assembled loops agrees where it
+costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), not where it costs 11 to 14 % more (1 to 8 % longer).
+"""
+SOONER = 0.97  # of the time: tables of latencies are estimates, so what is closer is decided by cost
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program: the kernel, or it in slices; the passes that made it; what they chose and made."""
+
+    entry: ct.Entry
+    steps: tuple[Step, ...]
+    found: Selection
+    made: nv_tileas.Func
+    context: Context
+
+    @property
+    def spills(self) -> int:
+        """Registers that were priced as spilled."""
+        return sum(self.found.spilled.values())
+
+    @property
+    def most(self) -> float:
+        """What is preferable costs less than this."""
+        return self.found.answer.cost * (UNSPILLED if self.spills else 1.0)
+
+    def preferable(self, best: Trial) -> bool:
+        """Does it cost less? Where fewer registers spill it may cost a little more: ptxas spills more than priced."""
+        return self.found.answer.cost < (best.most if self.spills < best.spills else best.found.answer.cost)
+
+
+def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> nv_tileas.Func:
+    """Run the passes inside on the kernel and, where its loops spill registers, on the kernel in slices of rows and of
+    columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
+    what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart.
+    """
+    trials = [attempt(entry, context.trying("whole"), with_options(steps, "extract", aside=True))]
+    best = cheapest_of_slices(trials, steps, context)
+    best = soonest(best, trials, context)
+    context.levels.update(best.context.levels)
+    context.count(programs=len(trials))
+    return best.made
+
+
+def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Context) -> Trial:
+    """The cheapest of the kernel as a whole, which has been tried, and in slices, where it spills registers: these with
+    as many warps as the whole has, and what spills again with none to spill, with any number of warps if need be. The
+    search for the whole was put aside, and goes on only where it could still be the cheapest.
+    """
+    (best,) = (whole,) = trials
+    if not whole.spills:
+        return whole
+    entry, least = whole.entry, whole.found.answer.bound  # of the whole kernel
+    slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
+    same = whole.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
+    others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
+    others.append(("unspilled", entry, True, 0))
+    for name, other, unspilled, warps in others:  # grows while it is walked
+        if other is entry and best.most < WORTH * least:
+            continue
+        try:
+            wanted = with_options(steps, "extract", below=best.most, unspilled=unspilled)
+            wanted = with_options(wanted, "encode", warps=warps)
+            trial = attempt(other, context.trying(name), wanted)
+        except TileError:  # where it does not fit or costs more, the best so far stays
+            if unspilled and warps:
+                others.append((f"{name}, any warps", other, True, 0))
+            continue
+        trials.append(trial)
+        if trial.spills:
+            others.append((f"{name} unspilled", other, True, warps))
+        if trial.preferable(best):
+            best = trial
+    if whole.found.aside and best.found.answer.cost >= least:
+        trial = attempt(entry, context.trying("whole"), steps)
+        if best.found.aside or not best.preferable(trial):
+            best = trial
+    return best
+
+
+def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
+    """Where the loops of the best program wait, that of more warps or more CTAs an SM which costs little more and is
+    predicted to take the least time; the best where none is predicted to take clearly less, or where it was not proved
+    to be the cheapest: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
+    """
+    (options,) = (step.options for step in best.steps if step.work.name == "extract")
+    usual = options["method"] == "auto" and options["costs"] is None
+    rivals = list(larger(best.found)) if usual and best.found.answer.optimal else []
+    time = predicted(best.found) if rivals else None
+    if time is None or time.exposed < (1 - SOONER) * time.cycles:
+        return best
+    cheapest, cycles = best, time.cycles
+    ranked = [Ranked(best.found.shaped, best.found.answer.cost, cycles)]
+    for name, count in rivals:
+        below = CLOSE * cheapest.found.answer.cost
+        wanted = with_options(cheapest.steps, "extract", below=below, aside=False, **{name: count})
+        try:
+            trial = attempt(cheapest.entry, context.trying(f"{name} {count}"), wanted)
+        except TileError:  # it does not fit, or costs much more
+            continue
+        trials.append(trial)
+        found = predicted(trial.found).cycles
+        ranked.append(Ranked(trial.found.shaped, trial.found.answer.cost, found))
+        if trial.spills <= cheapest.spills and found < min(SOONER * time.cycles, cycles):
+            best, cycles = trial, found
+    best.found.ranked = tuple(ranked)
+    return best
+
+
+def larger(found: Selection) -> Iterator[tuple[str, int]]:
+    """Larger numbers of warps and of CTAs an SM than those taken, where the kernel has loops."""
+    if any(isinstance(item, For) for item in found.saturated.program.skeleton.walk()):
+        for name, taken in (("warps", found.warps), ("ctas", found.ctas)):
+            yield from ((name, count) for count in found.offered.get(name, ()) if count > taken)
+
+
+def attempt(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> Trial:
+    """The choice and the program that passes make of a kernel. Raises TileError where none costs little enough."""
+    try:
+        made = context.through(steps, entry)
+    except TensorMemoryError:  # what the loop does beside its product, the choice of another way to do it has shown
+        return attempt(entry, context, forbidding(steps, TENSOR))
+    except MemoryExceededError:  # rings that were to share memory could not: agents fill one of them, threads another
+        made = context.through(with_options(steps, "extract", apart=True), entry)
+    return Trial(entry, tuple(steps), context.levels["chosen"], made, context)
+
+
+def forbidding(steps: Sequence[Step], atoms: str) -> tuple[Step, ...]:
+    """The passes, whose extraction may not choose these atoms either."""
+    (given,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    return with_options(steps, "extract", forbid=(*given, atoms))
