@@ -28,7 +28,7 @@ UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stor
 WORTH = 1.03  # the whole kernel is not searched again, half a second of CPU, where it could save less than 3 %
 TENSOR = "tcgen05"  # names of atoms in tensor memory begin so
 CLOSE = 1.08
-"""What costs more is not ranked by time. Of 345 kernels of the corpus (sm_80, sm_90a) five have a program with more warps
+"""What costs more is not ranked. Of 345 kernels of the corpus (sm_80, sm_90a) five have a program with more warps
 that is predicted to take 3 % less time and costs up to 15 % more; `tilesat mca` of the assembled loops agrees where it
 costs 5 and 7 % more (1,613 to 1,136 and 1,704 to 1,654 cycles), not where it costs 11 to 14 % more (1 to 8 % longer).
 """
