@@ -35,6 +35,11 @@ def tangled(apart: float) -> Graph:
     return builder.build(0)
 
 
+def test_one_alternative_of_a_group_alone() -> None:
+    graph = divided((8.0, 4.0, 6.0), (1.0, 1.0, 1.0), 1.0)
+    assert [extract(graph.only(0, alternative)).cost for alternative in range(3)] == [8.0, 4.0, 6.0]
+
+
 def test_cheapest_alternative_is_found_and_proved() -> None:
     answer = extract(divided((8.0, 4.0, 6.0), (1.0, 1.0, 1.0), 1.0), "auto", branch=0)
     assert (answer.cost, answer.bound, answer.alternatives) == (4.0, 4.0, {0: 1})

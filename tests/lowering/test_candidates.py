@@ -1,0 +1,79 @@
+"""Programs with more warps or CTAs: which are ranked by predicted time, and that assembled code says the same."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilesat
+from ir.core import TileError
+from ir.load import load
+from lowering.modulo.predict import predicted
+from lowering.passes.manager import run
+from lowering.passes.syntax import parse, with_options
+from lowering.passes.table import ROAD
+from lowering.selection import Selection
+from lowering.targets import target
+from runtime.ptxas import assemble, disassemble
+from tests.tilesat.example_cases import EXAMPLES
+from tilesat.mca.report import figures
+
+TIER = "sm_90a"
+
+
+def chosen(example: str, tier: str = TIER, **options: object) -> tuple[Selection, str]:
+    """What extraction with options chooses for an example, and its PTX."""
+    entry = load(EXAMPLES / f"{example}.mlir").entries[0]
+    (outcome,) = run(with_options(parse(ROAD), "extract", **options), entry, (tier,))
+    return outcome.context.levels["chosen"], outcome.text()
+
+
+def cycles(ptx: str, warps: int) -> float:
+    """Of an iteration of the longest loop, for all warps of a CTA."""
+    (function,) = figures(disassemble(assemble(ptx, TIER), encodings=True), target(TIER), warps // 4)
+    return max(loop.predicted for loop in function.loops)
+
+
+def test_a_program_that_costs_more_takes_less_time() -> None:
+    """Four warps negate and scale while no product runs, and wait for it; of eight four others multiply meanwhile."""
+    found, ptx = chosen("gemm_negated")
+    cheapest, cheapest_ptx = chosen("gemm_negated", warps=4)
+    assert (found.warps, cheapest.warps) == (8, 4)
+    assert [each.shape for each in found.ranked] == ["4 warps", "8 warps"]
+    assert [each.cost for each in found.ranked] == [cheapest.answer.cost, found.answer.cost]
+    assert found.ranked[0].cost < found.ranked[1].cost
+    assert found.ranked[0].cycles > found.ranked[1].cycles == predicted(found).cycles
+    assert cycles(cheapest_ptx, 4) > 1.1 * cycles(ptx, 8)
+
+
+def test_the_report_shows_the_ranking() -> None:
+    lines = tilesat.compile(EXAMPLES / "gemm_negated.mlir", TIER).report.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("predicted: "))
+    assert lines[place + 1].startswith("    4 warps: ")
+    assert lines[place + 2].startswith("    8 warps: ")
+
+
+def test_loops_that_keep_a_unit_busy_are_not_ranked() -> None:
+    """The product of an iteration is waited for in the next one: the tensor cores never rest."""
+    found, _ = chosen("gemm")
+    (loop,) = predicted(found).loops
+    assert loop.waiting == pytest.approx(loop.busy, rel=1e-3)
+    assert (loop.exposed, found.ranked) == (0.0, ())
+
+
+def test_a_product_of_registers_is_waited_for() -> None:
+    """What they hold is made anew in the next iteration."""
+    (loop,) = predicted(chosen("gemm_negated", warps=4)[0]).loops
+    assert loop.waiting > loop.busy
+    assert loop.exposed == loop.trips * (loop.waiting - loop.busy)
+
+
+def test_only_the_usual_extraction_is_ranked() -> None:
+    assert chosen("gemm_negated", method="tree")[0].ranked == ()
+    assert chosen("gemm_negated", costs=lambda graph: graph.cost)[0].ranked == ()
+
+
+def test_a_shape_that_is_asked_for() -> None:
+    assert chosen("layernorm", ctas=2)[0].ctas == 2
+    with pytest.raises(TileError, match=r"gemm.mlir:9:3: error: expected 4 or 8 warps, got 5$"):
+        chosen("gemm", warps=5)
+    assert chosen("softmax", warps=8)[0].warps == 4  # there is no choice
