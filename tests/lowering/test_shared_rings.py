@@ -29,7 +29,7 @@ def test_causal_attention_in_two_loops(target: str) -> None:
     program = causal_attention(64, 64, 32, 2)
     kernel = check(program, target, spills=target == "sm_120a")  # ptxas 13.5: a stack of 8 bytes, no store
     pipelines, offsets = rings(program, target)
-    assert pipelines == {"sm_80": 0, "sm_90a": 2, "sm_120a": 1}[target]  # keys and values apart on sm_90a
+    assert pipelines == {"sm_80": 0, "sm_90a": 2, "sm_120a": 0}[target]  # two CTAs an SM have no room for a producer
     assert kernel.manifest["dynamic_smem"] < 8 * 8192 + 8192 + 256  # at most six stages of 8 KB, the queries, barriers
     assert len(offsets) > len(set(offsets))
 
@@ -38,7 +38,7 @@ def test_causal_attention_in_two_loops(target: str) -> None:
 def test_persistent_causal_attention(target: str) -> None:
     """Stage and parity go through both loops and around the outer one."""
     kernel = check(causal_attention(64, 64, 32, 3, persistent=True), target, spills=target == "sm_120a")
-    assert "mbarrier.try_wait" in kernel.ptx
+    assert ("mbarrier.try_wait" in kernel.ptx) == (target == "sm_90a")
 
 
 @pytest.mark.parametrize("target", TIERS)

@@ -13,7 +13,7 @@ from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.text import parse
 from lowering.cost import FREE, Machine
-from lowering.passes import source
+from lowering.passes import candidates, source
 from lowering.selection import select
 from lowering.selection.graph import Selector
 from lowering.selection.pressure import Pressure
@@ -202,13 +202,13 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     sm_120a had 4 warps, 36 bytes of spills and 2,256 instructions, and has 8 warps and 1,256.
     """
     monkeypatch.setattr(Machine, "spill", lambda machine, registers: FREE)
-    monkeypatch.setattr(source, "UNSPILLED", 2.0)
+    monkeypatch.setattr(candidates, "UNSPILLED", 2.0)
     built: list[Selector] = []
     roots = Pressure.roots
     monkeypatch.setattr(Pressure, "roots", lambda pressure: built.append(pressure.selector) or roots(pressure))
     check(gated(), "sm_80")
     assert len({id(each.saturated) for each in built}) == len(built), "a problem is built once for all searches"
-    monkeypatch.setattr(source, "UNSPILLED", 0.5)  # nothing else is cheap enough
+    monkeypatch.setattr(candidates, "UNSPILLED", 0.5)  # nothing else is cheap enough
     assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
 
 
