@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runtime.simulator.access import Site
+from runtime.simulator.bundles import UNIT, Bundle
 from runtime.simulator.clocks import Clocks, joined
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grains
@@ -95,7 +96,7 @@ class AsyncOrder:
         self._updaters, self._object = records.all["updaters"], records.all["is_object"]
         self._leaving = np.zeros(self._shared.size, np.int32)
         regions.shadows.append(self._leaving)
-        self._transfers: list[Transfer] = []
+        self._transfers: list[tuple[Site, int]] = []  # by number: the instruction and who issued it
         self._near, self._far = Statements(), Statements()  # to every wait, and to those of the cluster's scope
         self._column: dict[int, int] = {}
         self._columns: dict[int, int] = {}  # how many mbarriers a team has
@@ -139,15 +140,15 @@ class AsyncOrder:
             kind = Kind.MBARRIER_OBJECT
             reason = "which is part of an mbarrier object; only mbarrier instructions may use it until mbarrier.inval"
         elif self._landing[grain]:
-            other = self._transfers[int(self._landing[grain]) - 1]
+            start, issuer = self._transfers[int(self._landing[grain]) - 1]
             reason = (
-                f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} is "
+                f"which the copy of line {start.instruction.line} by {self._machine.describe(issuer)} is "
                 "still writing; wait for the mbarrier that it completes on"
             )
         else:
-            other = self._transfers[int(self._leaving[grain]) - 1]
+            start, issuer = self._transfers[int(self._leaving[grain]) - 1]
             reason = (
-                f"which the copy of line {other.site.instruction.line} by {self._machine.describe(other.lane)} may "
+                f"which the copy of line {start.instruction.line} by {self._machine.describe(issuer)} may "
                 "still read; wait for it (cp.async.bulk.wait_group.read, or its mbarrier)"
             )
         self._machine.findings.found(kind, f"{who}, {reason}", site.instruction, thread)
@@ -270,7 +271,7 @@ class AsyncOrder:
     def begin(self, transfer: "Transfer") -> None:
         """A copy starts: its source must stay, its destination is poisoned."""
         self._is_used = True
-        self._transfers.append(transfer)
+        self._transfers.append((transfer.site, transfer.lane))
         number = len(self._transfers)
         if transfer.source is not None:
             where = self._regions.of_cells(transfer.source, transfer.unit, transfer.used)
@@ -290,7 +291,7 @@ class AsyncOrder:
         """Copies of cells of one size start that read no shared memory and update nothing."""
         self._is_used = True
         first = len(self._transfers) + 1
-        self._transfers += transfers
+        self._transfers += [(one.site, one.lane) for one in transfers]
         targets = [one.target for one in transfers if one.target is not None]
         unit = transfers[0].unit
         where = [self._regions.of_cells(target, unit) for target in targets]
@@ -299,6 +300,23 @@ class AsyncOrder:
         cells = self._machine.shared.cells[unit].view(np.uint8).reshape(-1, unit)
         for target in targets:
             cells[target] = FRESH
+
+    def begin_bundle(self, bundle: Bundle) -> None:
+        """Loads of several CTAs start."""
+        self._is_used = True
+        numbers = len(self._transfers) + 1 + np.arange(len(bundle.lanes))
+        self._transfers += [(bundle.site, lane) for lane in bundle.lanes]
+        self._landing[self._regions.of_tiles(bundle.targets.grains(self._grain))] = numbers[:, None]
+        cells = self._machine.shared.cells[UNIT].view(np.uint8).reshape(-1, UNIT)
+        for first in bundle.targets.firsts:
+            cells[first : first + bundle.targets.count] = FRESH
+
+    def bundle_done(self, bundle: Bundle) -> tuple[Array, Array, Array]:
+        """Loads arrived: the regions that each wrote [load, n], the writer and the epoch of each [load, 1]."""
+        where = self._regions.of_tiles(bundle.targets.grains(self._grain))
+        self._landing[where] = 0
+        writers = [ASYNC - self._column[cell] for cell in bundle.cells]
+        return where, np.array(writers)[:, None], np.array(bundle.phases)[:, None] + 1
 
     def read_done(self, transfer: "Transfer") -> None:
         """A copy no longer reads its source."""

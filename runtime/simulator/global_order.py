@@ -55,6 +55,11 @@ class GlobalOrder:
         self._is_written = False
         self._transfers: list[Transfer] = []
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether copies that read global memory matter."""
+        return self._is_used and (self._has_writes or bool(self._transfers))
+
     def start(self) -> None:
         """A batch begins; what earlier CTAs wrote is theirs no more."""
         if self._is_written:

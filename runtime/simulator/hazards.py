@@ -16,6 +16,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.async_order import Scope
+from runtime.simulator.bundles import UNIT, Bundle
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
 from runtime.simulator.flag_order import FlagOrder
@@ -467,6 +468,35 @@ class Tracker(SharedShadow):
             return False
         regions = [self.regions.of_cells(target, unit) for target, unit in targets]
         return self._are_free(np.concatenate(regions), np.repeat(lanes, [one.size for one in regions]))
+
+    def is_ready(self, bundle: Bundle) -> bool:
+        """As `are_ready` for loads of CTAs that are no clusters."""
+        if self.globals.is_watching or self.grids.changed is not None:
+            return False
+        stride, lanes = self._machine.shared.stride, np.array(bundle.lanes)
+        cta, warp = self._place(lanes)
+        if not all(map(self.order.has_object, bundle.cells)) or (np.diff(cta) == 0).any():
+            return False
+        cells, firsts = np.array(bundle.cells), np.array(bundle.targets.firsts)
+        objects = cells * (_OBJECT // self.grain)
+        if (cells * _OBJECT // stride != cta).any() or (firsts * UNIT // stride != cta).any():
+            return False
+        if (self._write_epoch[objects] > self.clocks.known[cta, warp, self._write_column[objects]]).any():
+            return False
+        regions = self.regions.of_tiles(bundle.targets.grains(self.grain))
+        return self._are_free(regions.reshape(-1), np.repeat(lanes, regions.shape[1]))
+
+    def begin_bundle(self, bundle: Bundle) -> None:
+        """Loads start against which `is_ready` had nothing."""
+        self.order.begin_bundle(bundle)
+
+    def bundle_done(self, bundle: Bundle) -> None:
+        """Loads arrived."""
+        where, writers, epochs = self.order.bundle_done(bundle)
+        self._writer[where], self._write_epoch[where] = writers, epochs
+        self._write_column[where] = np.array([self.order.column_of(cell) for cell in bundle.cells])[:, None]
+        self._strong[where] = self._is_read[where] = False
+        self.proxies.async_wrote(where)
 
     def issue(self, transfer: "Transfer", is_ready: bool = False) -> None:
         """A copy of the async proxy starts. Reports where what it touches is not ready; is_ready: it is known to be."""

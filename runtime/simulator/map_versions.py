@@ -26,6 +26,11 @@ class MapVersions:
         """A batch begins: what earlier CTAs did to maps is not theirs."""
         self._versions.clear()
 
+    @property
+    def are_changed(self) -> bool:
+        """Whether any map was written."""
+        return bool(self._versions)
+
     def changed(self, address: int, is_released: bool) -> None:
         """A map was written."""
         version = self._versions.setdefault(address, Version())

@@ -56,6 +56,8 @@ class Regions:
         found = self._known.get((id(where), None))
         if found is None or not self._is_current(found):
             found = self._single(where, where, None)
+        if found is None and (alike := self._alike(where)) is not None:
+            found = self._remember(where, alike, None)
         if found is None:
             before = -1
             rows: list[Array] = []
@@ -66,6 +68,16 @@ class Regions:
             padded = [np.concatenate([row, np.repeat(row[-1:], most - row.size)]) for row in rows]
             found = self._remember(where, np.stack(padded), None)
         return found[2]
+
+    def _alike(self, where: Array) -> Array | None:
+        """The regions [tile, n] of grains [tile, m] that are whole regions, at the same distances in each tile."""
+        distances = self.first.take(where) - where[:, :1]
+        if (distances != distances[0]).any():
+            return None
+        lowest, counts = _counted(self.first.take(where[0]))
+        inside = counts.nonzero()[0]
+        regions = (lowest + inside - where[0, 0]) + where[:, :1]
+        return None if (self._size.take(regions) != counts[inside]).any() else regions
 
     def _is_current(self, known: tuple[Array, int, Array]) -> bool:
         """Whether regions that are remembered are still those of their grains."""

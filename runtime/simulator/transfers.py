@@ -11,7 +11,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from runtime.simulator import bundles
 from runtime.simulator.access import Site
+from runtime.simulator.bundles import Bundle
 from runtime.simulator.cluster_barrier import ClusterBarrier
 from runtime.simulator.errors import HazardError
 from runtime.simulator.findings import Kind
@@ -98,7 +100,7 @@ class Transfers:
         self.cluster_barrier = ClusterBarrier(machine, None if tracker is None else tracker.clocks)
         self.maps = MapVersions()
         self.failed_requests: set[int] = set()
-        self._flying: list[Transfer] = []
+        self._flying: list[Transfer | Bundle] = []
         self._groups: dict[int, Groups] = {}
         self.parts: list[Part] = []
         self._expected_by: dict[int, tuple[Site, int]] = {}
@@ -141,6 +143,36 @@ class Transfers:
         self.tracker.begin_all(transfers)
         self._flying += transfers
 
+    def issue_bundle(self, bundle: Bundle) -> bool:
+        """Start loads of several CTAs, late; False where hazard tracking wants to look at each of them."""
+        if self.tracker is None or not self.tracker.is_ready(bundle):
+            return False
+        bundle.phases = self.mbarriers.completed.take(bundle.cells).tolist()
+        bundle.waits = frozenset(zip(bundle.cells, bundle.phases, strict=True))
+        self.tracker.begin_bundle(bundle)
+        self._flying.append(bundle)
+        return True
+
+    def _parted(self, bundle: Bundle) -> list[Transfer]:
+        """The loads of a bundle, which take its place."""
+        shared = self.machine.shared.cells[bundles.UNIT]
+        parts = [
+            Transfer(
+                bundle.site, lane, bundle.reader(number), bundle.writer(number, shared), None,
+                bundle.targets.cells(number), bundle.cells[number], bundle.size, phase=bundle.phases[number],
+            )
+            for number, lane in enumerate(bundle.lanes)
+        ]  # fmt: skip
+        position = self._flying.index(bundle)
+        self._flying[position : position + 1] = parts
+        return parts
+
+    def _part_all(self) -> list[Transfer]:
+        """All transfers under way that complete on mbarriers, one by one."""
+        for one in [one for one in self._flying if isinstance(one, Bundle)]:
+            self._parted(one)
+        return [one for one in self._flying if isinstance(one, Transfer)]
+
     def issue(self, transfer: Transfer, is_ready: bool = False) -> None:
         """Start a transfer; is_ready: hazard tracking has nothing against it.
 
@@ -166,7 +198,7 @@ class Transfers:
     def check_idle(self, site: Site, lanes: Array, cells: Array, verb: str) -> None:
         """Report where a copy under way completes on one of these mbarriers."""
         for lane, cell in zip(lanes.tolist(), cells.tolist(), strict=True):
-            for transfer in self._flying:
+            for transfer in self._part_all() if self._flying else ():
                 if transfer.cell == cell:
                     self.machine.findings.found(
                         Kind.MBARRIER_INVAL,
@@ -239,18 +271,26 @@ class Transfers:
         served: set[int] = set()
         landing: list[Transfer] = []
         arriving: list[Transfer] = []
+        bundled: list[Bundle] = []
         while True:
             transfer = self._newest(cells, served)
+            if isinstance(transfer, Bundle):
+                self._flying.remove(transfer)
+                served.update(self._cluster(lane) for lane in transfer.lanes)
+                bundled.append(transfer)
+                continue
             if transfer is None:
                 self._land(landing)
                 self._arrive(arriving)
+                for bundle in bundled:
+                    self._land_bundle(bundle)
                 return bool(served)
             if transfer.arrivals > 1 and transfer.parts is not None and not self._has_room(transfer):
                 position = self._flying.index(transfer)
                 self._flying[position : position + 1] = [replace(p, phase=transfer.phase) for p in transfer.parts()]
                 continue
             self._flying.remove(transfer)
-            served.add(self._cluster(transfer))
+            served.add(self._cluster(transfer.lane))
             if transfer.arriving is not None and not transfer.is_done:
                 arriving.append(transfer)
             elif transfer.arrivals or transfer.target is None:
@@ -272,6 +312,18 @@ class Transfers:
             self._signal(transfer)
             self._check_left(transfer)
 
+    def _land_bundle(self, bundle: Bundle) -> None:
+        """Let the data of loads of different CTAs arrive."""
+        bundle.move(self.machine.shared.cells[bundles.UNIT])
+        if self.tracker is not None:
+            self.tracker.bundle_done(bundle)
+        for lane, cell in zip(bundle.lanes, bundle.cells, strict=True):
+            self.bytes_arrive(bundle.site, lane, cell, bundle.size)
+        completed = self.mbarriers.completed
+        done = {(cell, phase) for cell, phase in bundle.waits if int(completed[cell]) != phase}
+        if done and self._flying:
+            self._check_phases(done)
+
     def _arrive(self, transfers: list[Transfer]) -> None:
         """Let the arrivals of lanes of different clusters happen whose copies are complete."""
         together: dict[Landing, list[tuple[Array, int]]] = {}
@@ -288,15 +340,28 @@ class Transfers:
             self._signal(transfer)
             self._check_left(transfer)
 
-    def _newest(self, cells: set[int], served: set[int]) -> Transfer | None:
-        """The newest transfer that completes on one of these cells, of a cluster that was not served."""
+    def _newest(self, cells: set[int], served: set[int]) -> Transfer | Bundle | None:
+        """The newest transfer that completes on one of these cells, of a cluster that was not served; a bundle if that
+        is so of all its loads.
+        """
         for transfer in reversed(self._flying):
-            if transfer.cell in cells and self._cluster(transfer) not in served:
+            if isinstance(transfer, Bundle):
+                if cells.isdisjoint(transfer.cells):
+                    continue
+                wanted = [
+                    cell in cells and self._cluster(lane) not in served
+                    for cell, lane in zip(transfer.cells, transfer.lanes, strict=True)
+                ]
+                if all(wanted):
+                    return transfer
+                if any(wanted):
+                    return self._parted(transfer)[wanted.index(True)]
+            elif transfer.cell in cells and self._cluster(transfer.lane) not in served:
                 return transfer
         return None
 
-    def _cluster(self, transfer: Transfer) -> int:
-        return transfer.lane // (self.machine.slots * self.machine.geometry.cluster_size)
+    def _cluster(self, lane: int) -> int:
+        return lane // (self.machine.slots * self.machine.geometry.cluster_size)
 
     def _has_room(self, transfer: Transfer) -> bool:
         """Whether the phase of a transfer's mbarrier waits for all its arrivals."""
@@ -311,14 +376,19 @@ class Transfers:
 
     def _check_left(self, done: Transfer) -> None:
         """A phase that completes while a copy of it is under way expected too few bytes."""
-        if done.cell is None or int(self.mbarriers.completed[done.cell]) == done.phase:
-            return
+        if done.cell is not None and int(self.mbarriers.completed[done.cell]) != done.phase:
+            self._check_phases({(done.cell, done.phase)})
+
+    def _check_phases(self, done: set[tuple[int, int]]) -> None:
+        """As `_check_left` for phases that are complete, by mbarrier."""
+        if any(not done.isdisjoint(one.waits) for one in self._flying if isinstance(one, Bundle)):
+            self._part_all()
         for transfer in self._flying:
-            if transfer.cell == done.cell and transfer.phase == done.phase and transfer.size:
+            if isinstance(transfer, Transfer) and transfer.size and (transfer.cell, transfer.phase) in done:
                 self._found(
                     Kind.TX_COUNT,
                     transfer,
-                    f"wrong tx count: phase {done.phase} of {self.name(done.cell)} completes although "
+                    f"wrong tx count: phase {transfer.phase} of {self.name(transfer.cell)} completes although "
                     f"{transfer.size} bytes that {self._who(transfer)} copies for it are still to come; "
                     "expect the bytes of every copy",
                 )
@@ -349,7 +419,7 @@ class Transfers:
             part.end()
         if self.tracker is None:
             return
-        for transfer in self._flying:
+        for transfer in self._part_all():
             if transfer.size or transfer.arrivals:
                 self._found(
                     Kind.UNFINISHED_COPY,

@@ -13,6 +13,7 @@ import numpy as np
 from runtime.simulator.access import Site
 from runtime.simulator.box import CHUNK, Box, Units, box_of, shared_chunks, swap_halves
 from runtime.simulator.bulk_operands import COMPLETE, SharedRange, Signal, multicast
+from runtime.simulator.bundles import Bundle, Stretches
 from runtime.simulator.decode import Decode, Step
 from runtime.simulator.errors import (
     LaunchError,
@@ -225,7 +226,7 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
     if mode.name.startswith("im2col::w"):
         return _refuse(d, f".{mode.name}")
     together = None
-    if mode.name == "tile" and not is_multicast and not transfers.is_late:
+    if mode.name == "tile" and not is_multicast:
         together = LoadTogether(d, tensor, destination, signal, places)
 
     def step(mask: Array | None) -> None:
@@ -252,17 +253,16 @@ def _load(d: Decode, dimensions: int, target: str) -> Step:
 
 
 class LoadTogether:
-    """Loads of whole boxes by threads of several CTAs as one movement of data, without hazard tracking."""
+    """Loads of whole boxes by threads of several CTAs as one movement of data."""
 
     def __init__(
         self, d: Decode, tensor: TensorOperand, destination: SharedRange, signal: Signal, places: "Places"
     ) -> None:
         self._d, self._tensor, self._destination, self._signal = d, tensor, destination, signal
         self._places = places
-        self._known: dict[tuple[bytes, bytes, Box], tuple[Array, list[int]] | None] = {}
+        self._known: dict[tuple[bytes, bytes, Box], tuple[Array, Stretches] | None] = {}
         count = d.machine.memory.arena.size // CHUNK * CHUNK
         self._source = d.machine.memory.arena[:count].view(np.complex128)
-        self._target = d.machine.shared.cells[CHUNK]
 
     def run(self, site: Site, mask: Array | None) -> bool:
         """Execute for the lanes of a mask, if they name boxes of one map inside the tensor; whether it did."""
@@ -270,6 +270,8 @@ class LoadTogether:
         lanes = machine.active(mask)
         lanes = machine.live_mask() if lanes is None else lanes
         numbers = np.flatnonzero(lanes)
+        if transfers.is_late and (machine.geometry.cluster_size > 1 or transfers.maps.are_changed):
+            return False
         found = self._tensor.one_map(numbers) if numbers.size > 1 else None
         if found is None:
             return False
@@ -279,19 +281,22 @@ class LoadTogether:
         targets = None if places is None or starts is None else self._targets(box, numbers, places)
         if starts is None or targets is None or base % CHUNK or not all(map(transfers.mbarriers.is_object, cells)):
             return False
-        order, firsts = targets
+        order, stretches = targets
         if (starts % CHUNK).any():
             return False
-        data = self._source.take(order + ((starts + base) // CHUNK)[:, None])
-        for row, first in zip(data, firsts, strict=True):
-            self._target[first : first + order.size] = row
-        for lane, cell in zip(numbers.tolist(), cells, strict=True):
+        bundle = Bundle(
+            site, numbers.tolist(), cells, box.size, stretches, self._source, order, (starts + base) // CHUNK
+        )
+        if transfers.is_late:
+            return transfers.issue_bundle(bundle)
+        bundle.move(machine.shared.cells[CHUNK])
+        for lane, cell in zip(bundle.lanes, cells, strict=True):
             transfers.bytes_arrive(site, lane, cell, box.size)
         return True
 
-    def _targets(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, list[int]] | None:
-        """The chunks of a box, relative to its first byte, in the order in which shared memory has them, and the first
-        cell that each lane writes; None where a box is not one stretch, in the same order for all.
+    def _targets(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, Stretches] | None:
+        """The chunks of a box, relative to its first byte, in the order in which shared memory has them, and the cells
+        that the lanes write; None where a box is not one stretch, in the same order for all.
         """
         key = starts.tobytes(), numbers.tobytes(), box
         if key not in self._known:
@@ -300,7 +305,7 @@ class LoadTogether:
             self._known[key] = self._ordered(box, numbers, starts)
         return self._known[key]
 
-    def _ordered(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, list[int]] | None:
+    def _ordered(self, box: Box, numbers: Array, starts: Array) -> tuple[Array, Stretches] | None:
         placed = [
             self._places.of(box, lane, start, box.size)
             for lane, start in zip(numbers.tolist(), starts.tolist(), strict=True)
@@ -312,7 +317,7 @@ class LoadTogether:
         is_same = all(bool((cells - first == inside).all()) for (cells, _), first in zip(placed, firsts, strict=True))
         if box.chunks is None or not (is_stretch and is_same) or any(swapped is not None for _, swapped in placed):
             return None
-        return box.chunks[order] // CHUNK, firsts
+        return box.chunks[order] // CHUNK, Stretches(firsts, order.size)
 
 
 def _refuse(d: Decode, what: str) -> Step:
