@@ -7,6 +7,7 @@ that a thread touched since its last wgmma.fence cannot go into a wgmma. Sources
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from runtime.simulator.groups import Group
 from runtime.simulator.lane_boxes import row_index
 from runtime.simulator.machine import WARP, Machine
 from runtime.simulator.program import Entry, Instruction, Operand, Register, Vector
+from runtime.simulator.register_block import RegisterBlock
 from runtime.simulator.types import Array
+from runtime.simulator.warpgroups import Selection, fragment_index
 
 FREE, RESULT, SOURCE, LOADED = 0, 1, 2, 3
+_NEVER = np.iinfo(np.int32).max
 _ADVICE = {
     RESULT: "is the result of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
     SOURCE: "is operand A of the wgmma of line {line}, which is in flight; wait with wgmma.wait_group first",
@@ -76,10 +80,34 @@ class Guard:
         return check
 
 
+@dataclass(slots=True, eq=False)
+class Sum:
+    """What wgmmas have added up in one accumulator since its results were last needed: the matrices [group, 64, n].
+
+    chosen, rows, lanes: of the accumulator; form: what tells shapes apart; group, line: of the last operation, group by
+    lane.
+    """
+
+    block: RegisterBlock
+    chosen: Selection
+    rows: Array
+    lanes: Array
+    form: int
+    total: Array
+    group: Array
+    line: int
+
+    def values(self) -> Array:
+        """As registers hold it [register, lane]."""
+        index = fragment_index(self.total.shape[0], self.total.shape[2])
+        return self.total.reshape(-1).take(index).view(np.uint32)
+
+
 class Flights:
     """State per owned register and lane: who owns it, since which group and line, and what it will hold.
 
-    is_flying: whether any register is owned.
+    is_flying: whether any register is owned. Results that operations add to one after the other are kept as a Sum, and
+    are in flight with a group that no wait reaches.
     """
 
     def __init__(self, machine: Machine, entry: Entry) -> None:
@@ -96,12 +124,14 @@ class Flights:
         self._touched = np.ones(shape, np.bool_)
         self._shadow = np.zeros(shape, np.uint32)
         self._boxes = machine.boxes
+        self._sums: list[Sum] = []
         self.is_flying = False
         self.committed = np.zeros(machine.lanes, np.int64)
 
     def start(self) -> None:
         """A batch begins: nothing is in flight, and every register needs a fence before wgmma."""
         self._state.fill(FREE)
+        self._sums.clear()
         self.is_flying = False
         self._touched.fill(True)
         self.committed.fill(0)
@@ -135,6 +165,7 @@ class Flights:
         return both if group is None else (group.view(both[0]), group.view(both[1]))
 
     def _found(self, instruction: Instruction, row: int, lane: int, verb: str) -> None:
+        self._close_sums()
         advice = _ADVICE[int(self._state[row, lane])].format(line=int(self._line[row, lane]))
         name, who = self._names[int(self._index[row])], self._machine.describe(lane)
         message = f"{who} {verb} register `{name}`, which {advice}"
@@ -161,6 +192,7 @@ class Flights:
                 self._found(instruction, int(rows[row]), int(lanes[lane]), "uses")
             touched = self._take(self._touched, rows, lanes)
             if touched.any():
+                self._close_sums()
                 row, lane = (int(axis[0]) for axis in np.nonzero(touched))
                 name = self._names[int(self._index[rows[row]])]
                 who = self._machine.describe(int(lanes[lane]))
@@ -182,12 +214,8 @@ class Flights:
         put = self._boxes.put
         put(self._shadow, row_index(accumulators), lanes, values)
         put(self._form, row_index(accumulators), lanes, form)
-        for numbers, state in ((sources, SOURCE), (accumulators, RESULT)):
-            if numbers.size:
-                rows = row_index(numbers)
-                put(self._state, rows, lanes, state)
-                put(self._group, rows, lanes, self.committed[None, lanes])
-                put(self._line, rows, lanes, site.instruction.line)
+        self.own_sources(site, sources, lanes)
+        self._own(site, accumulators, lanes, RESULT)
 
     def _take(self, array: Array, rows: Array, lanes: Array) -> Array:
         return self._boxes.take(array, row_index(rows), lanes)
@@ -205,20 +233,91 @@ class Flights:
         lanes = self._machine.active(mask)
         self.committed += 1 if lanes is None else lanes
 
+    # ---- sums
+
+    def sum_of(self, block: RegisterBlock, chosen: Selection, form: int) -> Sum | None:
+        """The sum of exactly these registers and warpgroups under way; any other that has some of both ends."""
+        found = None
+        for one in self._sums.copy():
+            if block.members.isdisjoint(one.block.key) or chosen.groups.isdisjoint(one.chosen.groups):
+                continue
+            if (one.block.key, one.chosen.key, one.form) == (block.key, chosen.key, form) and chosen.active is None:
+                found = one
+            else:
+                self.close(one)
+        return found
+
+    def begin_sum(
+        self, site: Site, block: RegisterBlock, chosen: Selection, rows: Array, lanes: Array, form: int, total: Array
+    ) -> None:
+        """Results [group, 64, n] of an operation wait for delivery, and for more of the same; the caller poisons the
+        registers.
+        """
+        self.is_flying = True
+        self._sums.append(Sum(block, chosen, rows, lanes, form, total, self.committed[lanes], site.instruction.line))
+        put, where = self._boxes.put, row_index(rows)
+        put(self._form, where, lanes, form)
+        put(self._state, where, lanes, RESULT)
+        put(self._group, where, lanes, _NEVER)
+
+    def add_to(self, site: Site, one: Sum, total: Array) -> None:
+        """Another operation makes this of a sum."""
+        one.total, one.group, one.line = total, self.committed[one.lanes], site.instruction.line
+
+    def own_sources(self, site: Site, sources: Array, lanes: Array) -> None:
+        """An operation whose results are a sum reads registers until its wait."""
+        if sources.size:
+            self._own(site, sources, lanes, SOURCE)
+
+    def _own(self, site: Site, rows: Array, lanes: Array, state: int) -> None:
+        put, where = self._boxes.put, row_index(rows)
+        put(self._state, where, lanes, state)
+        put(self._group, where, lanes, self.committed[None, lanes])
+        put(self._line, where, lanes, site.instruction.line)
+
+    def close(self, one: Sum) -> None:
+        """Keep the results of a sum register by register."""
+        self._sums.remove(one)
+        put, where = self._boxes.put, row_index(one.rows)
+        put(self._shadow, where, one.lanes, one.values())
+        put(self._group, where, one.lanes, one.group[None, :])
+        put(self._line, where, one.lanes, one.line)
+
+    def _close_sums(self) -> None:
+        for one in self._sums.copy():
+            self.close(one)
+
     def wait(self, mask: Array | None, pending: int) -> None:
         """wgmma.wait_group: deliver the results of all but the newest groups."""
         lanes = self._machine.active(mask)
-        done = ((self._state == RESULT) | (self._state == SOURCE)) & (self._group < self.committed - pending)
+        for one in self._sums.copy():
+            done = one.group < self.committed[one.lanes] - pending
+            if lanes is not None:
+                done &= lanes[one.lanes]
+            count = np.count_nonzero(done)
+            if count == done.size:
+                self._sums.remove(one)
+                one.block.write(one.values(), one.lanes)
+                self._boxes.put(self._state, row_index(one.rows), one.lanes, FREE)
+            elif count:
+                self.close(one)
+        rows = np.flatnonzero(self._state.any(axis=1))
+        state = self._state[rows]
+        done = ((state == RESULT) | (state == SOURCE)) & (self._group[rows] < self.committed - pending)
         if lanes is not None:
             done &= lanes
-        self._deliver(done)
+        self._deliver(rows, done)
 
-    def _deliver(self, done: Array) -> None:
-        for row in np.flatnonzero(done.any(axis=1)):
+    def _deliver(self, rows: Array, done: Array) -> None:
+        """What is in flight in rows arrives where `done` [row, lane]."""
+        state = self._state[rows]
+        for number in np.flatnonzero(done.any(axis=1)):
+            row = int(rows[number])
             target = self._machine.registers.rows[int(self._index[row])].view(np.uint32)
-            given = done[row] & (self._state[row] != SOURCE)
+            given = done[number] & (state[number] != SOURCE)
             np.putmask(target, given, self._shadow[row])
-        self._state[done] = FREE
+        state[done] = FREE
+        self._state[rows] = state
         self.is_flying = bool(self._state.any())
 
     def warp_commits(self) -> Array:
@@ -241,7 +340,8 @@ class Flights:
     def wait_loads(self, mask: Array | None) -> None:
         """tcgen05.wait::ld: deliver what the lanes' loads have read."""
         lanes = self._machine.active(mask)
-        done = self._state == LOADED
+        rows = np.flatnonzero(self._state.any(axis=1))
+        done = self._state[rows] == LOADED
         if lanes is not None:
             done &= lanes
-        self._deliver(done)
+        self._deliver(rows, done)

@@ -71,13 +71,14 @@ class Regions:
 
     def _alike(self, where: Array) -> Array | None:
         """The regions [tile, n] of grains [tile, m] that are whole regions, at the same distances in each tile."""
-        distances = self.first.take(where) - where[:, :1]
-        if (distances != distances[0]).any():
+        distances: Array = self.first.take(where) - where[:, :1]
+        if np.count_nonzero(distances != distances[0]):
             return None
-        lowest, counts = _counted(self.first.take(where[0]))
+        lowest, counts = _counted(distances[0] + where[0, 0])
         inside = counts.nonzero()[0]
-        regions = (lowest + inside - where[0, 0]) + where[:, :1]
-        return None if (self._size.take(regions) != counts[inside]).any() else regions
+        regions: Array = (lowest + inside - where[0, 0]) + where[:, :1]
+        wrong: Array = self._size.take(regions) != counts[inside]
+        return None if np.count_nonzero(wrong) else regions
 
     def _is_current(self, known: tuple[Array, int, Array]) -> bool:
         """Whether regions that are remembered are still those of their grains."""

@@ -18,6 +18,7 @@ class RegisterBlock:
         rows = [machine.registers.rows[register.index] for register in registers]
         self.indices = [register.index for register in registers]
         self.key = tuple(self.indices)
+        self.members = frozenset(self.indices)
         bank = next(bank for bank in machine.registers.banks if np.may_share_memory(bank, rows[0]))
         stride = bank.strides[0]
         first = bank.__array_interface__["data"][0]

@@ -26,13 +26,14 @@ class Selection:
     """Warpgroups that execute an instruction.
 
     first: their first active lanes; cta: their CTAs; lanes: numbers of all their lanes, None where that is every lane
-    of the machine; active: which of `lanes` take part, None for all.
+    of the machine; active: which of `lanes` take part, None for all; groups: the numbers of the warpgroups.
     """
 
     first: Array
     cta: Array
     lanes: Array | None
     active: Array | None
+    groups: frozenset[int]
 
     @property
     def key(self) -> bytes | None:
@@ -51,7 +52,9 @@ class Warpgroups:
         self._lanes = self._starts[:, None] + np.arange(SIZE)
         self._cta = np.repeat(np.arange(machine.ctas), per_cta)
         is_whole = machine.slots % SIZE == 0
-        self._all = Selection(self._starts, self._cta, None, None) if is_whole else None
+        self._all = (
+            Selection(self._starts, self._cta, None, None, frozenset(range(self._starts.size))) if is_whole else None
+        )
         self._chosen = ByLanes(self._find, _KEPT)
 
     def select(self, mask: Array | None) -> Selection:
@@ -74,7 +77,9 @@ class Warpgroups:
         numbers = self._lanes[chosen]
         first = numbers[np.arange(numbers.shape[0]), inside.argmax(axis=1)]
         active = None if inside.all() else inside.reshape(-1)
-        return Selection(first, self._cta[chosen], numbers.reshape(-1), active)
+        return Selection(
+            first, self._cta[chosen], numbers.reshape(-1), active, frozenset(np.flatnonzero(chosen).tolist())
+        )
 
 
 @lru_cache(maxsize=64)

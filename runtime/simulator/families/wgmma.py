@@ -19,6 +19,7 @@ from runtime.simulator.descriptors import DescriptorError, wgmma_descriptor
 from runtime.simulator.elements import BITS, decoder
 from runtime.simulator.errors import OperandError
 from runtime.simulator.families.matrix import all_members
+from runtime.simulator.flights import Sum
 from runtime.simulator.floors import Floor
 from runtime.simulator.groups import warp_words
 from runtime.simulator.hazards import Tracker
@@ -29,7 +30,14 @@ from runtime.simulator.register_block import RegisterBlock
 from runtime.simulator.shared_tiles import TileReader
 from runtime.simulator.sparsity import expand, positions, selectors
 from runtime.simulator.types import TYPES, Array
-from runtime.simulator.warpgroups import SIZE, PartialWarpgroupError, Selection, Warpgroups, fragment_index
+from runtime.simulator.warpgroups import (
+    SIZE,
+    PartialWarpgroupError,
+    Selection,
+    Warpgroups,
+    fragment_index,
+    matrix_index,
+)
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _FLOATS = ("f16", "bf16", "tf32", "e4m3", "e5m2")
@@ -362,6 +370,9 @@ def _write(accumulator: Accumulator, chosen: Selection, values: Array) -> None:
         accumulator.block.write(values[:, chosen.active], chosen.lanes[chosen.active])
 
 
+_NO_ROWS = np.zeros(0, np.int64)
+
+
 class Late:
     """Hazard mode: the result arrives at the wait that covers it, and all that the operation reads is watched."""
 
@@ -376,6 +387,7 @@ class Late:
         self._known: dict[int, tuple[Selection, Array, Array, Array, list[int]]] = {}
         self._all = np.arange(site.machine.lanes)
         form = operation.form
+        self._may_add_up = form.accumulator == "f32"
         self._form = hash((form.n, form.k, form.a, form.b, form.accumulator)) & 0x7FFFFFFF
 
     def run(self, chosen: Selection) -> None:
@@ -383,18 +395,44 @@ class Late:
         operation, site, flights = self._operation, self._site, self._tracker.flights
         every = self._all if chosen.lanes is None else chosen.lanes
         lanes = every if chosen.active is None else every[chosen.active]
-        flights.check_issue(site, self._rows, self._sources, lanes, self._form)
-        keeps = operation.keeps(chosen)
+        keeps, block = operation.keeps(chosen), operation.accumulator.block
+        under_way = flights.sum_of(block, chosen, self._form)
+        flights.check_issue(site, _NO_ROWS if under_way is not None else self._rows, self._sources, lanes, self._form)
         adding = every if keeps is None else every[keeps]
         adding = adding if chosen.active is None else np.intersect1d(adding, lanes)
-        self._tracker.registers.check_written(site, operation.pc, operation.accumulator.block.indices, adding)
+        self._tracker.registers.check_written(site, operation.pc, block.indices, adding)
         self._read_shared(chosen, lanes)
-        before = flights.current(self._rows, every, operation.accumulator.block.read(every))
+        if self._may_add_up and chosen.active is None and not (keeps is not None and keeps.any()):
+            self._add_up(chosen, every, under_way, keeps is None)
+            return
+        if under_way is not None:
+            flights.close(under_way)
+        before = flights.current(self._rows, every, block.read(every))
         after = operation.accumulator.combine(operation.products(chosen), before, keeps)
         if chosen.active is not None:
             after = after[:, chosen.active]
         flights.issue(site, self._rows, self._sources, lanes, after, self._form)
-        operation.accumulator.block.write(np.full_like(after, FRESH_WORD), lanes)
+        block.write(np.full_like(after, FRESH_WORD), lanes)
+
+    def _add_up(self, chosen: Selection, lanes: Array, before: Sum | None, keeps: bool) -> None:
+        """Add f32 products to a sum under way, or begin one; keeps: whether the accumulator counts."""
+        operation, flights, product = self._operation, self._tracker.flights, self._operation.product(chosen)
+        block = operation.accumulator.block
+        if not keeps:
+            held: Array | float = 0.0
+        elif before is not None:
+            held = before.total
+        else:
+            bits = flights.current(self._rows, lanes, block.read(lanes))
+            flat = np.ascontiguousarray(bits).view(np.float32).reshape(-1)
+            held = flat.take(matrix_index(product.shape[0], product.shape[2])).reshape(product.shape)
+        total = np.add(product, held, dtype=np.float32)
+        flights.own_sources(self._site, self._sources, lanes)
+        if before is not None:
+            flights.add_to(self._site, before, total)
+            return
+        flights.begin_sum(self._site, block, chosen, self._rows, lanes, self._form, total)
+        block.write(np.full((self._rows.size, lanes.size), FRESH_WORD, np.uint32), lanes)
 
     def _read_shared(self, chosen: Selection, lanes: Array) -> None:
         found = self._known.get(id(chosen))
