@@ -18,6 +18,7 @@ from lowering.passes.registry import Step
 from lowering.passes.syntax import parse, with_options, with_pass
 from lowering.passes.table import ROAD
 from lowering.placement import LayoutOracle
+from lowering.ptx.grant import lacking
 from lowering.selection import Selection
 from lowering.selection.hints import as_asked
 from lowering.targets import Feature, Target
@@ -36,7 +37,7 @@ class Options:
     `verify_each`: every level is verified, not only the placed program. `annotate`, `lineinfo`: PTX says where it comes
     from, in comments or in .loc directives. `persistent`: how CTAs that go through all tiles take them
     (`lowering.persistent`). `ocg_knobs`: pragmas for the scheduler of ptxas (`lowering.ptx.knobs`).
-    (`lowering.persistent`). `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say.
+    `ctas`: CTAs of a cluster that do the work of a tile block, 0: as hints say.
     """
 
     rules: tuple[str, ...] = ()
@@ -78,6 +79,7 @@ class Compiled:
     counts: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])  # statistics of passes
     persistent: str = "off"  # as it was asked for
     minctas: int = 0  # CTAs that must fit an SM; 0: none are asked for
+    lacking: int = 0  # registers that a thread of so many CTAs wants and has not
 
     @property
     def cost(self) -> float:
@@ -178,6 +180,7 @@ def _compiled(module: ct.Module, outcome: Outcome, persistent: str) -> Compiled:
     return Compiled(
         outcome.program, manifest_of(levels["nvvm"]), stages, selection, modules, levels["nv_tileaa"],
         outcome.context.seconds, slices, outcome.context.counts, persistent, levels["nvvm"].minctas,
+        lacking(levels["nvvm"]),
     )  # fmt: skip
 
 

@@ -156,11 +156,14 @@ class Kernel:
 
     @property
     def ignored_hints(self) -> list[TileError]:
-        """Optimization hints for this target that have no effect, each with its place; mostly empty."""
+        """Optimization hints for this target that have no effect, or that make it spill, each with its place;
+        mostly empty.
+        """
         from lowering.selection.hints import ignored_hints
         from lowering.targets import target
 
-        return list(ignored_hints(self.entry, target(self.target), self.compiled.minctas, self.manifest["cluster"][0]))
+        made, cluster = self.compiled, self.manifest["cluster"][0]
+        return list(ignored_hints(self.entry, target(self.target), made.minctas, cluster, made.lacking))
 
     @property
     def already_persistent(self) -> list[TileError]:

@@ -25,6 +25,7 @@ class Stored:
     report: str | None
     persistent: str = "off"  # warnings were given when it was compiled
     minctas: int | None = None
+    lacking: int = 0
 
     @property
     def stages(self) -> dict[str, Callable[[], str]]:

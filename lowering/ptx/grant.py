@@ -15,7 +15,7 @@ from lowering.atoms.barrier import LEAST_REGISTERS, PRODUCER_REGISTERS, REGISTER
 from lowering.ptx.instructions import plain_text
 from lowering.ptx.machine import MachineBlock
 from lowering.ptx.registers import Liveness
-from lowering.targets import Target, target
+from lowering.targets import target
 from lowering.targets.occupancy import occupancy
 
 MARGIN = 40
@@ -29,9 +29,9 @@ bytes in one with 50, which starts 32 copies in a row: it computes their coordin
 """
 
 
-BESIDE_SUMS = 26
-"""Registers beside the sums of a warpgroup's product: with fewer at launch ptxas 13.5 refuses the kernel (C7602: 64
-sums want 90 registers).
+BESIDE_PRODUCTS = 26
+"""Registers beside what the products of a warpgroup hold, which ptxas does not spill: with fewer at launch ptxas 13.5
+refuses the kernel (C7602: 64 sums want 90 registers, 32 sums and 4 registers of A 62; C7600 behind a softmax).
 """
 
 
@@ -39,17 +39,19 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
     """Say how many `registers` a thread needs. Where agents hand them over, set `maxnreg` and the counts of setmaxnreg,
     in `func` and in `blocks`, to what each of the most CTAs that fit an SM may have.
     """
-    func.attributes["minctas"] = possible(func, blocks)
+    asked, func.attributes["minctas"] = func.minctas, possible(func, blocks, live)
     sides = agents(blocks)
     needs = {action: live.pressure(side) + MARGIN for action, side in sides.items()}
     func.attributes["registers"] = max(needs.values())
     if not func.consumers or "increase" not in needs:
+        if func.maxnreg and func.minctas < asked:
+            func.attributes["maxnreg"] = at_launch(func, max(func.minctas, 1))
         return
     before, need, threads = needs[""], needs["increase"], prod(func.block)
     least = kept(sides["decrease"], live)
     held = need * func.consumers + least * (threads - func.consumers)
     func.attributes["registers"] = max(before, -(-held // threads))
-    shares = most_shared(func, target(func.target), before, need, least)
+    shares = most_shared(func, before, need, least)
     func.attributes["maxnreg"] = shares.launch
     for block in blocks:
         for op in [op for op in block.source.ops if isinstance(op, SetMaxRegister)]:
@@ -59,15 +61,43 @@ def grant(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> None:
                 each.text = plain_text(each.origin)
 
 
-def possible(func: llvm.Func, blocks: list[MachineBlock]) -> int:
-    """The CTAs an SM that a hint asks for, or as many as leave registers for the largest product of a warpgroup."""
-    sums = [len(op.results) for block in blocks for op in block.source.ops if isinstance(op, WgmmaMmaAsync)]
-    least = max(sums) + BESIDE_SUMS if sums else 0
-    held = int(target(func.target).registers_per_sm) // prod(func.block) // REGISTER_STEP * REGISTER_STEP
-    ctas = func.minctas
-    while ctas > 1 and held // ctas // REGISTER_STEP * REGISTER_STEP < least:
+def possible(func: llvm.Func, blocks: list[MachineBlock], live: Liveness) -> int:
+    """The CTAs an SM that a hint asks for, or as many as leave registers for the products of a warpgroup: ptxas wants
+    those of one instruction at launch, those of all in flight where they run.
+    """
+    products = [op for block in blocks for op in block.source.ops if isinstance(op, WgmmaMmaAsync)]
+    if not products:
+        return func.minctas
+    one = max(len(op.results) + (len(op.a) if len(op.a) > 1 else 0) for op in products)
+    held = {value for op in products for value in (*op.results, *op.c, *op.a)}
+    together, ctas = live.pressure(blocks, held.__contains__), func.minctas
+    moved = any(isinstance(op, SetMaxRegister) for block in blocks for op in block.source.ops)
+    while ctas > 1:
+        launch = at_launch(func, ctas)
+        most = shares_of(func, ctas).consumer if moved else launch
+        if min(launch - one, most - together) >= BESIDE_PRODUCTS:
+            break
         ctas -= 1
     return ctas
+
+
+def shares_of(func: llvm.Func, ctas: int, least: int = LEAST_REGISTERS) -> Shares:
+    """The shares of one of so many CTAs an SM, where producers keep `least`."""
+    others = prod(func.block) - func.consumers
+    return register_shares(func.consumers, others, least, target(func.target).shared_by(ctas))
+
+
+def lacking(func: llvm.Func) -> int:
+    """Registers that the values of a thread take in the order of our code beyond those that `minctas` leaves it. ptxas
+    13.5 spilled 18, 12, 12 and 195 where 29, 11, 32 and 77 were lacking (GEMM, attention), and none for 17 once.
+    """
+    given = func.maxnreg or at_launch(func, func.minctas) if func.minctas else func.registers
+    return max(0, func.registers - MARGIN - given)
+
+
+def at_launch(func: llvm.Func, ctas: int) -> int:
+    """Registers that a thread of one of so many CTAs an SM starts with."""
+    return int(target(func.target).registers_per_sm) // prod(func.block) // ctas // REGISTER_STEP * REGISTER_STEP
 
 
 def kept(producer: list[MachineBlock], live: Liveness) -> int:
@@ -75,17 +105,17 @@ def kept(producer: list[MachineBlock], live: Liveness) -> int:
     return LEAST_REGISTERS if max(map(live.together, producer)) <= SMALL else PRODUCER_REGISTERS
 
 
-def most_shared(func: llvm.Func, tier: Target, before: int, need: int, least: int) -> Shares:
+def most_shared(func: llvm.Func, before: int, need: int, least: int) -> Shares:
     """The shares of the most CTAs an SM that leave `before` registers at launch and `need` to consumers; those of as
     many as a hint asks for, else of one, where it needs them all.
     """
-    threads, asked = prod(func.block), max(func.minctas, 1)
-    most = occupancy(tier, threads, least, func.dynamic_smem).count
+    asked = max(func.minctas, 1)
+    most = occupancy(target(func.target), prod(func.block), least, func.dynamic_smem).count
     for ctas in range(asked if func.minctas else most, asked, -1):
-        shares = register_shares(func.consumers, threads - func.consumers, least, tier.shared_by(ctas))
+        shares = shares_of(func, ctas, least)
         if shares.moved and shares.launch >= max(before, least) and shares.consumer >= need:
             return shares
-    return register_shares(func.consumers, threads - func.consumers, least, tier.shared_by(asked))
+    return shares_of(func, asked, least)
 
 
 def agents(blocks: list[MachineBlock]) -> dict[str, list[MachineBlock]]:

@@ -6,6 +6,8 @@ other is defined. Without clash the move on the edge disappears.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ir.core import Block, Value
 from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
@@ -65,22 +67,25 @@ class Liveness:
                 live_in[block.source] = upward[block.source] | local
                 changed |= len(live_in[block.source]) != before
 
-    def pressure(self, blocks: list[MachineBlock]) -> int:
-        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing."""
+    def pressure(self, blocks: list[MachineBlock], counted: Callable[[Value], bool] = lambda _: True) -> int:
+        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing.
+
+        counted: which values are.
+        """
         most = 0
         for block in blocks:
             live = self.live_out[block.source] | set(self._edge_uses(block))
-            held = sum(map(_words, live))
+            held = sum(map(_words, filter(counted, live)))
             for each in reversed(block.code):
                 most = max(most, held)
                 for value in each.defs:
                     if value in live:
                         live.discard(value)
-                        held -= _words(value)
+                        held -= _words(value) if counted(value) else 0
                 for value in each.uses:
                     if value not in live:
                         live.add(value)
-                        held += _words(value)
+                        held += _words(value) if counted(value) else 0
             most = max(most, held)
         return most
 

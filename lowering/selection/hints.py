@@ -18,15 +18,17 @@ OBEYED = ("allow_tma", "num_cta_in_cga", "occupancy", "num_worker_warps_per_cta"
 """Hints that the compiler follows; the user is warned of all others."""
 WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
 """Warps that a CTA may be asked to compute with: whole warpgroups."""
-CTAS = "num_cta_in_cga"
+CTAS, OCCUPANCY = "num_cta_in_cga", "occupancy"
 
 
 def ignored_hints(
-    entry: ct.Entry, target: Target, minctas: int | None = None, cluster: int | None = None
+    entry: ct.Entry, target: Target, minctas: int | None = None, cluster: int | None = None, lacking: int = 0
 ) -> Iterator[UnsupportedError]:
-    """The hints for `target` that the compiler does not follow, each at its operation; not raised.
+    """The hints for `target` that the compiler does not follow, or that make a thread spill, each at its operation; not
+    raised.
 
-    minctas: CTAs that the kernel's code lets an SM hold at least; cluster: CTAs of its clusters; where they are known.
+    minctas: CTAs that the kernel's code lets an SM hold at least; cluster: CTAs of its clusters; where they are known;
+    lacking: registers that a thread of `minctas` CTAs wants and has not.
     """
     for op in entry.walk():
         hints = op.attributes.get("hints")
@@ -38,12 +40,17 @@ def ignored_hints(
                 yield UnsupportedError(f"{written} has no effect yet", op.location)
             elif key == CTAS and cluster is not None and value != cluster:
                 yield UnsupportedError(f"{written} {unclustered(entry, value, target)}", op.location)
-            elif key == "occupancy" and minctas is not None and isinstance(value, int) and minctas < value:
-                yield UnsupportedError(
-                    f"'{op.name}': optimization hint 'occupancy = {value}' is obeyed in part: threads and registers of "
-                    f"{minctas} CTAs fit an SM",
-                    op.location,
-                )
+            elif key == OCCUPANCY and isinstance(value, int) and value > 1:
+                said = crowded(value, minctas, lacking)
+                if said:
+                    yield UnsupportedError(f"{written} {said}", op.location)
+
+
+def crowded(asked: int, minctas: int | None, lacking: int) -> str:
+    """What is wrong with so many CTAs an SM, for a message; "" where nothing is."""
+    if minctas is not None and minctas < asked:
+        return f"is obeyed in part: threads and registers of {minctas} CTA{'s' * (minctas != 1)} fit an SM"
+    return f"leaves a thread about {lacking} registers too few: some are spilled" if lacking else ""
 
 
 def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:

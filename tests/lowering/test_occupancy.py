@@ -117,11 +117,16 @@ def test_other_ctas_compute_while_products_of_one_wait(name: str) -> None:
     )
 
 
+def hinted(example: str, occupancy: int) -> str:
+    """An example that asks for CTAs an SM."""
+    hints = f"optimization_hints=<default = {{occupancy = {occupancy}}}>"
+    return (EXAMPLES / f"{example}.mlir").read_text().replace(") {\n", f") {hints} {{\n", 1)
+
+
 @pytest.mark.parametrize(("asked", "name", "given"), [(2, H100, 2), (3, H100, 2), (16, "sm_80", 8)])
 def test_more_ctas_than_fit_are_warned_of(asked: int, name: str, given: int) -> None:
     """With 3 CTAs an SM a thread began with 80 registers, 64 sums want 90, and ptxas refused the kernel."""
-    hints = f"optimization_hints=<default = {{occupancy = {asked}}}>"
-    text = (EXAMPLES / "gemm.mlir").read_text().replace(") {\n", f") {hints} {{\n", 1)
+    text = hinted("gemm", asked)
     if asked == given:
         kernel = tilesat.compile(text, name)
     else:
@@ -130,6 +135,36 @@ def test_more_ctas_than_fit_are_warned_of(asked: int, name: str, given: int) -> 
             kernel = tilesat.compile(text, name)
     assert kernel.compiled.modules["nvvm"].attributes["minctas"] == given
     assert assemble(kernel.ptx, name).warnings == ()
+
+
+@pytest.mark.parametrize("asked", [3, 4, 5, 8])
+def test_ctas_that_products_leave_no_registers_for_are_not_promised(asked: int) -> None:
+    """ptxas refused the kernel with 4 (C7602: 32 sums and 4 registers of A want 62 registers) and with 5 (C7600)."""
+    with pytest.warns(UserWarning, match=f"'occupancy = {asked}'"):
+        kernel = tilesat.compile(hinted("flash_attention", asked), H100)
+    made = assemble(kernel.ptx, H100)
+    assert (made.infos, made.warnings) == ((), ())
+    given = kernel.compiled.minctas
+    assert given is not None
+    assert occupancy(target(H100), kernel.manifest["block"][0], made.registers, 0).count >= given
+    assert given == asked or made.spill_stores == 0
+
+
+@pytest.mark.parametrize(
+    ("example", "name", "asked"), [("gemm", H100, 4), ("gemm", "sm_80", 4), ("flash_attention", "sm_120a", 3)]
+)
+def test_ctas_that_make_a_thread_spill_are_warned_of(example: str, name: str, asked: int) -> None:
+    with pytest.warns(UserWarning, match=rf"'occupancy = {asked}' leaves a thread about \d+ registers too few"):
+        kernel = tilesat.compile(hinted(example, asked), name)
+    assert assemble(kernel.ptx, name).spill_stores > 0
+
+
+@pytest.mark.parametrize(("example", "asked"), [("gemm", 2), ("flash_attention", 2), ("layernorm", 4), ("softmax", 8)])
+def test_ctas_that_fit_are_given_without_a_word(example: str, asked: int, recwarn: pytest.WarningsRecorder) -> None:
+    kernel = tilesat.compile(hinted(example, asked), H100)
+    assert not recwarn
+    assert kernel.compiled.minctas == asked
+    assert ctas(kernel) >= asked
 
 
 def test_says_what_other_ctas_would_cost() -> None:
