@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Final
 
 from extract.answer import Answer
-from extract.auto import FOUND, STEPS, Stages, until_interrupted
+from extract.auto import CLEAR, FOUND, STEPS, Stages, until_interrupted
 from extract.budget import Budget
 from extract.errors import InfeasibleError
 from extract.graph import Graph
@@ -51,9 +51,11 @@ def branched(
     looking = True
     while taken:
         session = min(taken, key=lambda session: (min(taken[session], TOGETHER), session.bound))
-        if looking and taken[session] == FOUND and best is not None:
-            looking = False
-            yield replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
+        if looking and best is not None and taken[session] >= FOUND:
+            so_far = replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
+            looking = so_far.gap > CLEAR and taken[session] == FOUND
+            if not looking:
+                yield so_far
         place, before = taken[session], budget.spent
         session.budget = budget.part(1 / len(taken))
         if best is not None and best.cost < session.cost:

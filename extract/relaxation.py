@@ -24,6 +24,10 @@ from extract.solver import Relaxed
 SHARE: Final = 0.4
 """Part of the remaining budget that relaxations may take."""
 
+ROUNDS: Final = 0.5
+"""Part of it that rounds of cuts may take: they are for what is found near the last solution. On the placement graph of
+intra_chunk_prepare (TileGym, sm_90a) they took all of it."""
+
 GAIN: Final = 0.01
 """Part of the gap that a round must close, or it was the last but one."""
 
@@ -63,7 +67,7 @@ def run_relaxation(session: Session, *, tight: bool = False) -> None:
     budget = session.share(SHARE)
     while session.graph is not None and not session.done and budget.left > 0:
         graph = session.graph
-        relaxed = _tighten(session, budget, tight=tight)
+        relaxed = _tighten(session, budget.part(ROUNDS), tight=tight)
         if relaxed is None or session.optimal:
             return
         for margin in _margins(session, relaxed, tight=tight):  # the second of what the first leaves of the gap

@@ -96,6 +96,32 @@ class Relaxed:
     infeasible: bool
 
 
+class Rows:
+    """Rows that go to HiGHS together: one by one they took 40 us each, a tenth of the search of large graphs."""
+
+    def __init__(self) -> None:
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+        self.start: list[int] = []
+        self.index: list[int] = []
+        self.value: list[float] = []
+
+    def add(self, lower: float, columns: list[int], upper: float, weights: list[float] | None) -> None:
+        """One row behind the others."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.start.append(len(self.index))
+        self.index += columns
+        self.value += [1.0] * len(columns) if weights is None else weights
+
+    def give(self, highs: Any) -> None:
+        """Add them to what HiGHS has."""
+        highs.addRows(
+            len(self.lower), np.array(self.lower), np.array(self.upper), len(self.index),
+            np.array(self.start, np.int32), np.array(self.index, np.int32), np.array(self.value),
+        )  # fmt: skip
+
+
 class Solver:
     """One program, solved again and again while rows are added. relaxed: without demanding whole numbers."""
 
@@ -116,6 +142,8 @@ class Solver:
         """Those added by `add_cover`, by row."""
         self.fixed: dict[int, float] = {}
         """Columns that were given values."""
+        self.rows = Rows()
+        """Those that HiGHS has not been given yet."""
         self.looks = 0
         """How often HiGHS has asked whether to go on with a 0-1 program."""
         self.most_looks = math.inf
@@ -129,10 +157,13 @@ class Solver:
         """lower <= weighted sum of the columns <= upper; all weights are 1 by default."""
         self.non_zeros += len(columns)
         self.n_rows += 1
-        places = np.array(columns, np.int32)
-        self.highs.addRow(
-            lower, upper, len(places), places, np.ones(len(places)) if weights is None else np.array(weights)
-        )
+        self.rows.add(lower, columns, upper, weights)
+
+    def _hand_over(self) -> None:
+        """Give HiGHS the rows that were added."""
+        if self.rows.lower:
+            self.rows.give(self.highs)
+            self.rows = Rows()
 
     def add_cut(self, nodes: list[int]) -> None:
         """At least one of these nodes is chosen."""
@@ -160,6 +191,7 @@ class Solver:
         slack += [row for row, cover in self.covers.items() if activity[row] < cover.most - WHOLE and dual[row] <= DUAL]
         if len(slack) < least:
             return
+        self._hand_over()
         gone = np.array(sorted(slack), np.int32)
         self.highs.deleteRows(len(gone), gone)
         place = np.arange(self.n_rows) - np.searchsorted(gone, np.arange(self.n_rows))
@@ -191,6 +223,7 @@ class Solver:
     def run(self, budget: Budget, point: dict[int, float] | None = None) -> Outcome:
         """Solve within a budget, beginning from a point."""
         highs, status = self.highs, self.kinds.HighsModelStatus
+        self._hand_over()
         budget.spend(PRESOLVE * self.non_zeros)
         price = LOOK * max(1, self.non_zeros)
         self.looks, self.most_looks = 0, max(1, int(budget.left / price))
@@ -213,6 +246,7 @@ class Solver:
     def relax(self, budget: Budget) -> Relaxed:
         """Solve a relaxed program within a budget. Raises KeyboardInterrupt when Ctrl-C ended it."""
         highs, status = self.highs, self.kinds.HighsModelStatus
+        self._hand_over()
         price = PIVOT * max(1, self.non_zeros)
         highs.setOptionValue("simplex_iteration_limit", max(1, min(MOST_PIVOTS, int(budget.left / price))))
         self._limit_seconds(budget)

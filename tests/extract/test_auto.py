@@ -31,6 +31,8 @@ from extract import (
 )
 from extract.export import from_nodes
 from extract.graph import NO_GROUP
+from extract.heuristics import run_greedy
+from extract.session import Session
 from tests.extract.brute import brute_force
 from tests.extract.random_graphs import random_graph
 
@@ -66,6 +68,47 @@ def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | No
     pursuit.go_on()
     assert pursuit.ended
     assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
+
+
+@pytest.mark.parametrize("branch", [None, 0])
+def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
+    branch: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the tight relaxation, whose bound is better."""
+    graph = tangle(120, branch=NO_GROUP if branch is None else branch)
+
+    def aside(clear: float) -> Answer:
+        for module in ("extract.auto", "extract.branching"):
+            monkeypatch.setattr(sys.modules[module], "CLEAR", clear)
+        pursuit = Pursuit(graph, Budget(4000), branch=branch)
+        pursuit.go_on()
+        assert not pursuit.ended
+        return pursuit.answer
+
+    early, late = aside(math.inf), aside(0.0)
+    assert early.bound < late.bound <= late.cost <= early.cost
+
+
+def test_rounds_of_cuts_leave_half_of_a_budget_for_the_search_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tight relaxation may take many rounds, each of which gains a little."""
+    relaxation, left = sys.modules["extract.relaxation"], list[float]()
+    rounds, near = relaxation._tighten, relaxation.solve_exactly
+
+    def all_spent(session: Session, budget: Budget, *, tight: bool) -> object:
+        found = rounds(session, budget, tight=tight)
+        budget.spend(budget.left)
+        return found
+
+    def solve(session: Session, method: str, budget: Budget, keep: bytearray) -> bool:
+        left.append(budget.left / session.budget.work)
+        return near(session, method, budget, keep)
+
+    monkeypatch.setattr(relaxation, "_tighten", all_spent)
+    monkeypatch.setattr(relaxation, "solve_exactly", solve)
+    session = Session(tangle(60), Budget(8000))
+    run_greedy(session)
+    relaxation.run_relaxation(session, tight=True)
+    assert left[0] == pytest.approx(relaxation.SHARE * (1 - relaxation.ROUNDS) * relaxation.SLICE, rel=0.1)
 
 
 def test_effort_ends_a_search_that_has_found_nothing_below() -> None:
