@@ -226,7 +226,7 @@ class Flights:
         if lanes is None:
             self._touched.fill(False)
         else:
-            self._touched[:, lanes] = False
+            self._touched &= ~lanes
 
     def commit(self, mask: Array | None) -> None:
         """wgmma.commit_group."""

@@ -126,16 +126,12 @@ class Tracker(SharedShadow):
         self.clocks.proxy_fence(self._machine.live_mask() if lanes is None else lanes, self.clocks.shared_fences)
         if self.proxies.is_clean:
             return
-        numbers = self._numbers(lanes)
+        fencing = self._machine.live_mask() if lanes is None else lanes
         open_bytes = np.flatnonzero(self.proxies.unfenced)
         writer = self._writer[open_bytes]
-        own = np.zeros(self._machine.lanes, np.bool_)
-        own[numbers] = True
-        cta, warp = self._place(numbers)
-        known = np.zeros((self._machine.ctas, self._machine.slots // WARP), np.int32)
-        np.maximum.at(known, cta, self.clocks.own()[cta, warp])
-        writer_cta, writer_warp = self._place(np.maximum(writer, 0))
-        covered = own[writer] | (self._write_epoch[open_bytes] <= known[writer_cta, writer_warp])
+        warps = self.clocks.present(fencing)[:, :, None]
+        known = np.where(warps, self.clocks.own(), 0).max(axis=1).reshape(-1)
+        covered = fencing.take(writer) | (self._write_epoch[open_bytes] <= known.take(writer // WARP))
         self.proxies.fence(open_bytes[covered])
 
     # ---- accesses of threads
@@ -500,6 +496,9 @@ class Tracker(SharedShadow):
 
     def issue(self, transfer: "Transfer", is_ready: bool = False) -> None:
         """A copy of the async proxy starts. Reports where what it touches is not ready; is_ready: it is known to be."""
+        if is_ready and transfer.source is None and transfer.target is None and transfer.landing is None:
+            self.order.begin(transfer)  # arrivals alone
+            return
         lane = np.array([[transfer.lane]])
         if transfer.cell is not None and not is_ready:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
