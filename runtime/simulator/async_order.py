@@ -13,7 +13,7 @@ import numpy as np
 
 from runtime.simulator.access import Site
 from runtime.simulator.bundles import UNIT, Bundle
-from runtime.simulator.clocks import Clocks, joined
+from runtime.simulator.clocks import Clocks
 from runtime.simulator.findings import Kind
 from runtime.simulator.grains import grains
 from runtime.simulator.machine import WARP, Machine
@@ -21,6 +21,7 @@ from runtime.simulator.mbarrier_uses import Use
 from runtime.simulator.memory import FRESH
 from runtime.simulator.records import Records
 from runtime.simulator.regions import Regions
+from runtime.simulator.statements import Statements
 from runtime.simulator.types import Array, unsigned
 
 if TYPE_CHECKING:
@@ -45,42 +46,6 @@ class Scope(Enum):
 # Writers of bytes below this are the async proxy: this minus the column of the mbarrier it completed on.
 ASYNC = -16
 _OBJECT = 8  # bytes of an mbarrier
-
-
-class Statements:
-    """What arrivals at mbarriers, named by their 8-byte cells, say to those who wait for their phases."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, dict[int, Array]] = {}
-        self._said: dict[int, Array] = {}
-
-    def start(self) -> None:
-        """A batch begins: nobody has said anything."""
-        self._open.clear()
-        self._said.clear()
-
-    def __contains__(self, cell: int) -> bool:
-        return cell in self._open
-
-    def add(self, cell: int, phase: int, words: Array) -> None:
-        """An arrival says this to who sees a phase complete."""
-        phases = self._open.setdefault(cell, {})
-        earlier = phases.get(phase)
-        phases[phase] = words.copy() if earlier is None else joined(earlier, words)
-
-    def of(self, cell: int, completed: int, width: int, own: int) -> Array:
-        """What was said for the first `completed` phases [width], which stands itself in column `own`."""
-        phases = self._open.get(cell, {})
-        said = self._said.get(cell, np.zeros(0, np.int32))
-        done = [phase for phase in phases if phase < completed]
-        if not done and said.size == width and said[own] == completed:
-            return said
-        for phase in done:
-            said = joined(said, phases.pop(phase))
-        said = joined(said, np.zeros(width, np.int32))
-        said[own] = completed
-        self._said[cell] = said
-        return said
 
 
 class AsyncOrder:
@@ -203,17 +168,11 @@ class AsyncOrder:
     def arrive(self, use: Use, releases: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
         """Lanes arrive: waiters of the phase will know what their warps know (or, without release, had fenced)."""
         said = self._clocks.say_each(use.speakers, releases)
-        words = np.maximum.reduceat(said[use.rows], use.starts, axis=0)
-        for cell, one, rows in zip(use.told, words, np.split(use.rows, use.starts[1:]), strict=True):
-            phase = int(mbarriers.completed[cell])
-            near = (use.speakers[rows] // self._clocks.warps == self._cta(cell)) | (scope is Scope.ASYNC)
-            if near.all():
-                self._near.add(cell, phase, one)
-                continue
-            if near.any():
-                self._near.add(cell, phase, said[rows[near]].max(axis=0))
-            if scope is Scope.CLUSTER:
-                self._far.add(cell, phase, said[rows[~near]].max(axis=0))
+        phases = mbarriers.completed.take(use.told)
+        if use.are_near or scope is Scope.ASYNC:
+            self._near.add(use.told, phases, np.maximum.reduceat(said[use.rows], use.starts, axis=0))
+        else:
+            self._tell_each(use, phases, said, scope)
         if not releases:
             numbers, cells = use.last, use.cells
             cta, warp = numbers // self._machine.slots, numbers % self._machine.slots // WARP
@@ -222,6 +181,16 @@ class AsyncOrder:
             ):
                 arrival = lane, int(self._clocks.epoch[one, other]), int(mbarriers.completed[cell])
                 self._relaxed.setdefault(cell, {})[one, other] = arrival
+
+    def _tell_each(self, use: Use, phases: Array, said: Array, scope: Scope) -> None:
+        """What speakers say goes to all who wait, or from another CTA than the mbarrier's to those of its scope."""
+        for number, (cell, rows) in enumerate(zip(use.told, np.split(use.rows, use.starts[1:]), strict=True)):
+            phase = phases[number : number + 1]
+            near = use.speakers[rows] // self._clocks.warps == self._cta(cell)
+            if near.any():
+                self._near.add([cell], phase, said[rows[near]].max(axis=0, keepdims=True))
+            if scope is Scope.CLUSTER and not near.all():
+                self._far.add([cell], phase, said[rows[~near]].max(axis=0, keepdims=True))
 
     def unseen_arrival(self, cell: int, lane: int) -> int | None:
         """The thread of an arrival without release that a lane does not know of, by a barrier or by its phase."""
@@ -243,24 +212,25 @@ class AsyncOrder:
 
     def hand_on(self, cell: int, said: Array, mbarriers: "Mbarriers") -> None:
         """Whoever sees the running phase of an mbarrier of its CTA complete will know this."""
-        self._near.add(cell, int(mbarriers.completed[cell]), said)
+        self._near.add([cell], mbarriers.completed[cell : cell + 1], said[None, :])
 
     def wait(self, use: Use, acquires: bool, scope: Scope, mbarriers: "Mbarriers") -> None:
         """Lanes saw phases complete: their warps know what the arrivals of those phases knew, and their copies."""
-        said = [self._seen(cell, int(mbarriers.completed[cell]), scope) for cell in use.distinct]
+        said = self._seen(use.distinct, mbarriers.completed.take(use.distinct), scope)
         if use.by_cta is not None:  # each warp waited for one mbarrier
-            self._clocks.learn_each(use.warps, np.stack(said)[use.by_cta], acquires)
+            self._clocks.learn_each(use.warps, said[use.by_cta], acquires)
             return
         for cell, words in zip(use.distinct, said, strict=True):
             self._clocks.learn(self._clocks.present(self._mask(use.last[use.cells == cell])), words, acquires)
 
-    def _seen(self, cell: int, completed: int, scope: Scope) -> Array:
-        """What who sees the first `completed` phases of an mbarrier complete then knows."""
-        width, own = self._clocks.known.shape[2], self._clocks.mbarrier_columns + self._column[cell]
-        near = self._near.of(cell, completed, width, own)
-        if scope is not Scope.CLUSTER or cell not in self._far:
-            return near
-        return np.maximum(near, self._far.of(cell, completed, width, own))
+    def _seen(self, cells: Sequence[int], completed: Array, scope: Scope) -> Array:
+        """What who sees the first `completed` phases of mbarriers complete then knows: [mbarrier, column]."""
+        width = self._clocks.known.shape[2]
+        said = self._near.of(cells, completed, width)
+        if scope is Scope.CLUSTER and self._far.has_any(cells):
+            said = np.maximum(said, self._far.of(cells, completed, width))
+        said[np.arange(len(cells)), [self.column_of(cell) for cell in cells]] = completed
+        return said
 
     # ---- copies
 

@@ -386,7 +386,9 @@ class Tracker(SharedShadow):
             if len(self._uses) >= _KEPT:
                 self._note_used()
                 self._uses.clear()
-            found = self._uses[key] = use_of(numbers, cells, self._machine.slots // WARP)
+            found = self._uses[key] = use_of(
+                numbers, cells, self._machine.slots // WARP, self._machine.shared.stride // _OBJECT
+            )
         return found
 
     def _uninitialised(self, site: Site, lane: int) -> HazardError:

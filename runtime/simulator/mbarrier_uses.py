@@ -15,7 +15,8 @@ class Use:
     objects, first: cells and their first lanes [n, 1]; cells, last: the same with the last lanes; distinct: each cell
     once; warps: the warps of `last`, numbers in the machine; speakers: each of them once; told: the cells in ascending
     order; rows: which speakers arrive at each, one cell after the other, those of a cell from its place in `starts` on;
-    by_cta: which of `distinct` each of `last` uses where the lanes of a CTA all use one, None otherwise.
+    by_cta: which of `distinct` each of `last` uses where the lanes of a CTA all use one, None otherwise; are_near:
+    whether all use mbarriers of their own CTA.
     """
 
     objects: Array
@@ -29,9 +30,10 @@ class Use:
     starts: Array
     rows: Array
     by_cta: Array | None
+    are_near: bool
 
 
-def use_of(numbers: Array, cells: Array, warps_per_cta: int) -> Use:
+def use_of(numbers: Array, cells: Array, warps_per_cta: int, cells_per_cta: int) -> Use:
     """The use of cells by lanes (ascending numbers)."""
     warp = numbers // WARP
     inside = ((warp[1:] != warp[:-1]) | (cells[1:] != cells[:-1])).nonzero()[0] + 1
@@ -52,4 +54,5 @@ def use_of(numbers: Array, cells: Array, warps_per_cta: int) -> Use:
         cells[starts], numbers[starts][:, None], at, last, list(distinct), warps, np.array(speakers), sorted(told),
         np.array(sorted(told.values())), np.array([row for _, row in pairs]),
         np.array([distinct[cell] for cell in used]) if is_uniform else None,
+        all(owner == cell // cells_per_cta for owner, cell in zip(cta, used, strict=True)),
     )  # fmt: skip

@@ -6,6 +6,7 @@ import pytest
 from runtime.simulator.machine import WARP
 from runtime.simulator.mbarrier_uses import use_of
 from runtime.simulator.records import GENERIC, IS_READ, NOBODY, OBJECT, READERS, Records
+from runtime.simulator.statements import Statements
 
 BITS = {"readers": READERS, "is_object": OBJECT, "is_read": IS_READ, "generic": GENERIC}
 
@@ -46,8 +47,8 @@ def test_the_last_lane_that_writes_a_grain_stands_in_its_record() -> None:
 def test_a_use_says_of_each_warp_and_cell_what_all_lanes_do(seed: int) -> None:
     rng = np.random.default_rng(seed)
     numbers = np.flatnonzero(rng.random(8 * WARP) < rng.choice([0.1, 0.9]))
-    cells = rng.integers(2, 4, numbers.size) if seed % 2 else 2 + numbers // (2 * WARP)
-    use = use_of(numbers, cells, warps_per_cta=2)
+    cells = rng.integers(2, 4, numbers.size) if seed % 2 else seed % 4 + numbers // (2 * WARP)
+    use = use_of(numbers, cells, warps_per_cta=2, cells_per_cta=1)
     pairs = sorted({(cell, lane // WARP) for cell, lane in zip(cells.tolist(), numbers.tolist(), strict=True)})
     ends = np.append(use.starts[1:], use.rows.size)
     found = [
@@ -66,3 +67,25 @@ def test_a_use_says_of_each_warp_and_cell_what_all_lanes_do(seed: int) -> None:
     else:
         assert [use.distinct[place] for place in use.by_cta.tolist()] == use.cells.tolist()
         assert np.unique(use.warps).size == use.warps.size
+    assert use.are_near == bool((numbers // (2 * WARP) == cells).all())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_statements_are_of_all_completed_phases(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    statements, said = Statements(), list[tuple[int, int, list[int]]]()
+    completed, width = np.zeros(12, np.int64), 3
+    for _ in range(60):
+        width += int(rng.integers(0, 2))
+        completed += rng.random(12) < 0.2
+        cells = rng.permutation(12)[: rng.integers(1, 6)].tolist()
+        if rng.random() < 0.6:
+            words = rng.integers(0, 1000, (len(cells), width)).astype(np.int32)
+            statements.add(cells, completed[cells], words)
+            said += zip(cells, completed[cells].tolist(), words.tolist(), strict=True)
+        for cell, row in zip(cells, statements.of(cells, completed[cells], width).tolist(), strict=True):
+            heard = [words for at, phase, words in said if at == cell and phase < completed[cell]]
+            assert row == [max((words[i] for words in heard if i < len(words)), default=0) for i in range(width)]
+    statements.start()
+    assert not statements.has_any(range(12))
+    assert not statements.of([1], np.array([9]), width).any()
