@@ -111,12 +111,12 @@ def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Cont
 
 def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
     """Where the loops of the best program wait, that of more warps or more CTAs an SM which costs little more and is
-    predicted to take the least time; the best where none is predicted to take clearly less, or where it was not proved
-    to be the cheapest: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
+    predicted to take the least time; the best where none is predicted to take clearly less, or where its cost is
+    further from the bound than that: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
     """
     (options,) = (step.options for step in best.steps if step.work.name == "extract")
     usual = options["method"] == "auto" and options["costs"] is None
-    rivals = list(larger(best.found)) if usual and best.found.answer.optimal else []
+    rivals = list(larger(best.found)) if usual and best.found.answer.gap <= 1 - SOONER else []
     time = predicted(best.found) if rivals else None
     if time is None or time.exposed < (1 - SOONER) * time.cycles:
         return best
