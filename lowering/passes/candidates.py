@@ -112,7 +112,7 @@ def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Cont
 def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
     """Where the loops of the best program wait, that of more warps or more CTAs an SM which costs little more and is
     predicted to take the least time; the best where none is predicted to take clearly less, or where its cost is
-    further from the bound than that: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
+    further from the bound: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
     """
     (options,) = (step.options for step in best.steps if step.work.name == "extract")
     usual = options["method"] == "auto" and options["costs"] is None
