@@ -5,6 +5,7 @@ phase, and a warp knows that when it waited for that phase or heard of it. tcgen
 their warp. Source: PTX ISA, "tcgen05 Memory Consistency Model".
 """
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,7 +21,7 @@ from runtime.simulator.types import Array
 
 # Lanes and columns of cells: numbers, or a slice where they follow each other.
 Rows: TypeAlias = Array | slice
-Cells: TypeAlias = tuple[int, Rows, Rows]
+Cells: TypeAlias = tuple[int | Array, Rows, Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class TensorOrder:
         self._commits: dict[int, list[Commit]] = {}
         self._lane = np.zeros(64, np.int64)  # by number of an operation
         self.operations: list[Operation] = []
+        self._sums: dict[tuple[object, ...], Sequence[int]] = {}  # accumulators that nothing else has used since
 
     def start(self) -> None:
         """A batch begins."""
@@ -71,6 +73,7 @@ class TensorOrder:
         self._written.fill(False)
         self._commits.clear()
         self.operations.clear()
+        self._sums.clear()
 
     def _found(self, kind: Kind, site: Site, lane: int, message: str) -> None:
         who = self._machine.describe(lane)
@@ -128,6 +131,7 @@ class TensorOrder:
 
     def move(self, site: Site, lane: int, cta: int, lanes: Rows, columns: Rows, is_store: bool) -> None:
         """A warp loads or stores cells. Reports hazards."""
+        self._sums.clear()
         where = cta, self._rows(lanes), columns
         verb = "stores to" if is_store else "loads from"
         if not is_store and not self._written[where].all():
@@ -158,6 +162,7 @@ class TensorOrder:
         """Warps (first lanes [cta, warp]) load or store 32 lanes each of cells (CTAs, lanes, columns) that nothing is
         under way to and all know of; whether it was so. Otherwise `move` says what is wrong, or that nothing is.
         """
+        self._sums.clear()
         where = cells[0], self._rows(cells[1]), cells[2]
         moving = self._moving[where]
         if (moving != 0 if is_store else moving < 0).any() or not (is_store or self._written[where].all()):
@@ -223,14 +228,15 @@ class TensorOrder:
 
     # ---- operations of the tensor core
 
-    def begin(self, site: Site, lane: int, kind: str, shape: object) -> int:
-        """An operation starts; its number."""
-        self.operations.append(Operation(site, lane, kind, shape))
-        number = len(self.operations)
-        if number == self._lane.size:
-            self._lane = np.concatenate([self._lane, np.zeros_like(self._lane)])
-        self._lane[number] = lane
-        return number
+    def begin(self, site: Site, lanes: Sequence[int], kind: str, shape: object) -> list[int]:
+        """Operations of lanes start; their numbers."""
+        first = len(self.operations) + 1
+        self.operations += [Operation(site, lane, kind, shape) for lane in lanes]
+        end = len(self.operations) + 1
+        if end > self._lane.size:
+            self._lane = np.pad(self._lane, (0, end))
+        self._lane[first:end] = lanes
+        return list(range(first, end))
 
     def read(self, number: int, cta: int, lanes: Rows, columns: Rows, after: tuple[str, ...]) -> None:
         """An operation reads cells; after: kinds of earlier operations of its thread that come first by themselves."""
@@ -249,6 +255,7 @@ class TensorOrder:
 
     def write(self, number: int, cta: int, lanes: Rows, columns: Rows) -> None:
         """An operation writes cells."""
+        self._sums.clear()
         operation = self.operations[number - 1]
         where = cta, self._rows(lanes), columns
         self._check_pipeline(operation, self.operation[where], ("tcgen05.mma", "tcgen05.cp", "tcgen05.shift"))
@@ -264,6 +271,12 @@ class TensorOrder:
         before them by themselves has used those; whether it was so. Otherwise `read` and `write` say what is wrong.
         """
         where = ctas, self._rows(rows), columns
+        key = ctas.tobytes(), rows.start, rows.stop, columns.start, columns.stop
+        if key in self._sums and self._follow(numbers, self._sums[key]):
+            self._sums[key] = numbers
+            self._note_sum(numbers, where, keeps)
+            return True
+        self._sums.clear()
         before, epoch = self.operation[where], self._epoch[where]
         last = before[:, 0, 0]
         if (before != last[:, None, None]).any() or self._moving[where].any():
@@ -277,15 +290,26 @@ class TensorOrder:
                 return False
         if keeps and not self._written[where].all():
             return False
-        for number, earlier in zip(numbers, last.tolist(), strict=True):
-            one, other = self.operations[number - 1], self.operations[int(earlier) - 1]
+        if not self._follow(numbers, last.tolist()):
+            return False
+        self._sums[key] = numbers
+        self._note_sum(numbers, where, keeps)
+        return True
+
+    def _follow(self, numbers: Sequence[int], before: Sequence[int]) -> bool:
+        """Whether operations come after those before them, 0 for none, by themselves."""
+        for number, earlier in zip(numbers, before, strict=True):
+            one, other = self.operations[number - 1], self.operations[earlier - 1]
             if earlier and (one.lane, one.kind, one.shape) != (other.lane, other.kind, other.shape):
                 return False
+        return True
+
+    def _note_sum(self, numbers: Sequence[int], where: Cells, keeps: bool) -> None:
+        """Operations write the same cells of CTAs, and with `keeps` read them."""
         self.operation[where] = np.array(numbers)[:, None, None]
         self._written[where] = True
         if keeps:
             self.user[where] = np.array(numbers)[:, None, None]
-        return True
 
     def _check_pipeline(self, operation: Operation, numbers: Array, after: tuple[str, ...]) -> None:
         """Operations of one thread run in order where they are of the same shape or kinds that follow each other."""
@@ -299,11 +323,11 @@ class TensorOrder:
     def complete(self, count: int, lane: int, column: int, phase: int) -> None:
         """Operations of a lane among the first `count` are complete with a phase of an mbarrier."""
         commits = self._commits.setdefault(lane, [])
-        commits.append(Commit(count, column, phase))
-        commits.sort(key=lambda commit: commit.count)
+        insort(commits, Commit(count, column, phase), key=lambda commit: commit.count)
 
     def freed(self, site: Site, lane: int, cta: int, column: int, columns: int) -> None:
         """A warp frees columns. Reports where something still uses them."""
+        self._sums.clear()
         part = np.s_[cta, :, column : column + columns]
         for numbers in (self.operation[part], self.user[part]):
             self.check_operations(site, lane, numbers, "frees")

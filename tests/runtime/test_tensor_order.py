@@ -1,4 +1,4 @@
-"""Moves of tensor memory by all warps at once leave what those of one warp after the other do, and hide no hazard."""
+"""Moves and sums of all warps and CTAs at once leave what those of one after the other do, and hide no hazard."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_moves_together_are_those_of_each_warp(grain: int, seed: int) -> None:
         elif action == "mma":
             for order in (together, apart):
                 for cta in range(CTAS):
-                    number = order.begin(site, cta * WARPS * WARP, "tcgen05.mma", "")
+                    (number,) = order.begin(site, [cta * WARPS * WARP], "tcgen05.mma", "")
                     order.operation[cta, :, columns] = order.user[cta, :, columns] = number
         elif action == "complete":
             knows = rng.random((CTAS, WARPS)) < 0.7
@@ -82,3 +82,52 @@ def test_moves_together_are_those_of_each_warp(grain: int, seed: int) -> None:
         for name in STATE:
             np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
     assert clean > 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_together_are_those_of_each_cta(seed: int) -> None:
+    machine, clocks, (together, apart) = orders(16)
+    site, rng = Site(machine, INSTRUCTION), np.random.default_rng(seed)
+    kinds, rows, clean, again = ("tcgen05.mma",), slice(0, 64), 0, 0
+    columns, lane, shape = slice(0, 8), 0, 0
+    found = lambda: sum(hazard.count for hazard in machine.findings.hazards(""))  # noqa: E731
+    for step in range(300):
+        action = rng.choice(["sum", "load", "store", "wait", "complete", "barrier"], p=[0.7, *[0.06] * 5])
+        if rng.random() < 0.2:
+            first = int(rng.integers(0, 3)) * 8
+            columns, lane = slice(first, first + 8 * int(rng.integers(1, 3))), int(rng.integers(2)) * WARP
+            shape = int(rng.integers(2))
+        lanes = [lane + cta * WARPS * WARP for cta in range(CTAS)]
+        if action == "sum":
+            keeps = bool(rng.random() < 0.8)
+            _, numbers = (order.begin(site, lanes, "tcgen05.mma", shape) for order in (together, apart))
+            was_known = bool(together._sums)
+            was_fine = together.accumulate(numbers, np.arange(CTAS), rows, columns, keeps)
+            before = found()
+            for order in (apart,) if was_fine else (together, apart):
+                for cta, number in enumerate(numbers):
+                    if keeps:
+                        order.read(number, cta, rows, columns, kinds)
+                    order.write(number, cta, rows, columns)
+            assert not was_fine or found() == before
+            clean, again = clean + was_fine, again + (was_fine and was_known)
+        else:
+            for order in (together, apart):
+                if action in ("load", "store"):
+                    warps, is_store = np.array(lanes)[:, None], action == "store"
+                    cells = slice(0, CTAS), slice(0, WARP), columns
+                    if order is apart or step % 2 or not order.moves(warps, cells, is_store):
+                        one_by_one(order, site, warps, *cells[1:], is_store)
+                elif action == "wait":
+                    order.wait(np.ones((CTAS, WARPS), np.bool_), bool(step % 2))
+                elif action == "complete":
+                    clocks.known[:, :, clocks.mbarrier_columns] = step + 1
+                    for lane_of in (0, WARP):
+                        for cta in range(CTAS):
+                            thread = lane_of + cta * WARPS * WARP
+                            order.complete(len(order.operations), thread, clocks.mbarrier_columns, step)
+            if action == "barrier":
+                clocks.met(0, np.ones(machine.lanes, np.bool_))
+        for name in STATE:
+            np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
+    assert clean > again > 10

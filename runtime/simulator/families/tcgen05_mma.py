@@ -208,7 +208,7 @@ class Product:
         numbers = [0] * len(ctas)
         if core.order is not None:
             shape = self._mode, form.m, form.n, form.result
-            begun = [self._site.begin(lane, "tcgen05.mma", shape) for lane in threads.tolist()]
+            begun = core.order.begin(self._site, threads.tolist(), "tcgen05.mma", shape)
             numbers = np.repeat(begun, self._mode.group).tolist()
         columns = self._tiles(self._reader(form)[1], operands.b_bits[together.lanes], together, numbers)
         rows = self._rows_together(together, numbers)

@@ -46,7 +46,7 @@ class TensorSite(Site):
     def begin(self, lane: int, kind: str, shape: object) -> int:
         """Tell hazard tracking that an operation starts; its number there."""
         order = self.core.order
-        return 0 if order is None else order.begin(self, lane, kind, shape)
+        return 0 if order is None else order.begin(self, [lane], kind, shape)[0]
 
     def reads_shared(self, lane: int, number: int, reader: TileReader, tile: Tile, asker: int = 0) -> None:
         """The operation reads the tile of one of its askers from shared memory."""
