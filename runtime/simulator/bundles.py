@@ -43,7 +43,7 @@ class Bundle:
 
     lanes: who issued each; cells: the mbarrier that each completes on; size: bytes of each; targets: what they write;
     source, order, starts: cells of global memory, of which each load takes those of `order` from its start on;
-    phases: those of the mbarriers when they were issued; waits: mbarriers with their phases.
+    phases: those of the mbarriers when they were issued; waits: mbarriers with their phases; clusters: of `lanes`.
     """
 
     site: Site
@@ -56,6 +56,7 @@ class Bundle:
     starts: Array
     phases: list[int] = field(default_factory=list[int])
     waits: frozenset[tuple[int, int]] = frozenset()
+    clusters: frozenset[int] = frozenset()
 
     def move(self, shared: Array) -> None:
         """Bring the data to cells of shared memory."""

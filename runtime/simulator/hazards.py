@@ -215,9 +215,7 @@ class Tracker(SharedShadow):
         """The async proxy is about to access grains [n, m] for lanes [n, 1]: do they know of fences after writes?"""
         if self.proxies.is_unused or self.proxies.check(site, where, lanes, verb):
             return
-        column = self.clocks.shared_fences + np.minimum(self._write_column[where], self.clocks.warp_columns - 1)
-        fenced = self.clocks.known[(*self._place(lanes), column)]
-        bad = self.proxies.generic[where] & (self._write_epoch[where] > fenced)
+        bad = self._lacks_fence(where, lanes)
         if bad.any():
             lane, byte = self._first(bad, lanes, where)
             other = self._who(int(self._writer[where][bad][0]))
@@ -226,6 +224,11 @@ class Tracker(SharedShadow):
                 "ordered before this instruction; put it between the write and a barrier"
             )
             self._found(Kind.PROXY_FENCE, site, lane, message)
+
+    def _lacks_fence(self, where: Array, lanes: Array) -> Array:
+        """Which grains threads wrote without a fence after that which the lanes beside know of."""
+        column = self.clocks.shared_fences + np.minimum(self._write_column[where], self.clocks.warp_columns - 1)
+        return self.proxies.generic[where] & (self._write_epoch[where] > self.clocks.heard(lanes, column))
 
     def check_response(self, site: Site, cells: Array, lane: int) -> None:
         """A lane asks for a response at bytes, whose last readers it must know to have put a proxy fence after it.
@@ -496,17 +499,14 @@ class Tracker(SharedShadow):
         self._strong[where] = self._is_read[where] = False
         self.proxies.async_wrote(where)
 
-    def issue(self, transfer: "Transfer", is_ready: bool = False) -> None:
-        """A copy of the async proxy starts. Reports where what it touches is not ready; is_ready: it is known to be."""
-        if is_ready and transfer.source is None and transfer.target is None and transfer.landing is None:
-            self.order.begin(transfer)  # arrivals alone
-            return
+    def issue(self, transfer: "Transfer") -> None:
+        """A copy of the async proxy starts. Reports where what it touches is not ready."""
         lane = np.array([[transfer.lane]])
-        if transfer.cell is not None and not is_ready:
+        if transfer.cell is not None:
             self.use_mbarrier(transfer.site, lane[0], np.array([transfer.cell]))
         if transfer.source is not None:
             self.async_read(transfer.site, transfer.source_grains(self.grain)[None, :], [transfer.lane])
-        if transfer.target is not None and not is_ready:
+        if transfer.target is not None:
             self._check_target(transfer, lane)
         for place, verb in ((transfer.origin, "copies"), (transfer.landing, "copies to")):
             if place is not None and self.grids.changed is not None:
@@ -531,11 +531,24 @@ class Tracker(SharedShadow):
             self._check_fenced(transfer.site, where[None, :], lane, "copies to")
 
     def _are_free(self, where: Array, lanes: Array) -> bool:
-        """Whether a thread for each grain knows that nobody uses it any more, and no thread has written or read it."""
+        """Whether a thread for each grain knows that nobody uses it any more, and of proxy fences after writes."""
         look = self.records.look(where)
-        if not look.is_idle(OBJECT | READERS | IS_READ | GENERIC) or not self._is_ordered(look, lanes):
+        if not look.is_idle(OBJECT | READERS) or not self._is_ordered(look, lanes):
+            return False
+        if look.has(IS_READ) and not self._are_read(where, lanes):
+            return False
+        if look.has(GENERIC) and (self.proxies.are_open(where) or np.count_nonzero(self._lacks_fence(where, lanes))):
             return False
         return self.async_reads.are_done(where, lanes // WARP, self.clocks)
+
+    def _are_read(self, where: Array, lanes: Array) -> bool:
+        """Whether a thread for each grain knows of the reads by other threads."""
+        self._note_used()
+        is_read = self._is_read[where]
+        used, lane = where[is_read], lanes[is_read]
+        others, known = self._reader[used], self.clocks.known[self._place(lane)][:, : self.clocks.warp_columns]
+        late = (others != NOBODY) & (self._read_epoch[used] > known) & (others != lane[:, None])
+        return not np.count_nonzero(late)
 
     def begin_all(self, transfers: Sequence["Transfer"]) -> None:
         """Copies start against which `are_ready` had nothing."""

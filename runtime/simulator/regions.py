@@ -2,7 +2,7 @@
 
 All grains of a region have the same state, which stands in the shadow under the region's first grain: what the async
 proxy does to a box or a tile of a matrix costs what its few regions cost. A use of part of a region splits it, with the
-state copied; an access by threads leaves regions of one grain. Regions are never joined again.
+state copied; an access by threads leaves regions of one grain. Regions are joined again only where a batch begins.
 """
 
 import sys
@@ -41,7 +41,22 @@ class Regions:
         self._changes = 0
         self._changed = np.zeros(count, np.int64)  # of the first grain of a region: when it last lost grains
         self._known: dict[tuple[int, int | None], tuple[Array, int, Array]] = {}
+        self._before: Array | None = None  # `first` of a batch when threads first used parts of split regions
+        self._has_split = self._is_late = False
         self.shadows: list[Array] = []
+
+    def start(self) -> None:
+        """A batch begins, and does what the one before did: the async proxy uses the same boxes and tiles, and what
+        threads did at its end, storing results where operands were, is forgotten.
+        """
+        self._has_split = self._is_late = False
+        if self._before is None:
+            return
+        self.first[...] = self._before
+        self._size[...] = np.bincount(self.first, minlength=self.first.size)
+        self._joined[...] = self._size.take(self.first) > 1
+        self._joined_left = np.count_nonzero(self._joined)
+        self._known.clear()
 
     def of_cells(self, cells: Array, unit: int, used: int | None = None) -> Array:
         """The regions of an array of cells of `unit` bytes, which is remembered; used: as `grains` has it."""
@@ -116,9 +131,12 @@ class Regions:
     def _split(self, region: int, inside: Array) -> None:
         """Part a region into some of its grains and the rest."""
         start = region // self._per_cta * self._per_cta
-        members = start + np.flatnonzero(self.first[start : start + self._per_cta] == region)
-        rest = np.setdiff1d(members, inside, assume_unique=True)
-        moved = rest if inside[0] == region else inside  # the first grain of a region stays where it is
+        moved = inside
+        if inside[0] == region:  # the first grain of a region stays where it is
+            is_rest = self.first[start : start + self._per_cta] == region
+            is_rest[inside - start] = False
+            moved = start + np.flatnonzero(is_rest)
+        self._has_split = True
         new = int(moved[0])
         self.first[moved] = new
         self._size[new] = moved.size
@@ -139,10 +157,12 @@ class Regions:
         joined = self._joined.take(where)
         if not np.count_nonzero(joined):
             return
+        if self._has_split and not self._is_late:
+            self._before, self._is_late = self.first.copy(), True
         single = self._around(where[joined])
         old = self.first[single]
         for shadow in self.shadows:
-            shadow[single] = shadow[old]
+            shadow[single] = shadow.take(old, axis=0)
         self.first[single] = single
         self._joined[single] = False
         self._joined_left -= single.size

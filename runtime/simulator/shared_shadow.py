@@ -46,12 +46,13 @@ class SharedShadow:
         self._reader = np.full((count, warps), NOBODY, np.int32)
         self._read_epoch = np.zeros((count, warps), np.int32)
         self._read_strong = np.zeros((count, warps), np.bool_)
-        self.regions.shadows += [fields, self._reader, self._read_epoch, self._read_strong]
+        self.regions.shadows += [self.records.whole, self._reader, self._read_epoch, self._read_strong]
         self.lanes = LaneOrder(machine, entry, self.clocks, self.records, self._reader, self._read_epoch)
 
     def start(self) -> None:
         """A batch begins: all contents are undefined."""
         self.clocks.start()
+        self.regions.start()
         self.order.start()
         self.proxies.start()
         self.async_reads.start()

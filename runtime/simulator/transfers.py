@@ -62,6 +62,11 @@ class Transfer:
     data: Array | None = None
     is_done: bool = False
 
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether it is arrivals alone."""
+        return self.source is None and self.target is None and self.origin is None and self.landing is None
+
     def source_grains(self, grain: int) -> Array:
         """The grains of the machine's shared memory that it takes."""
         cells = np.zeros(0, np.int64) if self.source is None else self.source
@@ -148,6 +153,7 @@ class Transfers:
         if self.tracker is None or not self.tracker.is_ready(bundle):
             return False
         bundle.phases = self.mbarriers.completed.take(bundle.cells).tolist()
+        bundle.clusters = frozenset(map(self._cluster, bundle.lanes))
         bundle.waits = frozenset(zip(bundle.cells, bundle.phases, strict=True))
         self.tracker.begin_bundle(bundle)
         self._flying.append(bundle)
@@ -184,7 +190,8 @@ class Transfers:
             transfer.is_done = True
             self._signal(transfer)
             return
-        self.tracker.issue(transfer, is_ready)
+        if not (is_ready and transfer.moves_nothing):
+            self.tracker.issue(transfer)
         if transfer.cell is not None:
             self._flying.append(transfer)
         else:
@@ -254,11 +261,14 @@ class Transfers:
         """Let the data of a transfer arrive."""
         if transfer.is_done:
             return
-        self._finish_read(transfer)
-        if transfer.data is not None:
-            transfer.write(transfer.data)
+        if transfer.moves_nothing:
+            transfer.write(transfer.read())
+        else:
+            self._finish_read(transfer)
+            if transfer.data is not None:
+                transfer.write(transfer.data)
         transfer.is_done = True
-        if self.tracker is not None:
+        if self.tracker is not None and not transfer.moves_nothing:
             self.tracker.write_done(transfer)
         self._signal(transfer)
 
@@ -272,14 +282,16 @@ class Transfers:
         landing: list[Transfer] = []
         arriving: list[Transfer] = []
         bundled: list[Bundle] = []
+        finished: list[Transfer] = []
         while True:
             transfer = self._newest(cells, served)
             if isinstance(transfer, Bundle):
                 self._flying.remove(transfer)
-                served.update(self._cluster(lane) for lane in transfer.lanes)
+                served |= transfer.clusters
                 bundled.append(transfer)
                 continue
             if transfer is None:
+                self._check_left(finished)
                 self._land(landing)
                 self._arrive(arriving)
                 for bundle in bundled:
@@ -295,7 +307,7 @@ class Transfers:
                 arriving.append(transfer)
             elif transfer.arrivals or transfer.target is None:
                 self._finish(transfer)
-                self._check_left(transfer)
+                finished.append(transfer)
             else:
                 landing.append(transfer)
 
@@ -310,7 +322,7 @@ class Transfers:
             self.tracker.written_all(transfers)
         for transfer in transfers:
             self._signal(transfer)
-            self._check_left(transfer)
+        self._check_left(transfers)
 
     def _land_bundle(self, bundle: Bundle) -> None:
         """Let the data of loads of different CTAs arrive."""
@@ -338,7 +350,7 @@ class Transfers:
             if self.tracker is not None:
                 self.tracker.write_done(transfer)
             self._signal(transfer)
-            self._check_left(transfer)
+        self._check_left(transfers)
 
     def _newest(self, cells: set[int], served: set[int]) -> Transfer | Bundle | None:
         """The newest transfer that completes on one of these cells, of a cluster that was not served; a bundle if that
@@ -348,12 +360,12 @@ class Transfers:
             if isinstance(transfer, Bundle):
                 if cells.isdisjoint(transfer.cells):
                     continue
+                if cells.issuperset(transfer.cells) and served.isdisjoint(transfer.clusters):
+                    return transfer
                 wanted = [
                     cell in cells and self._cluster(lane) not in served
                     for cell, lane in zip(transfer.cells, transfer.lanes, strict=True)
                 ]
-                if all(wanted):
-                    return transfer
                 if any(wanted):
                     return self._parted(transfer)[wanted.index(True)]
             elif transfer.cell in cells and self._cluster(transfer.lane) not in served:
@@ -374,10 +386,14 @@ class Transfers:
             self._flying.remove(transfer)
             self._finish(transfer)
 
-    def _check_left(self, done: Transfer) -> None:
+    def _check_left(self, arrived: Sequence[Transfer]) -> None:
         """A phase that completes while a copy of it is under way expected too few bytes."""
-        if done.cell is not None and int(self.mbarriers.completed[done.cell]) != done.phase:
-            self._check_phases({(done.cell, done.phase)})
+        completed = self.mbarriers.completed
+        done = {
+            (one.cell, one.phase) for one in arrived if one.cell is not None and int(completed[one.cell]) != one.phase
+        }
+        if done and self._flying:
+            self._check_phases(done)
 
     def _check_phases(self, done: set[tuple[int, int]]) -> None:
         """As `_check_left` for phases that are complete, by mbarrier."""

@@ -6,7 +6,9 @@ import pytest
 from runtime.simulator import GlobalMemory, SimulatorError, TensorMap, launch
 from runtime.simulator.families.wgmma import Late
 from runtime.simulator.flights import Flights
+from runtime.simulator.hazards import Tracker
 from runtime.simulator.transfers import Transfers
+from runtime.simulator.types import Array
 from tests.runtime import test_wgmma_hazards as wgmma
 from tests.runtime.async_harness import INIT, MAP, kernel, wait
 
@@ -40,12 +42,31 @@ CHANGES = {
 }
 
 
-def _loads(name: str, schedule: str) -> object:
+# What threads do with the memory before the loads, and whether that is right. %r14 is a place of each thread in it.
+FENCED, MEET = "fence.proxy.async.shared::cta;", "bar.sync 1;"
+STORE, LOAD = "st.shared.b32 [%r14], %r11;", "ld.shared.b32 %r13, [%r14];"
+BEFORE = {
+    "writes": (STORE + FENCED + MEET, True),
+    "writes of some": ("@%p0 " + STORE + FENCED + MEET, True),
+    "writes without a fence": (STORE + MEET, False),
+    "writes that one does not fence": (STORE + "@!%p0 " + FENCED + MEET, False),
+    "writes and a late barrier": (STORE + MEET + FENCED, True),
+    "writes and no barrier": (STORE + FENCED, False),
+    "reads": (STORE + FENCED + MEET + LOAD + MEET, True),
+    "reads and no barrier": (STORE + FENCED + MEET + LOAD, False),
+    "reads of one and no barrier": (STORE + FENCED + MEET + "@%p0 " + LOAD, False),
+}
+
+
+def _text(name: str) -> str:
     old, new = CHANGES[name]
     assert old in LOADS
     text = LOADS.replace(old, new) if old else LOADS
     text = text.replace("shl.b32 %r10", "not.pred %p2, %p0; and.pred %p2, %p2, %leader; shl.b32 %r10", 1)
-    text = text.replace("shl.b32 %r10", "add.u32 %r14, %tile, 512; @%p0 add.u32 %r14, %r14, 512; shl.b32 %r10", 1)
+    return text.replace("shl.b32 %r10", "add.u32 %r14, %tile, 512; @%p0 add.u32 %r14, %r14, 512; shl.b32 %r10", 1)
+
+
+def _loads(text: str, schedule: str) -> object:
     memory = GlobalMemory()
     array = np.random.default_rng(3).integers(0, 1 << 16, (16, 64), dtype=np.uint16)
     tensor, out = TensorMap(memory.put(array), "u16", (64, 16), (128,), (64, 4)), memory.alloc(3072)
@@ -69,11 +90,32 @@ def test_loads_of_several_ctas(name: str, schedule: str, monkeypatch: pytest.Mon
         return issued[-1]
 
     monkeypatch.setattr(Transfers, "issue_bundle", counted)
-    found = _loads(name, schedule)
+    found = _loads(_text(name), schedule)
     assert any(issued) == (schedule == "together")
     monkeypatch.setattr(Transfers, "issue_bundle", lambda self, bundle: False)  # type: ignore[misc]
-    assert found == _loads(name, schedule)
+    assert found == _loads(_text(name), schedule)
     assert isinstance(found, bytes) == (name in ("right", "one waits first", "out of bounds"))
+
+
+@pytest.mark.parametrize("schedule", ["together", "skewed:1"])
+@pytest.mark.parametrize("name", BEFORE)
+def test_loads_where_threads_were(name: str, schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    actions, is_right = BEFORE[name]
+    place = "mov.u32 %r14, %tid.x; shl.b32 %r14, %r14, 4; add.u32 %r14, %r14, %tile;"
+    text = LOADS.replace("@%leader mbarrier.arrive", f"{place} {actions} @%leader mbarrier.arrive", 1)
+    free: list[bool] = []
+    are_free = Tracker._are_free  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: Tracker, where: Array, lanes: Array) -> bool:
+        free.append(are_free(self, where, lanes))
+        return free[-1]
+
+    monkeypatch.setattr(Tracker, "_are_free", counted)
+    found = _loads(text, schedule)
+    assert all(free) == is_right
+    monkeypatch.setattr(Tracker, "_are_free", lambda self, where, lanes: False)
+    assert found == _loads(text, schedule)
+    assert isinstance(found, bytes) == is_right
 
 
 # Between products of one accumulator: what some of the lanes do. %p3 holds in the second warpgroup.

@@ -30,10 +30,15 @@ def test_regions_hold_the_state_of_every_grain(seed: int) -> None:
     for number in range(1, 60):
         start = int(rng.integers(CTAS)) * (count // CTAS)
         where = start + rng.permutation(count // CTAS)[: int(rng.integers(1, 40))]
-        kind = rng.integers(4)
+        kind = rng.integers(5)
         if kind == 0:
             regions.shatter(where)
             kept[where] = number
+        elif kind == 4 and number % 5 == 0:  # a batch begins, with all state as at first
+            regions.start()
+            kept.fill(0)
+            expected.fill(0)
+            continue
         elif kind == 1:
             tiles.append(np.stack([where, (where + count // CTAS) % count]))
             where = tiles[int(rng.integers(len(tiles)))]
@@ -51,6 +56,17 @@ def test_a_tile_that_is_used_as_a_whole_is_one_region() -> None:
     assert regions.of_tiles(tile).tolist() == [[16]]
     assert regions.of_tiles(tile[:, ::2].copy()).tolist() == [[16]]
     assert regions.of_tiles(tile).tolist() == [[16, 17]]
+
+
+def test_a_batch_begins_with_the_regions_of_the_async_proxy() -> None:
+    regions = Regions(_machine(), GRAIN)
+    tile = np.arange(16, 48)[None, :]
+    for _ in range(3):
+        regions.start()
+        assert regions.of_tiles(tile).tolist() == [[16]]
+        regions.shatter(np.arange(20, 24))
+        assert regions.of_tiles(tile)[0].tolist() == list(range(16, 48))
+        assert regions.first.tolist()[:64] == list(range(64))
 
 
 def test_the_last_of_the_lanes_of_a_warp_stands_for_them_at_an_mbarrier() -> None:
