@@ -1,6 +1,7 @@
 """Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
 
-Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers.
+Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers,
+nor do the other warps know what else it leaves.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from lowering.placement.held import RENAMED, origin, zero
 def accumulated(program: Program) -> Iterator[int]:
     """Numbers of such products."""
     loops = {item.op for item in program.skeleton.items if isinstance(item, For) and not item.again}
+    read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
     for op in program.source.values():
         if not isinstance(op, ct.MmaF | ct.MmaI) or op.parent is None:
             continue
         loop = op.parent.parent_op
-        if loop in loops and adds_up(op, cast(ct.For, loop)):
+        if loop in loops and adds_up(op, cast(ct.For, loop), read):
             yield program.number_of(op.results[0])
 
 
-def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For) -> bool:
-    """Is this product all that a loop does with tiles but for loading them?"""
+def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For, read: set[Value]) -> bool:
+    """Is this product all that a loop does with tiles but for loading them, and its sum all of it that is read?"""
     body = loop.body.block
     if op.acc not in body.args or op.acc is body.args[0]:
         return False
@@ -40,6 +42,7 @@ def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For) -> bool:
     others = [v for i, v in enumerate(loop.init_values) if i != place]
     return (
         carried and left[place] is op.results[0] and adders == [op] and zero(loop.init_values[place])
+        and not any(v in read for i, v in enumerate(loop.results) if i != place)
         and all(scalar(v) for v in others) and all(loaded(v, body) for v in (op.lhs, op.rhs))
         and all(each is op or quiet(each) for each in body.ops[:-1])
     )  # fmt: skip

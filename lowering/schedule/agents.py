@@ -414,5 +414,6 @@ def nested(body: Block) -> list[Op]:
 
 
 def read_asynchronously(body: Block) -> bool:
-    """Does a warpgroup product of this body read shared memory?"""
-    return any(isinstance(each, nv_tileas.Dot) and each.atom.startswith("wgmma") for each in nested(body))
+    """Does a product of this body read shared memory by the asynchronous proxy?"""
+    kinds = (nv_tileas.Dot, nv_tileas.TensorDot)
+    return any(isinstance(each, kinds) and each.atom.startswith(("wgmma", "tcgen05")) for each in nested(body))

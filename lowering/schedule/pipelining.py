@@ -44,6 +44,7 @@ class Rewriter:
     def __init__(self, func: nv_tileas.Func, target: Target):
         self.func = func
         self.target = target
+        self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
         self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
@@ -235,7 +236,7 @@ class Scheduler:
 
     def publish(self, b: Builder) -> None:
         """Make what threads have written to shared memory visible to all, and to what reads it asynchronously."""
-        publish(b, self.rewriter.target)
+        publish(b, self.rewriter.target, tensor=self.rewriter.tensor)
 
     def reading(
         self, copies: Sequence[Copy], buffers: Sequence[Value], iterator: Value, rest: list[Op], fence: bool,

@@ -75,6 +75,9 @@ class _Accumulator:
             refuse(product, "its loop uses the sum otherwise too")
         if left.count(product.result) != 1 or tiles([v for i, v in enumerate(loop.init) if i != place]):
             refuse(product, "its loop carries other tiles")
+        others = {each for i, each in enumerate(loop.results) if i != place}
+        if any(v in others for each in self.func.walk() for v in each.operands):
+            refuse(product, "all warps read what else its loop leaves, and one warp runs it")
         begin = loop.init[place].op
         if not isinstance(begin, nv_tileas.Constant) or not begin.value.splat or begin.value.item != 0:
             refuse(product, "its sum does not begin with zeros")

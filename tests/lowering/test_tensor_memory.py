@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ir.core import Block, VerifyError, verify
+from ir.core import Block, Value, VerifyError, verify
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.attributes import DenseElements
 from ir.text.level_input import read_level
@@ -94,6 +94,21 @@ def other(func: nv_tileas.Func) -> None:
     body.terminator.segments = (2,)
 
 
+def left(func: nv_tileas.Func) -> None:
+    """The loop carries a scalar too, which is read behind it."""
+    _, loop = find(func)
+    body, block = loop.body.block, func.body.block
+    loop.operands.append(loop.lower)
+    loop.segments = (1, 1, 1, 2)
+    body.args.append(Value(I32, body, 2))
+    body.terminator.operands.append(body.args[0])
+    body.terminator.segments = (2,)
+    loop.results.append(Value(I32, loop, 1))
+    made = arith.AddI((loop.results[1], loop.results[1]), [I32])
+    made.parent = block
+    block.ops.insert(block.ops.index(loop) + 1, made)
+
+
 def clustered(func: nv_tileas.Func) -> None:
     func.attributes["cluster"] = (2, 1, 1)
 
@@ -107,6 +122,7 @@ REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
     used: "its loop uses the sum otherwise too",
     begun: "its sum does not begin with zeros",
     other: "its loop carries other tiles",
+    left: "all warps read what else its loop leaves, and one warp runs it",
 }
 
 

@@ -1,0 +1,28 @@
+"""Unusual loops around products: the right result on every road, with no step, with few and with more than stages."""
+
+import pytest
+
+from tests.programs.corners import PRODUCTS, program
+from tests.programs.program import check
+
+SPILL = ("steps_in_a_branch",)
+"""Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_in_tensor_memory_or_beside_it(name: str) -> None:
+    check(program(name, steps=3), "sm_100a", spills=name in SPILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_for_other_targets(name: str, target: str) -> None:
+    check(program(name, steps=3), target, spills=name in SPILL)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])
+def test_few_steps(name: str, target: str, steps: int) -> None:
+    check(program(name, steps), target)
