@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ir.core import TileError
     from tilesat.compiler import compile, compile_for
     from tilesat.execution import WrongResultError
+    from tilesat.just_in_time import Jit, jit
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel, lower
     from tilesat.multicast import Multicast
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 _HOME = {
     "compile": "tilesat.compiler",
     "compile_for": "tilesat.compiler",
+    "jit": "tilesat.just_in_time",
     "lower": "tilesat.levels",
+    "Jit": "tilesat.just_in_time",
     "Kernel": "tilesat.kernel",
     "LoweredKernel": "tilesat.levels",
     "Multicast": "tilesat.multicast",
@@ -28,7 +31,10 @@ _HOME = {
     "WrongResultError": "tilesat.execution",
 }
 
-__all__ = ["Kernel", "LoweredKernel", "Multicast", "TileError", "WrongResultError", "compile", "compile_for", "lower"]
+__all__ = [
+    "Jit", "Kernel", "LoweredKernel", "Multicast", "TileError", "WrongResultError", "compile", "compile_for", "jit",
+    "lower",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from extract import Extractor
 from extract.collector import collector_paused
@@ -15,6 +16,9 @@ from lowering.pipeline import Options, compile_entry
 from tilesat import cutile, given
 from tilesat.kernel import Kernel
 from tilesat.source import Source, find_entry, read, timed
+
+if TYPE_CHECKING:
+    from tilesat.calling import Calling
 
 DEFAULT_TARGET = "sm_80"
 
@@ -54,8 +58,13 @@ def compile(
     """
     seconds: dict[str, float] = {}
     target = given.name("target", target, "compile_for takes several")
+    calling: Calling | None = None
     if cutile.is_kernel(source):
+        from tilesat.specialise import calling_of  # brings NumPy's array types, for those who have such kernels
+
         with timed(seconds, "export"):
+            signature = cutile.full_signature(source, signature)
+            calling = calling_of(source, signature)
             source = cutile.export(source, signature, target)
     elif signature is not None:
         raise cutile.no_kernel("the program")
@@ -64,7 +73,8 @@ def compile(
         num_ctas,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
-    return warned(compile_module(*found, [target], options, seconds))[0]
+    (kernel,) = warned(compile_module(*found, [target], options, seconds))
+    return kernel if calling is None else replace(kernel, calling=calling)
 
 
 def compile_for(

@@ -16,6 +16,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -61,33 +63,44 @@ def no_kernel(what: str) -> TileError:
     return TileError(message, hint="leave the signature out, or name a kernel as MODULE.py:KERNEL")
 
 
-def export(kernel: Any, signature: Any, target: str) -> bytes:
-    """Bytecode of a cuTile kernel. signature: a SPEC, a list of cuTile's constraints, or a KernelSignature.
-
-    Raises TileError where cuTile refuses the kernel or the signature.
-    """
-    compilation = _cutile("cuda.tile.compilation")
-    exceptions: Any = _cutile("cuda.tile")
+def full_signature(kernel: Any, signature: Any) -> Any:
+    """The KernelSignature for a SPEC, a list of cuTile's constraints, or one itself. Raises TileError."""
+    compilation = cutile_module("cuda.tile.compilation")
     if signature is None:
         raise TileError("a cuTile kernel needs a signature", hint="for example signature='f16[?,?]; f32[?]; i32'")
     if isinstance(signature, str):
         signature = parse_signature(signature)
-    name = _name(kernel)
-    output = BytesIO()
-    try:
-        if not isinstance(signature, compilation.KernelSignature):
-            _check_count(kernel, list(signature), name)
-            signature = _signature(list(signature), name)
-        compilation.export_kernel(
+    if isinstance(signature, compilation.KernelSignature):
+        return signature
+    with _refusals(kernel):
+        _check_count(kernel, list(signature), name_of(kernel))
+        return under_a_convention(list(signature), name_of(kernel))
+
+
+def export(kernel: Any, signature: Any, target: str) -> bytes:
+    """Bytecode of a cuTile kernel, for a signature as `full_signature` takes it. Raises TileError where cuTile refuses
+    the kernel.
+    """
+    signature, output = full_signature(kernel, signature), BytesIO()
+    with _refusals(kernel):
+        cutile_module("cuda.tile.compilation").export_kernel(
             kernel, [signature], output, gpu_code=re.sub(r"[af]$", "", target), output_format="tileir_bytecode",
             bytecode_version=BYTECODE_VERSION,
         )  # fmt: skip
-    except (exceptions.TileError, TypeError, ValueError) as error:
-        raise TileError(f"cuTile refuses @{name}: {_first_line(error)}", _place(error, name)) from error
     return output.getvalue()
 
 
-def _name(kernel: Any) -> str:
+@contextmanager
+def _refusals(kernel: Any) -> Generator[None]:
+    """What cuTile says of the kernel inside is a TileError at its place."""
+    name = name_of(kernel)
+    try:
+        yield
+    except (cutile_module("cuda.tile").TileError, TypeError, ValueError) as error:
+        raise TileError(f"cuTile refuses @{name}: {_first_line(error)}", _place(error, name)) from error
+
+
+def name_of(kernel: Any) -> str:
     """The name of a kernel's Python function."""
     function = getattr(kernel._annotated_function, "pyfunc", kernel)
     return str(getattr(function, "__name__", "kernel"))
@@ -100,13 +113,16 @@ def _check_count(kernel: Any, given: list[Any], name: str) -> None:
         raise TileError(message, Location("--sig"))
 
 
-def _signature(parameters: list[Any], name: str) -> Any:
-    """The signature of an entry called `name`; fixed sizes need the second calling convention."""
-    compilation = _cutile("cuda.tile.compilation")
+def under_a_convention(parameters: list[Any], name: str) -> Any:
+    """The KernelSignature of an entry called `name`, by the first calling convention that has all of it: the second
+    has fixed sizes and tuples. Raises ValueError where none has.
+    """
+    compilation = cutile_module("cuda.tile.compilation")
     conventions = compilation.CallingConvention
-    fixed = any(getattr(each, "shape_constant", None) for each in parameters)
-    convention = conventions.cutile_python_v2() if fixed else conventions.cutile_python_v1()
-    return compilation.KernelSignature(parameters, convention, symbol=name)
+    try:
+        return compilation.KernelSignature(parameters, conventions.cutile_python_v1(), symbol=name)
+    except ValueError:
+        return compilation.KernelSignature(parameters, conventions.cutile_python_v2(), symbol=name)
 
 
 def _first_line(error: BaseException) -> str:
@@ -123,7 +139,8 @@ def _place(error: BaseException, name: str) -> Location:
     return Location(f"<cuTile kernel {name}>")
 
 
-def _cutile(module: str) -> Any:
+def cutile_module(module: str) -> Any:
+    """A module of cuTile. Raises TileError where the package is not there."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -183,7 +200,7 @@ def _wrong(part: str, message: str) -> TileError:
 
 
 def _parameter(part: str) -> Any:
-    compilation = _cutile("cuda.tile.compilation")
+    compilation = cutile_module("cuda.tile.compilation")
     if part.startswith("="):
         return compilation.ConstantConstraint(_constant(part))
     match = re.fullmatch(_PARAMETER, part)
@@ -191,7 +208,7 @@ def _parameter(part: str) -> Any:
         raise _wrong(part, "is no parameter")
     if match["type"] not in ELEMENTS:
         raise _wrong(part, f"unknown element type {match['type']!r}; known: {', '.join(ELEMENTS)}")
-    element = getattr(_cutile("cuda.tile"), ELEMENTS[match["type"]])
+    element = getattr(cutile_module("cuda.tile"), ELEMENTS[match["type"]])
     if match["shape"] is None:
         return compilation.ScalarConstraint(element)
     array = _array(part, match, element)
@@ -219,8 +236,8 @@ def _array(part: str, match: re.Match[str], element: Any) -> Any:
         if len(strides) != rank:
             raise _wrong(part, f"{len(strides)} strides for {rank} sizes")
     fixed = tuple(size for _, size in sizes)
-    return _cutile("cuda.tile.compilation").ArrayConstraint(
-        element, rank, index_dtype=_cutile("cuda.tile").int32, stride_lower_bound_incl=0, alias_groups=(),
+    return cutile_module("cuda.tile.compilation").ArrayConstraint(
+        element, rank, index_dtype=cutile_module("cuda.tile").int32, stride_lower_bound_incl=0, alias_groups=(),
         may_alias_internally=False, stride_constant=tuple(size for _, size in strides),
         shape_constant=fixed if any(size is not None for size in fixed) else None,
         stride_divisible_by=tuple(factor for factor, _ in strides),

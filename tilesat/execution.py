@@ -6,16 +6,18 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
 
 from ir.core import Location, TileError, Type
 from ir.dialects.cuda_tile import Entry, Module
-from ir.types import SCALARS, FloatType, IntType, PointerType, TileType
+from ir.types import I64, SCALARS, FloatType, IntType, PointerType, TileType
 from tilesat.grid import Grid
 from tilesat.multicast import Multicast
+from tilesat.overlaps import overlap, stretches
 from tilesat.shown import shown
 from tilesat.spec import Argument, Array, numpy_type
 
@@ -81,6 +83,10 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
             if given.flags.c_contiguous and given.flags.writeable:
                 return given
             raise _mismatch(signature, position, wanted, "an array that is not contiguous or not writeable")
+        if element.pointee == I64 and isinstance(given, list):  # the table of a list of arrays
+            return cast(Any, given)
+        if _on_card(given, numpy_type(str(element.pointee))):
+            return cast(Any, given)
     elif isinstance(element, IntType | FloatType) and not isinstance(given, np.ndarray):
         kind = numpy_type(str(element))
         if isinstance(given, int) or (isinstance(given, float) and isinstance(element, FloatType)):
@@ -94,6 +100,13 @@ def _check(signature: Signature, position: int, wanted: Type, given: Argument | 
         if isinstance(given, np.generic) and _holds(given.dtype, kind):
             return given.astype(kind)
     raise _mismatch(signature, position, wanted, shown(given))
+
+
+def _on_card(given: Any, kind: np.dtype[Any]) -> bool:
+    """Is this an array of that type in the memory of a card?"""
+    from runtime.cuda import DeviceArray
+
+    return isinstance(given, DeviceArray) and _holds(given.dtype, kind)
 
 
 def _multicast(signature: Signature, position: int, wanted: Type, pointer: PointerType, given: Any) -> Argument:
@@ -157,7 +170,8 @@ def simulate(
     Of a persistent kernel `resident` CTAs go through the tile blocks of the grid, at a time where it takes over those
     that have not started.
 
-    An array given twice is one allocation. What the kernel prints goes to standard output.
+    An array given twice is one allocation, and so are those that share memory. What the kernel prints goes to
+    standard output.
     `hazards`, `max_instructions`, `suppress`, `schedule` and `workers` as the simulator's `launch` has them, whose
     report is returned.
     Raises SimulatorError with the PTX line.
@@ -169,10 +183,16 @@ def simulate(
     addresses: dict[int, Any] = {}
     arrays: dict[int, Array] = {}
     multicasts = [each for each in arguments if isinstance(each, Multicast)]
-    for argument in (*arguments, *(array for each in multicasts for array in each.arrays)):
-        if isinstance(argument, np.ndarray) and id(argument) not in arrays:
+    tables = [cast("list[Any]", each) for each in arguments if isinstance(each, list)]
+    everything: list[Any] = [*arguments, *chain(*(each.arrays for each in multicasts)), *chain(*tables)]
+    for argument in everything:
+        if is_numpy(argument) and id(argument) not in arrays:
             arrays[id(argument)] = argument
-            addresses[id(argument)] = memory.put(argument)
+    places = [(stretch, memory.put(stretch.memory)) for stretch in stretches(list(arrays.values()))]
+    addresses |= {id(array): place + offset for stretch, place in places for array, offset in stretch.arrays}
+    for each in tables:
+        numbers = [addresses[id(item)] if is_numpy(item) else item for item in each]
+        addresses[id(each)] = memory.put(np.array(numbers, np.int64))
     for each in multicasts:
         addresses[id(each)] = each.place([addresses[id(array)] for array in each.arrays], memory)
     x, y, z = manifest["block"]
@@ -194,8 +214,8 @@ def simulate(
         workers=workers,
     )
     sys.stdout.write("".join(report.printed))
-    for key, array in arrays.items():
-        array[...] = memory.get(addresses[key], array.shape, array.dtype)
+    for stretch, place in places:
+        stretch.memory[...] = memory.get(place, stretch.memory.shape, stretch.memory.dtype)
     return report
 
 
@@ -281,6 +301,16 @@ def refuse(on: str, entry: Entry) -> NoReturn:
     )
 
 
+def refuse_overlaps(arguments: Sequence[Argument], entry: Entry) -> None:
+    """Raise the error for a check with arrays that share memory: the interpreter's copies of them do not."""
+    if overlap(list(filter(is_numpy, flat(arguments)))):
+        raise TileError(
+            f"entry '{entry.sym_name}': arrays that share memory cannot be checked",
+            entry.location,
+            "run it without check, or give copies",
+        )
+
+
 def refuse_workers(on: str, entry: Entry) -> NoReturn:
     """Raise the error for several processes where there is only one."""
     raise TileError(
@@ -325,8 +355,24 @@ class WrongResultError(Exception):
 
 def copied(arguments: Sequence[Argument]) -> list[Argument]:
     """Copies of the arguments; an array given twice stays one array."""
-    copies = {id(each): each.copy() for each in arguments}
-    return [copies[id(each)] for each in arguments]
+    copies = {id(each): each.copy() for each in flat(arguments) if not isinstance(each, int)}
+
+    def copy(each: Any) -> Any:
+        if isinstance(each, list):
+            return [copies.get(id(item), item) for item in cast("list[Any]", each)]
+        return copies[id(each)]
+
+    return [copy(each) for each in arguments]
+
+
+def is_numpy(argument: object) -> TypeGuard[Array]:
+    """Is this an array of NumPy?"""
+    return isinstance(argument, np.ndarray)
+
+
+def flat(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments, the items of lists instead of them."""
+    return [item for each in arguments for item in (cast("list[Any]", each) if isinstance(each, list) else [each])]
 
 
 def compare(
@@ -337,13 +383,16 @@ def compare(
     The error of an element is |found - expected| / max(1, |expected|): absolute near zero, relative beyond one.
     The tolerance follows from the narrowest float among the arguments (`type_tolerance`); integers must be equal.
     """
-    found, expected = ([a.arrays[0] if isinstance(a, Multicast) else a for a in run] for run in (found, expected))
-    arrays = [argument for argument in expected if isinstance(argument, np.ndarray)]
+
+    def whole(run: Sequence[Argument]) -> list[Any]:
+        return [each.arrays[0] if isinstance(each, Multicast) else each for each in flat(run)]
+
+    arrays = list(filter(is_numpy, whole(expected)))
     allowed = tolerance if tolerance is not None else max((type_tolerance(a.dtype) for a in arrays), default=0.0)
     return [
         _comparison(position, f, e, allowed if _is_float(e.dtype) else 0.0)
-        for position, (f, e) in enumerate(zip(found, expected, strict=True))
-        if isinstance(e, np.ndarray) and isinstance(f, np.ndarray)
+        for position, (f, e) in enumerate(zip(whole(found), whole(expected), strict=True))
+        if is_numpy(e) and is_numpy(f)  # not numbers
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ir.dialects.cuda_tile import Entry, Module
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ir.core import TileError
     from lowering.pipeline import Compiled
     from runtime.simulator import Report
-    from tilesat.spec import Argument
+    from tilesat.calling import Calling
+    from tilesat.grid import Grid
+    from tilesat.launching import Launch
     from tilesat.stored import Stored
 
 
@@ -50,6 +52,8 @@ class Kernel:
     compiled: Compiled | Stored
     seconds: dict[str, float]
     """Wall-clock seconds per stage, in the order of the road."""
+    calling: Calling | None = None
+    """Of a cuTile kernel: what its calls take."""
 
     def __repr__(self) -> str:
         """One line; the texts are in `ptx`, `stages` and `report`."""
@@ -205,11 +209,14 @@ class Kernel:
         return source_lines(descend(code, {}, steps=road_from(code, lineinfo=True)).ptx, plain=True)
 
     def run(
-        self, grid: int | Sequence[int], *args: Argument | int | float, on: str = "sim",
-        hazards: bool | str | None = None, max_instructions: int | None = None, suppress: Sequence[str] = (),
-        check: bool = False, tolerance: float | None = None, schedule: str = "together", workers: int = 1,
+        self, grid: int | Sequence[int], *args: Any, on: str = "sim", hazards: bool | str | None = None,
+        max_instructions: int | None = None, suppress: Sequence[str] = (), check: bool = False,
+        tolerance: float | None = None, schedule: str = "together", workers: int = 1,
     ) -> Report | None:  # fmt: skip
         """Run over `grid` tile blocks; array arguments are written in place.
+
+        Arrays are those of any library (`tilesat.arrays`). A cuTile kernel takes what its Python function takes, whose
+        sizes and strides come from the arrays, or all that the entry takes, one after the other.
 
         `on`: sim (the PTX simulator), ref (the reference interpreter, which never sees the PTX) or cuda (a GPU).
         On the simulator, `hazards` also finds races, missing waits and reads of what is not there yet, at several times
@@ -224,13 +231,43 @@ class Kernel:
         WrongResultError where the check fails, CudaError where there is no GPU, one of another architecture, or one
         that refuses.
         """
-        from tilesat import execution
         from tilesat.grid import as_grid
+        from tilesat.launching import prepared
 
         blocks = as_grid(grid)
-        values = execution.check_arguments(self.entry, args)
+        launch = prepared(self.entry, self.calling, args, {}, on, whole=False)
         if workers != 1 and on != "sim":
-            execution.refuse_workers(on, self.entry)
+            from tilesat.execution import refuse_workers
+
+            refuse_workers(on, self.entry)
+        return self.launched(
+            blocks, launch, on, hazards, check, tolerance, max_instructions=max_instructions, suppress=suppress,
+            schedule=schedule, workers=workers,
+        )  # fmt: skip
+
+    def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
+        """A function that launches over `grid` tile blocks: it takes what the kernel's Python function takes, in order
+        or by name, and runs where the arrays are: on the simulator for those of the host, else on the card.
+        """
+        return partial(self._called, grid)
+
+    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+        from tilesat.grid import as_grid
+        from tilesat.launching import place_of, prepared
+
+        blocks, on = as_grid(grid), place_of(args, named)
+        return self.launched(blocks, prepared(self.entry, self.calling, args, named, on, whole=True), on)
+
+    def launched(
+        self, blocks: Grid, launch: Launch, on: str, hazards: bool | str | None = None, check: bool = False,
+        tolerance: float | None = None, **simulator: Any,
+    ) -> Report | None:  # fmt: skip
+        """Run with arguments that are prepared; otherwise as `run`."""
+        from tilesat import execution
+
+        values = execution.check_arguments(self.entry, launch.values)
+        if check:
+            execution.refuse_overlaps(values, self.entry)
         expected = execution.copied(values) if check else []
         report: Report | None = None
         if on == "ref":
@@ -238,10 +275,7 @@ class Kernel:
         elif on == "sim":
             with execution.located(lambda: self.source_lines):
                 wanted = check if hazards is None else hazards
-                report = execution.simulate(
-                    self.ptx, self.manifest, blocks, values, wanted, max_instructions, suppress, schedule,
-                    workers=workers,
-                )  # fmt: skip
+                report = execution.simulate(self.ptx, self.manifest, blocks, values, wanted, **simulator)
             execution.locate(report.hazards, lambda: self.source_lines)
         elif on == "cuda":
             from runtime.cuda import run
@@ -249,6 +283,7 @@ class Kernel:
             run(self.ptx, self.manifest, blocks, values)
         else:
             execution.refuse(on, self.entry)
+        launch.check_kept(self.entry)
         if check:
             execution.interpret(self.module, self.entry, blocks, expected, output=lambda _: None)  # the run printed it
             comparisons = execution.compare(values, expected, tolerance)
@@ -263,7 +298,7 @@ class Kernel:
         texts = {name: text() for name, text in self.compiled.stages.items()}
         report: str | None = self.__dict__.get("report")
         stored = Stored(self.ptx, self.manifest, texts, self.cost, self.bound, self.limits, report)
-        return _restored, (stored, self.module.entries.index(self.entry), self.target, self.seconds)
+        return _restored, (stored, self.module.entries.index(self.entry), self.target, self.seconds, self.calling)
 
 
 def sass(ptx: str, target: str) -> str:
@@ -274,9 +309,11 @@ def sass(ptx: str, target: str) -> str:
     return disassemble(assemble(ptx, target, ["-lineinfo"] if located else []), located)
 
 
-def _restored(stored: Stored, entry: int, target: str, seconds: dict[str, float]) -> Kernel:
+def _restored(
+    stored: Stored, entry: int, target: str, seconds: dict[str, float], calling: Calling | None = None
+) -> Kernel:
     """The kernel of a pickle; its source is what the stage cuda_tile printed."""
     from ir.load import load
 
     module = load(stored.texts["cuda_tile"])
-    return Kernel(module, module.entries[entry], target, stored, seconds)
+    return Kernel(module, module.entries[entry], target, stored, seconds, calling)

@@ -1,0 +1,248 @@
+"""How the arguments of a cuTile kernel become those of its entry: what each parameter takes, and what that becomes.
+
+An array is its address, its sizes, its strides, in the type of its indices; a scalar is itself, a constant is nothing,
+a tuple is its items, a list the address of a table and its length. What a kernel was compiled for (types, ranks, fixed
+sizes and strides, divisors, alignment) is checked: a promise that an argument breaks would be a wrong answer.
+Source: cuda-tile 1.7.0, calling conventions cutile_python_v1 and v2, read off the entries that it exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, NoReturn, TypeAlias, cast
+
+import numpy as np
+
+from ir.core import UNKNOWN, Location, TileError
+from tilesat.arrays import View, described, is_array, view_of
+from tilesat.shown import shown
+from tilesat.spec import numpy_type
+
+SIGNLESS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
+
+
+@dataclass(frozen=True)
+class ArrayParameter:
+    """An array: its element type, the type of its indices, and what is promised of it; None and 1 promise nothing.
+
+    Sizes and strides are in elements, `alignment` of the address is in bytes. `overlapping`: may two indices be one
+    element?
+    """
+
+    dtype: str
+    index: str
+    shape: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    shape_divisors: tuple[int, ...]
+    stride_divisors: tuple[int, ...]
+    alignment: int
+    overlapping: bool = False
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return 1 + 2 * len(self.shape)
+
+    def given(self, argument: Any, name: str) -> Iterator[Any]:
+        """The address as a view, then sizes and strides. Raises TileError for what breaks a promise."""
+        if not is_array(argument):
+            _wrong(name, str(self), shown(argument))
+        view = view_of(argument, name)
+        if view.dtype != self.dtype or len(view.shape) != len(self.shape):
+            _wrong(name, str(self), str(view))
+        yield view
+        yield from self._extents(name, "size", view.shape, self.shape, self.shape_divisors)
+        strides = tuple(self._kept(axis, stride, view) for axis, stride in enumerate(view.strides))
+        yield from self._extents(name, "stride", strides, self.strides, self.stride_divisors)
+        if view.address % self.alignment and view.span:
+            _wrong(name, f"an address that is a multiple of {self.alignment}", f"{view.address:#x}")
+
+    def _kept(self, axis: int, stride: int, view: View) -> int:
+        """The stride; one as promised where it leads nowhere."""
+        wanted, divisor = self.strides[axis], self.stride_divisors[axis]
+        leads = view.span and view.shape[axis] > 1
+        return stride if leads else stride // divisor * divisor if wanted is None else wanted
+
+    def _extents(
+        self, name: str, what: str, found: tuple[int, ...], fixed: tuple[int | None, ...], divisors: tuple[int, ...]
+    ) -> Iterator[Any]:
+        kind, most = numpy_type(self.index).type, np.iinfo(numpy_type(self.index)).max
+        for axis, (extent, wanted, divisor) in enumerate(zip(found, fixed, divisors, strict=True)):
+            if wanted is not None and extent != wanted:
+                _wrong(name, f"{what} {wanted} in dimension {axis}", str(extent))
+            if extent % divisor:
+                _wrong(name, f"a {what} that is a multiple of {divisor} in dimension {axis}", str(extent))
+            if extent > most:
+                _wrong(name, f"a {what} that fits {self.index} in dimension {axis}", str(extent))
+            yield kind(extent)
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        sizes = ",".join("?" if size is None else str(size) for size in self.shape)
+        return f"an array {self.dtype}[{sizes}]"
+
+
+@dataclass(frozen=True)
+class ScalarParameter:
+    """A number of an element type."""
+
+    dtype: str
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return 1
+
+    def given(self, argument: Any, name: str) -> Iterator[Any]:
+        """The number in its type. Raises TileError for one that it does not hold."""
+        kind = numpy_type(SIGNLESS.get(self.dtype, self.dtype))
+        whole = kind.kind in "ib"
+        plain: Any = cast(Any, argument).item() if isinstance(argument, np.generic) else argument
+        if isinstance(plain, bool | int) if whole else isinstance(plain, int | float):
+            unsigned = np.dtype(f"u{kind.itemsize}") if self.dtype in SIGNLESS else kind
+            try:
+                made = unsigned.type(plain)
+            except OverflowError:
+                _wrong(name, f"one {self.dtype}", shown(argument))
+            if kind.kind != "b" or plain in (0, 1):
+                yield made.view(kind) if unsigned != kind else made
+                return
+        _wrong(name, f"one {self.dtype}", described(cast(Any, argument)))
+
+
+@dataclass(frozen=True)
+class ConstantParameter:
+    """A number that the kernel was compiled for."""
+
+    value: Any
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return 0
+
+    def given(self, argument: Any, name: str) -> Iterator[Any]:
+        """Nothing. Raises TileError for another number."""
+        same = type(argument) is type(self.value) and (argument == self.value or _both_nan(argument, self.value))
+        if not same:
+            _wrong(name, f"the constant {shown(self.value)} that it was compiled for", shown(argument))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class ListParameter:
+    """A list of arrays: the address of a table with a row for each (address, sizes, strides), then their number."""
+
+    element: ArrayParameter
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return 2
+
+    def given(self, argument: Any, name: str) -> Iterator[Any]:
+        """The numbers of the table, with views for addresses, and its length. Raises TileError for other lists."""
+        if not isinstance(argument, list):
+            _wrong(name, f"a list of which each is {self.element}", described(argument))
+        arrays = cast("list[Any]", argument)
+        rows = [list(self.element.given(each, f"{name}[{place}]")) for place, each in enumerate(arrays)]
+        yield [each if isinstance(each, View) else int(each) for row in rows for each in row]
+        yield np.int32(len(rows))
+
+
+@dataclass(frozen=True)
+class TupleParameter:
+    """A tuple of parameters."""
+
+    items: tuple[Parameter, ...]
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return sum(each.count for each in self.items)
+
+    def given(self, argument: Any, name: str) -> Iterator[Any]:
+        """What its items are given. Raises TileError for a tuple of another length."""
+        if not isinstance(argument, tuple):
+            _wrong(name, f"a tuple of {len(self.items)}", described(argument))
+        items = cast("tuple[Any, ...]", argument)
+        if len(items) != len(self.items):
+            _wrong(name, f"a tuple of {len(self.items)}", f"one of {len(items)}")
+        for place, (parameter, item) in enumerate(zip(self.items, items, strict=True)):
+            yield from parameter.given(item, f"{name}[{place}]")
+
+
+Parameter: TypeAlias = "ArrayParameter | ScalarParameter | ConstantParameter | ListParameter | TupleParameter"
+
+
+@dataclass(frozen=True)
+class Calling:
+    """The parameters of a cuTile kernel, by name and in order."""
+
+    kernel: str
+    location: Location
+    parameters: tuple[tuple[str, Parameter], ...]
+
+    @property
+    def count(self) -> int:
+        """Parameters of the entry."""
+        return sum(parameter.count for _, parameter in self.parameters)
+
+    def arguments(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """The arguments of the entry: views of arrays, numbers of NumPy. Constants may be left out.
+
+        Raises TileError that names the parameter.
+        """
+        values = bound([name for name, _ in self.parameters], given, named, self.kernel, self.location)
+        made: list[Any] = []
+        for name, parameter in self.parameters:
+            if name in values:
+                with located_at(self.location):
+                    made += parameter.given(values[name], name)
+            elif not isinstance(parameter, ConstantParameter):
+                missing(name, self.kernel, self.location)
+        return made
+
+
+def bound(
+    names: Sequence[str], given: Sequence[Any], named: Mapping[str, Any], kernel: str, location: Location
+) -> dict[str, Any]:
+    """Arguments by the names of parameters. Raises TileError for too many, unknown ones and those given twice."""
+    takes = f"@{kernel} takes {', '.join(names)}"
+    if len(given) > len(names):
+        raise TileError(f"expected at most {len(names)} arguments, got {len(given)}", location, takes)
+    values = dict(zip(names, given, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            raise TileError(f"@{kernel} has no parameter '{name}'", location, takes)
+        if name in values:
+            raise TileError(f"parameter '{name}' of @{kernel} is given twice", location, takes)
+        values[name] = value
+    return values
+
+
+@contextmanager
+def located_at(location: Location) -> Generator[None]:
+    """Errors inside that have no place get this one."""
+    try:
+        yield
+    except TileError as error:
+        if error.location != UNKNOWN:
+            raise
+        raise TileError(error.message, location, error.hint) from error
+
+
+def missing(name: str, kernel: str, location: Location) -> NoReturn:
+    """Raise the error for a parameter that nothing is given for."""
+    raise TileError(f"parameter '{name}' of @{kernel} is missing", location)
+
+
+def _both_nan(x: Any, y: Any) -> bool:
+    return isinstance(x, float) and isinstance(y, float) and isnan(x) and isnan(y)
+
+
+def _wrong(name: str, expected: str, got: str) -> NoReturn:
+    raise TileError(f"parameter '{name}': expected {expected}, got {got}")

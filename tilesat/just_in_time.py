@@ -1,0 +1,120 @@
+"""`tilesat.jit`: a kernel that is called with arrays, compiled at its first call with arguments of each kind.
+
+    @tilesat.jit(target="sm_90a")
+    @ct.kernel
+    def scale(x, y, factor, n: ct.Constant[int]):
+        ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (n,)) * factor)
+
+    scale[x.size // 64](x, y, 1.5, 64)
+
+What kind an argument is of is what cuTile specialises for: element type, rank, strides of 1, divisors of sizes, strides
+and addresses, constants. A program in text takes what its entry takes, and is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ir.core import TileError
+from tilesat import cutile
+from tilesat.compiler import DEFAULT_TARGET, compile
+from tilesat.kernel import Kernel
+
+if TYPE_CHECKING:
+    from runtime.simulator import Report
+
+
+class Jit:
+    """A kernel that is compiled as it is called; safe to call from several threads."""
+
+    def __init__(
+        self, source: Any, target: str | None, on: str | None, check: bool, hazards: bool | str | None,
+        options: dict[str, Any],
+    ):  # fmt: skip
+        self.source, self.target, self.on, self.check, self.hazards = source, target, on, check, hazards
+        self.options = options
+        self.kernels: dict[Hashable, Kernel] = {}
+        """Those compiled so far, by target and by what their calls take."""
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        """One line."""
+        name = cutile.name_of(self.source) if cutile.is_kernel(self.source) else "program"
+        return f"<Jit @{name}: {len(self.kernels)} compiled>"
+
+    def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
+        """A function that launches over `grid` tile blocks, compiling where it must; it takes what the kernel's Python
+        function takes, in order or by name. Raises what `Kernel.run` and `tilesat.compile` do.
+        """
+        return partial(self._called, grid)
+
+    def kernel(self, *args: Any, **named: Any) -> Kernel:
+        """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
+        from tilesat.launching import place_of
+
+        target = self.target or _target_of(self.on or place_of(args, named))
+        if not cutile.is_kernel(self.source):
+            return self._compiled(target, lambda: compile(self.source, target, **self.options))
+        from tilesat.calling import bound, missing
+        from tilesat.specialise import constraints_of, specialised, written_at
+
+        name, location = cutile.name_of(self.source), written_at(self.source)
+        parameters = self.source._annotated_function.pysig.parameters
+        values = bound(list(parameters), args, named, name, location)
+        for each, parameter in parameters.items():
+            if each not in values and parameter.default is parameter.empty:
+                missing(each, name, location)
+            values.setdefault(each, parameter.default)
+        calling = specialised(self.source, values)
+        return self._compiled(
+            (target, calling), lambda: compile(self.source, target, signature=constraints_of(calling), **self.options)
+        )
+
+    def _compiled(self, key: Hashable, made: Callable[[], Kernel]) -> Kernel:
+        """The kernel of a key, made at most once."""
+        with self._lock:
+            if key not in self.kernels:
+                self.kernels[key] = made()
+            return self.kernels[key]
+
+    def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
+        from tilesat.grid import as_grid
+        from tilesat.launching import place_of, prepared
+
+        blocks, on = as_grid(grid), self.on or place_of(args, named)
+        kernel = self.kernel(*args, **named)
+        launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True)
+        return kernel.launched(blocks, launch, on, self.hazards, self.check)
+
+
+def jit(
+    source: Any = None, /, *, target: str | None = None, on: str | None = None, check: bool = False,
+    hazards: bool | str | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """A `Jit` of a cuTile kernel, or of Tile IR as `tilesat.compile` takes it; without one, a decorator.
+
+    `target`: by default that of the card, where one runs it, else sm_80. `on`: sim, ref or cuda; by default where the
+    arrays are. `check`, `hazards` as in `Kernel.run`; `options` as in `tilesat.compile`.
+    """
+    if "signature" in options:
+        raise TileError("jit: a signature is what arguments say: use tilesat.compile to give one")
+    make = partial(Jit, target=target, on=on, check=check, hazards=hazards, options=options)
+    return make if source is None else make(source)
+
+
+def _target_of(on: str) -> str:
+    """The target of the machine that runs it."""
+    if on != "cuda":
+        return DEFAULT_TARGET
+    from lowering.targets import ALL_TARGETS
+    from runtime.cuda import Device
+
+    with Device() as device:
+        plain = device.architecture
+    found = [name for name in ALL_TARGETS if name in (f"{plain}a", plain)]
+    if not found:
+        raise TileError(f"jit: the card is {plain}, which is not a target", hint="give target=")
+    return sorted(found, key=len)[-1]

@@ -1,0 +1,104 @@
+"""The arguments of one launch: arrays of any library in the memory where the kernel runs, numbers in their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ir.core import TileError
+from ir.dialects.cuda_tile import Entry
+from tilesat.arrays import View, is_array, on_card, view_of
+from tilesat.spec import Array
+
+if TYPE_CHECKING:
+    from tilesat.calling import Calling
+
+
+@dataclass
+class Launch:
+    """What the entry takes: `values` in order. `kept`: arrays that a kernel may not write, and copies that it was given
+    instead.
+    """
+
+    values: list[Any]
+    kept: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+
+    def check_kept(self, entry: Entry) -> None:
+        """Raise TileError where the kernel wrote what it may not."""
+        for before, after in self.kept:
+            if before.tobytes() != after.tobytes():
+                message = f"entry '{entry.sym_name}' writes an array that is read-only: {before.dtype}[{before.size}]"
+                raise TileError(message, entry.location, "give a copy that may be written")
+
+
+def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """Where a kernel runs that nobody said a place for: on the card where an array is there, else on the simulator."""
+    return "cuda" if any(map(on_card, _flat([*given, *named.values()]))) else "sim"
+
+
+def _flat(given: Sequence[Any]) -> list[Any]:
+    """The items of tuples and lists."""
+    found: list[Any] = []
+    for each in given:
+        found += _flat(each) if isinstance(each, tuple | list) else [each]  # pyright: ignore[reportUnknownArgumentType]
+    return found
+
+
+def prepared(
+    entry: Entry, calling: Calling | None, given: Sequence[Any], named: Mapping[str, Any], on: str, whole: bool
+) -> Launch:
+    """The launch of `entry` with these arguments: those of the kernel's Python function, or, where there are as many as
+    the entry has parameters and they are not said to be the `whole`, those of the entry itself.
+
+    Raises TileError that names the parameter.
+    """
+    itself = not whole and not named and calling is not None and len(given) == calling.count
+    if calling is None or itself:
+        if named:
+            raise TileError(f"entry '{entry.sym_name}' has no names: give its arguments in order", entry.location)
+        values = [_own_view(each, str(position)) for position, each in enumerate(given)]
+    else:
+        values = calling.arguments(given, named)
+    launch, placed = Launch([]), dict[tuple[int, int, str], Any]()
+
+    def place(value: Any) -> Any:
+        if isinstance(value, list):
+            return [place(each) for each in cast("list[Any]", value)]
+        if not isinstance(value, View):
+            return value
+        key = value.address, value.span, value.dtype
+        if key not in placed:
+            placed[key] = _placed(value, on, launch, entry)
+        return placed[key]
+
+    launch.values = [place(value) for value in values]
+    return launch
+
+
+def _own_view(given: object, name: str) -> Any:
+    """A view of an array of another library; NumPy's, of whose gaps an entry does not know, are checked later."""
+    foreign = is_array(given) and not isinstance(given, np.ndarray)
+    return view_of(cast(Any, given), name) if foreign else cast(Any, given)
+
+
+def _placed(view: View, on: str, launch: Launch, entry: Entry) -> Any:
+    """An array where the kernel runs: flat memory of the host, or an address of the card."""
+    if view.memory is None:
+        if on != "cuda":
+            message = f"entry '{entry.sym_name}': the array {view} is on the card, '{on}' runs on the host"
+            raise TileError(message, entry.location, "run it on 'cuda', or give an array of the host")
+        from runtime.cuda import DeviceArray
+        from tilesat.calling import SIGNLESS
+        from tilesat.spec import numpy_type
+
+        kind = numpy_type(SIGNLESS.get(view.dtype, view.dtype))
+        return DeviceArray(view.address, (view.span,), kind, owned=False)
+    if not view.span:
+        return np.zeros(1, view.memory.dtype)  # an address that nothing is read from
+    if view.changeable:
+        return view.memory
+    launch.kept.append((view.memory, view.memory.copy()))
+    return launch.kept[-1][1]

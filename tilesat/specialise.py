@@ -1,0 +1,192 @@
+"""What a cuTile kernel is compiled for: as cuTile's own launch infers it from arguments, or as a signature says.
+
+Source of the inference: cuda-tile 1.7.0, cext/tile_kernel.cpp. KernelSignature.from_kernel_args says the same, but
+needs NVIDIA's driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from ir.core import Location, TileError
+from tilesat.arrays import View, is_array, view_of
+from tilesat.calling import (
+    ArrayParameter,
+    Calling,
+    ConstantParameter,
+    ListParameter,
+    Parameter,
+    ScalarParameter,
+    TupleParameter,
+    located_at,
+)
+from tilesat.cutile import ELEMENTS, cutile_module, name_of
+
+SPECIALISED_RANK = 5
+"""cuTile specialises sizes and strides of arrays of at most this rank (TMA_MAX_NDIM)."""
+UNIT = 128
+"""Bits of which a stride may be a multiple."""
+SIZES = 16
+"""A size may be a multiple of so many elements, an address of so many bytes."""
+
+
+def specialised(kernel: Any, values: dict[str, Any]) -> Calling:
+    """What a kernel is compiled for with these arguments, by name; all of them must be there. Raises TileError."""
+    function = kernel._annotated_function
+    names = list(function.pysig.parameters)
+    notes = dict(zip(names, function.parameter_annotations, strict=True))
+    with located_at(written_at(kernel)):
+        found = tuple((name, _parameter(values[name], notes[name], name)) for name in names)
+    return Calling(name_of(kernel), written_at(kernel), found)
+
+
+def written_at(kernel: Any) -> Location:
+    """Where the function of a kernel is."""
+    code: Any = getattr(kernel._annotated_function.pyfunc, "__code__", None)
+    return Location() if code is None else Location(code.co_filename, code.co_firstlineno)
+
+
+def _parameter(value: Any, note: Any, name: str) -> Parameter:
+    if isinstance(value, tuple):
+        notes = getattr(note, "items", None) or (getattr(note, "each", note),) * len(value)  # pyright: ignore[reportUnknownArgumentType]
+        return TupleParameter(tuple(_parameter(v, n, name) for v, n in zip(value, notes, strict=True)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if is_array(value):
+        return array_parameter(view_of(value, name), getattr(note, "array", None))
+    if isinstance(value, list):
+        inner = getattr(getattr(note, "list", None), "element", None)
+        return ListParameter(common([array_parameter(view_of(each, name), inner) for each in value], name))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if getattr(note, "constant", False) or value is None or not _is_number(value):
+        return ConstantParameter(value)
+    wanted: Any = getattr(getattr(note, "scalar", None), "dtype", None)
+    if wanted is not None:
+        return ScalarParameter(_element(wanted))
+    kind = getattr(value, "dtype", None)
+    if kind is not None:
+        return ScalarParameter(view_of(value.reshape(1), name).dtype)
+    return ScalarParameter("i1" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32")
+
+
+def calling_of(kernel: Any, signature: Any) -> Calling | None:
+    """What the calls of a kernel take that is compiled for a KernelSignature; None where no call can give it."""
+    names = kernel._annotated_function.pysig.parameters
+    found = [_taken(each) for each in signature.parameters]
+    if None in found:
+        return None
+    return Calling(name_of(kernel), written_at(kernel), tuple(zip(names, found, strict=True)))  # pyright: ignore[reportArgumentType]
+
+
+def _taken(constraint: Any) -> Parameter | None:
+    """The parameter that one of cuTile's constraints stands for."""
+    match type(constraint).__name__:
+        case "ArrayConstraint":
+            shape = constraint.shape_constant or (None,) * constraint.ndim
+            return ArrayParameter(
+                _element(constraint.dtype), _element(constraint.index_dtype), shape, constraint.stride_constant,
+                constraint.shape_divisible_by, constraint.stride_divisible_by,
+                constraint.base_addr_divisible_by, constraint.may_alias_internally,
+            )  # fmt: skip
+        case "ScalarConstraint":
+            return ScalarParameter(_element(constraint.dtype))
+        case "ConstantConstraint":
+            return ConstantParameter(constraint.value)
+        case "ListConstraint":
+            element = _taken(constraint.element)
+            return ListParameter(element) if isinstance(element, ArrayParameter) else None
+        case "TupleConstraint":
+            items = [_taken(each) for each in constraint.items]
+            return None if None in items else TupleParameter(tuple(each for each in items if each is not None))
+        case _:
+            return None
+
+
+def _element(dtype: Any) -> str:
+    """The name in signatures of one of cuTile's element types."""
+    tile = cutile_module("cuda.tile")
+    return next(name for name, known in ELEMENTS.items() if getattr(tile, known, None) == dtype)
+
+
+def _is_number(value: Any) -> bool:
+    """A number of Python's or NumPy's; other things are constants: types, enumerations."""
+    return isinstance(value, bool | int | float) or (hasattr(value, "dtype") and hasattr(value, "item"))
+
+
+def array_parameter(view: View, note: Any = None) -> ArrayParameter:
+    """Divisors of sizes, strides and address as cuTile's launch infers them; `note`: its annotation of the array."""
+    rank, few = len(view.shape), len(view.shape) <= SPECIALISED_RANK
+    index = _element(note.index_dtype) if getattr(note, "index_dtype", None) is not None else "i32"
+    fixed_sizes = {axis % rank for axis in getattr(note, "static_shape_dims", None) or ()}
+    fixed_strides = {axis % rank for axis in getattr(note, "static_stride_dims", None) or ()}
+    unit = UNIT // bits_of(view.dtype)
+    strides = tuple(
+        stride if axis in fixed_strides else 1 if few and stride == 1 and not fixed_strides else None
+        for axis, stride in enumerate(view.strides)
+    )
+    shape = tuple(size if axis in fixed_sizes else None for axis, size in enumerate(view.shape))
+    divisors = (few and fixed is None and s % SIZES == 0 for s, fixed in zip(view.shape, shape, strict=True))
+    steps = (few and fixed is None and s % unit == 0 for s, fixed in zip(view.strides, strides, strict=True))
+    return ArrayParameter(
+        view.dtype, index, shape, strides, tuple(SIZES if each else 1 for each in divisors),
+        tuple(unit if each else 1 for each in steps), SIZES if view.address % SIZES == 0 else 1,
+        not disjoint(view),
+    )  # fmt: skip
+
+
+def disjoint(view: View) -> bool:
+    """Are distinct indices distinct elements, as far as cuTile looks?"""
+    order = sorted(zip(view.strides, view.shape, strict=True))
+    if order and order[0][0] <= 0:
+        return False
+    return all(after[0] >= before[0] * before[1] for before, after in pairwise(order))
+
+
+def common(arrays: Sequence[ArrayParameter], name: str) -> ArrayParameter:
+    """What holds for every array of a list. Raises TileError where types or ranks differ, and for an empty list."""
+    kinds = sorted({f"{each.dtype} of rank {len(each.shape)}" for each in arrays})
+    if len(kinds) != 1:
+        got = " and ".join(kinds) or "an empty list"
+        raise TileError(f"parameter '{name}': expected a list of arrays of one type and rank, got {got}")
+    first = arrays[0]
+
+    def same(what: str, lost: int | None) -> tuple[Any, ...]:
+        columns = zip(*(getattr(each, what) for each in arrays), strict=True)
+        return tuple(column[0] if len(set(column)) == 1 else lost for column in columns)
+
+    return ArrayParameter(
+        first.dtype, first.index, same("shape", None), same("strides", None), same("shape_divisors", 1),
+        same("stride_divisors", 1), min(each.alignment for each in arrays), any(each.overlapping for each in arrays),
+    )  # fmt: skip
+
+
+def bits_of(dtype: str) -> int:
+    """Bits of an element in memory."""
+    return max(8, getattr(cutile_module("cuda.tile"), ELEMENTS[dtype]).bitwidth)
+
+
+def constraints_of(calling: Calling) -> list[Any]:
+    """cuTile's constraints for the parameters."""
+    return [_constraint(parameter) for _, parameter in calling.parameters]
+
+
+def _constraint(parameter: Parameter) -> Any:
+    tile, compilation = cutile_module("cuda.tile"), cutile_module("cuda.tile.compilation")
+    match parameter:
+        case ArrayParameter():
+            fixed = any(size is not None for size in parameter.shape)
+            return compilation.ArrayConstraint(
+                getattr(tile, ELEMENTS[parameter.dtype]), len(parameter.shape),
+                index_dtype=getattr(tile, ELEMENTS[parameter.index]), stride_lower_bound_incl=0, alias_groups=(),
+                may_alias_internally=parameter.overlapping, stride_constant=parameter.strides,
+                shape_constant=parameter.shape if fixed else None, stride_divisible_by=parameter.stride_divisors,
+                shape_divisible_by=parameter.shape_divisors, base_addr_divisible_by=parameter.alignment,
+            )  # fmt: skip
+        case ScalarParameter():
+            return compilation.ScalarConstraint(getattr(tile, ELEMENTS[parameter.dtype]))
+        case ListParameter():
+            element = _constraint(parameter.element)
+            return compilation.ListConstraint(element, alias_groups=(), elements_may_alias=True)
+        case TupleParameter():
+            return compilation.TupleConstraint([_constraint(each) for each in parameter.items])
+        case ConstantParameter():
+            return compilation.ConstantConstraint(parameter.value)
