@@ -15,6 +15,8 @@ import pytest
 
 import tilesat
 from ir.core import TileError
+from runtime.cuda import Device
+from tests.runtime.fake_driver import FakeDriver
 from tests.tilesat.example_cases import EXAMPLES
 from tilesat.arrays import View, is_array, view_of
 from tilesat.kernel import Kernel
@@ -285,9 +287,12 @@ class WithDlpack(Foreign):
 
 
 class OnCard(Foreign):
+    address = 4096
+
     @property
     def __cuda_array_interface__(self) -> Any:
-        return {"shape": self.array.shape, "typestr": self.array.dtype.str, "data": (4096, False), "version": 3}
+        data = (self.address, False)
+        return {"shape": self.array.shape, "typestr": self.array.dtype.str, "data": data, "version": 3}
 
 
 @pytest.mark.parametrize("foreign", [WithInterface, WithDlpack])
@@ -302,6 +307,28 @@ def test_arrays_of_a_card_run_on_the_card(x: Any, kernel: Kernel) -> None:
     assert (view.address, view.strides, view.on_host) == (4096, (N, 1), False)
     with pytest.raises(TileError, match=r"the array f32\[256\] is on the card, 'sim' runs on the host"):
         kernel.run(4, OnCard(x), x, 2.0, N)
+
+
+@pytest.mark.parametrize(("capability", "target"), [((9, 0), "sm_90a"), ((8, 0), "sm_80")])
+def test_jit_on_a_card(capability: tuple[int, int], target: str, x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver whose device is the simulator: the kernel is compiled for its architecture, and given its addresses."""
+    driver = FakeDriver(capability)
+    monkeypatch.setattr("runtime.cuda.load_driver", lambda: driver)
+    with Device() as device:
+        there = [OnCard(x), OnCard(np.zeros_like(x))]
+        held = [device.put(each.array) for each in there]
+        for each, array in zip(there, held, strict=True):
+            each.address = array.address
+        jit = tilesat.jit(scale)
+        jit[4](*there, 2.0, N)
+        np.testing.assert_array_equal(device.get(held[1]), x * 2)
+    assert [kernel.target for kernel in jit.kernels.values()] == [target]
+
+
+def test_a_card_of_no_target_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.cuda.load_driver", lambda: FakeDriver((7, 5)))
+    with pytest.raises(TileError, match="jit: the card is sm_75, which is not a target"):
+        tilesat.jit(scale, on="cuda")[1](np.zeros(N, np.float32), np.zeros(N, np.float32), 2.0, N)
 
 
 def test_a_device_that_nobody_reaches_is_named(x: Any, kernel: Kernel) -> None:
