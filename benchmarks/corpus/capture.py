@@ -11,7 +11,6 @@ import gc
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +18,14 @@ from unittest.mock import MagicMock
 
 import cuda.tile as ct
 import torch
-from cuda.tile import _cext, _execution, compilation, tune
+from cuda.tile import _cext, _execution, tune
 from torch._subclasses import fake_impls, fake_tensor
 from torch.overrides import TorchFunctionMode
 
-SPECIALISED_RANK = 5
-"""cuTile specialises sizes and strides of arrays of at most this rank (cext/tile_kernel.cpp, TMA_MAX_NDIM)."""
+from tilesat.arrays import NAMES, View
+from tilesat.cutile import under_a_convention
+from tilesat.specialise import constraints_of, specialised
+
 CARD = torch.device("cuda", 0)
 ALIGNMENT = 256
 """Bytes that PyTorch's CUDA allocator aligns to."""
@@ -191,43 +192,22 @@ def _known(tensor: Any) -> Any:
 
 
 def signature(kernel: Any, arguments: Sequence[Any]) -> Any:
-    """The KernelSignature that cuTile's launch would compile for. Source: cuda-tile 1.7.0, cext/tile_kernel.cpp.
-
-    KernelSignature.from_kernel_args says the same, but needs NVIDIA's driver.
-    """
+    """The KernelSignature that cuTile's launch would compile for."""
     function = kernel._annotated_function
-    annotations = function.parameter_annotations
-    if len(annotations) != len(arguments):
-        raise TypeError(f"{function.pyfunc.__name__} takes {len(annotations)} arguments, got {len(arguments)}")
-    parameters = [_constraint(value, note) for value, note in zip(arguments, annotations, strict=True)]
-    conventions = compilation.CallingConvention
-    for convention in (conventions.cutile_python_v1(), conventions.cutile_python_v2()):
-        try:
-            return compilation.KernelSignature(parameters, convention, symbol=function.pyfunc.__name__)
-        except ValueError as error:
-            refused = error
-    raise refused
+    names = list(function.pysig.parameters)
+    if len(names) != len(arguments):
+        raise TypeError(f"{function.pyfunc.__name__} takes {len(names)} arguments, got {len(arguments)}")
+    calling = specialised(kernel, {name: _seen(value) for name, value in zip(names, arguments, strict=True)})
+    return under_a_convention(constraints_of(calling), calling.kernel)
 
 
-def _constraint(value: Any, note: Any) -> Any:
-    if isinstance(value, tuple):
-        notes = getattr(note, "items", None) or (getattr(note, "each", note),) * len(value)
-        return compilation.TupleConstraint([_constraint(v, n) for v, n in zip(value, notes, strict=True)])
+def _seen(value: Any) -> Any:
+    """An argument as `tilesat.specialise` takes it: fake tensors have an address, though no memory."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_seen, value))
     if isinstance(value, torch.Tensor):
-        return _array(value, getattr(note, "array", None))
-    if isinstance(value, list):
-        inner = getattr(getattr(note, "list", None), "element", None)
-        arrays = [_array(each, inner) for each in value]
-        return compilation.ListConstraint(_common(arrays), alias_groups=(), elements_may_alias=True)
-    if getattr(note, "constant", False) or value is None or not isinstance(value, (bool, int, float)):
-        return compilation.ConstantConstraint(_native(value))
-    wanted = getattr(getattr(note, "scalar", None), "dtype", None)
-    if isinstance(value, bool):
-        return compilation.ScalarConstraint(ct.bool_)
-    return compilation.ScalarConstraint(wanted or (ct.int32 if isinstance(value, int) else ct.float32))
-
-
-def _native(value: Any) -> Any:
+        kind = NAMES[str(value.dtype).removeprefix("torch.")]
+        return View(kind, tuple(value.shape), tuple(value.stride()), value.data_ptr())
     return dtype(value) if isinstance(value, torch.dtype) else value
 
 
@@ -235,61 +215,3 @@ def dtype(kind: torch.dtype) -> Any:
     """cuTile's name of a PyTorch type."""
     name = str(kind).removeprefix("torch.")
     return getattr(ct, {"bool": "bool_", "float8_e4m3fn": "float8_e4m3fn"}.get(name, name))
-
-
-def _array(tensor: torch.Tensor, note: Any) -> Any:
-    """Divisors of sizes, strides and base as cuTile's launch infers them."""
-    sizes, strides = tuple(tensor.shape), tensor.stride()
-    rank, bits = len(sizes), tensor.element_size() * 8
-    index = getattr(note, "index_dtype", None) or ct.int32
-    fixed_sizes = {axis % rank for axis in getattr(note, "static_shape_dims", None) or ()}
-    fixed_strides = {axis % rank for axis in getattr(note, "static_stride_dims", None) or ()}
-    few = rank <= SPECIALISED_RANK
-    unit = 128 // bits
-    constant: list[int | None] = [
-        stride if axis in fixed_strides else 1 if few and stride == 1 and not fixed_strides else None
-        for axis, stride in enumerate(strides)
-    ]
-    shape = [size if axis in fixed_sizes else None for axis, size in enumerate(sizes)]
-    return compilation.ArrayConstraint(
-        dtype(tensor.dtype),
-        rank,
-        index_dtype=index,
-        stride_lower_bound_incl=0,
-        alias_groups=(),
-        may_alias_internally=not _disjoint(sizes, strides),
-        stride_constant=constant,
-        shape_constant=shape,
-        stride_divisible_by=tuple(
-            unit if few and fixed is None and stride % unit == 0 else 1
-            for stride, fixed in zip(strides, constant, strict=True)
-        ),
-        shape_divisible_by=tuple(
-            16 if few and fixed is None and size % 16 == 0 else 1 for size, fixed in zip(sizes, shape, strict=True)
-        ),
-        base_addr_divisible_by=16 if tensor.data_ptr() % 16 == 0 else 1,
-    )
-
-
-def _disjoint(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether distinct indices are distinct elements, as far as cuTile looks."""
-    order = sorted(zip(strides, sizes, strict=True))
-    if order and order[0][0] <= 0:
-        return False
-    return all(after[0] >= before[0] * before[1] for before, after in pairwise(order))
-
-
-def _common(arrays: Sequence[Any]) -> Any:
-    """What holds for every array of a list."""
-    first = arrays[0]
-    merged: dict[str, Any] = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
-    for other in arrays[1:]:
-        for name in ("stride_constant", "shape_constant", "stride_divisible_by", "shape_divisible_by"):
-            lost = 1 if name.endswith("by") else None
-            pairs = zip(merged[name], getattr(other, name), strict=True)
-            merged[name] = tuple(a if a == b else lost for a, b in pairs)
-        if other.base_addr_divisible_by != merged["base_addr_divisible_by"]:
-            merged["base_addr_divisible_by"] = 1
-        merged["may_alias_internally"] |= other.may_alias_internally
-    kind, rank = merged.pop("dtype"), merged.pop("ndim")
-    return compilation.ArrayConstraint(kind, rank, **merged)
