@@ -4,6 +4,7 @@ import pytest
 
 from tests.programs.corners import PRODUCTS, program
 from tests.programs.program import check
+from tests.programs.truth_values import truth_values
 
 SPILL = ("steps_in_a_branch",)
 """Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
@@ -26,3 +27,8 @@ def test_products_for_other_targets(name: str, target: str) -> None:
 @pytest.mark.parametrize("name", ["scalar_read_behind", "carried_index_read_behind", "same_left_factor", "two_sums"])
 def test_few_steps(name: str, target: str, steps: int) -> None:
     check(program(name, steps), target)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
+def test_truth_values(target: str) -> None:
+    check(truth_values(), target)

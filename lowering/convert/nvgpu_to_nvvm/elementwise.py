@@ -68,6 +68,23 @@ def _integer(
     ELEMENTWISE[cls] = pattern
 
 
+def _left(e: Emitter, x: Value, y: Value) -> Value:
+    """shl; a truth value stays or is shifted out, and is not there in PTX."""
+    return ints.bit_and(e, x, _stays(e, y)) if x.type == I1 else ints.shl(e, x, y)
+
+
+def _right(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
+    """shr, likewise; what an arithmetic shift leaves of a truth value is its sign, which it is."""
+    if x.type != I1:
+        return ints.shift_right(e, cls, x, y)
+    return x if cls is llvm.AShr else ints.bit_and(e, x, _stays(e, y))
+
+
+def _stays(e: Emitter, amount: Value) -> Value:
+    """Is a truth value shifted by nothing?"""
+    return ints.xor(e, amount, e.constant(I1, 1))
+
+
 _integer(arith.DivSI, lambda e, x, y: division.divide(e, llvm.SDiv, x, y), True)
 _integer(arith.DivUI, lambda e, x, y: division.divide(e, llvm.UDiv, x, y), False)
 _integer(arith.RemSI, lambda e, x, y: division.divide(e, llvm.SRem, x, y), True)
@@ -75,9 +92,9 @@ _integer(arith.RemUI, lambda e, x, y: division.divide(e, llvm.URem, x, y), False
 _integer(arith.FloorDivSI, division.floor_divide, True)
 _integer(arith.CeilDivSI, lambda e, x, y: division.ceil_divide(e, x, y, True), True)
 _integer(arith.CeilDivUI, lambda e, x, y: division.ceil_divide(e, x, y, False), False)
-_integer(arith.ShLI, ints.shl, False, I32)  # as a shift of 32 bits: of bytes of words nothing is cut out before it
-_integer(arith.ShRSI, lambda e, x, y: ints.shift_right(e, llvm.AShr, x, y), True)
-_integer(arith.ShRUI, lambda e, x, y: ints.shift_right(e, llvm.LShr, x, y), False, I32)
+_integer(arith.ShLI, _left, False, I32)  # as a shift of 32 bits: of bytes of words nothing is cut out before it
+_integer(arith.ShRSI, lambda e, x, y: _right(e, llvm.AShr, x, y), True)
+_integer(arith.ShRUI, lambda e, x, y: _right(e, llvm.LShr, x, y), False, I32)
 _integer(arith.AndI, ints.bit_and)
 _integer(arith.XOrI, ints.xor)
 _integer(arith.MaxSI, lambda e, x, y: extremum(e, llvm.SMax, x, y), True)
