@@ -3,6 +3,7 @@
 import pytest
 
 from tests.programs.corners import PRODUCTS, program
+from tests.programs.counters import COUNTERS, counter
 from tests.programs.program import check
 from tests.programs.truth_values import truth_values
 
@@ -32,3 +33,9 @@ def test_few_steps(name: str, target: str, steps: int) -> None:
 @pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
 def test_truth_values(target: str) -> None:
     check(truth_values(), target)
+
+
+@pytest.mark.parametrize("literal", [False, True], ids=["asked-for", "literal"])
+@pytest.mark.parametrize("name", COUNTERS)
+def test_counters_at_the_end_of_their_type(name: str, literal: bool) -> None:
+    check(counter(name, literal))

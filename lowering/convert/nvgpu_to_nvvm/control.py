@@ -8,7 +8,7 @@ from ir.core import Block, Op, Value
 from ir.dialects import llvm, nvgpu, nvvm, scf
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm import memory
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 
 
 class Conversion(memory.Conversion, Protocol):
@@ -25,6 +25,8 @@ def trip_count(c: Conversion, op: scf.For) -> int | None:
     if any(b is None for b in bounds):
         return None
     lower, upper, step = (int(b or 0) for b in bounds)
+    if op.unsigned:
+        lower, upper, step = (each % (1 << width_of(c.register(op.lower))) for each in (lower, upper, step))
     return max(0, -(-(upper - lower) // step)) if step > 0 else None
 
 
@@ -58,8 +60,9 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     e, yields = c.e, op.body.block.terminator.operands
     lower, upper, step = (c.register(v) for v in op.operands[:3])
     following = [r for i in carried for r in c.registers(yields[i])]
-    bump = ints.add(e, body.args[0], step, True)
-    again = _below(e, op, bump, upper)
+    fits = _fits(e, op, upper, step)
+    bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
+    again = _below(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
     wait = None if runs else landing_wait(op)
@@ -106,6 +109,19 @@ def _landing(e: Emitter, values: list[Value], exit_block: Block) -> Block:
     landing.append(waited)
     landing.append(llvm.Br(list(waited.results), [], {"successors": (exit_block,)}, (), e.location))
     return landing
+
+
+def _fits(e: Emitter, op: scf.For, upper: Value, step: Value) -> bool:
+    """Is the number behind the last iteration's, at most upper - 1 + step, surely one of the counter's type?"""
+    if e.integer(step) == 1:
+        return True
+    return e.facts.adds(upper, step, plus=-1) and not (op.unsigned and e.facts.range(upper)[0] < 0)
+
+
+def _left(e: Emitter, op: scf.For, counter: Value, upper: Value, step: Value) -> Value:
+    """Is there another iteration, where the next counter may wrap? What is left, from 1 on, fits without a sign."""
+    left, step = (ints.widened(e, x, False) for x in (ints.sub(e, upper, counter), step))
+    return ints.icmp(e, "ult", step, left)
 
 
 def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:
