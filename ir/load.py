@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeGuard
 
+from ir.content import content, is_text
 from ir.core import Location, ParseError, TileError
 from ir.dialects.cuda_tile import Module
 
 MAGIC = b"\x7fTileIR\x00"
 """First bytes of Tile IR bytecode (CUDA Tile IR 13.4, bytecode header)."""
-LONGEST_NAME = 255
-"""Characters of a file's name that a message repeats (NAME_MAX of Linux)."""
 
 
 def load(source: bytes | str | Path, name: str = "<bytes>") -> Module:
@@ -37,11 +35,6 @@ def load_modules(source: bytes | str | Path, name: str = "<bytes>") -> list[Modu
     return _decode(content(Path(source)), str(source))
 
 
-def is_text(source: str | Path) -> TypeGuard[str]:
-    """Is a source a program, and no file's name?"""
-    return isinstance(source, str) and ("{" in source or "\n" in source or not source.strip())
-
-
 def load_all(data: bytes, name: str) -> list[Module]:
     """The modules of a file's content, unverified: one of bytecode, of text those of each program between `// -----`
     lines.
@@ -53,16 +46,6 @@ def load_all(data: bytes, name: str) -> list[Module]:
     from ir.text import parse_all
 
     return parse_all(_text(data, name), name)
-
-
-def content(path: Path) -> bytes:
-    """The bytes of a file. Raises TileError where it cannot be read."""
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        name = str(path) if len(str(path)) <= LONGEST_NAME else f"{str(path)[:LONGEST_NAME]}..."
-        raise TileError(f"cannot read the file: {reason}", Location(name), "give a file of Tile IR") from error
 
 
 def _decode(data: bytes, name: str) -> list[Module]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from extract import Extractor
-from extract.collector import collector_paused
-from ir.dialects.cuda_tile import Entry, Module
-from lowering.passes.manager import Shared, Watcher
-from lowering.pipeline import Options, compile_entry
-from tilesat import cutile, given
 from tilesat.kernel import Kernel
-from tilesat.source import Source, find_entry, read, timed
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what reads, compiles and chooses is loaded by those who do: a kernel in the cache needs none of it
+    from extract import Extractor
+    from ir.dialects.cuda_tile import Entry, Module
+    from lowering.passes.manager import Shared, Watcher
+    from lowering.pipeline import Options
     from tilesat.calling import Calling
+    from tilesat.source import Source
 
 DEFAULT_TARGET = "sm_80"
 
@@ -40,6 +39,7 @@ def compile(
     provenance: bool = False,
     persistent: str = "off",
     num_ctas: int = 0,
+    cache: bool = False,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
@@ -53,28 +53,87 @@ def compile(
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.
+    `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
     """
+    named = {"rules": rules, "without": without, "forbid": forbid, "fast": fast}
+    options: dict[str, Any] = {
+        what: tuple(given) if isinstance(given, Iterator) else given for what, given in named.items()
+    }
+    options |= {
+        "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
+        "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
+    }  # fmt: skip
     seconds: dict[str, float] = {}
-    target = given.name("target", target, "compile_for takes several")
     calling: Calling | None = None
-    if cutile.is_kernel(source):
-        from tilesat.specialise import calling_of  # brings NumPy's array types, for those who have such kernels
+    if signature is not None or not isinstance(source, str | bytes | os.PathLike):
+        source, calling = _exported(source, signature, target, seconds)
 
-        with timed(seconds, "export"):
-            signature = cutile.full_signature(source, signature)
-            calling = calling_of(source, signature)
-            source = cutile.export(source, signature, target)
-    elif signature is not None:
-        raise cutile.no_kernel("the program")
-    options = given.options(
-        rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
-        num_ctas,
-    )  # fmt: skip
-    found = find_entry(read(given.source(source), seconds), entry)
-    (kernel,) = warned(compile_module(*found, [target], options, seconds))
+    def compiled() -> Kernel:
+        return _compiled(source, target, entry, options, calling, seconds)
+
+    kernel, said = (
+        _remembered(source, target, entry, options, calling, compiled) if cache else with_warnings(compiled())
+    )
+    for each in said:
+        warnings.warn(each, stacklevel=2)
+    return kernel
+
+
+def _exported(
+    source: Any, signature: Any, target: str, seconds: dict[str, float]
+) -> tuple[Source | Any, Calling | None]:
+    """Bytecode of a cuTile kernel, and what its calls take; anything else as it is."""
+    from tilesat import cutile, given
+    from tilesat.source import timed
+
+    target = given.name("target", target, "compile_for takes several")
+    if not cutile.is_kernel(source):
+        if signature is not None:
+            raise cutile.no_kernel("the program")
+        return source, None
+    from tilesat.specialise import calling_of
+
+    with timed(seconds, "export"):
+        signature = cutile.full_signature(source, signature)
+        return cutile.export(source, signature, target), calling_of(source, signature)
+
+
+def _compiled(
+    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    seconds: dict[str, float],
+) -> Kernel:  # fmt: skip
+    """Read and compile."""
+    from tilesat import given
+    from tilesat.source import find_entry, read
+
+    target = given.name("target", target, "compile_for takes several")
+    asked = given.options(**options)
+    (kernel,) = compile_module(*find_entry(read(given.source(source), seconds), entry), [target], asked, seconds)
     return kernel if calling is None else replace(kernel, calling=calling)
+
+
+def _remembered(
+    source: Any, target: str, entry: str | None, options: dict[str, Any], calling: Calling | None,
+    compiled: Callable[[], Kernel],
+) -> tuple[Kernel, list[str]]:  # fmt: skip
+    """The kernel of the cache, and what its user was warned of; one that is not there is compiled, and put there."""
+    from tilesat.cache import key_of, opened
+    from tilesat.recalled import RecalledKernel, record_of
+
+    store = opened()
+    if store is None or not isinstance(source, str | bytes | os.PathLike):
+        return with_warnings(compiled())
+    data, name = _written(cast("str | bytes | os.PathLike[str]", source))
+    key = key_of(data, name, str(target), {**options, "entry": entry})
+    record = store.get(key) if key is not None else None
+    if record is not None:
+        return RecalledKernel(record, target, calling, compiled), record["warned"]
+    kernel, said = with_warnings(compiled())
+    if key is not None:
+        store.put(key, record_of(kernel, data, name, entry, said))
+    return kernel, said
 
 
 def compile_for(
@@ -95,6 +154,9 @@ def compile_for(
     num_ctas: int = 0,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
+    from tilesat import given
+    from tilesat.source import find_entry, read
+
     seconds: dict[str, float] = {}
     tiers = given.targets(targets)
     options = given.options(
@@ -102,17 +164,30 @@ def compile_for(
         num_ctas,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
-    return warned(compile_module(*found, tiers, options, seconds))
-
-
-def warned(kernels: list[Kernel]) -> list[Kernel]:
-    """A Python warning, at the caller of `compile`, for each hint that has no effect, each product without tensor
-    cores that they could compute, and a kernel that is persistent already.
-    """
-    found = (each for k in kernels for each in (*k.ignored_hints, *k.scalar_products, *k.already_persistent))
-    for each in dict.fromkeys(str(each.location) + ": " + each.message for each in found):
-        warnings.warn(each, stacklevel=3)
+    kernels = compile_module(*found, tiers, options, seconds)
+    for each in dict.fromkeys(said for kernel in kernels for said in with_warnings(kernel)[1]):
+        warnings.warn(each, stacklevel=2)
     return kernels
+
+
+def _written(source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
+    """The bytes of a source, and what messages call it."""
+    from ir.content import content, is_text
+    from tilesat.recalled import TEXT
+
+    if isinstance(source, bytes):
+        return source, "<bytes>"
+    if isinstance(source, str) and is_text(source):
+        return source.encode(), TEXT
+    return content(Path(source)), str(source)
+
+
+def with_warnings(kernel: Kernel) -> tuple[Kernel, list[str]]:
+    """A kernel, and what its user is warned of: each hint that has no effect, each product without tensor cores that
+    they could compute, and that it is persistent already.
+    """
+    found = (*kernel.ignored_hints, *kernel.scalar_products, *kernel.already_persistent)
+    return kernel, list(dict.fromkeys(f"{each.location}: {each.message}" for each in found))
 
 
 def compile_module(
@@ -122,6 +197,9 @@ def compile_module(
     """Compile one entry of a verified module; `seconds` are those already spent on reading it. `counting`: passes keep
     statistics. `shared`: with what earlier compilations of this very entry have made.
     """
+    from extract.collector import collector_paused
+    from lowering.pipeline import compile_entry
+
     with collector_paused():  # a tenth of the time: nothing that a compilation makes goes before its end
         compiled = compile_entry(module, entry, targets, options, watchers, counting, shared)
     return [

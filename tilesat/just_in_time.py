@@ -92,15 +92,17 @@ class Jit:
 
 def jit(
     source: Any = None, /, *, target: str | None = None, on: str | None = None, check: bool = False,
-    hazards: bool | str | None = None, **options: Any,
+    hazards: bool | str | None = None, cache: bool = True, **options: Any,
 ) -> Any:  # fmt: skip
     """A `Jit` of a cuTile kernel, or of Tile IR as `tilesat.compile` takes it; without one, a decorator.
 
     `target`: by default that of the card, where one runs it, else sm_80. `on`: sim, ref or cuda; by default where the
-    arrays are. `check`, `hazards` as in `Kernel.run`; `options` as in `tilesat.compile`.
+    arrays are. `check`, `hazards` as in `Kernel.run`; `options` as in `tilesat.compile`. `cache`: kernels are kept on
+    disk for other processes (`tilesat.cache`).
     """
     if "signature" in options:
         raise TileError("jit: a signature is what arguments say: use tilesat.compile to give one")
+    options["cache"] = cache
     make = partial(Jit, target=target, on=on, check=check, hazards=hazards, options=options)
     return make if source is None else make(source)
 

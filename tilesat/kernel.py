@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from ir.dialects.cuda_tile import Entry, Module
-from tilesat.egraph import EGraph
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a kernel out of the cache needs none of the compiler
     from egraph.report import Report as SaturationReport
     from egraph.why import Provenance
     from extract import Answer, Graph
     from ir.core import TileError
+    from ir.dialects.cuda_tile import Entry, Module
     from lowering.pipeline import Compiled
     from runtime.simulator import Report
     from tilesat.calling import Calling
+    from tilesat.egraph import EGraph
     from tilesat.grid import Grid
     from tilesat.launching import Launch
     from tilesat.stored import Stored
@@ -120,6 +119,8 @@ class Kernel:
     @property
     def egraph(self) -> EGraph:
         """The saturated e-graph: to look at, to write to a file."""
+        from tilesat.egraph import EGraph
+
         return EGraph(self.compiled.selection)
 
     @cached_property

@@ -1,0 +1,156 @@
+"""Compiled kernels on disk: a file for each source, target and set of options, found again by any process.
+
+The folder is TILESAT_CACHE_DIR, by default the user's cache folder (platformdirs); TILESAT_CACHE=off turns it off,
+TILESAT_CACHE_BYTES bounds it (1 GiB): files that were not used for the longest time go first. A file appears whole or
+not at all, so any number of processes may write. This module loads nothing of the compiler, so a kernel that is found
+costs a fresh process little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+FORMAT = 1
+"""Of the files; one of another format is not looked for."""
+LIMIT = 1 << 30
+"""Bytes of all files: some 5,000 kernels of 200 KB."""
+FOLDER, SWITCH, BYTES = "TILESAT_CACHE_DIR", "TILESAT_CACHE", "TILESAT_CACHE_BYTES"
+ROOT = Path(__file__).resolve().parent.parent
+OURS = ("ir", "egraph", "extract", "lowering", "tilesat")
+"""Packages that decide what a kernel becomes."""
+OTHERS = ("egglog", "highspy", "cuda.tile")
+"""Packages of others that do."""
+
+
+LISTED, LISTS = ("rules", "without", "forbid", "fast"), (list, tuple, set, frozenset)
+"""Options that are lists of names or paths, and what a list may be."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of compiled kernels, and how many bytes it may hold."""
+
+    folder: Path
+    limit: int = LIMIT
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was put under a key; None where nothing was, or where it cannot be read."""
+        path = self._path(key)
+        try:
+            record = json.loads(path.read_bytes())
+            path.touch()
+        except (OSError, ValueError):
+            return None
+        return record if isinstance(record, dict) else None  # pyright: ignore[reportUnknownVariableType]
+
+    def put(self, key: str, record: Mapping[str, Any]) -> None:
+        """Keep a record, which holds what JSON has. A folder that cannot be written keeps nothing."""
+        path = self._path(key)
+        partial = path.with_name(f"{key}.{os.getpid()}.partial")
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial.write_text(json.dumps(record))
+            partial.replace(path)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink()
+            return
+        self._shrink()
+
+    def entries(self) -> list[tuple[float, int, Path]]:
+        """Time of the last use, bytes and path of each file, oldest first."""
+        return sorted(self._entries())
+
+    def clear(self) -> int:
+        """Remove all files; returns how many there were."""
+        found = self.entries()
+        for *_, path in found:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def _entries(self) -> Iterator[tuple[float, int, Path]]:
+        for path in self.folder.glob("*.json"):
+            with suppress(FileNotFoundError):  # another process has removed it
+                status = path.stat()
+                yield status.st_mtime, status.st_size, path
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+    def _shrink(self) -> None:
+        """Remove the files that were not used for the longest time, until the rest fits."""
+        found = self.entries()
+        held = sum(size for _, size, _ in found)
+        for _, size, path in found:
+            if held <= self.limit:
+                return
+            path.unlink(missing_ok=True)
+            held -= size
+
+
+def opened() -> Cache | None:
+    """The cache of this process as the environment says; None where it is off. Raises TileError for a wrong bound."""
+    if os.environ.get(SWITCH) == "off":
+        return None
+    asked = os.environ.get(FOLDER)
+    if asked is None:
+        from platformdirs import user_cache_path
+
+        folder = user_cache_path("tilesat", appauthor=False)
+    else:
+        folder = Path(asked)
+    limit = os.environ.get(BYTES, str(LIMIT))
+    if not limit.isdecimal():
+        from ir.core import TileError  # for those who need it
+
+        raise TileError(f"{BYTES}: expected a number of bytes, got {limit!r}")
+    return Cache(folder, int(limit))
+
+
+def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) -> str | None:
+    """The key of a compilation: source, what messages call it, target, options, rule files, and the compiler itself.
+
+    None where an option is a function, which nobody can compare, or of a kind that is refused, and for a rule file that
+    cannot be read.
+    """
+    if any(map(callable, options.values())) or any(not isinstance(options[what], LISTS) for what in LISTED):
+        return None
+    digest = blake2b(digest_size=20)
+    try:
+        rules = [Path(path).read_bytes() for path in options["rules"]]
+    except (OSError, TypeError, ValueError):
+        return None
+    plain = {what: _in_order(value) for what, value in options.items()}
+    for part in (compiler(), source, name, target, json.dumps(plain, sort_keys=True, default=str), *rules):
+        data = part if isinstance(part, bytes) else part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def _in_order(value: Any) -> Any:
+    """A set as a list that is always the same."""
+    return sorted(map(str, cast("set[Any]", value))) if isinstance(value, set | frozenset) else value
+
+
+@cache
+def compiler() -> str:
+    """The compiler: sizes and times of its files, of the packages that it uses, and Python's version."""
+    paths = [
+        path for package in OURS for path in (ROOT / package).rglob("*.*") if path.suffix in (".py", ".egg", ".json")
+    ]
+    for package in OTHERS:
+        with suppress(ImportError):
+            found = find_spec(package)
+            paths += [Path(found.origin)] if found is not None and found.origin else []
+    stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(paths)]
+    return repr((FORMAT, sys.version_info[:3], stamps))
