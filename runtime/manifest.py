@@ -30,6 +30,8 @@ GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
 """What a persistent kernel takes from the launcher, behind its own arguments: the extents of the logical grid, and four
 bytes of memory that are zero when it begins."""
+MOST_ELEMENTS = (1 << 31) - 1
+"""Of an array along a dimension, for tensor copies: coordinates are i32. Source: PTX ISA, cp.async.bulk.tensor."""
 MOST_TILES = 1 << 30
 """Of a logical grid: a persistent kernel counts them, and CTAs beyond them, in 32 bits with a sign."""
 
@@ -150,8 +152,14 @@ def extents_of_map(
 
     An extent may not be 0 (cuTensorMapEncodeTiled), so the map of a view without elements is that of one element at
     `padding()`: `PADDING_BYTES` that hold what is read outside of a view. What is stored there nobody else reads.
+    Raises ManifestError for an extent beyond the coordinates of tensor copies, which are i32.
     """
     extents = [int(evaluate(each, arguments)) for each in dims]
+    if max(extents) > MOST_ELEMENTS:
+        raise ManifestError(
+            f"tensor copies reach {MOST_ELEMENTS} elements along a dimension, the array has {max(extents)}: "
+            "forbid them for its accesses (allow_tma = false)"
+        )
     if 0 in extents:
         return padding(), [1] * len(dims), [PADDING_BYTES] * len(strides)
     return int(evaluate(base, arguments)), extents, [int(evaluate(each, arguments)) for each in strides]

@@ -10,10 +10,13 @@ from ir.core import Op, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileaa
 from ir.dialects.cuda_tile.attributes import HintValue
+from ir.types import PartitionViewType
 from lowering.clusters import Refusal, planned
 from lowering.targets import Feature, Target
 from lowering.targets.target import PORTABLE
 
+COORDINATES = (1 << 31) - 1
+"""The last element that a tensor copy reaches along a dimension. Source: PTX ISA, cp.async.bulk.tensor, i32."""
 OBEYED = ("allow_tma", "num_cta_in_cga", "occupancy", "num_worker_warps_per_cta")
 """Hints that the compiler follows; the user is warned of all others."""
 WARPS, OFFERED = "num_worker_warps_per_cta", (4, 8, 16)
@@ -70,8 +73,13 @@ def clustered(asked: HintValue, target: Target) -> int:
 
 
 def allows_tma(op: Op, target: Target) -> bool:
-    """May the tensor memory accelerator carry this access? Yes, unless its hints say otherwise for the target."""
+    """May the tensor memory accelerator carry this access? Yes, unless its hints say otherwise for the target, or the
+    array is known to have more elements along a dimension than its coordinates reach.
+    """
     hints = op.attributes.get("hints")
+    arrays = (v.type.view for v in op.operands if isinstance(v.type, PartitionViewType))
+    if any(size is not None and size > COORDINATES for array in arrays for size in array.shape):
+        return False
     return not isinstance(hints, ct.OptimizationHints) or hints.for_target(target.name).get("allow_tma") is not False
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+import tilesat
 from tests.programs.corners import PRODUCTS, program
 from tests.programs.counters import COUNTERS, counter
+from tests.programs.far_places import STRIDES, far_row, far_rows, long_sum
 from tests.programs.program import check
 from tests.programs.truth_values import truth_values
 
@@ -39,3 +41,20 @@ def test_truth_values(target: str) -> None:
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counters_at_the_end_of_their_type(name: str, literal: bool) -> None:
     check(counter(name, literal))
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_rows_of_more_than_32_bits(target: str, dynamic: bool) -> None:
+    check(far_row(dynamic), target)
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_strides_of_more_than_31_bits(target: str, stride: str) -> None:
+    check(far_rows(STRIDES[stride]), target)
+
+
+def test_tensor_copies_bring_what_their_coordinates_reach() -> None:
+    for size, copies in ((2**31 - 1, True), (2**31, False)):
+        assert ("cp.async.bulk.tensor.2d.shared" in tilesat.compile(long_sum(size), "sm_90a").ptx) == copies

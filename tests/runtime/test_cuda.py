@@ -279,6 +279,14 @@ def test_view_without_elements_maps_padding(rows: int, columns: int) -> None:
         assert extents_of_map(*fields, [64, rows, columns], lambda: -1) == (-1, [1, 1], [PADDING_BYTES])
 
 
+def test_an_array_beyond_the_coordinates_of_tensor_copies_is_refused() -> None:
+    (record,) = parse({**MANIFEST, "params": [MAP]}).params
+    assert isinstance(record, TensorMapRecord)
+    message = r"tensor copies reach 2147483647 elements .* the array has 2147483648: .*allow_tma = false"
+    with pytest.raises(ManifestError, match=message):
+        Device(driver=FakeDriver()).encode(record, [64, 1 << 32, 72], "here")
+
+
 @pytest.mark.parametrize(
     ("base", "rows", "columns", "message"),
     [

@@ -74,11 +74,11 @@ def iota(emitter: Emitter, layout: Layout, element: Type) -> Registers:
 
 
 def resize(emitter: Emitter, value: Value, kind: Type) -> Value:
-    """An i32 element number as another integer type."""
-    width = getattr(kind, "width", 32)
-    if width == 32:
+    """An element number as another integer type."""
+    own, width = (getattr(each, "width", 32) for each in (value.type, kind))
+    if width == own:
         return value
-    return emitter.emit(arith.ExtSI if width > 32 else arith.TruncI, value, types=[kind])
+    return emitter.emit(arith.ExtSI if width > own else arith.TruncI, value, types=[kind])
 
 
 def product(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from ir.core import Block, Op, Region, Type, Value
 from ir.descriptors import TensorMapDescriptor
 from ir.dialects import arith, gpu, nv_tileas, nvvm, scf
-from ir.types import I32, PartitionViewType, TensorType
+from ir.types import I32, I64, PartitionViewType, TensorType
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.wgmma import wgmma_named
 from lowering.convert.tileas_to_nvgpu import (
@@ -248,7 +248,7 @@ class Expander:
         sizes, strides = iter(self.scalars(op.sizes)), iter(self.scalars(op.strides))
         emitter = self.emitter
         static: Callable[[int | None, Any], Value] = lambda known, rest: (  # noqa: E731
-            next(rest) if known is None else emitter.constant(known)
+            next(rest) if known is None else emitter.constant(known, I32 if known < 1 << 31 else I64)
         )
         shape = [static(n, sizes) for n in cast(Any, kind).shape]
         steps = [static(n, strides) for n in cast(Any, kind).strides]
@@ -266,12 +266,12 @@ class Expander:
         for dim, result in enumerate(op.results):
             size, tile = view.memref.sizes[view.type.dim_map[dim]], view.type.tile[dim]
             tiles = emitter.emit(arith.CeilDivUI, size, emitter.constant(tile, size.type))
-            self.values[result] = compute.resize(emitter, tiles, result.type) if size.type == I32 else tiles
+            self.values[result] = compute.resize(emitter, tiles, result.type)
 
     def tensor_shape(self, op: nv_tileas.TensorShape) -> None:
         """The sizes of a memref."""
-        sizes = self._as(op.source, windows.Memref).sizes
-        self.values.update(zip(op.results, sizes, strict=True))
+        for result, size in zip(op.results, self._as(op.source, windows.Memref).sizes, strict=True):
+            self.values[result] = compute.resize(self.emitter, size, result.type)
 
     # --- memory
 

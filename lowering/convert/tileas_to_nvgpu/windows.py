@@ -53,7 +53,8 @@ class TileWindow:
         self.view = view
         self.shape = view.type.tile
         self.element_bytes = element_bytes(view.type.view.element)
-        self.index = list(index)
+        sizes = [view.memref.sizes[axis] for axis in view.type.dim_map]
+        self.index = [emitter.widen(i) if size.type == I64 else i for i, size in zip(index, sizes, strict=True)]
         self.thread = thread
         self.enable = enable
         self.store = store
