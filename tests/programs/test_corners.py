@@ -3,9 +3,11 @@
 import pytest
 
 import tilesat
+from tests.programs import corners_in_order  # noqa: F401
 from tests.programs.corners import PRODUCTS, program
 from tests.programs.counters import COUNTERS, counter
 from tests.programs.far_places import STRIDES, far_row, far_rows, long_sum
+from tests.programs.masked_scores import MASKS, masked_scores
 from tests.programs.program import check
 from tests.programs.truth_values import truth_values
 
@@ -15,14 +17,14 @@ SPILL = ("steps_in_a_branch",)
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_in_tensor_memory_or_beside_it(name: str) -> None:
-    check(program(name, steps=3), "sm_100a", spills=name in SPILL)
+    check(program(name), "sm_100a", spills=name in SPILL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120a"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_for_other_targets(name: str, target: str) -> None:
-    check(program(name, steps=3), target, spills=name in SPILL)
+    check(program(name), target, spills=name in SPILL)
 
 
 @pytest.mark.parametrize("steps", [0, 1])
@@ -58,3 +60,15 @@ def test_strides_of_more_than_31_bits(target: str, stride: str) -> None:
 def test_tensor_copies_bring_what_their_coordinates_reach() -> None:
     for size, copies in ((2**31 - 1, True), (2**31, False)):
         assert ("cp.async.bulk.tensor.2d.shared" in tilesat.compile(long_sum(size), "sm_90a").ptx) == copies
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masked_scores(name: str) -> None:
+    check(masked_scores(name), "sm_90a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
+@pytest.mark.parametrize("name", MASKS)
+def test_masked_scores_for_other_targets(name: str, target: str) -> None:
+    check(masked_scores(name), target)
