@@ -1,8 +1,9 @@
 """ConvertCudaTileToTileAA: a cuda_tile entry as an nv_tileaa function, one op of the source at a time.
 
 Part A: arithmetic and control flow; part B: memory and views; part C: matrix products and reductions (the three parts
-of the seeds' pass). Nothing is lost: `tileaa_to_cuda_tile` gives the same program again. An access whose token the
-source leaves out comes after nothing: it gets the function's first token.
+of the seeds' pass). Nothing is lost: `tileaa_to_cuda_tile` gives the same program again, but that indices and
+offsets of i8 and i16 are extended. An access whose token the source leaves out comes after nothing: it gets the
+function's first token.
 """
 
 from __future__ import annotations
@@ -20,6 +21,18 @@ from lowering.convert.logical_forms import arithmetic, bind, logical_type, same_
 
 SPELLED = (F16, BF16, F32, F64, TF32, F8E4M3FN, F8E5M2)
 """Floats of which arith.constant has every number; a scalar of another type is a literal like those of tensors."""
+
+
+INDEX = "index"
+"""Operands that say which tile of a view: read as unsigned (CUDA Tile IR 13.4, load_view_tko)."""
+
+
+def at_least_32_bits(value: Value, extended: type[Op], b: Builder) -> Value:
+    """Integers that number tiles or elements, as i32 where they are narrower."""
+    kind, element = value.type, nv_tileaa.element_of(value.type)
+    if not isinstance(element, IntType) or element.width >= I32.width:
+        return value
+    return b.value(extended, value, types=[TensorType(kind.shape, I32) if isinstance(kind, TensorType) else I32])
 
 
 def convert(entry: ct.Entry) -> nv_tileaa.Func:
@@ -80,12 +93,17 @@ class _Converter:
         return [logical_type(r.type) for r in op.results]
 
     def same(self, op: Op, cls: type[Op], b: Builder) -> list[Value]:
-        """The operation that has the same parts; only a token that it must have may be missing."""
+        """The operation that has the same parts; only a token that it must have may be missing, and the index of a
+        tile is no narrower than i32, so that halves of tiles have numbers too.
+        """
         operands, segments = self.of(op.operands), list(op.segments)
         for at, group in enumerate(cls.info.operands):
             if isinstance(group, Operand) and not segments[at]:
                 operands.insert(sum(segments[:at]), self.start())
                 segments[at] = 1
+            if group.name == INDEX:
+                span = slice(sum(segments[:at]), sum(segments[: at + 1]))
+                operands[span] = [at_least_32_bits(v, arith.ExtUI, b) for v in operands[span]]
         regions = [self.region(each, op) for each in op.regions]
         sizes = tuple(segments[: len(cls.info.operands)])
         made = b.add(cls, *operands, types=self.types(op), regions=regions, segments=sizes, **op.attributes)
@@ -162,6 +180,7 @@ class _Converter:
 
     def offset(self, op: ct.Offset, b: Builder) -> list[Value]:
         operands = self.of(op.operands)
+        operands[1] = at_least_32_bits(operands[1], arith.ExtSI, b)
         return [b.value(nv_tileaa.AddPtr, *operands, element_bytes=nv_tileaa.pointee_bytes(operands[0].type))]
 
     # --- part C: matrix products

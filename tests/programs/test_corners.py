@@ -1,15 +1,21 @@
 """Unusual loops around products: the right result on every road, with no step, with few and with more than stages."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import tilesat
+from runtime.ptxas import assemble
 from tests.programs import corners_in_order  # noqa: F401
 from tests.programs.corners import PRODUCTS, program
 from tests.programs.counters import COUNTERS, counter
 from tests.programs.far_places import STRIDES, far_row, far_rows, long_sum
 from tests.programs.masked_scores import MASKS, masked_scores
-from tests.programs.program import check
+from tests.programs.narrow_indices import narrow_index, narrow_offset
+from tests.programs.program import Program, check, interpret, simulate
 from tests.programs.truth_values import truth_values
+from tilesat.execution import largest_error
 
 SPILL = ("steps_in_a_branch",)
 """Accumulators on both sides of a branch and around it do not fit the registers of their threads."""
@@ -72,3 +78,24 @@ def test_masked_scores(name: str) -> None:
 @pytest.mark.parametrize("name", MASKS)
 def test_masked_scores_for_other_targets(name: str, target: str) -> None:
     check(masked_scores(name), target)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i64"])
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_indices_of_any_type(kind: str, ctas: int) -> None:
+    agrees(narrow_index(kind), "sm_90a", num_ctas=ctas)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i64"])
+def test_offsets_of_any_type(kind: str) -> None:
+    agrees(narrow_offset(kind), "sm_80")
+
+
+def agrees(program: Program, target: str, **options: Any) -> None:
+    """`check` but for reading nv_tileaa back: there indices and offsets are wider than in the source."""
+    kernel = tilesat.compile(program.source(), target, **options)
+    assert assemble(kernel.ptx, target).warnings == ()
+    assert program.expected is not None
+    wanted = np.asarray(program.expected(*program.arguments())[1])
+    for found in (simulate(kernel, program)[1], interpret(kernel, program)[1]):
+        assert largest_error(found, wanted) <= program.tolerance
