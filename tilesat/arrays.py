@@ -112,7 +112,8 @@ def _numpy(array: Array, name: str) -> View:
     strides = tuple(max(0, stride) // size for stride in array.strides)
     dtype, writeable = NAMES[array.dtype.name], array.flags.writeable
     plain = View(dtype, array.shape, strides, array.ctypes.data)
-    flat = np.lib.stride_tricks.as_strided(array, (plain.span,), (size,), writeable=writeable)
+    bits = array.view(f"u{size}")  # NumPy cannot stride over all types of ml_dtypes
+    flat = np.lib.stride_tricks.as_strided(bits, (plain.span,), (size,), writeable=writeable).view(array.dtype)
     return View(dtype, plain.shape, strides, plain.address, flat, writeable)
 
 

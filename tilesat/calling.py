@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isnan
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -113,11 +112,24 @@ class ScalarParameter:
         _wrong(name, f"one {self.dtype}", described(cast(Any, argument)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ConstantParameter:
-    """A number that the kernel was compiled for."""
+    """A number that the kernel was compiled for; 7, 7.0 and True, and the two zeros, are different ones."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        """Of one type and the same to the last bit."""
+        return isinstance(other, ConstantParameter) and self._key == other._key
+
+    def __hash__(self) -> int:
+        """By type and text."""
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[type[Any], str]:
+        kind: type[Any] = type(self.value)
+        return kind, repr(self.value)
 
     @property
     def count(self) -> int:
@@ -126,8 +138,7 @@ class ConstantParameter:
 
     def given(self, argument: Any, name: str) -> Iterator[Any]:
         """Nothing. Raises TileError for another number."""
-        same = type(argument) is type(self.value) and (argument == self.value or _both_nan(argument, self.value))
-        if not same:
+        if ConstantParameter(argument) != self:
             _wrong(name, f"the constant {shown(self.value)} that it was compiled for", shown(argument))
         yield from ()
 
@@ -238,10 +249,6 @@ def located_at(location: Location) -> Generator[None]:
 def missing(name: str, kernel: str, location: Location) -> NoReturn:
     """Raise the error for a parameter that nothing is given for."""
     raise TileError(f"parameter '{name}' of @{kernel} is missing", location)
-
-
-def _both_nan(x: Any, y: Any) -> bool:
-    return isinstance(x, float) and isinstance(y, float) and isnan(x) and isnan(y)
 
 
 def _wrong(name: str, expected: str, got: str) -> NoReturn:

@@ -256,3 +256,62 @@ def _size(part: str, text: str) -> tuple[int, int | None]:
     if match[1] is not None and int(match[1]) < 1:
         raise _wrong(part, "a divisor is at least 1")
     return int(match[1] or 1), None
+
+
+# Programs of cuTile, with or without a GPU
+
+
+def backend(on: str = "sim", target: str | None = None, **options: Any) -> Any:
+    """`tilesat.backend.backend`: within it cuTile's launches run on the simulator, the interpreter or a card."""
+    from tilesat.backend import backend as made
+
+    return made(on, target, **options)
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Options of `pytest -p tilesat.cutile`."""
+    group = parser.getgroup("cutile", "cuTile's launches on the simulator")
+    group.addoption("--cutile-on", default="sim", help="sim, ref or cuda (default sim)")
+    group.addoption("--cutile-target", help="what kernels are compiled for (default sm_80, or the card)")
+    group.addoption("--cutile-check", action="store_true", help="compare each launch with the reference interpreter")
+
+
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Launches of all tests go to the backend, from before a conftest is imported until pytest ends."""
+    given = early_config.known_args_namespace
+    entered = backend(given.cutile_on, given.cutile_target, check=given.cutile_check)
+    entered.__enter__()
+    early_config.add_cleanup(lambda: entered.__exit__(None, None, None))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """`python -m tilesat.cutile [options] SCRIPT.py ARGS`: run a cuTile program with its launches on the simulator."""
+    import argparse
+    import runpy
+
+    from tilesat.failures import describe, user_errors
+
+    parser = argparse.ArgumentParser(prog="python -m tilesat.cutile", description=main.__doc__)
+    parser.add_argument("--on", choices=("sim", "ref", "cuda"), default="sim")
+    parser.add_argument("--target", metavar="T")
+    parser.add_argument("--check", action="store_true", help="compare each launch with the reference interpreter")
+    parser.add_argument("--hazards", action="store_true", help="look for races; print a table of them at the end")
+    parser.add_argument("script", type=Path)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args(argv)
+    sys.argv = [str(given.script), *given.arguments]
+    sys.path.insert(0, str(given.script.resolve().parent))
+    hazards = "report" if given.hazards else None
+    try:
+        with backend(given.on, given.target, check=given.check, hazards=hazards) as made:
+            runpy.run_path(str(given.script), run_name="__main__")
+    except user_errors() as error:
+        print(describe(error), file=sys.stderr)
+        return 1
+    if given.hazards:
+        print(*map(str, made.hazards), f"{made.launches} launches, {len(made.hazards)} hazards", sep="\n")
+    return int(bool(made.hazards))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

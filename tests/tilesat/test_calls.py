@@ -223,6 +223,21 @@ def test_jit_compiles_once_for_arguments_of_a_kind(x: Any) -> None:
     assert {kernel.target for kernel in jit.kernels.values()} == {"sm_90a"}
 
 
+def test_constants_of_different_types_are_different(x: Any) -> None:
+    """7 and 7.0 are one key of a dictionary."""
+
+    @tilesat.jit
+    @ct.kernel
+    def power(x, y, e: ct.Constant, n: ct.Constant[int]):
+        ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (n,)) + e)
+
+    y = np.zeros_like(x)
+    for constant in (1, 1.0, True, 0.0, -0.0):
+        power[4](x, y, constant, N)
+        np.testing.assert_array_equal(y, x + np.float32(constant))
+    assert len(power.kernels) == 5
+
+
 def test_jit_is_a_decorator_and_takes_text_too(x: Any) -> None:
     @tilesat.jit(without=["sink-negf"])
     @ct.kernel
@@ -345,6 +360,8 @@ def test_a_device_that_nobody_reaches_is_named(x: Any, kernel: Kernel) -> None:
         (np.zeros((4, 6), np.float16).T, "f16", (1, 6), 24),
         (np.zeros((4, 6), np.uint8)[:, :4], "u8", (6, 1), 22),
         (np.zeros((4, 6), ml_dtypes.bfloat16)[1::2], "bf16", (12, 1), 18),
+        (np.zeros((4, 6), ml_dtypes.float8_e5m2).T, "f8E5M2", (1, 6), 24),
+        (np.zeros((4, 6), ml_dtypes.float8_e8m0fnu), "f8E8M0FNU", (6, 1), 24),
         (np.zeros((0, 6), bool), "i1", (0, 0), 0),
         (np.broadcast_to(np.zeros(3), (4, 3)), "f64", (0, 1), 3),
     ],

@@ -1,0 +1,121 @@
+"""cuTile programs unchanged, with or without a GPU: `cuda.tile.launch` runs their kernels where it is told to.
+
+    with tilesat.cutile.backend("sim", target="sm_90a", check=True):
+        program()
+
+Tensors that a program puts on "cuda" lie on the host where there is no card (`tilesat.card`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ir.core import TileError
+from tilesat.card import always, as_it_is, card, replaced
+from tilesat.compiler import DEFAULT_TARGET
+from tilesat.cutile import BYTECODE_VERSION, cutile_module
+from tilesat.just_in_time import Jit, jit
+
+if TYPE_CHECKING:
+    from runtime.simulator import Hazard, Report
+
+PLACES = ("sim", "ref", "cuda")
+ASKED, ASKING = "get_compute_capability", ("cuda.tile._cext", "cuda.tile._execution", "cuda.tile._compile")
+"""Modules of cuda-tile 1.7.0 that ask the driver for the card's architecture."""
+INFERS = "get_parameter_constraints_from_pyargs"
+"""Of cuda-tile 1.7.0: what KernelSignature.from_kernel_args asks the driver for."""
+READS = "_get_max_supported_bytecode_version"
+"""Of cuda-tile 1.7.0: asks tileiras, which is not there, for the newest bytecode that it reads."""
+
+
+@dataclass
+class Backend:
+    """Where launches go, and what came of them."""
+
+    on: str
+    target: str | None
+    options: dict[str, Any]
+    launches: int = 0
+    hazards: list[Hazard] = field(default_factory=list["Hazard"])
+    kernels: dict[Any, Jit] = field(default_factory=dict[Any, Jit])
+    """By cuTile kernel."""
+
+    def launch(self, _stream: Any, grid: Sequence[int], kernel: Any, arguments: Sequence[Any], /, **_: Any) -> None:
+        """As `cuda.tile.launch`; how a stream orders launches means nothing here, where one ends before the next."""
+        if kernel not in self.kernels:
+            self.kernels[kernel] = jit(kernel, target=self.target, on=self.on, **self.options)
+        try:
+            with as_it_is():
+                report: Report | None = self.kernels[kernel][tuple(grid)](*arguments)
+        except TileError as error:
+            if type(error.__cause__).__module__.startswith("cuda.tile"):  # what cuTile says itself, programs may expect
+                raise error.__cause__ from None  # pyright: ignore[reportGeneralTypeIssues]
+            raise
+        self.launches += 1
+        self.hazards += report.hazards if report is not None else []
+
+    def search(
+        self, space: Iterable[Any], stream: Any, grid_fn: Callable[[Any], Any], kernel: Any,
+        args_fn: Callable[[Any], Any], hints_fn: Callable[[Any], Any] | None = None, **_: Any,
+    ) -> Any:  # fmt: skip
+        """As `cuda.tile.tune.exhaustive_search`, without times: the first configuration that compiles and runs."""
+        tune, failures = cutile_module("cuda.tile.tune"), list[Any]()
+        refusals: tuple[type[Exception], ...] = (TileError, cutile_module("cuda.tile").TileError, TypeError, ValueError)
+        for config in space:
+            try:
+                chosen = kernel if hints_fn is None else kernel.replace_hints(**hints_fn(config))
+                self.launch(stream, grid_fn(config), chosen, args_fn(config))
+            except refusals as error:
+                failures.append((config, type(error), str(error)))
+                continue
+            best = tune.Measurement(config=config, mean_us=1.0, num_samples=1, error_margin_us=0.0)
+            return tune.TuningResult(best=best, successes=[best], failures=failures)
+        raise ValueError(f"no configuration compiles: {failures}")
+
+
+@contextmanager
+def backend(on: str = "sim", target: str | None = None, **options: Any) -> Generator[Backend]:
+    """Within it cuTile's launches run on `on`: sim, ref or cuda. `target`: what they are compiled for, by default sm_80
+    or the card; `options` as in `tilesat.jit`. Programs that bind `launch` by name are imported inside.
+
+    Raises TileError for another place.
+    """
+    if on not in PLACES:
+        raise TileError(f"backend: expected one of {', '.join(PLACES)}, got {on!r}")
+    tile, tune = cutile_module("cuda.tile"), cutile_module("cuda.tile.tune")
+    name = target or (None if on == "cuda" else DEFAULT_TARGET)
+    made = Backend(on, name, options)
+    versions, newest = cutile_module("cuda.tile._bytecode.version"), "V_" + BYTECODE_VERSION.replace(".", "_")
+    with ExitStack() as stack:
+        stack.enter_context(replaced(tile, "launch", made.launch))
+        stack.enter_context(replaced(tune, "exhaustive_search", made.search))
+        stack.enter_context(replaced(cutile_module("cuda.tile.compilation._signature"), INFERS, inferred))
+        reads = always(getattr(versions.BytecodeVersion, newest))
+        stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
+        if name is not None:
+            capability = _capability(name)
+            for module in map(cutile_module, ASKING):
+                if hasattr(module, ASKED):
+                    stack.enter_context(replaced(module, ASKED, always(capability)))
+            stack.enter_context(card(capability))
+        yield made
+
+
+def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[Any]:
+    """cuTile's constraints for the arguments of a launch."""
+    from tilesat.specialise import constraints_of, specialised
+
+    with as_it_is():
+        names = kernel._annotated_function.pysig.parameters
+        return constraints_of(specialised(kernel, dict(zip(names, arguments, strict=True))))
+
+
+def _capability(target: str) -> tuple[int, int]:
+    """The compute capability of a target."""
+    from lowering.targets import target as target_named
+
+    digits = target_named(target).name.removeprefix("sm_").rstrip("af")
+    return int(digits[:-1]), int(digits[-1])

@@ -1,0 +1,109 @@
+"""A card that PyTorch has not: tensors that a program puts on "cuda" stay on the host, and say that they are there.
+
+Only where PyTorch is loaded, or is loaded inside; nothing of it is needed by programs that use NumPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
+
+MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
+"""A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
+
+
+@contextmanager
+def card(capability: tuple[int, int]) -> Generator[None]:
+    """Within it PyTorch, where it is installed, has a card of this compute capability, whose memory is the host's."""
+    if find_spec("torch") is None:
+        yield
+        return
+    import torch  # pyright: ignore[reportMissingImports]
+
+    with ExitStack() as stack:
+        for name, function in _functions(capability).items():
+            stack.enter_context(replaced(cast(Any, torch).cuda, name, function))
+        stack.enter_context(_mode(torch))
+        yield
+
+
+def replaced(module: Any, name: str, value: Any) -> AbstractContextManager[Any]:
+    """Within it a name of a module is another thing."""
+    return cast(Any, patch).object(module, name, value)
+
+
+def as_it_is() -> Any:
+    """A context in which PyTorch's tensors say what they are."""
+    torch: Any = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch._C.DisableTorchFunction()
+
+
+def _mode(torch: Any) -> Any:
+    """The mode in which the card is the host."""
+
+    def on_host(value: Any) -> Any:
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return torch.device("cpu")
+        return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+
+    class Card(torch.overrides.TorchFunctionMode):
+        """What is asked of the card is asked of the host."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if getattr(func, "__self__", None) is torch.Tensor.is_cuda:
+                return True
+            if func is torch.Tensor.cuda:
+                return args[0]
+            named = {name: on_host(value) for name, value in cast("dict[str, Any]", kwargs or {}).items()}
+            return func(*map(on_host, args), **named)
+
+    return Card()
+
+
+def _functions(capability: tuple[int, int]) -> dict[str, Any]:
+    """Of torch.cuda, those that ask for the card, and their answers."""
+    properties = SimpleNamespace(
+        name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],
+        multi_processor_count=MULTIPROCESSORS.get(capability, 132), total_memory=80 << 30, L2_cache_size=50 << 20,
+        shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10, warp_size=32,
+        max_threads_per_multi_processor=2048,
+    )  # fmt: skip
+    stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+    constant: dict[str, Any] = {
+        "is_available": True, "device_count": 1, "current_device": 0, "is_initialized": True,
+        "get_device_capability": capability, "get_device_properties": properties, "get_device_name": properties.name,
+        "current_stream": stream, "default_stream": stream, "synchronize": None, "empty_cache": None,
+        "set_device": None, "is_bf16_supported": True, "mem_get_info": (80 << 30, 80 << 30),
+    }  # fmt: skip
+    found: dict[str, Any] = {name: always(answer) for name, answer in constant.items()}
+    return {**found, "Event": Event, "Stream": always(stream)}
+
+
+class Event:
+    """An event of torch.cuda; nothing is timed, so that what programs divide by is one millisecond."""
+
+    def __init__(self, *_: Any, **__: Any):
+        pass
+
+    def record(self, *_: Any) -> None:
+        """Nothing runs behind the program's back."""
+
+    wait = synchronize = record
+
+    def query(self) -> bool:
+        """All that was launched has ended."""
+        return True
+
+    def elapsed_time(self, _: Event) -> float:
+        """Milliseconds, which are made up."""
+        return 1.0
+
+
+def always(answer: Any) -> Any:
+    """A function that answers the same to all."""
+    return lambda *_, **__: answer  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
