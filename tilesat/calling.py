@@ -127,9 +127,8 @@ class ConstantParameter:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[type[Any], str]:
-        kind: type[Any] = type(self.value)
-        return kind, repr(self.value)
+    def _key(self) -> tuple[str, str]:
+        return type(self.value).__qualname__, repr(self.value)
 
     @property
     def count(self) -> int:
