@@ -51,9 +51,10 @@ class Backend:
             with as_it_is():
                 report: Report | None = self.kernels[kernel][tuple(grid)](*arguments)
         except TileError as error:
-            if type(error.__cause__).__module__.startswith("cuda.tile"):  # what cuTile says itself, programs may expect
-                raise error.__cause__ from None  # pyright: ignore[reportGeneralTypeIssues]
-            raise
+            cause = error.__cause__
+            if cause is None or isinstance(cause, TileError):
+                raise
+            raise cause from None  # what cuTile says itself, programs may expect
         self.launches += 1
         self.hazards += report.hazards if report is not None else []
 

@@ -6,9 +6,9 @@ needs NVIDIA's driver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from ir.core import Location, TileError
 from tilesat.arrays import View, is_array, view_of
@@ -50,8 +50,7 @@ def written_at(kernel: Any) -> Location:
 
 def _parameter(value: Any, note: Any, name: str) -> Parameter:
     if isinstance(value, tuple):
-        notes = getattr(note, "items", None) or (getattr(note, "each", note),) * len(value)  # pyright: ignore[reportUnknownArgumentType]
-        return TupleParameter(tuple(_parameter(v, n, name) for v, n in zip(value, notes, strict=True)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return TupleParameter(tuple(_items(cast("tuple[Any, ...]", value), note, name)))
     if is_array(value):
         return array_parameter(view_of(value, name), getattr(note, "array", None))
     if isinstance(value, list):
@@ -66,6 +65,17 @@ def _parameter(value: Any, note: Any, name: str) -> Parameter:
     if kind is not None:
         return ScalarParameter(view_of(value.reshape(1), name).dtype)
     return ScalarParameter("i1" if isinstance(value, bool) else "i32" if isinstance(value, int) else "f32")
+
+
+def _items(values: tuple[Any, ...], note: Any, name: str) -> Iterator[Parameter]:
+    """The items of a tuple, of which each may have an annotation of its own. Raises TileError for another length."""
+    notes = getattr(note, "items", None)
+    if notes is None:
+        notes = (getattr(note, "each", note),) * len(values)
+    if len(notes) != len(values):
+        raise TileError(f"parameter '{name}': expected a tuple of {len(notes)}, got one of {len(values)}")
+    for place, (value, each) in enumerate(zip(values, notes, strict=True)):
+        yield _parameter(value, each, f"{name}[{place}]")
 
 
 def calling_of(kernel: Any, signature: Any) -> Calling | None:

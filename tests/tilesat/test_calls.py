@@ -195,6 +195,19 @@ def test_a_list_is_a_table_and_a_tuple_its_items() -> None:
         kernel[2](xs, y, 3)
 
 
+def test_a_tuple_has_the_length_of_its_annotation() -> None:
+    @tilesat.jit
+    @ct.kernel
+    def pairs(y, pair: tuple[ct.Constant[int], ct.Constant[int]]):
+        ct.store(y, (0,), ct.full((64,), pair[0] + pair[1], ct.float32))
+
+    y = np.zeros(N, np.float32)
+    pairs[1](y, (2, 3))
+    np.testing.assert_array_equal(y, np.full(N, 5))
+    with pytest.raises(TileError, match="parameter 'pair': expected a tuple of 2, got one of 3"):
+        pairs[1](y, (1, 2, 3))
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
