@@ -18,6 +18,8 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from threading import get_ident
+from time import monotonic_ns
 from typing import Any, cast
 
 FORMAT = 1
@@ -56,7 +58,7 @@ class Cache:
     def put(self, key: str, record: Mapping[str, Any]) -> None:
         """Keep a record, which holds what JSON has. A folder that cannot be written keeps nothing."""
         path = self._path(key)
-        partial = path.with_name(f"{key}.{os.getpid()}.partial")
+        partial = path.with_name(f"{key}.{os.getpid()}.{get_ident()}.{monotonic_ns()}.partial")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             partial.write_text(json.dumps(record))
@@ -69,17 +71,17 @@ class Cache:
 
     def entries(self) -> list[tuple[float, int, Path]]:
         """Time of the last use, bytes and path of each file, oldest first."""
-        return sorted(self._entries())
+        return sorted(self._files("*.json"))
 
     def clear(self) -> int:
-        """Remove all files; returns how many there were."""
-        found = self.entries()
-        for *_, path in found:
+        """Remove all files; returns how many kernels there were."""
+        found = len(self.entries())
+        for *_, path in self._files("*.*"):
             path.unlink(missing_ok=True)
-        return len(found)
+        return found
 
-    def _entries(self) -> Iterator[tuple[float, int, Path]]:
-        for path in self.folder.glob("*.json"):
+    def _files(self, pattern: str) -> Iterator[tuple[float, int, Path]]:
+        for path in self.folder.glob(pattern):
             with suppress(FileNotFoundError):  # another process has removed it
                 status = path.stat()
                 yield status.st_mtime, status.st_size, path
@@ -88,8 +90,10 @@ class Cache:
         return self.folder / f"{key}.json"
 
     def _shrink(self) -> None:
-        """Remove the files that were not used for the longest time, until the rest fits."""
-        found = self.entries()
+        """Remove the files that were not used for the longest time, until the rest fits; and what a process left that
+        ended while it wrote.
+        """
+        found = sorted(self._files("*.*"))
         held = sum(size for _, size, _ in found)
         for _, size, path in found:
             if held <= self.limit:

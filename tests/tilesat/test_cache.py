@@ -7,7 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -199,6 +199,24 @@ def write(key: int) -> bool:
     record = {"x": str(key % 3) * 100_000}
     kept.put(str(key % 3), record)
     return kept.get(str(key % 3)) == record
+
+
+def test_many_threads_write_at_once(folder: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(write, range(48)))
+    assert sorted(path.name for path in folder.iterdir()) == ["0.json", "1.json", "2.json"]
+
+
+def test_what_a_process_left_half_written_goes_too(folder: Path) -> None:
+    kept = Cache(folder, 100)
+    kept.put("a", {})
+    (folder / "b.1.2.3.partial").write_bytes(b"x" * 200)
+    os.utime(folder / "b.1.2.3.partial", (1e9, 1e9))
+    kept.put("c", {})
+    assert sorted(path.name for path in folder.iterdir()) == ["a.json", "c.json"]
+    (folder / "d.1.2.3.partial").write_bytes(b"")
+    assert kept.clear() == 2
+    assert list(folder.iterdir()) == []
 
 
 def test_many_processes_write_at_once(folder: Path) -> None:
