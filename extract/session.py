@@ -49,7 +49,7 @@ class Session:
     ) -> None:
         """`within`: the same graph with nodes forbidden, to which the search keeps; `graph` judges answers. `below`:
         answers that do not cost less are passed over. `effort`: part of the budget that closing a gap is worth, times
-        the root of the gap; closing a small one is worth no more of it than the gap is of the cost.
+        the root of the gap.
         """
         self.began = perf_counter()
         self.budget = Budget(LONG_BUDGET) if budget is None else budget
@@ -114,8 +114,7 @@ class Session:
         """Units up to which the gap that there is now may be worked on."""
         if self.closing is None or self.effort == INFINITY:
             return INFINITY
-        gap = max(0.0, self.gap)
-        return self.closing + self.budget.work * min(self.effort * math.sqrt(gap), gap)
+        return self.closing + self.budget.work * self.effort * math.sqrt(max(0.0, self.gap))
 
     @property
     def accepted(self) -> bool:

@@ -57,7 +57,7 @@ from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
-EFFORT = 0.4  # 1 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
+EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
 OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
 UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
 NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any

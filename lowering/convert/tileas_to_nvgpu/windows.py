@@ -55,6 +55,7 @@ class TileWindow:
         self.element_bytes = element_bytes(view.type.view.element)
         sizes = [view.memref.sizes[axis] for axis in view.type.dim_map]
         self.index = [emitter.widen(i) if size.type == I64 else i for i, size in zip(index, sizes, strict=True)]
+        self._depths = [emitter.depth_of.get(i, 0) for i in index]  # of what is widened, which is done where it is used
         self.thread = thread
         self.enable = enable
         self.store = store
@@ -64,7 +65,7 @@ class TileWindow:
         self._inside: dict[tuple[int, int, int], Value] = {}
         self._rooms: dict[tuple[object, ...], Value] = {}
         self._prefixes: dict[tuple[int, int], Value] = {}
-        self._by_depth = sorted(range(len(self.shape)), key=lambda d: emitter.depth_of.get(self.index[d], 0))
+        self._by_depth = sorted(range(len(self.shape)), key=self._depths.__getitem__)
         self._ruler = self._longest(accesses)
         self._folds = self._ruler is None and self._agree(accesses)
         self._bound: Value | None = None
@@ -78,9 +79,8 @@ class TileWindow:
     def _agree(self, accesses: Sequence[GlobalAccess]) -> bool:
         """Do several accesses differ along one dimension alone, which changes in more loops than all others?"""
         *rest, deep = self._by_depth
-        depths = [self.emitter.depth_of.get(index, 0) for index in self.index]
         places = {(d, a.xor[d], a.add[d]) for a in accesses for d in rest}
-        slower = all(depths[d] < depths[deep] for d in rest)
+        slower = all(self._depths[d] < self._depths[deep] for d in rest)
         return len(accesses) > 1 and bool(rest) and slower and len(places) == len(rest)
 
     def _size(self, dim: int) -> Value:
