@@ -87,8 +87,8 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
     if on not in PLACES:
         raise TileError(f"backend: expected one of {', '.join(PLACES)}, got {on!r}")
     tile, tune = cutile_module("cuda.tile"), cutile_module("cuda.tile.tune")
-    name = target or (None if on == "cuda" else DEFAULT_TARGET)
-    made = Backend(on, name, options)
+    name = target or DEFAULT_TARGET
+    made = Backend(on, target if on == "cuda" else name, options)
     versions, newest = cutile_module("cuda.tile._bytecode.version"), "V_" + BYTECODE_VERSION.replace(".", "_")
     with ExitStack() as stack:
         stack.enter_context(replaced(tile, "launch", made.launch))
@@ -96,7 +96,7 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
         stack.enter_context(replaced(cutile_module("cuda.tile.compilation._signature"), INFERS, inferred))
         reads = always(getattr(versions.BytecodeVersion, newest))
         stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
-        if name is not None:
+        if on != "cuda":
             capability = _capability(name)
             for module in map(cutile_module, ASKING):
                 if hasattr(module, ASKED):

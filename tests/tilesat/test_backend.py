@@ -12,7 +12,7 @@ from typing import Any
 import cuda.tile as ct
 import numpy as np
 import pytest
-from cuda.tile import tune
+from cuda.tile import _cext, tune
 from cuda.tile._exception import TypeCheckingError
 from cuda.tile.compilation import CallingConvention, KernelSignature
 
@@ -114,6 +114,16 @@ def test_what_cutile_says_itself_is_its_own_error() -> None:
 def test_another_place_is_refused() -> None:
     with pytest.raises(TileError, match="backend: expected one of sim, ref, cuda, got 'tpu'"), cutile.backend("tpu"):
         pass
+
+
+@pytest.mark.parametrize("target", [None, "sm_90a"])
+def test_a_card_that_is_there_is_asked_itself(target: str | None) -> None:
+    before = _cext.get_compute_capability
+    with cutile.backend("cuda", target) as made:
+        assert _cext.get_compute_capability is before
+        assert made.target == target
+    with cutile.backend("sim", target) as made:
+        assert _cext.get_compute_capability() == ((9, 0) if target else (8, 0))
 
 
 def test_a_check_reaches_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
