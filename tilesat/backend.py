@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir.core import TileError
 from tilesat.card import always, as_it_is, card, replaced
+from tilesat.cli import BACKENDS
 from tilesat.compiler import DEFAULT_TARGET
 from tilesat.cutile import BYTECODE_VERSION, cutile_module
 from tilesat.just_in_time import Jit, jit
@@ -22,7 +23,6 @@ from tilesat.just_in_time import Jit, jit
 if TYPE_CHECKING:
     from runtime.simulator import Hazard, Report
 
-PLACES = ("sim", "ref", "cuda")
 ASKED, ASKING = "get_compute_capability", ("cuda.tile._cext", "cuda.tile._execution", "cuda.tile._compile")
 """Modules of cuda-tile 1.7.0 that ask the driver for the card's architecture."""
 INFERS = "get_parameter_constraints_from_pyargs"
@@ -84,8 +84,8 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
 
     Raises TileError for another place.
     """
-    if on not in PLACES:
-        raise TileError(f"backend: expected one of {', '.join(PLACES)}, got {on!r}")
+    if on not in BACKENDS:
+        raise TileError(f"backend: expected one of {', '.join(BACKENDS)}, got {on!r}")
     tile, tune = cutile_module("cuda.tile"), cutile_module("cuda.tile.tune")
     name = target or DEFAULT_TARGET
     made = Backend(on, target if on == "cuda" else name, options)

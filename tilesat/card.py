@@ -26,7 +26,7 @@ def card(capability: tuple[int, int]) -> Generator[None]:
     import torch  # pyright: ignore[reportMissingImports]
 
     with ExitStack() as stack:
-        for name, function in _functions(capability).items():
+        for name, function in card_functions(capability).items():
             stack.enter_context(replaced(cast(Any, torch).cuda, name, function))
         stack.enter_context(_mode(torch))
         yield
@@ -65,7 +65,7 @@ def _mode(torch: Any) -> Any:
     return Card()
 
 
-def _functions(capability: tuple[int, int]) -> dict[str, Any]:
+def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
     """Of torch.cuda, those that ask for the card, and their answers."""
     properties = SimpleNamespace(
         name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],

@@ -289,10 +289,11 @@ def main(argv: list[str] | None = None) -> int:
     import argparse
     import runpy
 
+    from tilesat.cli import BACKENDS
     from tilesat.failures import describe, user_errors
 
     parser = argparse.ArgumentParser(prog="python -m tilesat.cutile", description=main.__doc__)
-    parser.add_argument("--on", choices=("sim", "ref", "cuda"), default="sim")
+    parser.add_argument("--on", choices=BACKENDS, default="sim")
     parser.add_argument("--target", metavar="T")
     parser.add_argument("--check", action="store_true", help="compare each launch with the reference interpreter")
     parser.add_argument("--hazards", action="store_true", help="look for races; print a table of them at the end")

@@ -12,9 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
 import cuda.tile as ct
 import torch
@@ -23,6 +21,7 @@ from torch._subclasses import fake_impls, fake_tensor
 from torch.overrides import TorchFunctionMode
 
 from tilesat.arrays import NAMES, View
+from tilesat.card import always, card_functions
 from tilesat.cutile import under_a_convention
 from tilesat.specialise import constraints_of, specialised
 
@@ -31,8 +30,6 @@ ALIGNMENT = 256
 """Bytes that PyTorch's CUDA allocator aligns to."""
 UNKNOWN = 1
 """What a number reads as that only the card would know, such as the length of a sequence."""
-MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
-"""A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,42 +127,12 @@ def _search_for(launch: Callable[..., None]) -> Callable[..., Any]:
 
 def _patch_torch(capability: tuple[int, int]) -> None:
     """A card in torch.cuda; the numbers that only it would know."""
-    properties = SimpleNamespace(
-        name=f"fake sm_{capability[0]}{capability[1]}",
-        major=capability[0],
-        minor=capability[1],
-        multi_processor_count=MULTIPROCESSORS.get(capability, 132),
-        total_memory=80 << 30,
-        L2_cache_size=50 << 20,
-        shared_memory_per_block_optin=99 << 10 if capability[0] == 12 else 163 << 10,
-        warp_size=32,
-        max_threads_per_multi_processor=2048,
-    )
     gc.collect = lambda *_: 0  # programs call it to free the card's memory; it takes 0.6 s a time here
-    torch.cuda.Event = torch.cuda.Stream = MagicMock
+    nothing = dict.fromkeys(("manual_seed", "manual_seed_all"), always(None))
+    for name, function in {**card_functions(capability), **nothing}.items():
+        setattr(torch.cuda, name, function)
     aten = torch.ops.aten
     fake_impls.op_implementations_dict[aten.bincount.default] = _bincount
-    stream = SimpleNamespace(cuda_stream=0, synchronize=lambda: None, wait_stream=lambda _: None)
-    replaced = {
-        "is_available": lambda: True,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "is_initialized": lambda: True,
-        "get_device_capability": lambda *_: capability,
-        "get_device_properties": lambda *_: properties,
-        "get_device_name": lambda *_: properties.name,
-        "current_stream": lambda *_: stream,
-        "default_stream": lambda *_: stream,
-        "synchronize": lambda *_: None,
-        "empty_cache": lambda: None,
-        "manual_seed": lambda *_: None,
-        "manual_seed_all": lambda *_: None,
-        "set_device": lambda *_: None,
-        "is_bf16_supported": lambda *_, **__: True,
-        "mem_get_info": lambda *_: (80 << 30, 80 << 30),
-    }
-    for name, function in replaced.items():
-        setattr(torch.cuda, name, function)
     torch.Generator = Generator
     plain = fake_tensor.FakeTensor.device
     # Programs see the card; PyTorch's own code, which runs outside of the mode, the CPU.
