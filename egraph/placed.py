@@ -14,6 +14,7 @@ from egraph.term import (
     ChoiceId,
     Enumerated,
     LayoutId,
+    Node,
     Number,
     Operand,
     Placed,
@@ -214,6 +215,11 @@ class WarpgroupProduct(Product):
     fast = Number("may sums of f8 take fewer bits?")
     type = TypeId("of the result")
     sign = Number("of a: -1 is what imm-scale-a negates")
+
+
+def negated(node: Node) -> bool:
+    """Does a product negate its left factor as it reads it?"""
+    return isinstance(node, WarpgroupProduct) and node.sign < 0
 
 
 @term("p.wgmma", source="PTX ISA, wgmma.mma_async")

@@ -28,6 +28,7 @@ from ir.types import TileType
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
 from lowering.atoms.pairs import pairs_atom
+from lowering.atoms.wgmma import IMM_SCALE
 from lowering.layouts.layout import Layout
 from lowering.modulo.explain import masks, schedules
 from lowering.modulo.predict import predicted
@@ -329,6 +330,8 @@ class Explanation:
     def why_not(self, node: Node) -> str:
         """Why a candidate may not be chosen here."""
         name, target = self.atom(node), self.selection.target
+        if placed.negated(node) and any(IMM_SCALE.startswith(prefix) for prefix in self.selection.forbid):
+            return f"{IMM_SCALE}: forbidden by the caller"
         if any(name.startswith(prefix) for prefix in self.selection.forbid):
             return f"{name}: forbidden by the caller"
         needed = NEEDED.get(name, frozenset())

@@ -10,7 +10,7 @@ from egraph.saturate import Saturated, check_permissions
 from extract import CostFunction, Extractor
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
-from lowering.atoms.names import PEELING, check_forbidden
+from lowering.atoms.names import BELOW, check_forbidden
 from lowering.launch import manifest_of
 from lowering.levels import printers
 from lowering.passes.manager import Outcome, Shared, Watcher, run
@@ -130,8 +130,9 @@ def road(options: Options) -> tuple[Step, ...]:
     )  # fmt: skip
     steps = with_options(steps, "tileas-dynamic-persistent", schedule=options.persistent)
     steps = with_options(steps, "tileas-plan-cta", ctas=options.ctas)
-    peeling = tuple(sorted(prefix for prefix in options.forbid if PEELING.startswith(prefix)))
-    steps = with_options(steps, "tileas-peel-masks", forbid=peeling)
+    for name, atom in BELOW.items():
+        told = tuple(sorted(prefix for prefix in options.forbid if atom.startswith(prefix)))
+        steps = with_options(steps, name, forbid=told)
     if options.ocg_knobs:
         steps = with_pass(steps, "tileas-insert-ocg-knobs", before="select-instructions")
     return with_options(steps, "print-ptx", annotate=options.annotate, lineinfo=options.lineinfo)

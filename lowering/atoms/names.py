@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ir.core import TileError
@@ -13,17 +13,25 @@ from lowering.atoms.folds import MINMAX3
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MMA_ATOMS
 from lowering.atoms.pairs import F32X2
+from lowering.atoms.reciprocals import RCP
 from lowering.atoms.tcgen05 import every_tensor_atom
-from lowering.atoms.tma import TMA_REDUCE
-from lowering.atoms.wgmma import every_wgmma
+from lowering.atoms.tma import PREFETCH, TMA_REDUCE
+from lowering.atoms.wgmma import IMM_SCALE, every_wgmma
 
-MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", TMA_REDUCE)
+MOVES = ("cp.async", "ldmatrix", "st.global", "st.shared", "stmatrix", "tma", "tma.store", TMA_REDUCE, PREFETCH)
 """Ways that data moves; `tma` alone is tensor copies in both directions, `st.global` stores of any width."""
-ARITHMETIC = (F32X2, MINMAX3, REDUX)
-"""Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp."""
+ARITHMETIC = (F32X2, MINMAX3, REDUX, RCP, IMM_SCALE)
+"""Instructions that do at once what several do: on pairs of f32, on three operands, on all lanes of a warp; reciprocals
+in place of quotients, warpgroup products that negate a factor.
+"""
 
 PEELING = "loop.peel"
 """Loops split at the iterations in which their masks let everything pass."""
+
+BELOW: Mapping[str, str] = {
+    "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
+}  # fmt: skip
+"""What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
 OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING)
 

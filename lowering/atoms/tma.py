@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from ir.core import Op
@@ -64,6 +64,17 @@ def _atom(rank: int, load: bool) -> TmaAtom:
 TMA_LOADS = {rank: _atom(rank, True) for rank in range(1, MAX_RANK + 1)}
 TMA_STORES = {rank: _atom(rank, False) for rank in range(1, MAX_RANK + 1)}
 TMA_ATOMS = (*TMA_LOADS.values(), *TMA_STORES.values())
+
+
+PREFETCH = "prefetch.tensormap"
+
+
+def prefetches(target: Target, forbid: Set[str]) -> bool:
+    """Are tensor maps asked for ahead of the first copies? That takes an instruction of a warp each, and spares a copy
+    the way to memory and back.
+    """
+    allowed = not any(PREFETCH.startswith(prefix) for prefix in forbid)
+    return allowed and 1 / target.throughput.issue < target.latency.global_
 
 
 TMA_REDUCE = "tma.reduce"

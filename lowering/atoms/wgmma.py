@@ -20,6 +20,8 @@ PTX_NAMES = {F16: "f16", BF16: "bf16", TF32: "tf32", F8E4M3FN: "e4m3", F8E5M2: "
 PROMOTION = 128
 """Elements of K after which sums of f8 are added to f32 registers: tensor cores of sm_90 keep about 14 bits of them.
 Source: DeepSeek-V3 (arXiv 2412.19437, section 3.3.2); CUTLASS, FP8 main loops of sm_90 with 2xAcc."""
+IMM_SCALE = "imm-scale"
+"""The sign by which an instruction multiplies what it reads of A, at no cost; PTX ISA, wgmma.mma_async, imm-scale-a."""
 SIGNED, BOTH_SIGNED = {True: "s8", False: "u8"}, (True, True)
 
 

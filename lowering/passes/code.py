@@ -21,20 +21,20 @@ def size(kernel: Op) -> int:
     return sum(1 for _ in kernel.walk())
 
 
-def to_nvgpu(func: nv_tileas.Func, context: Context) -> gpu.GpuFunc:
+def to_nvgpu(func: nv_tileas.Func, context: Context, forbid: tuple[str, ...]) -> gpu.GpuFunc:
     """Make tiles the registers of one thread, views addresses, and agents branches on its number."""
     for op in func.body.block.ops:
         if isinstance(op, nv_tileas.AgentSwitch) and sum(op.agent_strides) % GROUP:
             message = f"the agents have {sum(op.agent_strides)} warps, not whole warpgroups of {GROUP}"
             raise TileError(message, op.location, "run optimize-execution-unit-mapping before convert-tileas-to-nvgpu")
-    made = tileas_to_nvgpu.expand(func, context.target)
+    made = tileas_to_nvgpu.expand(func, context.target, frozenset(forbid))
     context.count(operations=lambda: size(made))
     return made
 
 
-def to_nvvm(func: gpu.GpuFunc, context: Context) -> llvm.Func:
+def to_nvvm(func: gpu.GpuFunc, context: Context, forbid: tuple[str, ...]) -> llvm.Func:
     """Convert each operation by its pattern and structured control to branches; number, fold and hoist values."""
-    made = nvgpu_to_nvvm.convert(func)
+    made = nvgpu_to_nvvm.convert(func, frozenset(forbid))
     context.count(operations=lambda: size(made), blocks=len(made.body.blocks))
     return made
 

@@ -100,9 +100,14 @@ PASSES: dict[str, Pass] = {
         Pass("optimize-execution-unit-mapping", "nv_tileas", "nv_tileas", f"{SOURCE}:map_execution_units", statistics=(
             Statistic("agents", "agents that run side by side"),
             Statistic("warps", "warps of the block, idle ones too, where there are agents")), verified=True),
-        Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu", statistics=(_OPERATIONS,)),
-        Pass("convert-nvgpu-to-nvvm", "nvgpu", "nvvm", f"{CODE}:to_nvvm", statistics=(
-            _OPERATIONS, Statistic("blocks", "basic blocks"))),
+        Pass("convert-tileas-to-nvgpu", "nv_tileas", "nvgpu", f"{CODE}:to_nvgpu",
+             (Option("forbid", "names", (), "prefetch.tensormap, or a prefix of it: no tensor map is asked for ahead",
+                     check="lowering.atoms.names:check_forbidden"),),
+             statistics=(_OPERATIONS,)),
+        Pass("convert-nvgpu-to-nvvm", "nvgpu", "nvvm", f"{CODE}:to_nvvm",
+             (Option("forbid", "names", (), "rcp, or a prefix of it: no reciprocal takes the place of a quotient",
+                     check="lowering.atoms.names:check_forbidden"),),
+             statistics=(_OPERATIONS, Statistic("blocks", "basic blocks"))),
         Pass("simplify-branches", "nvvm", "nvvm", f"{CODE}:simplify", statistics=(
             Statistic("changes", "edges led elsewhere, operations taken out of both sides"),)),
         Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(

@@ -24,7 +24,7 @@ from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tcgen05 import M as TENSOR_LANES
 from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.tma import TMA_STORES
-from lowering.atoms.wgmma import WgmmaAtom
+from lowering.atoms.wgmma import IMM_SCALE, WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
 from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
@@ -498,7 +498,7 @@ class Pricer:
         """Tensor cores at the atom's rate; scalar multiply-adds only where no tensor core computes the product."""
         choice = self.oracle.choice(node.choice)
         scalar = choice.atom.threads == 1 and self.owner[node.cls][0] in self.tensor_products
-        if scalar or not self.allowed(choice):
+        if scalar or not self.allowed(choice) or (placed.negated(node) and self.forbidden(IMM_SCALE)):
             return None
         a, b = (self.oracle.layouts[self.owner[c][1]] for c in (node.a, node.b))
         c = self.oracle.layout(site.layout)

@@ -35,16 +35,42 @@ FORMS = {
 CONSTANTS = {"one": "1.0", "three": "3.0", "eight": "8.0", "tiny": "1.0e-44"}
 
 
-def arithmetic(operands: str, flags: str) -> list[str]:
+WITHOUT = {
+    # the same without reciprocals
+    ("%one, %a", ""): ["div.rn.f32"],
+    ("%one, %a", "rounding<zero>"): ["div.rz.f32"],
+    ("%one, %a", "rounding<full>"): ["div.full.f32"],
+    ("%one, %a", "rounding<full> flush_to_zero"): ["div.full.ftz.f32"],
+    ("%one, %a", "rounding<approx> flush_to_zero"): ["div.approx.ftz.f32"],
+    ("%a, %b", "rounding<approx> flush_to_zero"): ["div.approx.ftz.f32"],
+}
+
+
+def kernel(operands: str, flags: str, forbid: tuple[str, ...] = ()) -> tilesat.Kernel:
     constants = "".join(f"%{n} = constant <f32: {v}> : tile<128xf32>\n" for n, v in CONSTANTS.items())
     text = KERNEL.format(operation=f"divf {operands} {flags}").replace("%r =", constants + "  %r =")
-    ptx = tilesat.compile(text, target="sm_80").ptx
-    return re.findall(r"^\s*((?!ld|st|mov)[a-z0-9]+\.[a-zA-Z0-9.]*f32)\b", ptx, re.M)
+    return tilesat.compile(text, target="sm_80", forbid=forbid)
+
+
+def arithmetic(made: tilesat.Kernel) -> list[str]:
+    return re.findall(r"^\s*((?!ld|st|mov)[a-z0-9]+\.[a-zA-Z0-9.]*f32)\b", made.ptx, re.M)
 
 
 @pytest.mark.parametrize(("operands", "flags"), FORMS)
 def test_the_cheapest_form_that_the_rounding_allows(operands: str, flags: str) -> None:
-    assert arithmetic(operands, flags) == FORMS[operands, flags]
+    assert arithmetic(kernel(operands, flags)) == FORMS[operands, flags]
+
+
+@pytest.mark.parametrize(("operands", "flags"), WITHOUT)
+def test_reciprocals_can_be_forbidden(operands: str, flags: str) -> None:
+    """The quotients stay within the 2 ulp that both ways have."""
+    made = kernel(operands, flags, ("rcp",))
+    assert arithmetic(made) == WITHOUT[operands, flags] != FORMS[operands, flags]
+    a, b = (np.exp2(np.random.default_rng(i).uniform(-60, 60, 128)).astype(np.float32) for i in (1, 2))
+    y = b.copy()
+    made.run(1, a, y, on="sim")
+    exact = (1 / a if "one" in operands else a.astype(np.float64) / b).astype(np.float32)
+    assert (abs(y - exact) <= 2 * np.spacing(exact)).all()
 
 
 def inverse(rounding: str = "rn", **flags: bool):

@@ -58,6 +58,18 @@ def test_negation_of_a_computed_factor_is_free() -> None:
     assert "neg." not in kernel.ptx
 
 
+def test_imm_scale_can_be_forbidden() -> None:
+    """The sign is computed then, and costs something; the explanation says why."""
+    made = check(product("f16", "a"), "sm_90a")
+    without = check(product("f16", "a"), "sm_90a", forbid=("imm-scale",))
+    assert "wgmma.mma_async" in without.ptx
+    assert "-1, 1" in made.ptx
+    assert "-1, 1" not in without.ptx
+    assert made.cost < without.cost
+    assert "imm-scale: forbidden by the caller" in without.compiled.explain()
+    assert "imm-scale" not in made.compiled.explain()
+
+
 @pytest.mark.parametrize(("kind", "to"), [("f32", "tf32"), ("f16", "f8E5M2")])
 def test_negation_before_a_conversion_is_free(kind: str, to: str) -> None:
     """Rules move it behind the conversion: neither type has a negf of its own."""

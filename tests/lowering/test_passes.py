@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import pytest
 
 from extract.methods import METHODS
@@ -171,7 +173,7 @@ def test_what_is_left_over_at_a_border_is_refused(monkeypatch: pytest.MonkeyPatc
     func = kernel_with(gpu.Barrier, gpu.GpuFunc, block=(32, 1, 1))
     assert "bar.sync" in descend(func, {}).ptx
 
-    def forgetful(func: gpu.GpuFunc) -> llvm.Func:
+    def forgetful(func: gpu.GpuFunc, forbid: Set[str]) -> llvm.Func:
         block = Block()
         b = Builder(block, func.body.block.ops[0].location)
         b.add(gpu.Barrier, types=[])

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import tilesat
+from lowering.atoms.tma import prefetches
+from lowering.targets import target
+from lowering.targets.changed import changed
 from runtime.ptxas import assemble
 from tests.programs.program import DTYPES, Program, check, random
 from tests.tilesat.example_cases import EXAMPLES
@@ -232,6 +235,14 @@ def test_tensor_maps_are_prefetched_once() -> None:
     assert len(prefetches) == maps > 0
     assert prefetches[-1] < next(i for i, line in enumerate(lines) if "bra" in line)
     assert "prefetch" not in tilesat.compile(total(2, "f16").source(), "sm_80").ptx
+
+
+def test_prefetches_of_tensor_maps_can_be_forbidden() -> None:
+    kernel = check(total(2, "f16"), "sm_90a", forbid=("prefetch.tensormap",))
+    assert "cp.async.bulk.tensor" in kernel.ptx
+    assert "prefetch" not in kernel.ptx
+    assert prefetches(target("sm_90a"), frozenset())
+    assert not prefetches(changed(target("sm_90a"), [("latency.global", 1e-9)]), frozenset())  # nothing to spare
 
 
 def test_one_row_travels_in_the_widest_boxes() -> None:

@@ -1,6 +1,7 @@
 """The commands on files that hold a kernel of a level below cuda_tile."""
 
 import re
+from collections.abc import Set
 from pathlib import Path
 
 import numpy as np
@@ -116,8 +117,8 @@ def test_each_level_is_verified_when_asked(
     """A conversion that makes what its level does not allow is caught there, and only then."""
     convert = nvgpu_to_nvvm.convert
 
-    def broken(kernel: GpuFunc) -> Func:
-        made = convert(kernel)
+    def broken(kernel: GpuFunc, forbid: Set[str]) -> Func:
+        made = convert(kernel, forbid)
         made.attributes["block"] = (32, 1)
         return made
 

@@ -6,7 +6,7 @@ integers, addresses), so that the producer may repeat itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
@@ -55,8 +55,8 @@ PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
 class Conversion:
     """One function on its way: which registers hold each nvgpu value."""
 
-    def __init__(self, entry: Block, target: str, threads: tuple[int, ...]):
-        self.e = Emitter(entry, target_named(target), threads)
+    def __init__(self, entry: Block, target: str, threads: tuple[int, ...], forbid: Set[str]):
+        self.e = Emitter(entry, target_named(target), threads, forbid)
         self.held: dict[Value, list[Value]] = {}
 
     def registers(self, value: Value) -> list[Value]:
@@ -101,13 +101,16 @@ class Conversion:
         return [pattern(self.e, op, *(o[i] if len(o) > 1 else o[0] for o in operands)) for i in range(count)]
 
 
-def convert(func: gpu.GpuFunc) -> llvm.Func:
-    """The kernel at the nvvm level. Raises UnsupportedError with the op's location where an op has no pattern."""
+def convert(func: gpu.GpuFunc, forbid: Set[str] = frozenset()) -> llvm.Func:
+    """The kernel at the nvvm level, without atoms whose names start with one of `forbid`.
+
+    Raises UnsupportedError with the op's location where an op has no pattern.
+    """
     source = func.body.block
     entry = Block([TENSOR_MAP if isinstance(a.type, TensorMapDescriptor) else a.type for a in source.args])
     for made, given in zip(entry.args, source.args, strict=True):
         made.name = given.name
-    conversion = Conversion(entry, func.target, func.block)
+    conversion = Conversion(entry, func.target, func.block, forbid)
     for given, made in zip(source.args, entry.args, strict=True):
         conversion.define(given, [made])
     for number, low, high, divisor in func.ranges:

@@ -14,6 +14,7 @@ import numpy as np
 from ir.core import Op, Type, UnsupportedError, Value
 from ir.dialects import arith, llvm, math, nvvm
 from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32, TF32, FloatType, VectorType
+from lowering.atoms.reciprocals import APPROXIMATE, reciprocal_of
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of
@@ -378,31 +379,17 @@ def _quotient(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def quotient(e: Emitter, x: Value, y: Value, rounding: str, flags: dict[str, Any]) -> Value:
-    """x / y of f32 or f64 in the cheapest form that the rounding allows; `flags` holds ftz where it is asked for.
-
-    SASS of ptxas 13.5 for sm_80: rcp.rn 15 and div.rn(1, x) 17 instructions, one on the MUFU pipe rather than two; a
-    product 1, rcp.approx.ftz 1, rcp.approx 7, div.approx 5 (ftz 2), div.full 8 (ftz 5).
-    """
-    one = e.known.get(x) == 1.0
-    if rounding not in ("approx", "full"):
-        attributes = flags if rounding == "rn" else {**flags, "rounding": rounding}
-        if one:
-            return e.value(nvvm.Rcp, x.type, y, **{**flags, "rounding": rounding})
-        return e.value(llvm.FDiv, x.type, x, y, **attributes)
-    divisor = e.known.get(y)
-    if divisor is not None and REGULAR <= abs(divisor) <= 1 / REGULAR:
+    """x / y of f32 or f64 in the cheapest form that the rounding allows; `flags` holds ftz where it is asked for."""
+    divisor, approximate = e.known.get(y), rounding in APPROXIMATE
+    if approximate and divisor is not None and REGULAR <= abs(divisor) <= 1 / REGULAR:
         # two roundings are less than the 2 ulp that PTX allows
         return e.value(llvm.FMul, x.type, x, e.constant(x.type, 1 / divisor), **flags)
-    if flags.get("ftz"):
-        # as ptxas expands div.approx.ftz; one reciprocal serves all quotients by y, ahead of loops too
-        inverse = e.value(nvvm.Rcp, x.type, y, ftz=True)
-        if one:
-            return inverse
-        if rounding == "approx":
-            return e.value(llvm.FMul, x.type, x, inverse, ftz=True)
-    elif one and rounding == "full":
-        return e.value(nvvm.Rcp, x.type, y)
-    return e.value(llvm.FDiv, x.type, x, y, **flags, rounding=rounding)
+    one = e.known.get(x) == 1.0
+    made = reciprocal_of(rounding, bool(flags.get("ftz")), one, e.forbid)
+    if made:
+        inverse = e.value(nvvm.Rcp, x.type, y, **flags, **({} if approximate else {"rounding": made}))
+        return inverse if one else e.value(llvm.FMul, x.type, x, inverse, **flags)
+    return e.value(llvm.FDiv, x.type, x, y, **flags, **({} if rounding == "rn" else {"rounding": rounding}))
 
 
 REGULAR = 2.0**-125

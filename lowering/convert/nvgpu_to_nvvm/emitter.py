@@ -6,6 +6,7 @@ control flow of the source, so that both need no dominator tree.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, TypeVar
 
 from ir.core import UNKNOWN, Block, Location, Op, Type, Value
@@ -42,9 +43,10 @@ class Scope:
 class Emitter:
     """Appends nvvm ops to the current block; `blocks` is the function's list in layout order."""
 
-    def __init__(self, entry: Block, target: Target, threads: tuple[int, ...]):
-        """`threads` of a block, by dimension."""
+    def __init__(self, entry: Block, target: Target, threads: tuple[int, ...], forbid: Set[str] = frozenset()):
+        """`threads` of a block, by dimension; `forbid`: prefixes of names of atoms that may not be chosen."""
         self.target = target
+        self.forbid = forbid
         self.facts = Facts(threads)
         self.scopes = [Scope(entry, False)]
         self.blocks = [entry]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +11,7 @@ from ir.descriptors import MatrixDescriptorType, Tile
 from ir.dialects import arith, llvm, nv_tileas, nvgpu, nvvm, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES
 from ir.types import F32, I1, I16, I32, SHARED_PTR
+from lowering.atoms.tma import prefetches
 from lowering.atoms.wgmma import WARPGROUP, WgmmaAtom
 from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Computed, Grouped, Registers
@@ -57,13 +58,13 @@ class Barriers:
         return build(nvvm.Mapa, own, build(arith.XOrI, emitter.rank, distance), types=[SHARED_PTR])
 
 
-def prefetch(x: Expander, maps: int) -> None:
+def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
     """Bring all tensor maps of the kernel into the descriptor cache, by one thread: the first copies find them there.
 
     Source: PTX ISA, prefetch.tensormap; CUTLASS's sm_90 kernels begin with it.
     """
     emitter = x.emitter
-    if not maps:
+    if not maps or not prefetches(x.target, forbid):
         return
     first = emitter.compare("eq", emitter.thread, emitter.constant(0))
     for number in range(maps):

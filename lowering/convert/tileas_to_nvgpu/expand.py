@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, TypeVar, cast
 
 from ir.core import Block, Op, Region, Type, Value
@@ -58,14 +58,14 @@ class Ring:
         self.layout = layout
 
 
-def expand(func: nv_tileas.Func, target: Target) -> gpu.GpuFunc:
-    """The per-thread program of a scheduled kernel."""
+def expand(func: nv_tileas.Func, target: Target, forbid: Set[str] = frozenset()) -> gpu.GpuFunc:
+    """The per-thread program of a scheduled kernel, without atoms whose names start with one of `forbid`."""
     source = func.body.block
     block = Block([register_type(a.type) for a in source.args])
     emitter = Emitter(block, func.warps, func.cluster)
     environment: Environment = dict(zip(source.args, block.args, strict=True))
     expander = Expander(emitter, environment, target, func)
-    agents.prefetch(expander, len(func.tensormaps))
+    agents.prefetch(expander, len(func.tensormaps), forbid)
     expander.ops(source)
     block.args += expander.maps
     emitter.finish()
