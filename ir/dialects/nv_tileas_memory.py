@@ -200,7 +200,7 @@ class TiledCopy(Op):
     array's edge, then its prefix is copied. `ordered`: it comes after a store of its own loop and stays in it.
     `after_store`: it comes after some store of this kernel, which another agent has to wait for. `tma`: the
     tensor memory accelerator may make it where a producer agent runs ahead; else it is an ordinary asynchronous copy.
-    `stages`: of the ring that it fills where it can run ahead of its loop; 1 outside of loops. `ring`: copies of a loop
+    `stages`: of the ring that it fills where it can run ahead of its loop; 0: it fills none. `ring`: copies of a loop
     with different numbers fill rings of their own; one before a loop, not 0, fills the first stage of that loop's ring.
     `evict`: a policy of the L2 cache for tensor copies.
     """
@@ -214,7 +214,7 @@ class TiledCopy(Op):
     after_store = flag()
     tma = flag()
     evict = Attr(str, "", among=EVICTIONS)
-    stages = Attr(int, default=1)
+    stages = Attr(int, default=0)
     ring = Attr(int, default=0)
     result = Result(is_tile)
 
@@ -233,7 +233,7 @@ class GatherCopy(Op):
     asynchronous = flag()
     ordered = flag()
     after_store = flag()
-    stages = Attr(int, default=1)
+    stages = Attr(int, default=0)
     result = Result(is_tile)
 
     effect = READ

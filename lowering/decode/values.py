@@ -322,7 +322,7 @@ def copy(d: Decoder, b: Builder, node: placed.Copy, made: Made) -> Value:
         nv_tileas.TiledCopy, made[node.view], *made[node.index], types=[d.type_at(node.type, node.shared)],
         bytes=node.bytes, ragged=node.inside < node.bytes, asynchronous=node.mechanism != Mechanism.REGISTERS,
         tma=node.mechanism == Mechanism.TMA, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 1), after_store=d.order.after_store(node),
+        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
         evict=d.eviction(node) if node.mechanism == Mechanism.TMA else "",
     )  # fmt: skip
 
@@ -342,7 +342,7 @@ def gather_copy(d: Decoder, b: Builder, node: placed.GatherCopy, made: Made) -> 
     return b.add(
         nv_tileas.GatherCopy, *present, types=[d.type_at(node.type, node.shared)], segments=(1, int(mask is not None)),
         width=node.width, asynchronous=True, ordered=node.cls in d.ordered,
-        stages=d.selection.stages.get(node.cls, 1), after_store=d.order.after_store(node),
+        stages=d.selection.stages.get(node.cls, 0), after_store=d.order.after_store(node),
     ).result  # fmt: skip
 
 

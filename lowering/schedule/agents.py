@@ -313,11 +313,13 @@ class Consumer:
             last.attributes["passes"] = False
 
     def flying(self) -> Flight:
-        """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held."""
+        """What runs on. Into the next iteration only what reads no other ring than the last, whose stages are held, if
+        it has another."""
         body = self.loop.body.block
         found = flight(body, [copy for plan in self.plans for copy in plan.copies])
         others = [copy for plan in self.plans[:-1] for copy in plan.copies]
-        return found if found.last is None or not reads(found.last, others, body) else Flight(early=found.early)
+        stays = found.last is not None and (self.plans[-1].stages == 1 or reads(found.last, others, body))
+        return Flight(early=found.early) if stays else found
 
     def body(self, flying: Flight) -> Block:
         """One iteration, which carries the iterators and, where products run on, the token of the one before."""

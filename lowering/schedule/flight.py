@@ -1,6 +1,7 @@
 """Products of warpgroups that run on while their warps go on: past what follows them in an iteration, or into the next.
 
-    early    its sum is for the next iteration (rotation.py): it is waited for at the end of this one
+    early    its sum is for the next iteration (rotation.py): it is waited for at the end of this one, or before a
+             product that does not run on, whose wait ends older ones too
     last     its sum is carried and the loop adds to it again: it is waited for in the next iteration, behind the first
              reduction, at the latest where the sum or the fragments that it still reads are made anew
 A product whose sums are promoted runs on past nothing: its registers are added right behind it.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.core import Block, Builder, Value
+from ir.core import Block, Value
 from ir.dialects import nv_tileas
 from lowering.schedule.rings import Copy
 
@@ -81,9 +82,14 @@ def land(flying: Flight, read: Block, carried: Value | None, ends: list[Value]) 
                 each.operands = [done.result if v is carried else v for v in each.operands]
         done.parent = read
         read.ops.insert(place, done)
-    b = Builder(read, early.location)
-    done = b.add(nv_tileas.DotWait, early.result, types=[early.result.type], pending=int(carried is not None))
-    return [done.result if v is early.result else v for v in ends]
+    behind = read.ops[read.ops.index(early) + 1 :]
+    others = (op for op in behind if any(isinstance(each, nv_tileas.Dot) for each in op.walk()))
+    before = None if carried is not None else next(others, None)
+    made = nv_tileas.DotWait((early.result,), [early.result.type], {"pending": int(carried is not None)},
+                             location=early.location)  # fmt: skip
+    made.parent = read
+    read.ops.insert(len(read.ops) if before is None else read.ops.index(before), made)
+    return [made.result if v is early.result else v for v in ends]
 
 
 def replaced(dot: nv_tileas.Dot) -> Value | None:

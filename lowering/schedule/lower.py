@@ -148,6 +148,10 @@ class _Lowering:
             return
         stage, other = place.values
         stages = cast(nv_tileas.PipelineType, place.ring.result.type).stages
+        if stages == 1:  # each round has one
+            flip = b.value(arith.Constant, types=[I32], value=1)
+            self.places[op.result] = Place(place.ring, (stage, b.value(arith.XOrI, other, flip)))
+            return
         one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
         following = b.value(arith.AddI, stage, one)
         wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")

@@ -31,7 +31,7 @@ from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
 
-MIN_STAGES = 2
+MIN_STAGES = 2  # of a ring whose readers fill it
 
 
 class MemoryExceededError(TileError):
@@ -313,7 +313,7 @@ class Scheduler:
                 return []  # what is gathered, the consumers' pointers gather
             rings.setdefault(copy.ring, []).append(copy)
         stages = min((c.stages for c in copies), default=0)
-        return self.agents.plan(op, [*rings.values()], first) if stages >= MIN_STAGES else []
+        return self.agents.plan(op, [*rings.values()], first) if stages else []
 
     def buffers(self, copies: Sequence[Copy], ring: Ring, b: Builder) -> list[Value]:
         """The buffers of a loop's copies in a ring: one stage holds them all, so one stage offset serves all."""

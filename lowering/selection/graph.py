@@ -62,6 +62,8 @@ OTHERS = 0.06  # less for a program that is compared with one there is already: 
 UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
 NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
+# One stage, where copies and readers wait for each other, is offered to tensor copies of an agent: readers of their own
+# ring would need no ring for it.
 
 
 def select(
@@ -521,7 +523,7 @@ class Selector:
         if isinstance(node, PlacedCarry | PlacedLoopResult | PlacedBranch):
             item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
             group, alternative = self.group("carried", item, node.index), node.layout
-        use = self.pressure.unpacked(node, placed, loop)
+        use, offered = self.pressure.unpacked(node, placed, loop), STAGES
         ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.pressure.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
@@ -531,10 +533,11 @@ class Selector:
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
+                offered = (1, *STAGES) if boxed else STAGES
             use |= self.rows.of_columns(price.columns)
             if price.buffer and not ring:
                 use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
-        for stages in STAGES if ring and price is not None else (1,):
+        for stages in offered if ring and price is not None else (1,):
             made = self.builder.add(
                 node.op, self.dense[placed], [*children, self.shape.stage(loop, stages)] if ring else children,
                 INFINITE if price is None else trips * price.cost.scalar(),
