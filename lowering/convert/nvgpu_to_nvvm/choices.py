@@ -49,6 +49,20 @@ def chosen_operand(u: Uses, op: llvm.Select) -> bool:
     return True
 
 
+def chosen_twice(u: Uses, op: llvm.Select) -> bool:
+    """c ? (d ? x : y) : y as c & d ? x : y; c ? x : (d ? x : y) as c | d ? x : y."""
+    condition, then, other = op.operands
+    for arm, left, cls, taken in ((then, other, llvm.And, 2), (other, then, llvm.Or, 1)):
+        inner = u.only(arm, op, llvm.Select)
+        if inner is not None and inner.operands[taken] is left:
+            both = u.computed(cls, op, condition, inner.operands[0])
+            kept = inner.operands[3 - taken]
+            arms = (kept, left) if taken == 2 else (left, kept)
+            u.replace(op, u.computed(llvm.Select, op, both, *arms, type=op.results[0].type))
+            return True
+    return False
+
+
 def _flags(op: Op) -> dict[str, object]:
     """What an operation does, without its promise."""
     return {name: value for name, value in op.attributes.items() if name != "nsw"}

@@ -11,9 +11,10 @@ from typing import Any
 from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I1, I32, I64, SHARED_PTR, IntType
+from lowering.convert.nvgpu_to_nvvm.between import between
 from lowering.convert.nvgpu_to_nvvm.bits import absorbed, merged_masks, shifted_back
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes
-from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand
+from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand, chosen_twice
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
@@ -45,6 +46,7 @@ class Uses:
         self.users: dict[Value, list[Op]] = {}
         self.constants: dict[tuple[Type, int], Value] = {}
         self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
+        self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
         self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
         dead: set[Op] = set()
         for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
@@ -276,9 +278,11 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
 }
 """What is tried on an operation that makes an integer, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
+    llvm.And: (between,),
+    llvm.Or: (between,),
     llvm.ICmp: (bits_compared,),
     llvm.GetElementPtr: (scaled_index, shared_address),
-    llvm.Select: (chosen_operand, chosen_load),
+    llvm.Select: (chosen_twice, chosen_operand, chosen_load),
 }
 """On any."""
 REWRITTEN = {*MODULAR, *INTEGER_RULES, *RULES}
