@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 RESOLUTION = 0.001
 """Seconds by which egglog's clock ticks (measured on egglog 13.2.0): a rule of less in an iteration reads as 0."""
@@ -126,6 +125,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The rules with most matches, for notebooks."""
+        from html import escape
+
         return f"<pre>{escape(self.table(most=8))}</pre>"
 
     def table(self, most: int = 20) -> str:

@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from egraph import facts, vocabulary
 from egraph.encode import Program
 from egraph.engine import Engine
 from egraph.frozen import Frozen
-from egraph.provenance import Recorder
 from egraph.report import Iteration, Report, StopReason
 from egraph.rulefile import Command, own_rules, read_commands, select
 from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
 from ir.core import TileError
+
+if TYPE_CHECKING:
+    from egraph.provenance import Recorder
 
 ALGEBRA, PLACEMENT = "algebra", "placement"
 
@@ -342,7 +345,11 @@ def _loaded(
         wanted = vocabulary.reachable(commands, operations | known)
         usable = vocabulary.usable(commands, wanted)
         own = apart(usable) if kind == APART else None
-        recorder = Recorder.of(usable) if kind == TRACED else None
+        recorder = None
+        if kind == TRACED:
+            from egraph.provenance import Recorder  # for those who ask
+
+            recorder = Recorder.of(usable)
         loading = usable if own is None else own.commands
         engine = Engine(loading if recorder is None else recorder.commands(loading), declared)
         found = _Loaded(engine, wanted, tuple(usable), own, recorder)

@@ -214,8 +214,10 @@ class OperandGroup(Field):
 
     def of(self, op: Op) -> list[Value]:
         """The operands of the group."""
-        start = sum(op.segments[: self.slot])
-        return op.operands[start : start + op.segments[self.slot]]
+        return op.operands[(start := self._start(op)) : start + op.segments[self.slot]]
+
+    def _start(self, op: Op) -> int:
+        return sum(op.segments[: self.slot]) if self.slot > 1 else op.segments[0] if self.slot else 0
 
 
 class Operand(OperandGroup):
@@ -228,7 +230,7 @@ class Operand(OperandGroup):
     def __get__(self, op: Op | None, owner: type) -> Operand | Value:
         if op is None:
             return self
-        return self.of(op)[0] if op.info.flexible else op.operands[self.slot]
+        return op.operands[self._start(op) if op.info.flexible else self.slot]
 
 
 class OptionalOperand(OperandGroup):
@@ -241,8 +243,7 @@ class OptionalOperand(OperandGroup):
     def __get__(self, op: Op | None, owner: type) -> OptionalOperand | Value | None:
         if op is None:
             return self
-        found = self.of(op)
-        return found[0] if found else None
+        return op.operands[self._start(op)] if op.segments[self.slot] else None
 
 
 class Variadic(OperandGroup):
@@ -573,8 +574,7 @@ def verify(root: Op) -> None:
         info = each.info
         each.expect(sum(each.segments) == len(each.operands), "operand segments do not add up")
         for group, size in zip(info.operands, each.segments, strict=True):
-            one = isinstance(group, Operand)
-            each.expect(not one or size == 1, "operand '{}' is missing", group.name)
+            each.expect(not isinstance(group, Operand) or size == 1, "operand '{}' is missing", group.name)
             each.expect(not isinstance(group, OptionalOperand) or size <= 1, "operand '{}' is given twice", group.name)
             if group.check is not None:
                 for value in group.of(each):

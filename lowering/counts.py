@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ir.core import Attr, Op, Type
@@ -93,7 +93,7 @@ def _default(attribute: Attr[Any]) -> int:
 
 def load() -> Mapping[str, Sequence[Row]]:
     """All rows by the key of a form: `tiers` with blanks between them, counts by pipe, `source`."""
-    return json.loads((files("lowering.targets") / FILE).read_text())
+    return json.loads((Path(__file__).parent / "targets" / FILE).read_text())
 
 
 @cache

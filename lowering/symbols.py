@@ -8,7 +8,6 @@ read as anything but a name. Source: PTX ISA, identifiers; ptxas 13.5 refuses `_
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 
 MANGLED = "tile$"
 """What mangled names start with; a name of the source that starts so is mangled too."""
@@ -32,4 +31,6 @@ def symbol(name: str) -> str:
 
 def name_of(what: str, data: bytes) -> str:
     """A name for an array of our own that follows from its bytes: kernels of one PTX file may declare the same."""
+    from hashlib import sha256  # 3 ms, for kernels that have one
+
     return f"{what}${sha256(data).hexdigest()[:16]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from egraph.saturate import Saturated
 from ir.core import Op, UnsupportedError
@@ -62,8 +61,7 @@ def as_asked(entry: ct.Entry | nv_tileaa.Func, target: Target) -> Target:
     ctas, warps = hints.get("occupancy"), hints.get(WARPS)
     if isinstance(ctas, int) and ctas > 0:
         target = target.shared_by(ctas)
-    target = replace(target, asked_warps=int(warps)) if warps in OFFERED else target
-    return replace(target, asked_cluster=clustered(hints.get(CTAS, 1), target))
+    return target.asked(int(warps) if warps in OFFERED else target.asked_warps, clustered(hints.get(CTAS, 1), target))
 
 
 def clustered(asked: HintValue, target: Target) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from lowering.targets.features import Feature, features_of
 
@@ -106,7 +107,7 @@ PORTABLE = 8  # CTAs of a cluster that every GPU with clusters takes; CUDA C++ P
 class Target:
     """One SM tier; `ptx_version` is what the printer emits, `smem_bytes` the dynamic shared memory a CTA may have.
 
-    Compared by identity, since there is one record a tier: cheap to hash as a key of caches.
+    Compared by identity, since there is one record a tier and for each share of it: cheap to hash as a key of caches.
     """
 
     name: str
@@ -125,6 +126,13 @@ class Target:
     asked_warps: int = 0  # warps of a CTA that it wants to compute
     asked_cluster: int = 1  # CTAs that it wants to do the work of a tile block
 
+    @cache  # noqa: B019 - targets are few and live as long as the process
+    def asked(self, warps: int, cluster: int) -> Target:
+        """The target as a kernel wants it: warps that compute, 0 where it says nothing, and CTAs of a cluster."""
+        same = (warps, cluster) == (self.asked_warps, self.asked_cluster)
+        return self if same else replace(self, asked_warps=warps, asked_cluster=cluster)
+
+    @cache  # noqa: B019 - as above
     def shared_by(self, ctas: int) -> Target:
         """What one of `ctas` CTAs has of an SM. Of shared memory each CTA takes `RESERVED` more than it is given."""
         ctas = max(1, min(ctas, int(self.warps_per_sm) // LEAST_WARPS))

@@ -8,6 +8,7 @@ import pytest
 
 import tilesat
 from ir.dialects.cuda_tile import hints
+from lowering.layouts.conversions import estimate
 from lowering.selection.hints import OBEYED
 from lowering.targets import ALL_TARGETS
 from lowering.targets.target import KIB
@@ -101,6 +102,15 @@ def test_shares_of_an_sm_are_as_asked(target: str, ctas: int, warps: int) -> Non
     assert (made.spill_stores, made.infos, made.warnings) == (0, (), ())
     found = simulate(kernel, kernel.ptx, case.grid, case.fresh())
     assert largest_error(case.logical(found), case.expected) <= case.tolerance
+
+
+def test_what_is_asked_of_a_target_is_one_record() -> None:
+    """Caches know targets by identity: a new record for each compilation would fill them and find nothing."""
+    tilesat.compile(hinted("occupancy = 2"), "sm_90a")
+    before = estimate.cache_info()
+    tilesat.compile(hinted("occupancy = 2"), "sm_90a")
+    assert estimate.cache_info().misses == before.misses > 0
+    assert estimate.cache_info().hits > before.hits
 
 
 def test_warps_that_are_not_offered_are_warned_of() -> None:

@@ -17,14 +17,19 @@ PARTIAL = {*MODULAR, llvm.And, llvm.Or, llvm.Xor, llvm.Trunc, llvm.ZExt, llvm.Se
 """Operations that may not read all bits of their operands."""
 
 
+JOINING = (llvm.And, llvm.Or, llvm.Xor, llvm.Add, llvm.Sub)
+"""Operations whose result may have all bits that are read of it from one operand."""
+
+
 def ones(value: Value) -> int:
     """All bits of an integer; 0 of what is none."""
-    return (1 << value.type.width) - 1 if isinstance(value.type, IntType) else 0
+    kind = value.type
+    return (1 << kind.width) - 1 if isinstance(kind, IntType) else 0
 
 
 def number(value: Value) -> int | None:
     """The bits of an integer constant."""
-    op = value.op
+    op = value.owner
     known = op.attributes["value"] if isinstance(op, llvm.Constant) else None
     return int(known) & ones(value) if isinstance(known, int) else None
 
@@ -39,8 +44,9 @@ def demanded(ops: list[Op]) -> dict[Value, int]:
                 found[value] = found.get(value, 0) | (_read(op, at, read) & ones(value))
         else:
             for value in op.operands:
-                if everything := ones(value):
-                    found[value] = everything
+                kind = value.type
+                if isinstance(kind, IntType):
+                    found[value] = (1 << kind.width) - 1
     return found
 
 
@@ -53,7 +59,7 @@ def _read(op: Op, at: int, read: int) -> int:
         return read if other is None else read & other
     if isinstance(op, llvm.Or):
         return read if other is None else read & ~other
-    if isinstance(op, llvm.Xor | llvm.Trunc):
+    if isinstance(op, (llvm.Xor, llvm.Trunc)):
         return read
     if isinstance(op, llvm.ZExt):
         return read if read & ones(op.operands[0]) else 0
@@ -72,7 +78,7 @@ def _read(op: Op, at: int, read: int) -> int:
 
 def unseen(op: Op, read: int, facts: Facts) -> Value | None:
     """The operand that has all the bits of the result that are read."""
-    if not isinstance(op, llvm.And | llvm.Or | llvm.Xor | llvm.Add | llvm.Sub):
+    if not isinstance(op, JOINING):
         return None
     for x, y in (op.operands, op.operands[::-1]):
         known = number(y)

@@ -30,7 +30,13 @@ def ranks(ops: list[Op]) -> dict[Value, int]:
     """Behind which operation with an effect each value is known: a load, which cannot be made earlier; -1 for none."""
     found: dict[Value, int] = {}
     for at, op in enumerate(ops):
-        rank = max((found.get(value, -1) for value in op.operands), default=-1) if op.effect is PURE else at
+        rank = at
+        if op.effect is PURE:
+            rank = -1
+            for value in op.operands:
+                known = found.get(value, -1)
+                if known > rank:
+                    rank = known
         for value in op.results:
             found[value] = rank
     return found

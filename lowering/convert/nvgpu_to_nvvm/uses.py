@@ -48,22 +48,36 @@ class Uses:
         self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
         self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
         self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
-        dead: set[Op] = set()
-        for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
-            if op.effect is PURE and not any(result in self.users for result in op.results):
-                dead.add(op)
-                continue
-            for value in op.operands:
-                self.users.setdefault(value, []).append(op)
-            if isinstance(op, llvm.Constant) and (known := number(op.results[0])) is not None:
-                self.constants[op.results[0].type, known] = op.results[0]
-        for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
-            block.ops = [op for op in block.ops if op not in dead]
+        dead = self._read(ops)
+        if dead:
+            for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
+                block.ops = [op for op in block.ops if op not in dead]
         self.ranks = ranks(ops)
         self.pairs = pairs(self, ops)
         self.sums: dict[Pair, Value] = {}
         self.same: dict[Value, Value] = {}
         self.loose: set[Value] = set()  # of which only the bits that are read are as before
+
+    def _read(self, ops: list[Op]) -> set[Op]:
+        """Notes who reads each value, and which constants there are; returns what nobody reads."""
+        users, dead = self.users, set[Op]()
+        for op in reversed(ops):  # uses follow: what nobody reads, by the time that it is come to, reads nothing
+            if op.effect is PURE:
+                for result in op.results:
+                    if result in users:
+                        break
+                else:
+                    dead.add(op)
+                    continue
+            for value in op.operands:
+                known = users.get(value)
+                if known is None:
+                    users[value] = [op]
+                else:
+                    known.append(op)
+            if type(op) is llvm.Constant and (bits := number(op.results[0])) is not None:
+                self.constants[op.results[0].type, bits] = op.results[0]
+        return dead
 
     def rewrite(self) -> int:
         """Each op by the first rule that fits; says how many were changed."""
@@ -71,22 +85,27 @@ class Uses:
         for block in self.blocks:
             ops, block.ops = block.ops, []
             for op in ops:
-                self._renew(op)
+                if self.same or self.loose:
+                    self._renew(op)
                 changed = type(op) in REWRITTEN and self._simplified(op)
                 count += changed
                 if not changed or op.results[0] not in self.same:
-                    self.append(op, block)
+                    self._keep(op, block)
         return count
 
     def append(self, op: Op, block: Block) -> Value:
-        """An op at the end of what was walked past; returns its result, if it has one."""
+        """An op with a result at the end of what was walked past; returns the result."""
+        self._keep(op, block)
+        return op.results[0]
+
+    def _keep(self, op: Op, block: Block) -> None:
         op.parent = block
         block.ops.append(op)
-        if isinstance(op, llvm.Mul) and (factor := number(op.operands[1])) is not None:
-            self.products[op.operands[0], factor] = op.results[0]
-        if isinstance(op, llvm.GetElementPtr) and op.index is not None:
+        if isinstance(op, llvm.Mul):
+            if (factor := number(op.operands[1])) is not None:
+                self.products[op.operands[0], factor] = op.results[0]
+        elif isinstance(op, llvm.GetElementPtr) and op.index is not None:
             self.addresses[op.base, op.index, op.element_bytes, op.offset] = op.results[0]
-        return op.results[0] if op.results else Value(I1, op, 0)
 
     def constant(self, kind: Type, bits: int) -> Value:
         """A constant, at the head of the function."""
@@ -142,9 +161,11 @@ class Uses:
             if (operand := unseen(op, self.bits.get(result, 0), self.facts)) is not None:
                 self.replace(op, operand)
                 return True
-            if any(rule(self, op) for rule in INTEGER_RULES.get(type(op), ())):
-                return True
-        return any(rule(self, op) for rule in RULES.get(type(op), ()))
+            for rule in INTEGER_RULES.get(type(op), ()):
+                if rule(self, op):
+                    return True
+        rules = RULES.get(type(op))
+        return rules is not None and any(rule(self, op) for rule in rules)
 
 
 def scaled_index(u: Uses, op: Op) -> bool:
