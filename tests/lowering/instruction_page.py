@@ -24,8 +24,8 @@ declared once, and its verifier, generic text, PTX, this page and its tests deri
 the verifier to refuse it on every other; the slow tests find by ptxas that the version of PTX is the least.
 
 All have one name at the levels nvgpu and nvvm; the seeds' name, where it is another, is below it. "Used by" names the
-part of the compiler that makes it; "text" is an instruction that nothing chooses yet: a file of level nvgpu or nvvm may
-hold it (`tilesat compile k.nvvm`).
+part of the compiler that makes it; "from text only" is an instruction that nothing chooses: a file of level nvgpu or
+nvvm may hold it (`tilesat compile k.nvvm`).
 
 """
 MAKERS = {
@@ -35,14 +35,14 @@ MAKERS = {
 
 
 def users(cls: type[Instruction]) -> str:
-    """Conversions that name the class, `text` where none does."""
+    """Conversions that name the class, `from text only` where none does."""
     name = "SPECIAL_REGISTERS" if issubclass(cls, nvvm.SpecialRegister) else cls.__name__
     word = re.compile(rf"\bnvvm\.{name}\b")
     found: dict[str, None] = {}
     for folder, conversion in MAKERS.items():
         if any(word.search(path.read_text()) for path in (ROOT / "lowering" / folder).glob("*.py")):
             found[conversion] = None
-    return ", ".join(found) or "text"
+    return ", ".join(found) or "from text only"
 
 
 def cell(text: str) -> str:
