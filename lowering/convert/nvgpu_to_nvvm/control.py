@@ -9,6 +9,7 @@ from ir.dialects import llvm, nvgpu, nvvm, scf
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm import memory
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
+from lowering.convert.nvgpu_to_nvvm.once import at_most_once
 
 
 class Conversion(memory.Conversion, Protocol):
@@ -60,16 +61,19 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     e, yields = c.e, op.body.block.terminator.operands
     lower, upper, step = (c.register(v) for v in op.operands[:3])
     following = [r for i in carried for r in c.registers(yields[i])]
-    fits = _fits(e, op, upper, step)
-    bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
-    again = _below(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
     results = [r for i in carried for r in c.registers(op.init[i])]
     exit_block = Block([] if runs else [r.type for r in results])
     wait = None if runs else landing_wait(op)
     landing = None if wait is None else _landing(e, following, exit_block)
     out, left = ([] if runs or landing else following), landing or exit_block
-    e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
-             successors=(body, left))  # fmt: skip
+    if at_most_once(e, lower, upper, step, op.unsigned):
+        e.effect(llvm.Br, out, [], successors=(left,))
+    else:
+        fits = _fits(e, op, upper, step)
+        bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
+        again = _below(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
+        e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
+                 successors=(body, left))  # fmt: skip
     e.leave()
     guard = e.boolean(True) if runs else _below(e, op, lower, upper)
     if e.integer(guard) == 1:
