@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lowering.atoms.wgmma import WARPGROUP
+from lowering.targets.target import WARP
+
+if TYPE_CHECKING:
+    from tilesat.mca.flow import Loop
 
 _SIZED, _REGCOUNT = 4, 0x2F
 """EIFMT_SVAL, the format with a payload, and EIATTR_REGCOUNT."""
@@ -14,7 +22,8 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 @dataclass(frozen=True)
 class Code:
     """SASS instructions of the MMA loop (without one, of the longest innermost loop), MMA in it, registers, local loads
-    and stores, instructions in all, lengths of all innermost loops, longest first, and serial round trips to memory.
+    and stores, instructions in all, lengths of all innermost loops, longest first, serial round trips to memory, and
+    of each loop with products whose size opcodes tell its length and the multiply-adds of a thread in an iteration.
     """
 
     loop: int
@@ -24,6 +33,7 @@ class Code:
     instructions: int
     loops: tuple[int, ...] = ()
     round_trips: int = 0
+    work: tuple[tuple[int, float], ...] = ()
 
 
 def read_code(cubin: Path) -> Code:
@@ -42,7 +52,22 @@ def read_code(cubin: Path) -> Code:
     loop = product_loop(innermost)
     hot = (loop.length, loop.products) if loop is not None else (max(lengths, default=0), 0)
     count = sum(each.family != "NOP" for each in every)  # NOP pads the code to a multiple of 128 bytes
-    return Code(*hot, registers(binary), spills, count, tuple(lengths), round_trips(every))
+    work = tuple((loop.length, done) for loop in innermost if (done := multiply_adds(loop)))
+    return Code(*hot, registers(binary), spills, count, tuple(lengths), round_trips(every), work)
+
+
+def multiply_adds(loop: Loop) -> float:
+    """Of a thread, in an iteration's products; 0 where an opcode does not tell their size (tcgen05.mma)."""
+    from tilesat.mca.units import multiplies, product
+
+    found = 0.0
+    for each in loop.path:
+        if multiplies(each.opcode):
+            shape = product(each.opcode)
+            if shape is None:
+                return 0.0
+            found += prod(shape) / (WARPGROUP if "GMMA" in each.family else WARP)
+    return found
 
 
 def registers(binary: bytes) -> int:

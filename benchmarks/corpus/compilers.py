@@ -45,6 +45,8 @@ class Outcome:
     instructions: int = 0
     mma: int = 0
     loops: tuple[int, ...] = ()
+    work: tuple[tuple[int, float], ...] = ()
+    """Of each loop with products: instructions, and multiply-adds of a thread."""
 
     @property
     def compiled(self) -> bool:
@@ -53,11 +55,12 @@ class Outcome:
 
 def _made(cubin: Path, seconds: float) -> Outcome:
     code = read_code(cubin)
-    return Outcome("", False, seconds, code.registers, code.spills, code.instructions, code.mma, code.loops)
+    return Outcome("", False, seconds, code.registers, code.spills, code.instructions, code.mma, code.loops, code.work)
 
 
 def _read(row: dict[str, Any]) -> Outcome:
-    return Outcome(**{**row, "loops": tuple(row.get("loops", ()))})
+    work = tuple((int(length), float(done)) for length, done in row.get("work", ()))
+    return Outcome(**{**row, "loops": tuple(row.get("loops", ())), "work": work})
 
 
 # Ours

@@ -46,9 +46,29 @@ class Row:
         return max(a / b for a, b in zip(ours, theirs, strict=False))
 
     @property
+    def steady_ratio(self) -> float | None:
+        """Instructions for a multiply-add in the steady loops with products, the worst of ours to the worst of theirs.
+
+        A loop that is split at its masks has pieces with the same products, of which that without masks runs most
+        often: it is the shortest. A kernel in slices has loops that do a part of the work each.
+        """
+        ours, theirs = (steady(each) if each is not None else [] for each in (self.ours, self.theirs))
+        return max(ours) / max(theirs) if ours and theirs else None
+
+    @property
     def longer(self) -> bool:
         """More than `LONGER` times tileiras' SASS, with a hot loop that is longer too."""
         return self.ratio is not None and self.ratio > LONGER and (self.hot_ratio or 0.0) > 1.0
+
+
+def steady(outcome: Outcome) -> list[float]:
+    """Instructions for a multiply-add of a thread in each loop with products: of those that do the same ones in the
+    shortest.
+    """
+    least: dict[float, int] = {}
+    for length, done in outcome.work:
+        least[done] = min(length, least.get(done, length))
+    return [length / done for done, length in least.items()]
 
 
 def report(rows: Sequence[Row], sources: Sequence[str], targets: Sequence[str]) -> str:
@@ -66,7 +86,7 @@ def report(rows: Sequence[Row], sources: Sequence[str], targets: Sequence[str]) 
     lines += ["", f"Above {LONGER} times tileiras' SASS with a longer hot loop:", ""]
     lines += [
         f"- {row.target} {row.source} {row.kernel}: {row.ours.instructions} to {row.theirs.instructions}, "
-        f"loops {_loops(row.ours)} to {_loops(row.theirs)}"
+        f"loops {_loops(row.ours)} to {_loops(row.theirs)}{_steady(row)}"
         for row in longer
         if row.theirs is not None
     ]
@@ -85,6 +105,10 @@ def _line(source: str, target: str, rows: Sequence[Row]) -> str:
         f"{statistics.median(seconds):.2f}" if seconds else "-", f"{max(seconds):.2f}" if seconds else "-",
     ]  # fmt: skip
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _steady(row: Row) -> str:
+    return "" if row.steady_ratio is None else f"; {row.steady_ratio:.2f} times for a multiply-add where it is steady"
 
 
 def _loops(outcome: Outcome) -> str:
@@ -116,6 +140,7 @@ def failures(rows: Iterable[Row]) -> str:
             lines.append(
                 f"- {row.ratio:.2f}{'*' if row.longer else ''} {row.target} {row.source}/{row.kernel}: "
                 f"{row.ours.instructions} / {row.theirs.instructions}; {_loops(row.ours)} / {_loops(row.theirs)}"
+                f"{_steady(row)}"
             )
     lines += ["", "# Slow: CPU seconds of a warm compile", ""]
     for row in sorted(rows, key=lambda row: -row.ours.seconds)[:60]:

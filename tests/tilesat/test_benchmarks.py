@@ -168,6 +168,19 @@ def test_corpus_table() -> None:
     assert "- 1.30* sm_80 s/longer: 130 / 100; 20, 11 / 20, 10" in listed
 
 
+def test_corpus_steady_loops() -> None:
+    """Of the pieces of a loop the shortest counts, slices by what they do; the pieces stay in the table."""
+    ours = Outcome(instructions=300, loops=(60, 30, 30), work=((60, 8.0), (30, 8.0), (30, 4.0)))
+    theirs = Outcome(instructions=200, loops=(50,), work=((50, 8.0),))
+    row = Row("s", "pieces", "sm_80", ours, theirs)
+    assert row.longer
+    assert row.steady_ratio == (30 / 4) / (50 / 8)
+    assert "loops 60, 30, 30 to 50; 1.20 times for a multiply-add where it is steady" in table.report(
+        [row], ["s"], ["sm_80"]
+    )
+    assert Row("s", "none", "sm_80", ours, Outcome(instructions=1, loops=(1,))).steady_ratio is None
+
+
 def test_calibration_without_a_card_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
