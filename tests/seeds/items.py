@@ -1,7 +1,8 @@
 """The items of the nvgpu and nv_tileas seeds that were not there whole on 2026-11-22, and how each is tried now.
 
-An item is tried (`Try`), wrong in the seed (`wrong`: its text is not PTX or not upstream MLIR, and what the hardware
-has is done instead), done by other means (`instead`), or left (`left`: not there, and why).
+An item is done, and tried (`Try`), in another form or under another name where `here` says so; wrong in the seed
+(`wrong`: its text is not PTX or not upstream MLIR, and what the hardware has is done instead); or left (`left`: not
+there, and why).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class Item:
     name: str
     tries: tuple[Try, ...] = ()
     wrong: str = ""
-    instead: str = ""
+    here: str = ""
     left: str = ""
 
 
-def item(section: str, name: str, *tries: Try, wrong: str = "", instead: str = "", left: str = "") -> Item:
+def item(section: str, name: str, *tries: Try, wrong: str = "", here: str = "", left: str = "") -> Item:
     """An item with its tries."""
-    assert tries or wrong or instead or left, f"{name} needs a try or a reason"
-    return Item(section, name, tries, wrong, instead, left)
+    assert tries or wrong or left, f"{name} needs a try or a reason"
+    return Item(section, name, tries, wrong, here, left)
 
 
 GEMM, ATTENTION = "gemm.mlir", "flash_attention.mlir"
@@ -39,19 +40,19 @@ LOAD, STORE = "cp.async.bulk.tensor.shared.cluster.global", "cp.async.bulk.tenso
 MULTICAST = f"{LOAD}.multicast"
 R = "nvgpu: roster"
 ROSTER = (
+    item(R, "device_async_copy", instruction("cp.async.shared.global"), ptx(GEMM, "sm_80", "cp.async.cg")),
     item(
         R,
-        "device_async_copy, create_group, wait",
-        instruction("cp.async.shared.global"),
+        "device_async_create_group",
         instruction("cp.async.commit.group"),
-        instruction("cp.async.wait.group"),
-        ptx(GEMM, "sm_80", "cp.async.cg"),
+        ptx(GEMM, "sm_80", "cp.async.commit_group"),
     ),
+    item(R, "device_async_wait", instruction("cp.async.wait.group"), ptx(GEMM, "sm_80", "cp.async.wait_group")),
     item(
         R,
         "mbarrier.create",
         level(GEMM, "sm_90a", "nvgpu", "nvgpu.mbarrier.create", "num_barriers = 6", "nvgpu.mbarrier.get"),
-        instead="of dynamic shared memory at an offset, with upstream's type; there is no memref.global",
+        here="of dynamic shared memory at an offset, with upstream's type, in place of a memref.global",
     ),
     item(R, "mbarrier.init", instruction("mbarrier.init.shared"), ptx(GEMM, "sm_90a", "mbarrier.init")),
     item(
@@ -140,14 +141,15 @@ ROSTER = (
     item(
         R,
         "warpgroup.mma.store",
+        ptx(GEMM, "sm_90a", "st.global"),
         ptx(ATTENTION, "sm_90a", "stmatrix"),
-        instead="a store of an accumulator is several of stmatrix, st and tensor copies, chosen by cost",
+        here="by st, or stmatrix and a tensor copy, chosen by cost",
     ),
     item(
         R,
         "warpgroup.mma.init.accumulator",
-        ptx("gemm.mlir", "sm_90a", "wgmma.mma_async"),
-        instead="zero accumulators are not made: the first product takes scale-d 0",
+        ptx(ATTENTION, "sm_90a", ", 0, 1, 1, 0, 0;"),
+        here="`scale-d` 0 of the first product, which then adds to zero",
     ),
     item(R, "mma.sync", instruction("mma.sync"), ptx(GEMM, "sm_80", "mma.sync.aligned.m16n8k16")),
     item(R, "mma.sp.sync", instruction("mma.sp.sync")),
@@ -177,15 +179,38 @@ ROSTER = (
     item(R, "mul.packed.f32x2", instruction("mul.packed.f32x2"), instruction("add.packed.f32x2")),
 )
 P = "nvgpu: operands"
-POINTERS = "memrefs with indices are pointers here: an address is one value, and shares arithmetic with others"
-ORDER = "program order takes the place of tokens, as in PTX; nv_tileas has them (!nv_tileas.async.token)"
+POINTERS = "an index is llvm.getelementptr: an address is one value, and shares arithmetic with others"
+ADDRESSED = level(GEMM, "sm_80", "nvgpu", "llvm.getelementptr")
+ORDER = "the order of the text, as in PTX and as the seed leaves it: its tokens are erased"
 OPERANDS = (
     item(
-        P, "device_async_copy.dst, dstIndices, srcIndices", operand("cp.async.shared.global", "dst"), instead=POINTERS
+        P,
+        "device_async_copy.dst, dstIndices, srcIndices",
+        operand("cp.async.shared.global", "dst"),
+        operand("cp.async.shared.global", "src"),
+        ADDRESSED,
+        here=POINTERS,
     ),
-    item(P, "device_async_copy token, group tokens, wait dependencies", instead=ORDER),
-    item(P, "mbarrier.create numBarriers", instead="upstream counts in the type"),
-    item(P, "mbarrier barriers, mbarId", operand("mbarrier.init.shared", "addr"), instead=POINTERS),
+    item(
+        P,
+        "device_async_copy token, group tokens, wait dependencies",
+        level(GEMM, "sm_80", "nvgpu", "cp.async.commit.group", "cp.async.wait.group"),
+        operand("cp.async.wait.group", "n"),
+        here=ORDER,
+    ),
+    item(
+        P,
+        "mbarrier.create numBarriers",
+        level(GEMM, "sm_90a", "nvgpu", "num_barriers = 6"),
+        wrong="upstream counts in the type of the group",
+    ),
+    item(
+        P,
+        "mbarrier barriers, mbarId",
+        level(GEMM, "sm_90a", "nvgpu", "nvgpu.mbarrier.get"),
+        operand("mbarrier.init.shared", "addr"),
+        here="the operands of nvgpu.mbarrier.get, whose barrier all others take",
+    ),
     item(P, "mbarrier.init count", refused(nvvm.MBarrierInit, [SHARED], "at least 1", (1, 0), count=0)),
     item(P, "mbarrier.arrive token", operand("mbarrier.test.wait", "token")),
     item(
@@ -218,7 +243,7 @@ OPERANDS = (
         level(GEMM, "sm_90a", "nvgpu", "l2promo = l2promo_128b, oob = zero, interleave = none"),
         altered(GEMM, "sm_90a", "nvgpu", "oob = zero", "oob = nan", "the launcher makes"),
         altered(GEMM, "sm_90a", "nvgpu", "interleave = none", "interleave = interleave_16b", "at least 3 dimensions"),
-        instead="fields of the map's type, as upstream's, and of the manifest; ours promote 128 bytes, fill zeros"
+        here="fields of the map's type, as upstream's, and of the manifest; ours promote 128 bytes, fill zeros"
         " and do not interleave: no operation of Tile IR asks for others but padding with NaN, which goes by pointers",
     ),
     item(
@@ -236,7 +261,7 @@ OPERANDS = (
         ptx("gemm_negated.mlir", "sm_90a", ", -1, 1,"),
     ),
     item(P, "mma.sp.sync selector, metadata", operand("mma.sp.sync", "selector"), operand("mma.sp.sync", "metadata")),
-    item(P, "ldmatrix source, indices", operand("ldmatrix", "ptr"), instead=POINTERS),
+    item(P, "ldmatrix source, indices", operand("ldmatrix", "ptr"), ADDRESSED, here=POINTERS),
     item(P, "rcp rounding", instruction("rcp", rounding="rn")),
     item(
         P,
@@ -329,8 +354,8 @@ PASSES = (
         T,
         "cute and cute_nvgpu levels",
         level(GEMM, "sm_90a", "nv_tileas", "#nv_tileas.linear<", "#nv_tileas.shared<", 'atom = "wgmma.m64n128k16'),
-        instead="layouts are in the types of nv_tileas, atoms are attributes of its operations, both chosen before it;"
-        " a level of cute between it and nvgpu would hold nothing that is still to be decided",
+        here="types of nv_tileas hold layouts, attributes of its operations atoms, both chosen before it: a level"
+        " between it and nvgpu would hold nothing that is still to be decided",
     ),
     item(
         T,
@@ -350,7 +375,7 @@ PASSES = (
         T,
         "minctasm = 1 always",
         ptx(ATTENTION, "sm_80", ".minnctapersm 1"),
-        instead="without it ptxas may spill for more CTAs; where they fit anyhow it says nothing",
+        here="where ptxas might spill for more CTAs; elsewhere it says nothing",
     ),
     item(
         T,
@@ -372,7 +397,7 @@ PASSES = (
         T,
         "global_smem",
         ptx(GEMM, "sm_80", ".extern .shared .align 1024"),
-        instead="dynamic shared memory is external, and swizzles need 1024 bytes",
+        wrong="dynamic shared memory is external in PTX, not internal, and swizzles need 1024 bytes, not 16",
     ),
     item(
         T,
@@ -385,7 +410,7 @@ PASSES = (
         T,
         "gpu.module, llvm types of signatures",
         level(GEMM, "sm_90a", "llvm", "gpu.module", "llvm.func", "!llvm.ptr<1>"),
-        instead="`--emit llvm` writes them for upstream; a level is one kernel, in a text without a module",
+        here="`--emit llvm` writes them; nvvm is one kernel, in a text without a module",
     ),
 )
 ITEMS = (*ROSTER, *OPERANDS, *FLOORS, *PASSES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.seeds.items import ATTENTION, GEMM, LOAD, MULTICAST, item
-from tests.seeds.tries import altered, hinted, instruction, level, named_pass, operand, ptx
+from tests.seeds.tries import agrees, altered, forbidden, hinted, instruction, level, named_pass, operand, ptx, together
 
 H = "sm_90a"
 X = "nvgpu: sequences of PTX"
@@ -51,7 +51,8 @@ SURFACE = (
         "WGMMA init, mma, store",
         level(GEMM, H, "nvgpu", "nvgpu.warpgroup.mma"),
         ptx(ATTENTION, H, "wgmma.mma_async", "stmatrix"),
-        instead="the first product takes scale-d 0; a store is several instructions, chosen by cost",
+        ptx(ATTENTION, H, ", 0, 1, 1, 0, 0;"),
+        here="`scale-d` 0 of the first product; a store is several instructions, chosen by cost",
     ),
     item(S, "sparse", operand("mma.sp.sync", "metadata"), operand("mma.sp.sync", "selector")),
     item(
@@ -80,14 +81,16 @@ BORDERS = (
         "allowed inputs",
         level(GEMM, H, "nv_tileas", "nv_tileas.", "arith.", "scf."),
         altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"cute.copy"', "is not an operation"),
-        instead="nv_tileas, arith, math and scf; cute, cute_nvgpu and cutlass are not dialects here",
+        here="nv_tileas, arith, math and scf; of cute, cute_nvgpu and cutlass nv_tileas has layouts and atoms, and a"
+        " text with one is refused",
     ),
     item(B, "CopyAtom and ReduceAtom", level(GEMM, H, "nv_tileas", 'atom = "')),
     item(
         B,
         "output types: structs, ptr<3>, tokens",
         level(GEMM, H, "nvvm", "!llvm.ptr<3>"),
-        instead="an operation has several results where LLVM has a struct; --emit llvm writes the struct",
+        level(GEMM, H, "llvm", "!llvm.struct"),
+        here="`--emit llvm` writes structs; in nvvm an operation has several results",
     ),
     item(
         B,
@@ -102,26 +105,26 @@ BOUNDARY = (
         "two passes, functions first",
         named_pass("convert-tileas-to-nvgpu"),
         named_pass("convert-nvgpu-to-nvvm"),
-        instead="a function is converted with its body, level by level; its attributes are one table",
+        here="each converts the function ahead of its body; no pass is named convert-nv-tile-func-to-llvm",
     ),
     item(O, "gate of kernel_spec, compute_capability, target_spec", level(GEMM, H, "nv_tileas", 'target = "sm_90a"')),
     item(O, "type converter", level(GEMM, H, "nvvm", "!llvm.ptr<1>", "!tilesat.tensormap")),
     item(O, "conversion of functions", level(GEMM, H, "nvgpu", "gpu.func"), level(GEMM, H, "nvvm", "llvm.func")),
     item(O, "conversion of returns", level(GEMM, H, "nvgpu", "gpu.return"), level(GEMM, H, "nvvm", "llvm.return")),
-    item(O, "PDL patterns", named_pass("saturate"), instead="rules of the e-graph, before this level"),
+    item(O, "PDL patterns", named_pass("saturate"), here="rules of egraph/rules and of --rules, ahead of this level"),
     item(
         O,
         "'region types conversion failed'",
         altered(GEMM, H, "nvvm", "%arg10: i32", "%arg10: !nv_tileas.pipeline<6>", "written is i32"),
-        instead="types are looked at with the operations that hold them",
+        here="located, in other words, with the operation that holds the type",
     ),
     item(O, "kernel_spec to nvvm.kernel", level(GEMM, H, "llvm", "nvvm.kernel"), ptx(GEMM, H, ".visible .entry")),
     item(O, "nvvm.blocksareclusters", wrong="it needs PTX 9.0 in LLVM 22; launchers multiply grids by the cluster"),
     item(
         O,
         "return inside a loop",
-        named_pass("simplify-branches"),
-        instead="it leaves the loop; what follows is guarded",
+        agrees("loop-ends-kernel", "sm_80"),
+        here="an exit of the loop, and of what follows it",
     ),
     item(O, "legality of functions", altered(GEMM, H, "nvvm", '"tilesat.llvm.func"', '"gpu.func"', "has no attribute")),
 )
@@ -131,14 +134,16 @@ LEGALITY = (
     item(
         L,
         "a switch that skips the pipeline",
-        named_pass("tileas-lower-pipelines"),
-        instead="--passes leaves any pass out",
+        forbidden(GEMM, H, ("tma", "cp.async"), "nv_tileas", "create_pipeline"),
+        here="atoms that fill one are forbidden",
     ),
     item(
         L,
         "reuse of a symbol, several kernels in a module",
         level(GEMM, H, "llvm", "llvm.mlir.global external @dynamic_smem"),
-        instead="a compilation is of one kernel (--entry)",
+        together("sm_90a", "softmax.mlir", "layernorm.mlir"),
+        here="kernels of a module are compiled one by one (`--entry`); tilesat.tileiras joins their PTX, which declares"
+        " the symbol once",
     ),
     item(
         L,
@@ -160,13 +165,13 @@ LEGALITY = (
         L,
         "math.ctlz, ctpop, cttz, trunc",
         altered(GEMM, "sm_80", "nvgpu", '"gpu.barrier"', '"math.ctlz"', "is not an operation"),
-        instead="Tile IR has none of them; a text with one is refused",
+        left="Tile IR has none of them; a text with one is refused",
     ),
     item(
         L,
         "ub.poison",
         altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"ub.poison"', "is not an operation"),
-        instead="no pass makes poison; a text with it is refused",
+        left="no pass makes poison; a text with it is refused",
     ),
     item(L, "TMA load: multicast", instruction(MULTICAST)),
     item(L, "TMA load: L2 hint", operand(LOAD, "l2CacheHint"), instruction("createpolicy.fractional")),

@@ -18,6 +18,10 @@ from lowering.passes.table import PASSES
 from lowering.targets import ALL_TARGETS
 from runtime.simulator.launch import check
 from tests.lowering.instruction_kernels import complaint, instructions, listing
+from tests.programs import loops  # noqa: F401
+from tests.programs.program import PROGRAMS
+from tests.programs.program import check as program_check
+from tilesat.tileiras import joined
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Try = Callable[[], str]
@@ -142,6 +146,41 @@ def altered(example: str, target: str, stage: str, old: str, new: str, message: 
         with pytest.raises(TileError, match=message) as caught:
             tilesat.lower(text.replace(old, new))
         return f"{stage} of {example} with `{new}`: {caught.value.message}"
+
+    return attempt
+
+
+def forbidden(example: str, target: str, atoms: tuple[str, ...], stage: str, word: str) -> Try:
+    """A level of an example holds a word, and does not where these atoms are forbidden."""
+
+    def attempt() -> str:
+        assert word in _compiled(example, target).stages[stage], f"no {word} in {stage} of {example} for {target}"
+        made = tilesat.compile(EXAMPLES / example, target, forbid=atoms)
+        assert word not in made.stages[stage], f"{word} in {stage} without {', '.join(atoms)}"
+        return f"{stage} of {example}, {target}, has no `{word}` with `--forbid {' --forbid '.join(atoms)}`"
+
+    return attempt
+
+
+def agrees(name: str, target: str) -> Try:
+    """A program of tests/programs computes on the simulator what the reference interpreter does."""
+
+    def attempt() -> str:
+        program_check(PROGRAMS[name], target)
+        return f"program {name}, {target}, by the simulator"
+
+    return attempt
+
+
+def together(target: str, *examples: str) -> Try:
+    """Kernels in one PTX module, which ptxas takes and in which each symbol is declared once."""
+
+    def attempt() -> str:
+        text = joined([_compiled(example, target).ptx for example in examples])
+        assert not complaint(text, target), "ptxas refuses the kernels in one module"
+        assert text.count("dynamic_smem[]") == 1
+        assert text.count(".entry") == len(examples)
+        return f"{' and '.join(examples)} in one module, {target}, by ptxas"
 
     return attempt
 
