@@ -98,7 +98,7 @@ def shift(s: Selector, op: Op) -> None:
 
 @template(llvm.Add)
 def add(s: Selector, op: llvm.Add) -> None:
-    """A sum; an i32 product of the same block that nothing else uses makes it a multiply-add.
+    """A sum; a product of the same block that nothing else uses makes it a multiply-add.
 
     No mad.wide: ptxas 13.5 makes one IMAD.WIDE of mul.wide and add.s64, but of mad.wide a shift or a product and an
     addition in two halves each, or moves it to the uniform pipe and its result back.
@@ -106,9 +106,9 @@ def add(s: Selector, op: llvm.Add) -> None:
     result, uses = op.results[0], list[Value]()
     for x, y in (op.operands, op.operands[::-1]):
         product = s.foldable(x, op, llvm.Mul)
-        if product is not None and power_of_two(product) is None and bits(result) == 32:
+        if product is not None and power_of_two(product) is None and wide_product(s, product, []) is None:
             a, b = (s.use(v, uses) for v in product.operands)
-            s.emit(f"mad.lo.s32 %s, {a}, {b}, {s.use(y, uses)};", [result], uses)
+            s.emit(f"mad.lo.s{bits(result)} %s, {a}, {b}, {s.use(y, uses)};", [result], uses)
             return
     simple(s, op, f"add.s{bits(result)}")
 

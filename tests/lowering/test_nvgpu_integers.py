@@ -185,6 +185,32 @@ def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:
             check(kind, {str(d): small(cls, d, most + 3) for d in divisors}, x, x)
 
 
+@pytest.mark.parametrize("kind", [I8, I16, I32], ids=str)
+def test_division_by_a_register_that_is_positive(kind) -> None:
+    """What is left of bytes and of 16 bits is computed in 32, where no product and no difference wraps."""
+
+    def small(cls):
+        def made(k, a, b):
+            divisor = k.value(arith.AddI, k.value(arith.AndI, b, k.const(15, kind)), k.const(1, kind))
+            return k.value(cls, a, divisor)
+
+        return made, lambda a, b, w: BINARY[cls](a, (b & 15) + 1, w)
+
+    x = edges(kind, (3, 7, 16))
+    cases = (arith.FloorDivSI, arith.CeilDivSI, arith.CeilDivUI, arith.RemSI, arith.DivSI)
+    check(kind, {cls.__name__: small(cls) for cls in cases}, x, np.resize(np.arange(16, dtype=x.dtype), x.size))
+
+
+@pytest.mark.parametrize("kind", [I16, I32, I64], ids=str)
+def test_multiples_of_constants_are_subtracted_by_one_instruction(kind) -> None:
+    k = Kernel(GLOBAL_PTR, threads=32)
+    spot = k.element(k.params[0], k.index(), kind)
+    k.store(k.value(arith.RemSI, k.load(spot, kind), k.const(10, kind)), spot)
+    text = k.ptx()
+    assert len(re.findall(r"mad\.lo\.s\d\d %\w+, %\w+, -10,", text)) == 1
+    assert "sub" not in text
+
+
 def test_what_is_known_of_quotients_of_negative_numbers() -> None:
     """-999 to -971 by 100 are -9 and their remainders negative; of -1000 it is -10 and 0."""
 

@@ -39,6 +39,12 @@ def divide(e: Emitter, cls: type[Op], x: Value, y: Value) -> Value:
     if not b:
         return _by_register(e, cls, x, y)
     divisor = b if signed else b & (1 << width_of(x)) - 1
+    if width_of(x) < 32:  # differences, negatives and comparisons of 16 bits are two to four instructions each
+        wide = divide(e, cls, extend(e, x, I32, signed), e.i32(divisor))
+        result = truncate(e, wide, x.type)
+        if wide in e.remainders:
+            e.remainders[result] = x, divisor
+        return result
     if remainder:
         return _remainder(e, x, divisor, signed)
     return _signed(e, x, divisor) if signed else _unsigned(e, x, divisor, _most(e, x))
@@ -66,8 +72,12 @@ def _remainder(e: Emitter, x: Value, divisor: int, signed: bool) -> Value:
     known = e.integer(x)
     if known is None and not signed and _most(e, x) < size:
         return x
-    quotient = _signed(e, x, size) if signed else _unsigned(e, x, size, _most(e, x))
-    rest = sub(e, x, mul(e, quotient, e.constant(x.type, size)))
+    if known is None and signed and size & size - 1 == 0:
+        whole = bit_and(e, _towards_zero(e, x, size), e.constant(x.type, -size))
+    else:
+        quotient = _signed(e, x, size) if signed else _unsigned(e, x, size, _most(e, x))
+        whole = mul(e, quotient, e.constant(x.type, size))
+    rest = sub(e, x, whole)
     if known is None and size < 1 << width_of(x) - 1:
         e.facts.assume(rest, (1 - size if signed else 0, size - 1))
     if signed and divisor > 0:
@@ -84,10 +94,8 @@ def _unsigned(e: Emitter, x: Value, divisor: int, most: int) -> Value:
         return e.constant(x.type, 0)
     if divisor & divisor - 1 == 0:
         return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
-    if width < 32 or (width > 32 and most < 1 << 32):
-        narrow = extend(e, x, I32, False) if width < 32 else truncate(e, x, I32)
-        quotient = _unsigned(e, narrow, divisor, most)
-        return truncate(e, quotient, x.type) if width < 32 else extend(e, quotient, x.type, False)
+    if width > 32 and most < 1 << 32:
+        return extend(e, _unsigned(e, truncate(e, x, I32), divisor, most), x.type, False)
     quotient = _scaled(e, x, divisor, most)
     e.facts.assume(quotient, (0, most // divisor))
     return quotient
@@ -120,29 +128,34 @@ def _signed(e: Emitter, x: Value, divisor: int) -> Value:
     width, known, size = width_of(x), e.integer(x), abs(divisor)
     if known is not None:
         return e.constant(x.type, abs(known) // size * (1 if (known < 0) == (divisor < 0) else -1))
-    if divisor < 0:
-        return sub(e, e.constant(x.type, 0), _signed(e, x, size) if size > 1 else x)
-    if width < 32:
-        return truncate(e, _signed(e, extend(e, x, I32, True), divisor), x.type)
+    if size == 1:
+        return sub(e, e.constant(x.type, 0), x) if divisor < 0 else x
     if size & size - 1 == 0:
-        place = size.bit_length() - 1
-        last = _shifted(e, llvm.AShr, x, width - 1) if place > 1 else x
-        above = e.symmetric(llvm.Add, x, _shifted(e, llvm.LShr, last, width - place))  # x may be a sum read elsewhere
-        return _shifted(e, llvm.AShr, above, place)
+        quotient = _shifted(e, llvm.AShr, _towards_zero(e, x, size), size.bit_length() - 1)
+        return sub(e, e.constant(x.type, 0), quotient) if divisor < 0 else quotient
     low, high = e.facts.range(x)
     if width > 32 and low >= -1 << 31 and high < 1 << 31:
         return extend(e, _signed(e, truncate(e, x, I32), divisor), x.type, True)
     quotient = _scaled_with_sign(e, x, divisor, low, high)
-    e.facts.assume(quotient, (-(-low // divisor), high // divisor if high >= 0 else -(-high // divisor)))
+    ends = sorted(abs(end) // size * (1 if (end < 0) == (divisor < 0) else -1) for end in (low, high))
+    e.facts.assume(quotient, (ends[0], ends[1]))
     return quotient
+
+
+def _towards_zero(e: Emitter, x: Value, size: int) -> Value:
+    """x, and size - 1 more where it is negative, of a power of two: x / size and its multiple are parts of it."""
+    width, place = width_of(x), size.bit_length() - 1
+    last = _shifted(e, llvm.AShr, x, width - 1) if place > 1 else x
+    return e.symmetric(llvm.Add, x, _shifted(e, llvm.LShr, last, width - place))  # x may be a sum read elsewhere
 
 
 def _scaled_with_sign(e: Emitter, x: Value, divisor: int, low: int, high: int) -> Value:
     """As `_scaled`, m being above the reciprocal: the product rounds down, one too low for every negative x.
 
-    For those the error may reach 2^p, since x m / 2^p is below x / d then.
+    For those the error may reach 2^p, since x m / 2^p is below x / d then. By a negative number likewise: the product
+    is taken from the sign.
     """
-    width = width_of(x)
+    width, negative, divisor = width_of(x), divisor < 0, abs(divisor)
     shift, power, multiplier = 0, 0, 0
     for shift in range(divisor.bit_length()):
         power = 1 << width + shift
@@ -154,6 +167,8 @@ def _scaled_with_sign(e: Emitter, x: Value, divisor: int, low: int, high: int) -
     if multiplier >> width - 1:  # as a signed number it is 2^width less
         product = add(e, product, x)
     quotient = _shifted(e, llvm.AShr, product, shift)
+    if negative:
+        return sub(e, _shifted(e, llvm.AShr, x, width - 1), quotient)
     return add(e, quotient, _shifted(e, llvm.LShr, x, width - 1))
 
 
@@ -181,37 +196,41 @@ def floor_divide(e: Emitter, x: Value, y: Value) -> Value:
         sign = _shifted(e, llvm.AShr, x, width_of(x) - 1)
         low, high = e.facts.range(x)
         return xor(e, _unsigned(e, xor(e, x, sign), b, max(high, -1 - low)), sign)
-    quotient, rest = _divide_with_rest(e, x, y)
-    zero = e.constant(x.type, 0)
+    quotient, rest, y = _with_rest(e, llvm.SDiv, x, y)
+    if e.facts.range(y)[0] > 0 and width_of(x) < 32:  # the rest has the sign of x
+        return truncate(e, add(e, quotient, _shifted(e, llvm.AShr, rest, width_of(rest) - 1)), x.type)
+    zero = e.constant(y.type, 0)
     crosses = icmp(e, "slt", xor(e, rest, y), zero)
     adjust = bit_and(e, icmp(e, "ne", rest, zero), crosses)
-    return select(e, adjust, add(e, quotient, e.constant(x.type, -1)), quotient)
+    return truncate(e, select(e, adjust, add(e, quotient, e.constant(y.type, -1)), quotient), x.type)
 
 
 def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
     """Division rounded up: the truncated quotient, plus one where a remainder has the divisor's sign."""
     if x.type == I1:
         return x
-    zero, one = e.constant(x.type, 0), e.constant(x.type, 1)
     divisor = e.integer(y)
+    if divisor and width_of(x) < 32:
+        return truncate(e, ceil_divide(e, extend(e, x, I32, signed), extend(e, y, I32, signed), signed), x.type)
     if divisor is not None and divisor > 0 and e.facts.range(x)[0] >= 0 and e.facts.adds(x, plus=divisor - 1):
         return divide(e, llvm.UDiv, add(e, x, e.constant(x.type, divisor - 1), True), y)
+    quotient, rest, y = _with_rest(e, llvm.SDiv if signed else llvm.UDiv, x, y)
+    zero = e.constant(y.type, 0)
     if not signed:
-        quotient = divide(e, llvm.UDiv, x, y)
-        rest = sub(e, x, mul(e, quotient, y))
-        return select(e, icmp(e, "ne", rest, zero), add(e, quotient, one), quotient)
-    quotient, rest = _divide_with_rest(e, x, y)
-    b = e.integer(y)
-    if b is not None and b > 0:
+        grows = icmp(e, "ne", rest, zero)
+    elif e.facts.range(y)[0] > 0:
         grows = icmp(e, "sgt", rest, zero)
     else:
         grows = bit_and(e, icmp(e, "ne", rest, zero), icmp(e, "sge", xor(e, rest, y), zero))
-    return select(e, grows, add(e, quotient, one), quotient)
+    return truncate(e, select(e, grows, add(e, quotient, e.constant(y.type, 1)), quotient), x.type)
 
 
-def _divide_with_rest(e: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
-    quotient = divide(e, llvm.SDiv, x, y)
-    return quotient, sub(e, x, mul(e, quotient, y))
+def _with_rest(e: Emitter, cls: type[Op], x: Value, y: Value) -> tuple[Value, Value, Value]:
+    """The quotient, what it leaves, and the divisor; as i32 of what is narrower, where no quotient wraps."""
+    signed, quotient = cls in SIGNED, divide(e, cls, x, y)
+    if width_of(x) < 32 and (not signed or e.facts.range(y)[0] > 0):
+        quotient, x, y = (extend(e, each, I32, signed) for each in (quotient, x, y))
+    return quotient, sub(e, x, mul(e, quotient, y)), y
 
 
 def floor_remainder(e: Emitter, condition: Value, x: Value, y: Value) -> Value | None:
@@ -226,7 +245,9 @@ def floor_remainder(e: Emitter, condition: Value, x: Value, y: Value) -> Value |
         return None
     if divisor & divisor - 1 == 0:
         return bit_and(e, number, e.constant(y.type, divisor - 1))
-    factor = e.constant(y.type, divisor)
+    if width_of(y) < 32:
+        number = extend(e, number, I32, True)
+    factor = e.constant(number.type, divisor)
     rest = sub(e, number, mul(e, floor_divide(e, number, factor), factor))
     e.facts.assume(rest, (0, divisor - 1))
-    return rest
+    return truncate(e, rest, y.type)

@@ -131,8 +131,8 @@ def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         place = e.integer(quotient.operands[1])
         if place is not None and number == 1 << place:
             return bit_and(e, x, e.constant(x.type, number - 1))
-    if isinstance(inner, llvm.Mul) and number is not None and number & number - 1 and x.type == I32:
-        return add(e, x, mul(e, inner.operands[0], e.constant(x.type, -number)))  # PTX's mad.lo is of 32 bits
+    if isinstance(inner, llvm.Mul) and number is not None and number & number - 1 and x.type != I8:
+        return add(e, x, mul(e, inner.operands[0], e.constant(x.type, -number)))  # one mad.lo, of 16, 32 or 64 bits
     return e.value(llvm.Sub, x.type, x, y, nsw=True) if nsw else e.value(llvm.Sub, x.type, x, y)
 
 
