@@ -211,6 +211,47 @@ def test_multiples_of_constants_are_subtracted_by_one_instruction(kind) -> None:
     assert "sub" not in text
 
 
+BITS = (0x27, 0x1E, 0x60, 0x40000007)
+
+
+@pytest.mark.parametrize("predicate", ["slt", "ult", "sge", "uge", "sle", "ugt"])
+def test_bounds_between_the_numbers_that_bits_allow(predicate: str) -> None:
+    """x & m, and that with more bits added, below each number: the next number that x may be is as good a bound."""
+
+    def case(mask: int, more: int, bound: int):
+        def build(k, a, b):
+            x = k.value(arith.AddI, k.value(arith.AndI, a, k.const(mask)), k.const(more))
+            return k.value(arith.ExtUI, k.value(arith.CmpI, x, k.const(bound), types=[I1], predicate=predicate),
+                           types=[I32])  # fmt: skip
+
+        return build, lambda a, b, w: compare(predicate)((a & mask) + more, bound, w)
+
+    x = np.arange(-64, 64, dtype=np.int32) * 0x1000001
+    for mask in BITS:
+        bounds = (1, 3, 8, 13, 24, 32, 39, 40, 64, 96, 100, 0x3FFFFFFF, 0x40000008, 0x7FFFFFFF)
+        cases = {f"{mask:#x} + {more} {predicate} {c}": case(mask, more, c) for c in bounds for more in (0, 8, 24)}
+        check(I32, cases, x, x)
+
+
+def test_bounds_between_the_numbers_that_bits_allow_are_one_comparison() -> None:
+    """Of x with bits 0, 1, 2 and 5: x < 8, x < 20, x < 32, x + 8 < 32, and all of them where 32 is a register's."""
+    k = Kernel(GLOBAL_PTR, I32, threads=64)
+    at = k.index()
+    x = k.value(arith.AndI, at, k.const(0x27))
+    limit = k.value(arith.MulI, k.params[1], k.const(32))
+    total = k.const(0)
+    for more, bound in ((0, 8), (0, 20), (0, 32), (8, 32), (0, None), (8, None), (24, None)):
+        side = limit if bound is None else k.const(bound)
+        number = k.value(arith.AddI, x, k.const(more))
+        below = k.value(arith.CmpI, number, side, types=[I1], predicate="slt")
+        total = k.value(arith.AddI, total, k.value(arith.ExtUI, below, types=[I32]))
+    k.store(total, k.element(k.params[0], at, I32))
+    text = k.ptx()
+    assert text.count("setp") == 2
+    (got,) = run(text, 1, 64, [np.zeros(64, np.int32), 1], k.smem)
+    np.testing.assert_array_equal(got, np.where(np.arange(64) < 32, 7, 0))
+
+
 def test_what_is_known_of_quotients_of_negative_numbers() -> None:
     """-999 to -971 by 100 are -9 and their remainders negative; of -1000 it is -10 and 0."""
 

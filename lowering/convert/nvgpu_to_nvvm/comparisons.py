@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ir.core import Value
 from ir.dialects import llvm
 from ir.types import I1, I32, I64
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.facts import limits
 
 INVERSE = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "ult": "uge", "uge": "ult",
@@ -31,6 +31,26 @@ FLOAT_OUTCOMES = {name: code for code, name in FLOAT_PREDICATE.items()}
 def unsigned(number: int, width: int) -> int:
     """The bits of a number as one without a sign."""
     return number & ((1 << width) - 1)
+
+
+def holds(predicate: str, a: int, b: int, width: int) -> bool:
+    """A comparison of two numbers."""
+    if predicate[0] == "u":
+        a, b = unsigned(a, width), unsigned(b, width)
+    return COMPARE[predicate[-2:]](a, b)
+
+
+def reached(e: Emitter, predicate: str, x: Value, number: int) -> int:
+    """The least number from a positive one on that x may be, by its bits, where x below the one is x below the other:
+    rows 0 to 7 and 32 to 39 are below 8 as they are below 32.
+    """
+    zeros, found = e.facts.zeros(x), number
+    if predicate[1:] not in ("lt", "ge") or number <= 0:
+        return number
+    while clash := found & zeros:
+        above = clash.bit_length()
+        found = ((found >> above) + 1) << above
+    return found if found <= limits(width_of(x))[1] else number
 
 
 def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:

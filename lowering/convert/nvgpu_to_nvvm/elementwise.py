@@ -17,7 +17,7 @@ from ir.types import BF16, F4E2M1FN, F8E8M0FNU, F16, F32, F64, I1, I8, I16, I32,
 from lowering.atoms.reciprocals import APPROXIMATE, reciprocal_of
 from lowering.convert.nvgpu_to_nvvm import division, half_bytes
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, uncrossed, width_of, width_of_type
 from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, negative
 from lowering.convert.nvgpu_to_nvvm.values import BYTES, bitcast, narrowed, pack, unpack, widened_byte
@@ -185,7 +185,7 @@ def truncate(e: Emitter, op: Op, x: Value) -> Value:
 def index_cast(e: Emitter, op: Op, x: Value) -> Value:
     """sext or trunc."""
     to = op.results[0].type
-    return ints.truncate(e, x, to) if width_of(x) > ints.width_of_type(to) else ints.extend(e, x, to, True)
+    return ints.truncate(e, x, to) if width_of(x) > width_of_type(to) else ints.extend(e, x, to, True)
 
 
 # Floats

@@ -204,3 +204,8 @@ def width_of(value: Value) -> int:
     """Bits of an integer or float value."""
     kind = value.type
     return kind.width if isinstance(kind, (IntType, FloatType)) else 0
+
+
+def width_of_type(type: Type) -> int:
+    """Bits of an integer type."""
+    return type.width if isinstance(type, IntType) else 0

@@ -21,11 +21,13 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
     compared,
     constant_part,
     decided,
+    holds,
+    reached,
     terms,
     unsigned,
     unsigned_part,
 )
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, width_of_type, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import trailing
 from lowering.convert.nvgpu_to_nvvm.fields import in_place
 
@@ -364,9 +366,7 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
         x, y, predicate = y, x, SWAPPED[predicate]
     a, b = e.integer(x), e.integer(y)
     if a is not None and b is not None:
-        if predicate[0] == "u":
-            a, b = unsigned(a, width_of(x)), unsigned(b, width_of(x))
-        return e.boolean(COMPARE[predicate[-2:]](a, b))
+        return e.boolean(holds(predicate, a, b, width_of(x)))
     if x is y:
         return e.boolean(predicate[-2:] in ("eq", "le", "ge"))
     if x.type == I1:
@@ -377,6 +377,8 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
     (base, a_), (other, b_) = constant_part(e, x), constant_part(e, y)
     if base is other and predicate[0] != "u" and (predicate in ("eq", "ne") or both_exact(e, x, y)):
         return e.boolean(COMPARE[predicate[-2:]](a_, b_))  # the same and two constants
+    if b is not None and (next_ := reached(e, predicate, x, b)) != b:
+        return icmp(e, predicate, x, e.constant(x.type, next_))
     if b is not None and (simpler := _against(e, predicate, x, b)) is not None:
         return simpler
     if (simpler := _by_multiples(e, predicate, x, y)) is not None:
@@ -445,6 +447,9 @@ def _by_multiples(e: Emitter, predicate: str, x: Value, y: Value) -> Value | Non
         return None
     parts = list(terms(x, TERMS))
     constant = sum(int(e.known[t]) for t in parts if t in e.known)
+    low, base = constant & (1 << places) - 1, constant_part(e, x)[0]
+    if low and not low & ~e.facts.zeros(base):  # bits that the rest of the sum has not
+        return icmp(e, predicate, add(e, x, e.constant(x.type, -low)), y)
     varying = [t for t in parts if t not in e.known]
     for place in range(places, 0, -1):
         low = constant & (1 << place) - 1
@@ -588,11 +593,6 @@ def truncate(e: Emitter, x: Value, to: Type) -> Value:
     if isinstance(inner, (llvm.SExt, llvm.ZExt)) and width_of(inner.operands[0]) >= width_of_type(to):
         return truncate(e, inner.operands[0], to)
     return e.value(llvm.Trunc, to, x)
-
-
-def width_of_type(type: Type) -> int:
-    """Bits of an integer type."""
-    return type.width if isinstance(type, IntType) else 0
 
 
 def wide_product(e: Emitter, x: Value, y: Value, signed: bool) -> Value:

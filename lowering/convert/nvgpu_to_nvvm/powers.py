@@ -17,7 +17,7 @@ from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.accurate import LEAST_NORMAL, SQRT_HALF_BITS, f32, fma, mul, polynomial, with_sign
 from lowering.convert.nvgpu_to_nvvm.double import add, f64, over, sub
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE, convert, scalar_type, through_f32
-from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
+from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of_type
 from lowering.convert.nvgpu_to_nvvm.extrema import extremum
 from lowering.convert.nvgpu_to_nvvm.floats import compare, magnitude, negative
 from lowering.convert.nvgpu_to_nvvm.functions import exp
@@ -156,12 +156,12 @@ def _power(e: Emitter, op: math.PowF, x: Value, y: Value) -> Value:
 def _integer_power(e: Emitter, op: math.FPowI, x: Value, n: Value) -> Value:
     """The exponent as a float, and what that lost where it may have lost anything; its parity is kept."""
     kind = x.type
-    wide = ints.extend(e, n, I32, True) if ints.width_of_type(n.type) < 32 else n
+    wide = ints.extend(e, n, I32, True) if width_of_type(n.type) < 32 else n
     odd = ints.truncate(e, n, I1)
     computed = F64 if kind == F64 else F32
     y = e.value(llvm.SIToFP, computed, wide)
     lost = None
-    if ints.width_of_type(n.type) > (53 if computed == F64 else 24):
+    if width_of_type(n.type) > (53 if computed == F64 else 24):
         lost = e.value(llvm.SIToFP, computed, ints.sub(e, wide, e.value(llvm.FPToSI, wide.type, y)))
     return convert(e, signed_power(e, convert(e, x, computed), y, odd, e.boolean(True), lost), kind)
 
