@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.instruction import ptx_type
-from ir.types import F64, I1, I32, I64, IntType
+from ir.types import F32, F64, I1, I32, I64, IntType
 from lowering.ptx.instructions import constant_of
 from lowering.ptx.machine import immediate, move_type, register_bits
 
@@ -78,9 +78,14 @@ def integer_binary(s: Selector, op: Op) -> None:
 
 @template(llvm.Shl, llvm.LShr, llvm.AShr)
 def shift(s: Selector, op: Op) -> None:
-    """Shifts; PTX counts in 32 bits whatever the width."""
+    """Shifts; PTX counts in 32 bits whatever the width. What is shifted up, and back with its sign, is a field."""
     uses: list[Value] = []
     x, amount = op.operands
+    raised = s.foldable(x, op, llvm.Mul) if isinstance(op, llvm.AShr) and bits(x) == 32 else None
+    if raised is not None and (place := power_of_two(raised)) is not None and place == constant_of(amount):
+        held = s.register(raised.operands[0], uses)
+        s.emit(f"bfe.s32 %s, {held}, 0, {32 - place};", [op.results[0]], uses)
+        return
     first = s.use(x, uses)
     width = bits(op.results[0])
     second = s.use(amount, uses)
@@ -243,11 +248,13 @@ def mask_before(s: Selector, op: Op) -> None:
 
 @template(llvm.Select)
 def select(s: Selector, op: llvm.Select) -> None:
-    """selp; of f64 as such, which ptxas 13.5 joins with a sum that is chosen (remainders of f16: 143 for 146)."""
+    """selp; of floats as such: ptxas 13.5 joins an f64 with a sum that is chosen (remainders of f16: 143 for 146), and
+    an f32 with its sign.
+    """
     uses: list[Value] = []
     condition, x, y = op.operands
     operands = f"{s.use(x, uses)}, {s.use(y, uses)}, {s.register(condition, uses)}"
-    kind = "f64" if x.type == F64 else f"b{bits(x)}"
+    kind = str(x.type) if x.type in (F32, F64) else f"b{bits(x)}"
     s.emit(f"selp.{kind} %s, {operands};", [op.results[0]], uses)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir.core import Value
 from ir.dialects import arith, gpu, llvm
-from ir.types import F64, I1, I8, I32, I64
+from ir.types import F32, F64, I1, I8, I32, I64
 from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
 from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
@@ -229,6 +229,22 @@ def test_numbers_of_64_bits_are_chosen_as_floats() -> None:
         return k.value(arith.Select, below, k.value(arith.AddF, wide, wide), wide, types=[F64])
 
     assert "selp.f64" in checked(make, lambda t, x: np.where(x < 0, 2.0 * x, x), np.float64)
+
+
+def test_a_float_is_chosen_as_one() -> None:
+    """ptxas 13.5 takes -x as an operand of a choice of floats."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        odd = k.value(arith.CmpI, bits(k, arith.AndI, t, 1), k.const(0), types=[I1], predicate="ne")
+        number = k.value(arith.SIToFP, bits(k, arith.AndI, x, 0xFFFF), types=[F32])
+        chosen = k.value(arith.Select, odd, k.value(arith.NegF, number), number, types=[F32])
+        return k.value(arith.Bitcast, chosen, types=[I32])
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        number = (x & 0xFFFF).astype(np.float32)
+        return np.where(t & 1, -number, number).astype(np.float32).view(np.int32)
+
+    assert "selp.f32" in checked(make, wanted)
 
 
 def test_of_sums_that_share_a_term_only_the_other_is_chosen() -> None:

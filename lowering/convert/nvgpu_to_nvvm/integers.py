@@ -570,14 +570,14 @@ def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
         return e.value(llvm.ZExt, I16, x)
     cut = x.owner
     if type(cut) is llvm.Trunc and cut.operands[0].type == I32:
-        byte = truncate(e, bit_and(e, cut.operands[0], e.i32(15)), I8)
+        held = bit_and(e, cut.operands[0], e.i32(15))
     else:
-        byte = e.value(llvm.ZExt, I8, x)
+        held = e.value(llvm.ZExt, I8, x)
     if not signed:
-        return extend(e, byte, to, False)
-    place = e.constant(I16, 12)
-    wide = shift_right(e, llvm.AShr, shl(e, extend(e, byte, I16, False), place), place)
-    return truncate(e, wide, to) if to == I8 else extend(e, wide, to, True)
+        return extend(e, truncate(e, held, I8), to, False)
+    word = extend(e, held, I32, False)
+    wide = shift_right(e, llvm.AShr, shl(e, word, e.i32(28)), e.i32(28))
+    return truncate(e, wide, to) if width_of_type(to) < 32 else extend(e, wide, to, True)
 
 
 def truncate(e: Emitter, x: Value, to: Type) -> Value:
