@@ -173,14 +173,18 @@ def multiply(s: Selector, op: llvm.Mul) -> None:
 
 @template(llvm.And, llvm.Or)
 def logic(s: Selector, op: Op) -> None:
-    """And, or; on predicates a comparison used once is done together with them (setp.and)."""
+    """And, or; on predicates a comparison used once is done together with them (setp.and). Not where both are of masks,
+    each of which is a LOP3 with a predicate in ptxas 13.5: of three predicates it makes one PLOP3.
+    """
     name = "and" if isinstance(op, llvm.And) else "or"
     if op.results[0].type != I1:
         simple(s, op, f"{name}.b{bits(op.results[0])}")
         return
-    for x, y in (op.operands, op.operands[::-1]):
-        comparison = s.foldable(x, op, llvm.ICmp, llvm.FCmp)
-        if comparison is not None and y is not x:
+    found = [s.foldable(value, op, llvm.ICmp, llvm.FCmp) for value in op.operands]
+    masked = [comparison is not None and mask_of(s, comparison) is not None for comparison in found]
+    for at in sorted(range(2), key=masked.__getitem__):
+        comparison, y = found[at], op.operands[1 - at]
+        if comparison is not None and comparison.results[0] is not y and not all(masked):
             uses: list[Value] = []
             opcode, a, b = compared(s, comparison, uses)
             other = s.predicate(y, uses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ Word = tuple[Value, np.ndarray]
 
 
 class RandomBits:
-    """Words of a kernel, each with its number in every thread: masks, shifts, bytes, logic, sums, choices."""
+    """Words of a kernel, each with its number in every thread: masks, shifts, bytes, logic, sums, choices, 64 bits."""
 
     def __init__(self, k: Kernel, rng: np.random.Generator, given: np.ndarray):
         self.k, self.rng = k, rng
@@ -35,7 +36,7 @@ class RandomBits:
 
     def step(self) -> None:
         k, rng, (x, a), (y, b) = self.k, self.rng, self.pick(), self.pick()
-        kind = int(rng.integers(0, 10))
+        kind = int(rng.integers(0, 14))
         if kind == 0:
             mask = int(rng.choice([0xFF, 0xFF00, 0xFF0000, 0xFFFF, 0xFF00FF, 0xF0, 0x7FFFFFFF, 0xFF000000]))
             made = bits(k, arith.AndI, x, mask), a & np.uint32(mask)
@@ -52,14 +53,56 @@ class RandomBits:
             bit = k.value(arith.CmpI, bits(k, arith.AndI, x, 1 << at), k.const(0), types=[I1], predicate="ne")
             (p, c), (q, d) = self.pick(), self.pick()
             made = k.value(arith.Select, bit, p, q, types=[I32]), np.where(a >> np.uint32(at) & np.uint32(1), c, d)
+        elif kind == 5:
+            made = self.wide(x, y), a >> np.uint32(24) | b << np.uint32(8)
+        elif kind == 6:
+            made = self.chosen(x, y, a, b)
+        elif kind == 7:
+            more, place = int(rng.integers(-9, 9)), int(rng.choice([1, 4, 28, 30, 31]))
+            total = bits(k, arith.AddI, x, more)
+            odd = k.value(arith.CmpI, bits(k, arith.AndI, total, 1), k.const(0), types=[I1], predicate="ne")
+            number = a + np.uint32(more % (1 << 32))
+            raised = number << np.uint32(place)
+            made = (
+                k.value(arith.Select, odd, y, bits(k, arith.ShLI, total, place), types=[I32]),
+                np.where(number & 1, b, raised),
+            )
+        elif kind == 8:
+            place = int(rng.choice([8, 16, 20, 28, 31]))
+            field = (a << np.uint32(place)).astype(np.int32) >> place
+            made = bits(k, arith.ShRSI, bits(k, arith.ShLI, x, place), place), field.astype(np.uint32)
         else:
             logic: tuple[tuple[type, Callable[[np.ndarray, np.ndarray], np.ndarray]], ...] = (
                 (arith.AndI, np.bitwise_and), (arith.OrI, np.bitwise_or), (arith.OrI, np.bitwise_or),
                 (arith.XOrI, np.bitwise_xor), (arith.AddI, np.add),
             )  # fmt: skip
-            cls, numpy = logic[kind - 5]
+            cls, numpy = logic[kind - 9]
             made = k.value(cls, x, y), numpy(a, b)
         self.words.append(made)
+
+    def wide(self, x: Value, y: Value) -> Value:
+        """Four bytes in the middle of an i64 that bytes of two words are put into."""
+        k = self.k
+        low, high = (k.value(arith.ExtUI, each, types=[I64]) for each in (x, y))
+        both = k.value(arith.OrI, k.value(arith.ShLI, high, k.const(32, I64)), low)
+        return k.value(arith.TruncI, k.value(arith.ShRUI, both, k.const(24, I64)), types=[I32])
+
+    def chosen(self, x: Value, y: Value, a: np.ndarray, b: np.ndarray) -> Word:
+        """One of two words, by bytes of both that are zero or not."""
+        k, rng = self.k, self.rng
+        predicate = str(rng.choice(["eq", "ne"]))
+        joined, numpy = ((arith.AndI, np.logical_and), (arith.OrI, np.logical_or))[int(rng.integers(0, 2))]
+        found: list[Value] = []
+        numbers: list[np.ndarray] = []
+        for word, number in ((x, a), (y, b), (x, a)):
+            place, mask = 8 * int(rng.integers(0, 4)), int(rng.choice([0xFF, 0x3, 0xFFFF]))
+            part = bits(k, arith.AndI, bits(k, arith.ShRUI, word, place), mask)
+            found.append(k.value(arith.CmpI, part, k.const(0), types=[I1], predicate=predicate))
+            nothing = number >> np.uint32(place) & np.uint32(mask) == 0
+            numbers.append(nothing if predicate == "eq" else ~nothing)
+        condition = k.value(joined, k.value(joined, found[0], found[1]), found[2])
+        picked = numpy(numpy(numbers[0], numbers[1]), numbers[2])
+        return k.value(arith.Select, condition, x, y, types=[I32]), np.where(picked, a, b)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -117,6 +160,63 @@ def test_the_bytes_of_half_a_word_are_one_permutation() -> None:
     assert text.count("prmt.b32") == 1
 
 
+def test_bytes_of_64_bits_are_their_registers() -> None:
+    def halves(k: Kernel, t: Value, x: Value) -> Value:
+        low, high = (k.value(arith.ExtUI, each, types=[I64]) for each in (x, t))
+        word = None
+        for at in range(8):
+            part = low if at < 4 else high
+            byte = k.value(arith.AndI, k.value(arith.ShRUI, part, k.const(8 * (at % 4), I64)), k.const(255, I64))
+            placed = k.value(arith.ShLI, byte, k.const(8 * at, I64))
+            word = placed if word is None else k.value(arith.OrI, word, placed)
+        assert word is not None
+        return word
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return x.astype(np.uint32).astype(np.int64) | t.astype(np.int64) << 32
+
+    text = checked(halves, wanted, np.int64)
+    assert "st.global.v2.b32" in text
+    assert all(opcode not in text.partition("ld.global")[2] for opcode in ("or.b64", "shr", "shl", "prmt", "and"))
+
+    def word(k: Kernel, t: Value, x: Value) -> Value:
+        wide = k.value(arith.MulI, *(k.value(arith.ExtUI, x, types=[I64]) for _ in range(2)))
+        found = None
+        for at in range(4):
+            byte = k.value(arith.TruncI, k.value(arith.ShRUI, wide, k.const(32 + 8 * at, I64)), types=[I8])
+            placed = bits(k, arith.ShLI, k.value(arith.ExtUI, byte, types=[I32]), 8 * at)
+            found = placed if found is None else k.value(arith.OrI, found, placed)
+        assert found is not None
+        return found
+
+    text = checked(word, lambda t, x: (x.astype(np.uint32).astype(np.uint64) ** 2 >> np.uint64(32)).astype(np.int32))
+    assert all(opcode not in text.partition("ld.global")[2] for opcode in ("or.b32", "shr", "shl.b32 ", "prmt", "and"))
+
+
+def test_bytes_that_are_zero_are_one_comparison() -> None:
+    def make(k: Kernel, t: Value, x: Value, cls: type = arith.OrI, predicate: str = "ne") -> Value:
+        found = None
+        for each in four(k, t, 2):
+            for at in (0, 1, 3):
+                byte = k.value(arith.TruncI, bits(k, arith.ShRUI, each, 8 * at), types=[I8])
+                held = k.value(arith.CmpI, byte, k.const(0, I8), types=[I1], predicate=predicate)
+                found = held if found is None else k.value(cls, found, held)
+        return k.value(arith.Select, found, x, t, types=[I32])
+
+    def bytes_of(x: np.ndarray) -> np.ndarray:
+        return np.stack([each >> np.uint32(8 * at) & 255 for each in rolled(x)[:2] for at in (0, 1, 3)])
+
+    text = checked(make, lambda t, x: np.where(bytes_of(x).any(0), x, t))
+    assert text.count("setp") == 1
+    assert "shr" not in text
+    text = checked(lambda k, t, x: make(k, t, x, arith.AndI, "eq"), lambda t, x: np.where(~bytes_of(x).any(0), x, t))
+    assert text.count("setp") == 1
+    text = checked(lambda k, t, x: make(k, t, x, arith.AndI), lambda t, x: np.where(bytes_of(x).all(0), x, t))
+    assert text.count("setp") == 6
+    assert "shr" not in text
+    assert re.search(r"setp.ge(.and)?.u32", text)  # the highest byte
+
+
 def test_a_byte_in_the_middle_is_one_permutation() -> None:
     text = checked(
         lambda k, t, x: bits(k, arith.AddI, bits(k, arith.AndI, bits(k, arith.ShRUI, x, 16), 255), 3),
@@ -171,6 +271,26 @@ def test_shifts_that_undo_each_other_are_one() -> None:
         return bits(k, arith.AndI, moved, 7 << 22)
 
     assert "shr" not in checked(unread, lambda t, x: (x >> 4 & 7) << 22)
+
+
+def test_a_sum_with_a_constant_is_raised_by_itself() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        total = bits(k, arith.AddI, x, 1)
+        odd = k.value(arith.CmpI, bits(k, arith.AndI, total, 1), k.const(0), types=[I1], predicate="ne")
+        return k.value(arith.Select, odd, bits(k, arith.ShLI, total, 30), t, types=[I32])
+
+    text = checked(make, lambda t, x: np.where(x & 1, t, (x.astype(np.uint32) + np.uint32(1) << np.uint32(30))))
+    assert "setp.eq.s32" in text
+    assert "1073741824" in text
+
+
+def test_a_field_with_its_sign_is_one_instruction() -> None:
+    text = checked(
+        lambda k, t, x: bits(k, arith.ShRSI, bits(k, arith.ShLI, x, 28), 28),
+        lambda t, x: (x << 28).astype(np.int32) >> 28,
+    )
+    assert re.search(r"bfe.s32 %r\d+, %r\d+, 0, 4;", text)
+    assert "shr" not in text
 
 
 def test_one_of_two_sums_is_a_sum_with_one_of_two() -> None:

@@ -12,6 +12,15 @@
 // CHECK: [[THREAD:%.*]] = "nvvm.read.ptx.sreg.tid.x"
 // CHECK: "llvm.icmp"([[THREAD]], {{.*}}predicate = 6
 // CHECK: "tilesat.nvvm.st"
+
+// Numbers of 64 bits that are stored as their bytes: both halves, and no byte is moved.
+
+// CHECK-NOT: "llvm.or"
+// CHECK: [[HALVES:%.*]]:2 = "tilesat.nvvm.mov.unpack"
+// CHECK-NOT: "llvm.or"
+// CHECK: "llvm.bitcast"([[HALVES]]#0)
+// CHECK: "llvm.bitcast"([[HALVES]]#1)
+// CHECK: "tilesat.nvvm.st"
 // COUNT: simplify-by-uses {{ +[0-9]+}} operations left out or made shorter
 
 // The second byte of two words, as i8, in one word: both are taken by one PRMT, and zeros put above them by another.
@@ -23,7 +32,7 @@
 // BYTES-NEXT: "tilesat.nvvm.st"({{%.*}}, [[WORD]])
 
 cuda_tile.module @m {
-  entry @added(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>) {
+  entry @added(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>, %p: tile<ptr<i64>>, %q: tile<ptr<i8>>) {
     %start = make_token : token
     %vx = make_tensor_view %x, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
     %vy = make_tensor_view %y, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
@@ -33,6 +42,15 @@ cuda_tile.module @m {
     %a, %s = load_view_tko weak %tx[%zero] : partition_view<tile=(64), tensor_view<64xf32, strides=[1]>>, tile<i32> -> tile<64xf32>, token
     %b = addf %a, %a rounding<nearest_even> : tile<64xf32>
     %t = store_view_tko weak %b, %ty[%zero] : tile<64xf32>, partition_view<tile=(64), tensor_view<64xf32, strides=[1]>>, tile<i32> -> token
+    %pa = assume div_by<16>, %p : tile<ptr<i64>>
+    %qa = assume div_by<16>, %q : tile<ptr<i8>>
+    %vp = make_tensor_view %pa, shape = [256], strides = [1] : tensor_view<256xi64, strides=[1]>
+    %vq = make_tensor_view %qa, shape = [2048], strides = [1] : tensor_view<2048xi8, strides=[1]>
+    %tp = make_partition_view %vp : partition_view<tile=(256), tensor_view<256xi64, strides=[1]>>
+    %tq = make_partition_view %vq : partition_view<tile=(2048), tensor_view<2048xi8, strides=[1]>>
+    %n, %u = load_view_tko weak %tp[%zero] : partition_view<tile=(256), tensor_view<256xi64, strides=[1]>>, tile<i32> -> tile<256xi64>, token
+    %m = pack %n : tile<256xi64> -> tile<2048xi8>
+    %v = store_view_tko weak %m, %tq[%zero] : tile<2048xi8>, partition_view<tile=(2048), tensor_view<2048xi8, strides=[1]>>, tile<i32> -> token
     return
   }
 

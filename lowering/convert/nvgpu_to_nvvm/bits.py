@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import Op, Value
 from ir.dialects import llvm
+from ir.types import I32
 from lowering.convert.nvgpu_to_nvvm.demands import number, ones
 
 if TYPE_CHECKING:
@@ -87,4 +88,18 @@ def shifted_back(u: Uses, op: llvm.Mul) -> bool:
     elif down > up:
         x = u.computed(llvm.LShr, op, x, u.constant(x.type, down - up))
     u.replace(op, x if mask is None else u.computed(llvm.And, op, x, u.constant(x.type, mask << up)))
+    return True
+
+
+def raised_sum(u: Uses, op: llvm.Mul) -> bool:
+    """(x + c) << k, of which nothing else reads the sum: (x << k) + (c << k), one LEA in ptxas 13.5."""
+    result, factor = op.results[0], number(op.operands[1])
+    total = u.only(op.operands[0], op, llvm.Add)
+    if result.type != I32 or not factor or factor & factor - 1 or total is None:
+        return False
+    x, known = total.operands[0], number(total.operands[1])
+    if known is None or any(isinstance(user, llvm.GetElementPtr | llvm.SExt) for user in u.users[result]):
+        return False
+    raised = u.computed(llvm.Mul, op, x, op.operands[1])
+    u.replace(op, u.computed(llvm.Add, op, raised, u.constant(I32, known * factor)))
     return True

@@ -1,7 +1,7 @@
 """Rules of `simplify-by-uses` on bytes: words of bytes become PRMT, which takes bytes of two registers at a time.
 
 A byte of a word is followed through masks of bytes, shifts by bytes, extensions and truncations to the register that it
-comes from. ptxas 13.5 finds some of these itself, but not those of four registers.
+comes from; an i64 is two of them. ptxas 13.5 finds some of these itself, but not those of four registers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import Op, Value
 from ir.dialects import llvm, nvvm
-from ir.types import I16, I32, IntType
+from ir.types import I16, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm.demands import number
 
 if TYPE_CHECKING:
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 DEPTH = 12
 """Operations between a word and the register of one of its bytes."""
 Byte = tuple[Value, int] | None
-"""An i32 and the number of a byte of it; none for a byte of zeros."""
+"""An i32 or i64 and the number of a byte of it; none for a byte of zeros."""
 BYTE = 0xFF
 
 
 def bytes_of(value: Value, depth: int = DEPTH) -> list[Byte] | None:
-    """Where the bytes of an integer come from, the lowest first; none where one of them is no byte of an i32."""
+    """Where the bytes of an integer come from, the lowest first; none where one of them is no byte of an i32
+    or i64.
+    """
     kind = value.type
-    if not isinstance(kind, IntType) or kind.width not in (8, 16, 32):
+    if not isinstance(kind, IntType) or kind.width not in (8, 16, 32, 64):
         return None
     found = _of(value, kind.width // 8, depth - 1) if depth else None
-    if found is None and kind == I32:
-        return [(value, at) for at in range(4)]
+    if found is None and kind in (I32, I64):
+        return [(value, at) for at in range(kind.width // 8)]
     return found
 
 
@@ -89,18 +91,74 @@ def _joined(x: list[Byte] | None, y: list[Byte] | None) -> list[Byte] | None:
 
 
 def joined_bytes(u: Uses, op: Op) -> bool:
-    """A word, or half of one, of bytes of several registers, where ors, masks and shifts would be more instructions."""
+    """A number of bytes of several registers, where ors, masks and shifts would be more instructions."""
     result = op.results[0]
-    if result.type not in (I16, I32) or any(isinstance(user, llvm.Or) for user in u.users[result]):
+    if result.type not in (I16, I32, I64) or any(isinstance(user, llvm.Or) for user in u.users[result]):
         return False
-    found = bytes_of(result)
-    roots = list(dict.fromkeys(byte[0] for byte in found or () if byte is not None))
-    if found is None or not 1 <= len(roots) <= 4 or result in roots:
+    found = bytes_of(result) or []
+    words = [found[at : at + 4] for at in range(0, len(found), 4)]
+    roots = [_roots(word) for word in words]
+    if not any(roots) or any(len(each) > 4 or (result, 0) in each for each in roots):
         return False
-    if _given_up(u, op) <= max(len(roots) - 1, 1) + 1:
+    if _given_up(u, op) <= 1 + sum(0 if _whole(word) else max(len(_roots(word)) - 1, 1) for word in words):
         return False
-    word = permuted(u, op, [*found, *found][:4], roots)
-    u.replace(op, word if result.type == I32 else u.computed(llvm.Trunc, op, word, type=result.type))
+    made = [_word(u, op, word) for word in words]
+    if result.type == I64:
+        joined = u.computed(nvvm.Pack, op, *made, type=I64)
+    else:
+        joined = made[0] if result.type == I32 else u.computed(llvm.Trunc, op, made[0], type=I16)
+    u.replace(op, joined)
+    return True
+
+
+def _roots(word: list[Byte]) -> list[tuple[Value, int]]:
+    """The registers that bytes come from: the numbers, and which half of them."""
+    return list(dict.fromkeys((byte[0], byte[1] // 4) for byte in word if byte is not None))
+
+
+def _whole(word: list[Byte]) -> bool:
+    """Are these bytes those of one register from its lowest on, or all zeros?"""
+    places = [byte and byte[1] % 4 for byte in word]
+    return not any(word) or (len(_roots(word)) == 1 and places == list(range(len(word))))
+
+
+def _word(u: Uses, op: Op, word: list[Byte]) -> Value:
+    """An i32 of these bytes; those that are not given may be any."""
+    halves = {(value, half): register(u, op, value, half) for value, half in _roots(word)}
+    if _whole(word):
+        return next(iter(halves.values()), u.constant(I32, 0))
+    moved = [byte and (halves[byte[0], byte[1] // 4], byte[1] % 4) for byte in word]
+    return permuted(u, op, [*moved, *moved][:4], list(halves.values()))
+
+
+def register(u: Uses, op: Op, value: Value, half: int) -> Value:
+    """An i32, or a half of an i64, for `op`."""
+    if value.type == I32:
+        return value
+    parts = u.parts.get(value)
+    if parts is None or parts.parent not in (op.parent, u.blocks[0]):
+        assert op.parent is not None
+        parts = u.parts[value] = nvvm.Unpack((value,), [I32, I32], {}, (), op.location)
+        u.append(parts, op.parent)
+        u.users[value].append(parts)
+    return parts.results[half]
+
+
+def stored_words(u: Uses, op: nvvm.St) -> bool:
+    """The words of i64 that are put together to be stored: ptxas 13.5 moves each of them to a pair of registers."""
+    values = op.operands[1 + op.segments[1] :]
+    words = [each.op for each in values]
+    if op.attributes.get("order") or len(values) > 2:
+        return False
+    if not all(isinstance(each, nvvm.Pack) and [part.type for part in each.operands] == [I32, I32] for each in words):
+        return False
+    parts = [part for each in words if each is not None for part in each.operands]
+    for value in values:
+        u.users[value].remove(op)
+    for part in parts:
+        u.users[part].append(op)
+    op.operands[:] = [*op.operands[: 1 + op.segments[1]], *parts]
+    op.segments = (*op.segments[:2], len(parts))
     return True
 
 

@@ -12,13 +12,14 @@ from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I1, I32, I64, SHARED_PTR, IntType
 from lowering.convert.nvgpu_to_nvvm.between import between
-from lowering.convert.nvgpu_to_nvvm.bits import absorbed, merged_masks, shifted_back
-from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes
+from lowering.convert.nvgpu_to_nvvm.bits import absorbed, merged_masks, raised_sum, shifted_back
+from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
 from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand, chosen_twice
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
 from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, pairs, ranks, shared_pair
+from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
 """Bits of the high half of an i64."""
@@ -48,6 +49,7 @@ class Uses:
         self.addresses: dict[tuple[Value, Value, int, int], Value] = {}  # so, with an index
         self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
         self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
+        self.parts: dict[Value, nvvm.Unpack] = {}  # the halves of an i64
         dead = self._read(ops)
         if dead:
             for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
@@ -87,9 +89,12 @@ class Uses:
             for op in ops:
                 if self.same or self.loose:
                     self._renew(op)
-                changed = type(op) in REWRITTEN and self._simplified(op)
+                if isinstance(op, nvvm.St):
+                    changed = stored_words(self, op)
+                else:
+                    changed = type(op) in REWRITTEN and self._simplified(op)
                 count += changed
-                if not changed or op.results[0] not in self.same:
+                if not changed or not op.results or op.results[0] not in self.same:
                     self._keep(op, block)
         return count
 
@@ -264,8 +269,8 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
 
 
 def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
-    """x & m = 0, where m has all bits of x from one on: x less than that bit. For guards of stores: guarded loads
-    become branches in ptxas 13.5.
+    """x & m = 0, where m has all bits of x from one on: x less than that bit. Not for guards of loads, which then
+    become branches in ptxas 13.5, nor for choices by a single bit: of several it makes one R2P.
     """
     masked = op.operands[0].op
     if op.predicate not in ("eq", "ne") or number(op.operands[1]) != 0 or not isinstance(masked, llvm.And):
@@ -274,7 +279,8 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     least = mask & -mask if mask else 0
     if mask is None or least < 2 or ones(x) & ~u.facts.zeros(x) & ~mask >= least:
         return False
-    if not all(_guards_no_load(u, user) for user in u.users[op.results[0]]):
+    guarded = GUARDED if least == mask else (*GUARDED, llvm.Select)
+    if not all(_guards_no_load(u, user, guarded) for user in u.users[op.results[0]]):
         return False
     u.users[op.operands[0]].remove(op)
     u.users[x].append(op)
@@ -283,15 +289,15 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     return True
 
 
-def _guards_no_load(u: Uses, user: Op) -> bool:
-    if isinstance(user, llvm.And) and user.results[0].type == I1:
-        return all(_guards_no_load(u, each) for each in u.users[user.results[0]])
-    return isinstance(user, GUARDED)
+def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
+    if isinstance(user, llvm.And | llvm.Or | llvm.Xor) and user.results[0].type == I1:
+        return all(_guards_no_load(u, each, guarded) for each in u.users[user.results[0]])
+    return isinstance(user, guarded)
 
 
 INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.Add: (joined_bits, shared_pair, chained),
-    llvm.Mul: (shifted_back, masked_product),
+    llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.And: (absorbed, extracted_byte, chained),
     llvm.Xor: (chained,),
     llvm.Trunc: (high_half,),
@@ -299,9 +305,9 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
 }
 """What is tried on an operation that makes an integer, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.And: (between,),
-    llvm.Or: (between,),
-    llvm.ICmp: (bits_compared,),
+    llvm.And: (zeros_together, between),
+    llvm.Or: (zeros_together, between),
+    llvm.ICmp: (byte_compared, parity_compared, bits_compared),
     llvm.GetElementPtr: (scaled_index, shared_address),
     llvm.Select: (chosen_twice, chosen_operand, chosen_load),
 }
