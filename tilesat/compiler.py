@@ -39,6 +39,7 @@ def compile(
     provenance: bool = False,
     persistent: str = "off",
     num_ctas: int = 0,
+    verify_each: bool = False,
     cache: bool = False,
 ) -> Kernel:
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
@@ -53,6 +54,7 @@ def compile(
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.
+    `verify_each`: what each pass makes is verified.
     `cache`: take the kernel out of the cache on disk, or put it there (`tilesat.cache`).
     Raises TileError, with the place in the source, for anything that cannot be compiled; warns of optimization hints
     that have no effect (`Kernel.ignored_hints`) and of products that forbidden atoms keep off the tensor cores.
@@ -64,6 +66,7 @@ def compile(
     options |= {
         "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
         "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
+        "verify_each": verify_each,
     }  # fmt: skip
     seconds: dict[str, float] = {}
     calling: Calling | None = None
@@ -152,6 +155,7 @@ def compile_for(
     provenance: bool = False,
     persistent: str = "off",
     num_ctas: int = 0,
+    verify_each: bool = False,
 ) -> list[Kernel]:
     """`compile` for several targets, of which each extracts its program from one saturated e-graph."""
     from tilesat import given
@@ -161,7 +165,7 @@ def compile_for(
     tiers = given.targets(targets)
     options = given.options(
         rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
-        num_ctas,
+        num_ctas, verify_each,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     kernels = compile_module(*found, tiers, options, seconds)

@@ -59,6 +59,7 @@ def targets(given: object) -> tuple[str, ...]:
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
     lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
+    verify_each: Any = False,
 ) -> Options:  # fmt: skip
     """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
     if not callable(extractor) and extractor not in METHODS:
@@ -71,7 +72,7 @@ def options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=frozenset(names("fast", fast)),
-        provenance=bool(provenance), persistent=persistent, ctas=num_ctas,
+        provenance=bool(provenance), persistent=persistent, ctas=num_ctas, verify_each=bool(verify_each),
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@
     wait        before a register of a product in flight is read
     overwrite   before a stage of shared memory that a product in flight reads is written or released (nvgpu only,
                 where addresses still say which stage they are of)
-A register is what values share that are updated in place, pass through a wait or are carried by a loop or a branch.
+A register is what values share that are updated in place, pass through a wait or are carried by a loop or a branch;
+not the sum that a loop carries and the next one, where that begins while it is still read: one is copied then.
 What may be so on one path is taken to be so. Sources: PTX ISA 8.8, wgmma.fence, wgmma.commit_group, wgmma.wait_group;
 ptxas says nothing of a missing fence.
 """
@@ -96,6 +97,7 @@ class _Order:
 
     def __init__(self, kernel: Op):
         self.parent: dict[Value, Value] = {}
+        self.apart: list[tuple[Value, Value]] = []  # those that may not share a register
         self.unite(kernel)
         self.registers = {self.find(v) for op in kernel.walk() if isinstance(op, PRODUCTS) for v in registers_of(op)}
         self.seen: dict[Block, list[tuple[Op, list[Value]]]] = {}
@@ -110,22 +112,23 @@ class _Order:
         return value
 
     def join(self, one: Value, other: Value) -> None:
-        """Two values share a register, unless one is a constant."""
+        """Two values share a register, unless one is a constant, or others that share it may not."""
         if not (constant(one) or constant(other)):
             one, other = self.find(one), self.find(other)
-            if one is not other:
+            if one is not other and all({self.find(a), self.find(b)} != {one, other} for a, b in self.apart):
                 self.parent[one] = other
 
     def unite(self, kernel: Op) -> None:
         """All values that share a register."""
         for op in kernel.walk():
             if isinstance(op, (*PRODUCTS, *WAITS)):
-                held = op.operands if isinstance(op, WAITS) else accumulators(op)
-                pairs = zip(held, op.results, strict=False)
-            else:
-                pairs = handed(op)
-            for one, other in pairs:
-                self.join(one, other)
+                for one, other in zip(kept(op), op.results, strict=False):
+                    self.join(one, other)
+        readers = _Readers(kernel)
+        carried = [pair for op in kernel.walk() for pair in handed(op)]
+        self.apart = [pair for pair in carried if readers.outlived(*pair)]
+        for one, other in carried:
+            self.join(one, other)
 
     def known(self, values: Iterable[Value]) -> list[Value]:
         """The registers of products among values."""
@@ -157,10 +160,13 @@ class _Order:
         return sides[0].joined(sides[1])
 
     def enter(self, op: Op, pairs: Iterable[tuple[Value, Value]], state: State) -> None:
-        """A constant that is handed on is written to a register of its own then."""
+        """What is handed on in another register, as constants are, is copied there then."""
         for value, target in pairs:
-            if constant(value) and (register := self.find(target)) in self.registers:
-                state.touched[register] = op
+            one, other = self.find(value), self.find(target)
+            if one is not other:
+                for each in (one, other):
+                    if each in self.registers:
+                        self.access(op, each, state)
 
     def events(self, block: Block) -> Iterator[tuple[Op, list[Value]]]:
         """The ops that matter, with the registers of products that they access."""
@@ -220,11 +226,15 @@ class _Order:
                 self.enter(op, handed(op), state)
         else:
             for each in registers:
-                if each in state.flying:
-                    age, product = state.flying[each]
-                    op.fail("accesses a register of the product at {}, which is {}", product.location, in_flight(age))
-                state.touched[each] = op
+                self.access(op, each, state)
             self.overwrite(op, state)
+
+    def access(self, op: Op, register: Value, state: State) -> None:
+        """An op reads or writes a register, which no product in flight may hold."""
+        if register in state.flying:
+            age, product = state.flying[register]
+            op.fail("accesses a register of the product at {}, which is {}", product.location, in_flight(age))
+        state.touched[register] = op
 
     def product(self, op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync, registers: list[Value], state: State) -> None:
         """It needs a fence, and its registers and stages are in flight from here on."""
@@ -269,6 +279,44 @@ class _Order:
                             in_flight(age))  # fmt: skip
 
 
+class _Readers:
+    """Who reads the arguments of blocks, and where."""
+
+    def __init__(self, kernel: Op):
+        self.users: dict[Value, list[Op]] = {}
+        for op in kernel.walk():
+            for value in op.operands:
+                if isinstance(value.owner, Block):
+                    self.users.setdefault(value, []).append(op)
+
+    def outlived(self, sum: Value, argument: Value) -> bool:
+        """Is an argument, the sum of the iteration before, read behind the first product of this iteration's?"""
+        start, block = first_product(sum), argument.owner
+        if start is None or not isinstance(block, Block) or (begin := place(start, block)) is None:
+            return False
+        return any((at := place(user, block)) is not None and at > begin for user in self.users.get(argument, ()))
+
+
+def first_product(sum: Value) -> Op | None:
+    """The product that a sum begins with, from zero; None for what is not the sum of such."""
+    while isinstance(op := sum.owner, (*PRODUCTS, *WAITS)):
+        held = kept(op)
+        if sum.index >= len(held) or constant(held[sum.index]):
+            return op if isinstance(op, PRODUCTS) else None
+        sum = held[sum.index]
+    return None
+
+
+def place(op: Op, block: Block) -> int | None:
+    """The number in a block of an op, or of the one there that it is in."""
+    while op.parent is not block:
+        outer = op.parent.parent_op if op.parent is not None else None
+        if outer is None:
+            return None
+        op = outer
+    return block.ops.index(op)
+
+
 WRITING = (nvgpu.Store, nvgpu.StMatrix, nvgpu.DeviceAsyncCopy)
 ORDERING = (nvvm.WgmmaFence, nvvm.WgmmaCommitGroup, nvvm.MBarrierArrive, llvm.Br, llvm.CondBr, *WAITS, *WRITING)
 
@@ -277,6 +325,11 @@ def in_flight(age: int) -> str:
     """Why a product is not done."""
     what = "its group is not closed: nvvm.wgmma.commit.group" if age == OPEN else "wait for its group first"
     return f"in flight; {what}"
+
+
+def kept(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync | nvgpu.WarpgroupWait | nvvm.WgmmaWaitGroup) -> list[Value]:
+    """What an op leaves in the registers of its results."""
+    return list(op.operands) if isinstance(op, WAITS) else accumulators(op)
 
 
 def accumulators(op: nvgpu.WarpgroupMma | nvvm.WgmmaMmaAsync) -> list[Value]:

@@ -70,10 +70,10 @@ TENSOR_COPY_FRAME = 8
 
 
 def check(program: Program, target: str = "sm_80", spills: bool = False, **options: Any) -> Kernel:
-    """Compile and assemble without complaint or spill; the simulator, the interpreter and NumPy must agree on every
-    array, also where nothing is written. `spills`: registers may spill.
+    """Compile with every level verified, assemble without complaint or spill; the simulator, the interpreter and NumPy
+    must agree on every array, also where nothing is written. `spills`: registers may spill.
     """
-    kernel = tilesat.compile(program.source(), target, **options)
+    kernel = tilesat.compile(program.source(), target, verify_each=True, **options)
     assembled = assemble(kernel.ptx, target)
     assert (assembled.warnings, assembled.infos) == ((), ()), "ptxas complains"
     frame = TENSOR_COPY_FRAME if target.startswith("sm_12") and "cp.async.bulk.tensor" in kernel.ptx else 0

@@ -79,7 +79,8 @@ def test_nothing_is_kept_unless_it_is_asked_for(folder: Path) -> None:
     "changed",
     [
         {"without": ("sink-negf",)}, {"forbid": ["tma"]}, {"fast": {"nsz"}}, {"lineinfo": True}, {"extractor": "tree"},
-        {"saturate_budget": 100000}, {"persistent": "static"}, {"num_ctas": 1}, {"entry": "vecadd"},
+        {"verify_each": True}, {"saturate_budget": 100000}, {"persistent": "static"}, {"num_ctas": 1},
+        {"entry": "vecadd"},
     ],
 )  # fmt: skip
 def test_each_option_is_part_of_the_key(changed: dict[str, Any]) -> None:
