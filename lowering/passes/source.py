@@ -18,6 +18,7 @@ from ir.dialects import nv_tileas
 from ir.dialects.nv_tileas_tokens import verify_pipelines
 from lowering.clusters import Refusal, planned, refuse_cluster
 from lowering.decode import decode as decode_choice
+from lowering.induction import from_counters, growing
 from lowering.launch import parameters
 from lowering.modulo.ahead import choose
 from lowering.passes.manager import Context
@@ -92,6 +93,13 @@ def unroll(entry: ct.Entry, context: Context) -> ct.Entry:
     """Write out counted loops of one trip, and small ones of a few."""
     made = unrolled(entry)
     context.count(loops=lambda: loops(entry) - loops(made))
+    return made
+
+
+def simplify_induction_variables(entry: ct.Entry, context: Context) -> ct.Entry:
+    """Compute carried numbers that loads need, and that grow by a constant in each iteration, from loops' counters."""
+    made = from_counters(entry)
+    context.count(variables=lambda: sum(len(list(growing(op))) for op in entry.walk() if isinstance(op, ct.For)))
     return made
 
 

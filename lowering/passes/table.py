@@ -41,6 +41,9 @@ PASSES: dict[str, Pass] = {
              (Statistic("ctas", "CTAs that do the work of a tile block"),)),
         Pass("unroll-loops", "cuda_tile", "cuda_tile", f"{SOURCE}:unroll",
              statistics=(Statistic("loops", "loops written out"),), shared=True),
+        Pass("simplify-induction-variables", "cuda_tile", "cuda_tile", f"{SOURCE}:simplify_induction_variables",
+             statistics=(Statistic("variables", "carried numbers that it computes from a loop's counter"),),
+             shared=True),
         Pass("check-supported", "cuda_tile", "cuda_tile", f"{SOURCE}:check_supported", shared=True),
         Pass("tileas-slicing", "cuda_tile", "cuda_tile", f"{SOURCE}:slice_products",
              (Option("half", "count", 0, "1 or 2: cut all products of the largest size in two by one dimension or the "
@@ -134,7 +137,8 @@ PASSES: dict[str, Pass] = {
 
 ROAD = (
     "convert-cuda-tile-to-tileaa,convert-tileaa-to-cuda-tile,"
-    "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,check-supported,tileas-slicing,"
+    "tileas-dynamic-persistent,tileas-plan-cta,unroll-loops,simplify-induction-variables,check-supported,"
+    "tileas-slicing,"
     "best-of-candidates("
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"

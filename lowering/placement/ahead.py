@@ -53,10 +53,11 @@ def inside(load: Op) -> set[Op]:
     return found
 
 
-def foreseen(load: ct.LoadPtr) -> bool:
+def foreseen(load: Op) -> bool:
     """Do its operands come of the counter of its loop and of what is computed outside, by arithmetic alone?"""
     body = load.parent
-    waiting, seen = [v for v in load.operands if v is not load.token], set[Value]()
+    token = load.token if isinstance(load, ct.LoadView | ct.LoadPtr) else None
+    waiting, seen = [v for v in load.operands if v is not token], set[Value]()
     while waiting:
         value = waiting.pop()
         maker = value.owner

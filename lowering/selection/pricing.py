@@ -36,9 +36,9 @@ from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import SharedLayout
 from lowering.layouts.tensor import allocation
 from lowering.placement import LayoutOracle, MmaChoice
-from lowering.placement.ahead import ahead, promised
 from lowering.placement.oracle import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
+from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
@@ -119,8 +119,7 @@ class Pricer:
         self._conversions: dict[tuple[int, int, int], Price | None] = {}  # two nodes of three are conversions
         self.folds = Folds(self.bodies, oracle, target, forbid)
         self.machines = {warps: Machine(target, warps) for warps in oracle.warps}
-        early = set(ahead(saturated.program)) - promised(saturated.program, self.frozen)
-        self.ahead = {self.frozen.class_of(number) for number in early}
+        self.ahead = Early(saturated, target)
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
         sums = (node.c for node in self.frozen.nodes if isinstance(node, placed.TensorProduct))
@@ -362,7 +361,7 @@ class Pricer:
             cost = self.box_copy(view, shared) if usable else None
         else:
             cost = self.async_copy(view, shared, node.bytes, node.inside, site.warps)
-            if cost is not None and self.owner[node.cls][0] not in self.ahead:
+            if cost is not None and not self.ahead.copied(self.owner[node.cls][0], boxed=False):
                 cost += self.exposed(site.looped)
         return None if cost is None else Price(cost, buffer=shared.size_bytes)
 

@@ -13,11 +13,13 @@ from ir.core import Op
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import TileOp
 from ir.dialects.cuda_tile.attributes import ELEMENTWISE
-from ir.types import TileType
+from ir.types import IntType, TileType
+from lowering.affine import difference
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
 from lowering.targets import Target
 from lowering.targets.target import WARP
+from lowering.unrolling import constant_of
 
 
 def trip_counts(saturated: Saturated) -> dict[int, float]:
@@ -33,8 +35,17 @@ def trip_counts(saturated: Saturated) -> dict[int, float]:
             if lower is not None and upper is not None and step:
                 counts[item.loop] = float(max(1, -(-(upper - lower) // step)))
             else:
-                counts[item.loop] = float(UNKNOWN_TRIPS)
+                counts[item.loop] = 1.0 if once(item.op) else float(UNKNOWN_TRIPS)
     return counts
+
+
+def once(loop: Op) -> bool:
+    """Is the upper bound a step or less above the lower one?"""
+    if not isinstance(loop, ct.For):
+        return False
+    low, high, step = loop.lower_bound, loop.upper_bound, loop.step
+    width = cast(IntType, cast(TileType, low.type).element).width
+    return 0 < (difference(low, high, 1 << width, constant_of) or 0) <= (constant_of(step) or 0)
 
 
 PRODUCTS = (ct.MmaF, ct.MmaI, ct.MmaFScaled)

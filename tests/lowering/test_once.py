@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import tilesat
 from ir.core import Value
 from ir.dialects import arith
 from ir.types import I32
@@ -166,3 +167,9 @@ def test_the_block_on_the_diagonal(target: str) -> None:
     kernel = check(diagonal(), target)
     agents = 2 if "mbarrier.try_wait" in kernel.ptx else 1
     assert branches_back(re.sub(r"bra \$W\d+;", "", kernel.ptx)) == agents  # but for loops that wait
+
+
+@pytest.mark.parametrize(("target", "copies"), [("sm_80", 2), ("sm_90a", 4), ("sm_120a", 4)])
+def test_readers_need_no_ring_for_one_iteration(target: str, copies: int) -> None:
+    """Of two loops with two copies each the second fills no ring; an agent that fills one for both does."""
+    assert len(tilesat.compile(diagonal().source(), target).compiled.selection.stages) == copies

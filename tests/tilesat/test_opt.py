@@ -125,7 +125,7 @@ def test_a_failing_pass_leaves_its_input_and_the_command(tmp_path: Path, capsys:
     first = left.read_text().splitlines()[0]
     words = shlex.split(first.removeprefix("// "))
     assert words[:6] == ["tilesat", "opt", str(left), "--target", "sm_90a", "--passes"]
-    assert words[6] == ROAD.partition("unroll-loops,")[2]
+    assert words[6] == ROAD.partition("simplify-induction-variables,")[2]
     assert main(words[1:]) == 1
     assert "'cuda_tile.broadcast': tile<16777216xptr<f32>> takes 65536 registers" in capsys.readouterr().err
 
