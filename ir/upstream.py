@@ -14,7 +14,7 @@ from ir.core import Attribute, Op, Type
 from ir.levels import OURS
 from ir.types import BF16, F16, F32, F64, IntType, LLVMPointerType, VectorType
 
-UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "vector")
+UPSTREAM = ("arith", "gpu", "llvm", "math", "nvgpu", "nvvm", "scf", "ub", "vector")
 """Dialects of upstream MLIR among our levels; it knows no other, and takes operations of others as they are."""
 
 

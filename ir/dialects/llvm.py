@@ -27,7 +27,7 @@ from ir.core import same_type_as as like
 from ir.dialects.arith import FLOAT_PREDICATES, INT_PREDICATES
 from ir.dialects.gpu import GlobalArray, verify_cluster, verify_parameters
 from ir.instruction import verify_floors
-from ir.types import I1, I32, I64, IntType, LLVMPointerType
+from ir.types import I1, I32, I64, Constraint, IntType, LLVMPointerType
 from ir.upstream import SAME, codes, overflow
 
 
@@ -292,6 +292,30 @@ class UMin(Binary):
     """Unsigned minimum."""
 
 
+class Word(Op):
+    """Shape shared by functions of the 32 bits of a register."""
+
+    operand = Operand(Constraint("an i32", lambda type: type == I32))
+    result = like("operand")
+
+
+@op("llvm.intr.ctpop", upstream=True)
+class CtPop(Word):
+    """Bits that are set."""
+
+
+@op("llvm.intr.ctlz", upstream=True)
+class CtLz(Word):
+    """Zeros above the highest bit that is set, 32 of zero."""
+
+    is_zero_poison = Attr(bool, among=(False,), form=SAME)
+
+
+@op("llvm.intr.bitreverse", upstream=True)
+class BitReverse(Word):
+    """The bits in reverse order."""
+
+
 @op("llvm.icmp", upstream=True)
 class ICmp(Op):
     """Integer comparison; predicates as in arith.cmpi."""
@@ -436,6 +460,11 @@ class Floor(FloatUnary):
 @op("llvm.intr.ceil", upstream=True)
 class Ceil(FloatUnary):
     """Smallest integer not below x."""
+
+
+@op("llvm.intr.trunc", upstream=True)
+class RoundToZero(FloatUnary):
+    """The integer next to x on the way to zero."""
 
 
 @op("llvm.intr.fma", upstream=True)

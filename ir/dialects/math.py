@@ -122,12 +122,31 @@ class FPowI(Op):
     result = same_type_as("base")
 
 
-@op("math.absi", upstream=True)
-class AbsI(Op):
-    """Magnitude; the least integer stays itself."""
+class IntUnary(Op):
+    """Shape shared by functions of one integer."""
 
     operand = Operand(is_integer)
     result = same_type_as("operand")
+
+
+@op("math.absi", upstream=True)
+class AbsI(IntUnary):
+    """Magnitude; the least integer stays itself."""
+
+
+@op("math.ctpop", upstream=True)
+class CtPop(IntUnary):
+    """Bits that are set."""
+
+
+@op("math.ctlz", upstream=True)
+class CtLz(IntUnary):
+    """Zeros above the highest bit that is set, all bits of zero."""
+
+
+@op("math.cttz", upstream=True)
+class CtTz(IntUnary):
+    """Zeros below the lowest bit that is set, all bits of zero."""
 
 
 @op("math.sin", upstream=True)
@@ -148,3 +167,8 @@ class Floor(FloatUnary):
 @op("math.ceil", upstream=True)
 class Ceil(FloatUnary):
     """Smallest integer not below x."""
+
+
+@op("math.trunc", upstream=True)
+class Trunc(FloatUnary):
+    """The integer next to x on the way to zero."""

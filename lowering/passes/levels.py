@@ -120,7 +120,7 @@ LEVELS: dict[str, Level] = {
         Level("nv_tileas", "tiles in layouts, with buffers, rings, barriers and agents", f"{PRINTERS}:operations", True,
               TILES, frozenset((*BEFORE_SCHEDULING, *PIPELINED)), POINTERS),
         Level("nvgpu", "the code of one thread, instructions among it", f"{PRINTERS}:operations", True,
-              frozenset({"nvgpu", "nvvm", "gpu", "arith", "math", "scf", "vector", "llvm"})),
+              frozenset({"nvgpu", "nvvm", "gpu", "arith", "math", "scf", "ub", "vector", "llvm"})),
         Level("nvvm", "a control-flow graph, one operation an instruction or nearly", f"{PRINTERS}:operations", True,
               frozenset({"nvvm", "llvm"})),
         Level("machine", "PTX instructions whose registers have no names yet", f"{PRINTERS}:machine"),

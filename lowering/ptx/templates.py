@@ -76,6 +76,15 @@ def integer_binary(s: Selector, op: Op) -> None:
     simple(s, op, f"{INTEGER[type(op)]}{bits(op.results[0])}")
 
 
+WORD: dict[type[Op], str] = {llvm.CtPop: "popc", llvm.CtLz: "clz", llvm.BitReverse: "brev"}
+
+
+@template(llvm.CtPop, llvm.CtLz, llvm.BitReverse)
+def word(s: Selector, op: Op) -> None:
+    """popc, clz, brev."""
+    simple(s, op, f"{WORD[type(op)]}.b32")
+
+
 @template(llvm.Shl, llvm.LShr, llvm.AShr)
 def shift(s: Selector, op: Op) -> None:
     """Shifts; PTX counts in 32 bits whatever the width. What is shifted up, and back with its sign, is a field."""
@@ -379,11 +388,14 @@ def sign(s: Selector, op: Op) -> None:
     simple(s, op, f"{'neg' if isinstance(op, llvm.FNeg) else 'abs'}{flags(op)}.{ptx_type(op.results[0].type)}")
 
 
-@template(llvm.Floor, llvm.Ceil)
+INTEGRAL: dict[type[Op], str] = {llvm.Floor: "rmi", llvm.Ceil: "rpi", llvm.RoundToZero: "rzi"}
+
+
+@template(llvm.Floor, llvm.Ceil, llvm.RoundToZero)
 def to_integral(s: Selector, op: Op) -> None:
-    """cvt.rmi, cvt.rpi."""
+    """cvt.rmi, cvt.rpi, cvt.rzi."""
     kind = ptx_type(op.results[0].type)
-    simple(s, op, f"cvt.{'rmi' if isinstance(op, llvm.Floor) else 'rpi'}{flags(op)}.{kind}.{kind}")
+    simple(s, op, f"cvt.{INTEGRAL[type(op)]}{flags(op)}.{kind}.{kind}")
 
 
 @template(llvm.Sqrt)

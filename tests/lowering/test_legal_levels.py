@@ -62,7 +62,7 @@ def test_any_operation_anywhere(level: str) -> None:
         ("nv_tileas", "gpu.barrier", "'gpu.barrier' is not legal in nv_tileas",
          "nv_tileas holds operations of arith, math, nv_tileas, scf"),
         ("nvgpu", "nv_tileas.barrier", "'nv_tileas.barrier' is not legal in nvgpu",
-         "nvgpu holds operations of arith, gpu, llvm, math, nvgpu, nvvm, scf, vector"),
+         "nvgpu holds operations of arith, gpu, llvm, math, nvgpu, nvvm, scf, ub, vector"),
         ("nvvm", "gpu.barrier", "'gpu.barrier' is not legal in nvvm", "nvvm holds operations of llvm, nvvm"),
         ("nv_tileas", "scf.yield", "'scf.yield': must end a region in the kernel", ""),
         ("nvgpu", "scf.yield", "'scf.yield': must end a region in the kernel", ""),

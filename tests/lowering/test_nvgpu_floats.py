@@ -190,6 +190,7 @@ FUNCTIONS = {  # op -> (reference, domain, error of the accurate form in f32 ulp
     math.Cos: (np.cos, (-3.1, 3.1)),
     math.Floor: (np.floor, (-50.0, 50.0)),
     math.Ceil: (np.ceil, (-50.0, 50.0)),
+    math.Trunc: (np.trunc, (-50.0, 50.0)),
 }
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir.dialects import arith, math
+from ir.core import Block, Value, VerifyError, verify
+from ir.dialects import arith, llvm, math, ub
 from tests.lowering.nvgpu_harness import (
     DTYPES,
     GLOBAL_PTR,
@@ -98,6 +99,43 @@ def test_binary_ops_agree_with_python(kind) -> None:
     cases["AbsI"] = (lambda k, x, y: k.value(math.AbsI, x), lambda a, b, w: abs(a))
     cases |= {p: (one(arith.CmpI, I1, predicate=p), compare(p)) for p in arith.INT_PREDICATES}
     check(kind, cases, x, y)
+
+
+def zeros(bits: str) -> int:
+    """Zeros before the first one."""
+    return (bits + "1").index("1")
+
+
+COUNTED = {
+    math.CtPop: lambda a, b, w: f"{a % (1 << w):b}".count("1"),
+    math.CtLz: lambda a, b, w: zeros(f"{a % (1 << w):0{w}b}"),
+    math.CtTz: lambda a, b, w: zeros(f"{a % (1 << w):0{w}b}"[::-1]),
+}
+
+
+@pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)
+def test_counted_bits_agree_with_python(kind) -> None:
+    """Of random numbers and of each power of two."""
+    x = integers(np.random.default_rng(kind.width + 2), kind, COUNT)
+    x[4 : 4 + kind.width] = [wrap(1 << at, kind.width) for at in range(kind.width)]
+    cases = {cls.__name__: (lambda k, x, y, cls=cls: k.value(cls, x), e) for cls, e in COUNTED.items()}
+    check(kind, cases, x, x)
+
+
+def test_poison_is_some_number() -> None:
+    def unless_poison(k: Kernel, x: Value) -> Value:
+        same = k.value(arith.CmpI, x, x, types=[I1], predicate="eq")
+        return k.value(arith.Select, same, x, k.value(ub.Poison, types=[I32]))
+
+    x = integers(np.random.default_rng(5), I32, 128)
+    assert np.array_equal(elementwise([I32], [unless_poison, lambda k, _: k.value(ub.Poison, types=[I32])], [x])[0], x)
+    with pytest.raises(VerifyError, match="must be an integer or a float, is !llvm"):
+        verify(ub.Poison((), [GLOBAL_PTR]))
+
+
+def test_bits_of_registers_are_counted_in_32() -> None:
+    with pytest.raises(VerifyError, match="operand 'operand' must be an i32, is i64"):
+        verify(llvm.CtPop(Block([I64]).args))
 
 
 @pytest.mark.parametrize("kind", [I8, I16, I32, I64], ids=str)

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from ir.dialects import math, ub
+from ir.types import F32, I32
 from tests.seeds.items import ATTENTION, GEMM, LOAD, MULTICAST, item
-from tests.seeds.tries import agrees, altered, forbidden, hinted, instruction, level, named_pass, operand, ptx, together
+from tests.seeds.tries import (
+    agrees,
+    altered,
+    forbidden,
+    from_text,
+    hinted,
+    instruction,
+    level,
+    named_pass,
+    operand,
+    ptx,
+    together,
+)
 
 H = "sm_90a"
 X = "nvgpu: sequences of PTX"
@@ -164,14 +178,17 @@ LEGALITY = (
     item(
         L,
         "math.ctlz, ctpop, cttz, trunc",
-        altered(GEMM, "sm_80", "nvgpu", '"gpu.barrier"', '"math.ctlz"', "is not an operation"),
-        left="Tile IR has none of them; a text with one is refused",
+        from_text(math.CtLz, I32, "clz.b32"),
+        from_text(math.CtPop, I32, "popc.b32"),
+        from_text(math.CtTz, I32, "brev.b32", "clz.b32"),
+        from_text(math.Trunc, F32, "cvt.rzi.f32.f32"),
+        here="from text only: no operation of Tile IR means one",
     ),
     item(
         L,
         "ub.poison",
-        altered(GEMM, "sm_80", "nvvm", '"tilesat.nvvm.barrier0"', '"ub.poison"', "is not an operation"),
-        left="no pass makes poison; a text with it is refused",
+        from_text(ub.Poison, I32, "st.global.b32"),
+        here="from text only, zero in nvvm: no pass makes it",
     ),
     item(L, "TMA load: multicast", instruction(MULTICAST)),
     item(L, "TMA load: L2 hint", operand(LOAD, "l2CacheHint"), instruction("createpolicy.fractional")),

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 import tilesat
-from ir.core import TileError, VerifyError, verify
+from ir.core import Op, TileError, Type, VerifyError, verify
 from ir.forms import placed
 from ir.instruction import Form, Instruction
+from ir.text import print_generic
+from ir.types import GLOBAL_PTR
 from lowering.passes.table import PASSES
 from lowering.targets import ALL_TARGETS
 from runtime.simulator.launch import check
 from tests.lowering.instruction_kernels import complaint, instructions, listing
+from tests.lowering.nvgpu_harness import Kernel
 from tests.programs import loops  # noqa: F401
 from tests.programs.program import PROGRAMS
 from tests.programs.program import check as program_check
@@ -146,6 +149,25 @@ def altered(example: str, target: str, stage: str, old: str, new: str, message: 
         with pytest.raises(TileError, match=message) as caught:
             tilesat.lower(text.replace(old, new))
         return f"{stage} of {example} with `{new}`: {caught.value.message}"
+
+    return attempt
+
+
+def from_text(cls: type[Op], kind: Type, *words: str) -> Try:
+    """A text of nvgpu with this operation is read and compiled to PTX with these words, which ptxas takes."""
+
+    def attempt() -> str:
+        k = Kernel(GLOBAL_PTR)
+        place = k.element(k.params[0], k.index(), kind)
+        operands = [k.load(place, kind) for _ in cls.info.operands]
+        k.store(k.value(cls, *operands, types=[kind]), place)
+        text = print_generic(k.func())
+        assert f'"{cls.info.name}"(' in text
+        made = tilesat.lower(text).ptx
+        assert not complaint(made, "sm_80"), "ptxas refuses it"
+        for word in words:
+            assert word in made, f"no {word}"
+        return f"`{cls.info.name}` from a text of nvgpu: `{'`, `'.join(words)}`"
 
     return attempt
 

@@ -11,16 +11,16 @@ from typing import Any
 
 from ir.core import Block, Op, Region, UnsupportedError, Value
 from ir.descriptors import TensorMapDescriptor
-from ir.dialects import arith, gpu, llvm, nvgpu, scf, vector
+from ir.dialects import arith, gpu, llvm, nvgpu, scf, ub, vector
 from ir.instruction import Instruction
 from ir.types import TENSOR_MAP
-from lowering.convert.nvgpu_to_nvvm import control, functions, hopper, memory, pairs, powers
+from lowering.convert.nvgpu_to_nvvm import control, counted_bits, functions, hopper, memory, pairs, powers
 from lowering.convert.nvgpu_to_nvvm.elementwise import ELEMENTWISE
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import register_types
 from lowering.targets import target as target_named
 
-__all__ = ["convert", "functions", "powers"]
+__all__ = ["convert", "counted_bits", "functions", "powers"]
 
 PATTERNS: dict[type[Op], Callable[[Any, Any], None]] = {
     nvgpu.Load: memory.load,
@@ -90,6 +90,8 @@ class Conversion:
             elif kind is arith.Constant:
                 types = register_types(op.results[0].type)
                 held[op.results[0]] = [e.constant(t, op.attributes["value"]) for t in types]
+            elif kind is ub.Poison:
+                held[op.results[0]] = [e.constant(t, 0) for t in register_types(op.results[0].type)]
             elif kind not in (scf.Yield, scf.Condition) and kind is not gpu.Return:
                 raise UnsupportedError(f"no nvvm pattern for '{op.name}'", op.location, "lower it before this level")
 

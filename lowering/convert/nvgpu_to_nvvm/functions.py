@@ -168,7 +168,7 @@ ELEMENTWISE[math.AbsF] = _abs
 
 
 def _rounded(cls: type[Op], to: type[Op]) -> None:
-    """Register floor or ceil: cvt.rmi, cvt.rpi on f16, f32, f64."""
+    """Register floor, ceil or trunc: cvt.rmi, cvt.rpi, cvt.rzi on f16, f32, f64."""
 
     def pattern(e: Emitter, op: Op, x: Value) -> Value:
         if x.type in (F32, F64, F16):
@@ -180,6 +180,7 @@ def _rounded(cls: type[Op], to: type[Op]) -> None:
 
 _rounded(math.Floor, llvm.Floor)
 _rounded(math.Ceil, llvm.Ceil)
+_rounded(math.Trunc, llvm.RoundToZero)
 
 
 def _sqrt(e: Emitter, op: math.Sqrt, x: Value) -> Value:
