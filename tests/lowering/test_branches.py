@@ -86,11 +86,94 @@ def test_what_a_loop_does_behind_its_test_is_not_done_before_it() -> None:
     assert names(body) == ["sub", "st", "br"]
 
 
-def test_a_test_whose_arguments_are_read_behind_it_stays() -> None:
+def test_what_is_read_right_behind_a_test_is_handed_on() -> None:
     entry, head, body, test, out = left_in_the_middle()
     out.ops[0].operands[1] = test.args[1]
     func, _ = simplified(entry, head, body, test, out)
+    assert func.body.blocks == [entry, head, body, out]
+    last = head.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.true_args == [head.args[0], head.args[0]]
+    assert out.ops[0].operands[1] in (head.args[0], *out.args)
+
+
+def test_a_test_whose_arguments_are_read_far_behind_it_stays() -> None:
+    entry, head, body, test, out = left_in_the_middle()
+    (pointer, _), last, side = entry.args, Block(()), Block(())
+    store(last, pointer, test.args[1])
+    last.append(llvm.Return())
+    out.ops.pop()
+    branch(out, value(out, llvm.ICmp, out.args[0], test.args[1], types=[I1], predicate="slt"), side, last, [], [])
+    store(side, pointer, out.args[0])
+    jump(side, last)
+    func, _ = simplified(entry, head, body, test, out, side, last)
     assert test in func.body.blocks
+
+
+def test_a_block_that_only_goes_on_is_left_out() -> None:
+    """if c: store; both ways through a block that goes on to another one."""
+    entry, side, join, out = Block((GLOBAL_PTR, I32, I1)), Block(()), Block((I32,)), Block((I32,))
+    pointer, number, condition = entry.args
+    branch(entry, condition, side, join, [], [number])
+    store(side, pointer, number)
+    jump(side, join, value(side, llvm.Add, number, number))
+    jump(join, out, join.args[0])
+    store(out, pointer, out.args[0])
+    out.append(llvm.Return())
+    func, _ = simplified(entry, side, join, out)
+    assert func.body.blocks == [entry, side, out]
+    assert names(side)[-1] == "br"
+
+
+def test_what_an_edge_hands_over_is_what_its_condition_chooses() -> None:
+    """do n = n < 5 ? n : n - 1 while not n < 5: the next iteration gets n - 1, what follows n."""
+    entry, body, out = Block((GLOBAL_PTR, I32)), Block((I32, I32)), Block((I32, I32))
+    pointer, number = entry.args
+    yes, five = constant(entry, I1, 1), constant(entry, I32, 5)
+    jump(entry, body, number, five)
+    n, kept = body.args
+    less = value(body, llvm.Sub, n, five)
+    done = value(body, llvm.ICmp, n, five, types=[I1], predicate="slt")
+    again = value(body, llvm.Xor, done, yes)
+    following = [
+        value(body, llvm.Select, done, n, less),
+        value(body, llvm.Select, again, kept, less),
+    ]
+    branch(body, again, body, out, following, following)
+    store(out, pointer, out.args[0])
+    store(out, pointer, out.args[1])
+    out.append(llvm.Return())
+    simplified(entry, body, out)
+    last = body.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.true_args == [less, five]
+    assert last.false_args == [n, less]
+    assert [op.operands[1] for op in out.ops[:2]] == [n, less]
+
+
+def test_a_block_at_the_end_of_one_jump_is_part_of_it() -> None:
+    entry, second = Block((GLOBAL_PTR, I32)), Block((I32,))
+    pointer, number = entry.args
+    jump(entry, second, value(entry, llvm.Add, number, number))
+    store(second, pointer, second.args[0])
+    second.append(llvm.Return())
+    func, _ = simplified(entry, second)
+    assert func.body.blocks == [entry]
+    assert names(entry) == ["add", "st", "return"]
+
+
+def test_an_argument_that_all_edges_hand_the_same_is_that() -> None:
+    """A loop that hands itself on what it was given."""
+    entry, body, out = Block((GLOBAL_PTR, I32)), Block((I32, I32)), Block(())
+    pointer, number = entry.args
+    one = constant(entry, I32, 1)
+    jump(entry, body, number, number)
+    less = value(body, llvm.Sub, body.args[0], one)
+    store(body, pointer, body.args[1])
+    branch(body, value(body, llvm.ICmp, one, less, types=[I1], predicate="slt"), body, out, [less, body.args[1]], [])
+    out.append(llvm.Return())
+    simplified(entry, body, out)
+    assert body.ops[1].operands[1] is number
 
 
 def two_sides(first_stores: bool = False) -> tuple[Block, Block, Block]:

@@ -28,7 +28,7 @@ def simplify_branches(func: llvm.Func) -> int:
         return 0
     count, changed = 0, 1
     while changed:  # a text of the level, read again, is left as it is
-        changed = _thread(blocks)
+        changed = _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
         if not func.consumers:  # agents keep their registers to themselves
             changed += _hoist(blocks) + _sink(blocks)
         count += changed
@@ -80,33 +80,146 @@ def _prune(blocks: list[Block]) -> None:
 
 
 def _thread(blocks: list[Block]) -> int:
-    """Edges into a block that only tests one of its arguments, where that is a constant."""
-    tests = [block for block in blocks[1:] if len(block.ops) == 1 and isinstance(block.ops[0], llvm.CondBr)]
-    tests = [block for block in tests if block.ops[0].operands[0] in block.args]
-    if not tests:
+    """Edges into a block that only goes on, or only tests one of its arguments, where that is a constant."""
+    empty = [block for block in blocks[1:] if len(block.ops) == 1 and _leads_on(block)]
+    if not empty:
         return 0
     count = 0
     into = edges_into(blocks)
-    used = {v for block in blocks for op in block.ops for v in op.operands if v.owner is not block}
-    for block in tests:
+    for block in empty:
         branch = block.ops[0]
-        if not used.isdisjoint(block.args):
-            continue  # its arguments are read behind it
-        tested = branch.operands[0].index
-        for edge in into[block]:
-            if edge[0] is branch:
-                continue
-            given = _given(edge)
-            known = given[tested].op
-            if not isinstance(known, llvm.Constant):
-                continue
-            out = 0 if known.value else 1
-            bound = dict(zip(block.args, given, strict=True))
+        ways = [(edge, _way(branch, _given(edge))) for edge in into[block] if edge[0] is not branch]
+        known = [(edge, out) for edge, out in ways if out is not None]
+        if not known or not _kept(blocks, block):
+            continue  # its arguments are read far behind it
+        for edge, out in known:
+            bound = dict(zip(block.args, _given(edge), strict=True))
             _lead(edge, successors(block)[out], [bound.get(v, v) for v in _given((branch, out))])
-            count += 1
+        count += len(known)
     if count:
         _prune(blocks)
     return count
+
+
+def _leads_on(block: Block) -> bool:
+    """Is its branch one that goes elsewhere in any case, or tests an argument of the block?"""
+    branch = block.ops[0]
+    if isinstance(branch, llvm.CondBr):
+        return branch.operands[0] in block.args
+    return isinstance(branch, llvm.Br) and branch.successors[0] is not block
+
+
+def _way(branch: Op, given: list[Value]) -> int | None:
+    """Which successor a branch goes to, where its block is given these arguments; none where that is not known."""
+    if isinstance(branch, llvm.Br):
+        return 0
+    known = given[branch.operands[0].index].op
+    return None if not isinstance(known, llvm.Constant) else 0 if known.value else 1
+
+
+def _kept(blocks: list[Block], block: Block) -> bool:
+    """Does nothing behind a block read its arguments? A successor that nothing else leads to is handed them, if it
+    alone reads them.
+    """
+    readers = {v: {b for b in blocks for op in b.ops if v in op.operands} - {block} for v in block.args}
+    behind = {reader for found in readers.values() for reader in found}
+    if not behind:
+        return True
+    to = behind.pop()
+    edges = edges_into(blocks)[to]
+    if behind or len(edges) != 1 or edges[0][0] is not block.ops[0]:
+        return False
+    (edge,) = edges
+    read = [v for v in block.args if readers[v]]
+    same = {v: Value(v.type, to, len(to.args) + at) for at, v in enumerate(read)}
+    to.args += same.values()
+    for op in to.ops:
+        op.operands = [same.get(v, v) for v in op.operands]
+    _lead(edge, to, [*_given(edge), *read])
+    return True
+
+
+def _merge(blocks: list[Block]) -> int:
+    """A block that one jump alone leads to is the end of that jump's block."""
+    count = 0
+    into = edges_into(blocks)
+    for block in blocks[1:]:
+        edges = into[block]
+        branch = edges[0][0] if len(edges) == 1 else None
+        before = branch.parent if isinstance(branch, llvm.Br) else None
+        if branch is None or before is None or before is block:
+            continue
+        _substitute(blocks, dict(zip(block.args, _given(edges[0]), strict=True)))
+        before.ops[-1:] = block.ops
+        for op in block.ops:
+            op.parent = before
+        block.ops = []
+        count += 1
+    blocks[:] = [block for block in blocks if block.ops]
+    return count
+
+
+def _forward(blocks: list[Block]) -> int:
+    """Arguments that every edge hands the same value, or themselves, are that value."""
+    same: dict[Value, Value] = {}
+    for block, edges in edges_into(blocks).items():
+        for arg in block.args:
+            given = {_given(edge)[arg.index] for edge in edges} - {arg}
+            if len(given) == 1:
+                same[arg] = given.pop()
+    return _substitute(blocks, same)
+
+
+def _substitute(blocks: list[Block], same: dict[Value, Value]) -> int:
+    """Read other values; says how many operands were changed."""
+    count = 0
+    for op in (op for block in blocks for op in block.ops):
+        found = [_last(same, v) for v in op.operands]
+        changed = sum(a is not b for a, b in zip(found, op.operands, strict=True))
+        if changed:
+            op.operands, count = found, count + changed
+    return count
+
+
+def _last(same: dict[Value, Value], value: Value) -> Value:
+    while value in same:
+        value = same[value]
+    return value
+
+
+def _decide(blocks: list[Block]) -> int:
+    """What an edge hands over, chosen by the very condition that the edge is taken by: what it is then."""
+    count = 0
+    for branch in (block.ops[-1] for block in blocks):
+        if not isinstance(branch, llvm.CondBr):
+            continue
+        condition, negated = _plain(branch.condition)
+        for at in range(2):
+            given = _given((branch, at))
+            found = [_chosen(value, condition, negated == bool(at)) for value in given]
+            if changed := sum(a is not b for a, b in zip(given, found, strict=True)):
+                _lead((branch, at), branch.successors[at], found)
+                count += changed
+    return count
+
+
+def _plain(condition: Value) -> tuple[Value, bool]:
+    """A condition without its negations, and whether they are odd."""
+    op = condition.op
+    if isinstance(op, llvm.Xor) and isinstance(known := op.operands[1].op, llvm.Constant) and known.value:
+        plain, negated = _plain(op.operands[0])
+        return plain, not negated
+    return condition, False
+
+
+def _chosen(value: Value, condition: Value, holds: bool) -> Value:
+    """A value where a condition is known."""
+    while isinstance(op := value.op, llvm.Select):
+        plain, negated = _plain(op.operands[0])
+        if plain is not condition:
+            return value
+        value = op.operands[1 if holds != negated else 2]
+    return value
 
 
 def _key(op: Op, same: dict[Value, Value]) -> tuple[Any, ...]:
