@@ -359,6 +359,40 @@ def test_a_tree_of_sums_is_a_chain() -> None:
     checked(make, lambda t, x: sum(each.astype(np.int32) for each in rolled(x)))
 
 
+def test_bytes_are_a_chain_too() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        a, b, c, d = (k.value(arith.TruncI, each, types=[I8]) for each in four(k, t))
+        return k.value(arith.XOrI, k.value(arith.XOrI, a, b), k.value(arith.XOrI, c, d))
+
+    text = checked(make, lambda t, x: np.bitwise_xor.reduce(np.stack(rolled(x))).astype(np.int8), np.int8)
+    first, *others = re.findall(r"xor.b16 (%rs\d+), (%rs\d+), %rs\d+", text)
+    for (made, _), (_, read) in zip([first, *others], others, strict=False):
+        assert read == made
+
+
+def test_guards_share_what_they_have_in_common() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        a, b, c = (
+            k.value(arith.CmpI, x, k.const(bound), types=[I1], predicate=predicate)
+            for bound, predicate in ((1 << 30, "slt"), (-(1 << 30), "sgt"), (17, "ne"))
+        )
+        odd = k.value(arith.CmpI, t, k.const(3), types=[I1], predicate="sgt")
+        both = k.value(arith.AndI, k.value(arith.AndI, a, b), c)
+        all_ = k.value(arith.AndI, k.value(arith.AndI, k.value(arith.AndI, odd, a), b), c)
+        return k.value(
+            arith.AddI,
+            k.value(arith.Select, both, x, t, types=[I32]),
+            k.value(arith.Select, all_, t, k.const(5), types=[I32]),
+        )
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        both = (x < 1 << 30) & (x > -(1 << 30)) & (x != 17)
+        return np.where(both, x, t) + np.where(both & (t > 3), t, 5)
+
+    text = checked(make, wanted)
+    assert len(re.findall(r"and\.pred|setp\.\w+\.and", text)) == 3
+
+
 def test_terms_of_64_bits_without_a_common_bit_need_no_carry() -> None:
     def make(k: Kernel, t: Value, x: Value) -> Value:
         wide, high = (k.value(arith.ExtUI, each, types=[I64]) for each in (bits(k, arith.AndI, t, 15), x))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm
-from ir.types import I16, I32
+from ir.types import I8, I16, I32
 from lowering.convert.nvgpu_to_nvvm.demands import number
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def chained(u: Uses, op: Op) -> bool:
     """(a + b) + (c + d), sums that nothing else reads, as ((a + b) + c) + d: one instruction adds three, and so it is
     with and, or, xor.
     """
-    if op.results[0].type not in (I16, I32) or op.attributes.get("nsw"):
+    if op.results[0].type not in (I8, I16, I32) or op.attributes.get("nsw"):
         return False
     first, second = (u.only(value, op, type(op)) for value in op.operands)
     if first is None or second is None or first is second:

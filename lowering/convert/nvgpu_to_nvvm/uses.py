@@ -19,7 +19,7 @@ from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, on
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
 from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, pairs, ranks, shared_pair
-from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, zeros_together
+from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
 """Bits of the high half of an i64."""
@@ -50,6 +50,7 @@ class Uses:
         self.shifted: dict[tuple[Block | None, Value, int], Value] = {}  # sums with a constant, of a block
         self.products: dict[tuple[Value, int], Value] = {}  # that were walked past
         self.parts: dict[Value, nvvm.Unpack] = {}  # the halves of an i64
+        self.both: dict[frozenset[Value], Value] = {}  # conjunctions of two that were walked past
         dead = self._read(ops)
         if dead:
             for block in self.blocks:  # what no longer has a reader would name a load that is made otherwise
@@ -109,6 +110,9 @@ class Uses:
         if isinstance(op, llvm.Mul):
             if (factor := number(op.operands[1])) is not None:
                 self.products[op.operands[0], factor] = op.results[0]
+        elif isinstance(op, llvm.And):
+            if op.results[0].type == I1:
+                self.both[frozenset(op.operands)] = op.results[0]
         elif isinstance(op, llvm.GetElementPtr) and op.index is not None:
             self.addresses[op.base, op.index, op.element_bytes, op.offset] = op.results[0]
 
@@ -305,7 +309,7 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
 }
 """What is tried on an operation that makes an integer, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.And: (zeros_together, between),
+    llvm.And: (zeros_together, between, shared_conjunction),
     llvm.Or: (zeros_together, between),
     llvm.ICmp: (byte_compared, parity_compared, bits_compared),
     llvm.GetElementPtr: (scaled_index, shared_address),

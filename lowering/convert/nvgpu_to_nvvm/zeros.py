@@ -1,4 +1,5 @@
-"""Rules of `simplify-by-uses` on comparisons with zero: bytes by a mask of their word, several of them at once.
+"""Rules of `simplify-by-uses` on comparisons with zero, bytes by a mask of their word, several of them at once, and on
+what they guard together.
 
 ptxas 13.5 makes one LOP3 of a mask, or of an or, and the comparison of its result with zero.
 """
@@ -89,3 +90,17 @@ def zeros_together(u: Uses, op: Op) -> bool:
 def _zero(op: Op, predicate: str) -> bool:
     """Is this a comparison of an i32 with zero by this predicate?"""
     return op.attributes["predicate"] == predicate and op.operands[0].type == I32 and number(op.operands[1]) == 0
+
+
+def shared_conjunction(u: Uses, op: llvm.And) -> bool:
+    """(a & b) & c, where b & c is there: a & (b & c). Guards of loads and of stores share those of rows and columns."""
+    if op.results[0].type != I1:
+        return False
+    for inner, c in (op.operands, op.operands[::-1]):
+        made = u.only(inner, op, llvm.And)
+        for a, b in (made.operands, made.operands[::-1]) if made is not None else ():
+            there = u.both.get(frozenset((b, c)))
+            if there is not None and there.op is not None and there.op.parent in (op.parent, u.blocks[0]):
+                u.replace(op, u.computed(llvm.And, op, a, there))
+                return True
+    return False
