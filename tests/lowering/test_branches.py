@@ -162,6 +162,25 @@ def test_a_block_at_the_end_of_one_jump_is_part_of_it() -> None:
     assert names(entry) == ["add", "st", "return"]
 
 
+def test_what_one_side_of_a_test_in_a_loop_reads_is_done_there() -> None:
+    """Agents do so too; outside of loops it stays, where a choice may follow it."""
+    for attributes in ({}, {"consumers": 128}):
+        entry, head, side, last, out = Block((GLOBAL_PTR, I32, I1)), Block((I32,)), Block(()), Block((I32,)), Block(())
+        pointer, number, condition = entry.args
+        one = constant(entry, I32, 1)
+        jump(entry, head, number)
+        twice = value(head, llvm.Add, head.args[0], head.args[0])
+        branch(head, condition, side, last, [], [number])
+        store(side, pointer, twice)
+        jump(side, last, one)
+        less = value(last, llvm.Sub, head.args[0], last.args[0])
+        branch(last, value(last, llvm.ICmp, one, less, types=[I1], predicate="slt"), head, out, [less], [])
+        out.append(llvm.Return())
+        simplified(entry, head, side, last, out, **attributes)
+        assert names(head) == ["cond_br"]
+        assert names(side) == ["add", "st", "br"]
+
+
 def test_an_argument_that_all_edges_hand_the_same_is_that() -> None:
     """A loop that hands itself on what it was given."""
     entry, body, out = Block((GLOBAL_PTR, I32)), Block((I32, I32)), Block(())

@@ -3,8 +3,8 @@
 Structured control carries predicates out of a body where a loop is left in its middle: the edge that sets one goes on
 to where the test of it leads (jump threading; Source: LLVM, JumpThreading.cpp, of which this is the case of a block
 that only tests). Operations that both sides of a branch begin with are done before it (Source: LLVM, SimplifyCFG.cpp,
-hoistCommonCodeFromSuccessors), and of a test in the middle of a loop what one side alone reads is done there: ptxas
-13.5 copies what is before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the test).
+hoistCommonCodeFromSuccessors), and of a test in a loop what one side alone reads is done there: ptxas 13.5 copies what
+is before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the test).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def simplify_branches(func: llvm.Func) -> int:
     while changed:  # a text of the level, read again, is left as it is
         changed = _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
         if not func.consumers:  # agents keep their registers to themselves
-            changed += _hoist(blocks) + _sink(blocks)
+            changed += _hoist(blocks)
+        changed += _sink(blocks)
         count += changed
     return count
 
@@ -266,8 +267,8 @@ def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
 
 
 def _sink(blocks: list[Block]) -> int:
-    """Operations before a test in the middle of a loop, read in one of its successors alone, to there."""
-    tests = _in_the_middle(blocks)
+    """Operations before a test in a loop, read in one of its successors alone, to there."""
+    tests = _in_loops(blocks)
     if not tests:
         return 0
     into = edges_into(blocks)
@@ -293,17 +294,11 @@ def _sink(blocks: list[Block]) -> int:
     return count
 
 
-def _in_the_middle(blocks: list[Block]) -> list[Block]:
-    """Blocks that may leave their loop, and do not go back themselves."""
+def _in_loops(blocks: list[Block]) -> list[Block]:
+    """Blocks of loops that end with a test."""
     loops = find_loops(blocks)
-    place = {block: at for at, block in enumerate(blocks)} if loops else {}
-    found: list[Block] = []
-    for at, block in enumerate(blocks if loops else ()):
-        to = [place[end] for end in successors(block)]
-        around = [loop for loop in loops if loop[0] <= at <= loop[1]]
-        if len(to) == 2 and min(to) > at and any(not first <= end <= last for first, last in around for end in to):
-            found.append(block)
-    return found
+    inside = {at for first, last in loops for at in range(first, last + 1)}
+    return [blocks[at] for at in sorted(inside) if isinstance(blocks[at].ops[-1], llvm.CondBr)]
 
 
 def _only_reader(op: Op, readers: dict[Value, Counter[Block]], ends: list[Block]) -> Block | None:
