@@ -359,6 +359,16 @@ def test_a_tree_of_sums_is_a_chain() -> None:
     checked(make, lambda t, x: sum(each.astype(np.int32) for each in rolled(x)))
 
 
+def test_a_negative_term_is_taken_from_the_sum() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        minus = k.value(arith.SubI, k.const(0), x)
+        return k.value(arith.MulI, k.value(arith.AddI, minus, t), k.value(arith.SubI, t, minus))
+
+    text = checked(make, lambda t, x: (t - x) * (t + x))
+    assert "neg" not in text
+    assert (text.count("sub.s32"), text.count("add.s32")) == (1, 1)
+
+
 def test_bytes_are_a_chain_too() -> None:
     def make(k: Kernel, t: Value, x: Value) -> Value:
         a, b, c, d = (k.value(arith.TruncI, each, types=[I8]) for each in four(k, t))

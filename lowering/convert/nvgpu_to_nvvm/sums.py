@@ -90,3 +90,15 @@ def chained(u: Uses, op: Op) -> bool:
     longer = u.computed(type(op), op, first.results[0], second.operands[0])
     u.replace(op, u.computed(type(op), op, longer, second.operands[1]))
     return True
+
+
+def negated_term(u: Uses, op: Op) -> bool:
+    """x + (0 - y) and x - (0 - y): x - y and x + y."""
+    other = llvm.Sub if isinstance(op, llvm.Add) else llvm.Add
+    pairs = (op.operands, op.operands[::-1]) if isinstance(op, llvm.Add) else (op.operands,)
+    for x, y in pairs:
+        negative = y.op
+        if isinstance(negative, llvm.Sub) and number(negative.operands[0]) == 0:
+            u.replace(op, u.computed(other, op, x, negative.operands[1]))
+            return True
+    return False

@@ -18,7 +18,7 @@ from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand, 
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
-from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, pairs, ranks, shared_pair
+from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, negated_term, pairs, ranks, shared_pair
 from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
@@ -300,7 +300,8 @@ def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
 
 
 INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.Add: (joined_bits, shared_pair, chained),
+    llvm.Add: (negated_term, joined_bits, shared_pair, chained),
+    llvm.Sub: (negated_term,),
     llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.And: (absorbed, extracted_byte, chained),
     llvm.Xor: (chained,),
