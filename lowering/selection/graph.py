@@ -105,7 +105,7 @@ class Selector:
         self.paths = paths(saturated.program.skeleton)
         self.innermost_loops: dict[int, int] = {}  # by dependence mask
         self.trips = Trips(trip_counts(saturated), self.paths)
-        self.repeated = {loop for loop, count in self.trips.counts.items() if count > 1}
+        self.repeated = any(count > 1 for count in self.trips.counts.values())  # else only agents fill rings
         self.pace = Pace(saturated, target)
         self.owner = places(self.frozen)
         self.loops = Loops(saturated, self.owner)
@@ -525,7 +525,7 @@ class Selector:
             item = BRANCH + node.item if isinstance(node, PlacedBranch) else node.loop
             group, alternative = self.group("carried", item, node.index), node.layout
         use, offered = self.pressure.unpacked(node, placed, loop), STAGES
-        ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0], loop)
+        ring = price is not None and loop in self.counted and self.fills_ring(node, self.owner[placed][0])
         if price is not None:
             children = [*children, *self.pressure.peak(self.scratch_rows(self.owner[placed][0], loop), price.scratch)]
             children += self.pressure.running(node, value, site, price)
@@ -553,13 +553,15 @@ class Selector:
             if ring:
                 self.staged[made] = stages
 
-    def fills_ring(self, node: Node, value: int, loop: int) -> bool:
-        """Does a node copy tiles ahead of its loop's iterations, or for an only one beside those who read it?"""
+    def fills_ring(self, node: Node, value: int) -> bool:
+        """Does a node copy tiles ahead of its loop's iterations? Those of an only iteration, which none would, go into
+        a ring that other loops have too, or that an agent fills.
+        """
         if isinstance(node, Copy) and node.mechanism != Mechanism.REGISTERS:
             boxed = node.mechanism == Mechanism.TMA
             beside = has_producer(self.target, boxed)
-            return (beside or loop in self.repeated) and self.pricer.ahead.copied(value, boxed=boxed)
-        return isinstance(node, GatherCopy) and value in self.pricer.ahead and loop in self.repeated
+            return (beside or self.repeated) and self.pricer.ahead.copied(value, boxed=boxed)
+        return isinstance(node, GatherCopy) and value in self.pricer.ahead and self.repeated
 
     def scratch_rows(self, value: int, loop: int) -> tuple[int, ...]:
         """Where scratch lies: over the rings outside of loops, unless a producer agent may be filling them by then."""
@@ -572,7 +574,7 @@ class Selector:
         for node in self.frozen.nodes:
             value = self.owner.get(node.cls, (-1, -1))[0]
             loop = self.innermost(deps.get(value, 0))
-            if loop in self.counted and self.fills_ring(node, value, loop):
+            if loop in self.counted and self.fills_ring(node, value):
                 together = found.setdefault(loop if apart else len(self.paths[loop]), [])
                 if loop not in together:
                     together.append(loop)
