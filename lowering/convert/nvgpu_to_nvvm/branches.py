@@ -9,8 +9,8 @@ is before such a test (Collatz sequences: 24 instructions, 30 with the whole bod
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 from typing import Any
 
 from ir.core import PURE, Block, Op, Value
@@ -164,8 +164,9 @@ def _forward(blocks: list[Block]) -> int:
     """Arguments that every edge hands the same value, or themselves, are that value."""
     same: dict[Value, Value] = {}
     for block, edges in edges_into(blocks).items():
-        for arg in block.args:
-            given = {_given(edge)[arg.index] for edge in edges} - {arg}
+        handed = [_given(edge) for edge in edges]
+        for at, arg in enumerate(block.args):
+            given = {each[at] for each in handed} - {arg}
             if len(given) == 1:
                 same[arg] = given.pop()
     return _substitute(blocks, same)
@@ -173,12 +174,13 @@ def _forward(blocks: list[Block]) -> int:
 
 def _substitute(blocks: list[Block], same: dict[Value, Value]) -> int:
     """Read other values; says how many operands were changed."""
-    count = 0
-    for op in (op for block in blocks for op in block.ops):
-        found = [_last(same, v) for v in op.operands]
-        changed = sum(a is not b for a, b in zip(found, op.operands, strict=True))
-        if changed:
-            op.operands, count = found, count + changed
+    count, replaced = 0, same.keys()
+    for block in blocks if same else ():
+        for op in block.ops:
+            if not replaced.isdisjoint(op.operands):
+                found = [_last(same, v) for v in op.operands]
+                count += sum(a is not b for a, b in zip(found, op.operands, strict=True))
+                op.operands = found
     return count
 
 
@@ -272,11 +274,7 @@ def _sink(blocks: list[Block]) -> int:
     if not tests:
         return 0
     into = edges_into(blocks)
-    readers: dict[Value, Counter[Block]] = defaultdict(Counter)
-    for block in blocks:
-        for op in block.ops:
-            for value in op.operands:
-                readers[value][block] += 1
+    readers = _readers(blocks, {result for block in tests for op in block.ops for result in op.results})
     count = 0
     for block in tests:
         ends = [to for to in successors(block) if len(into[to]) == 1]
@@ -286,12 +284,25 @@ def _sink(blocks: list[Block]) -> int:
             if to is not None:
                 sunk[op] = op.parent = to
                 for value in op.operands:
-                    readers[value].update({block: -1, to: 1})
+                    if value in readers:
+                        readers[value].update({block: -1, to: 1})
         for op, to in sunk.items():
             to.ops.insert(0, op)
         block.ops = [op for op in block.ops if op not in sunk]
         count += len(sunk)
     return count
+
+
+def _readers(blocks: list[Block], values: Set[Value]) -> dict[Value, Counter[Block]]:
+    """How many operands of each block are one of these values."""
+    found: dict[Value, Counter[Block]] = {value: Counter() for value in values}
+    for block in blocks:
+        for op in block.ops:
+            if not values.isdisjoint(op.operands):
+                for value in op.operands:
+                    if value in values:
+                        found[value][block] += 1
+    return found
 
 
 def _in_loops(blocks: list[Block]) -> list[Block]:
