@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from ir.core import Op, Type, Value, op
@@ -180,6 +181,7 @@ def is_register(type: Type) -> bool:
     return isinstance(type, LLVMPointerType) or (isinstance(type, IntType) and type.width in (1, 8, 16, 32, 64))
 
 
+@cache
 def register_bits(type: Type) -> int:
     """Size of the register that holds a value of `type`; 1 is a predicate, bytes live in 16 bits."""
     if isinstance(type, (IntType, FloatType)):

@@ -572,6 +572,8 @@ class Selector:
         """The loops that may have rings, those of one depth together: they follow one another. `apart`: each alone."""
         deps, found = self.frozen.analysis.get("deps", {}), dict[int, list[int]]()
         for node in self.frozen.nodes:
+            if not isinstance(node, (Copy, GatherCopy)):
+                continue
             value = self.owner.get(node.cls, (-1, -1))[0]
             loop = self.innermost(deps.get(value, 0))
             if loop in self.counted and self.fills_ring(node, value):
