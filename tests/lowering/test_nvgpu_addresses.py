@@ -124,6 +124,22 @@ def test_constants_reach_the_displacement() -> None:
     assert len(set(re.findall(r"st\.global\.b32 \[(%rd\d+)", text))) == 1
 
 
+def test_constants_of_differences_reach_the_displacement() -> None:
+    """255 - thread, 127 - thread: one address and two displacements. What may wrap stays as it is."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
+    thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    parts = [k.load(k.element(k.params[0], k.value(arith.SubI, k.const(c), thread), F32), F32) for c in (255, 127)]
+    spot = k.element(k.params[1], thread, F32)
+    k.store(k.value(arith.SubF, *parts), spot)
+    given = k.load(spot, I32)
+    k.store(k.load(k.element(k.params[0], k.value(arith.SubI, k.const(-(1 << 31)), given), F32), F32), spot)
+    text = k.ptx()
+    assert text.count("neg.s32") == 1
+    assert re.search(r"\+1020\]", text)
+    assert re.search(r"\+508\]", text)
+    assert len(re.findall(r"sub\.s32", text)) == 1
+
+
 def test_sums_that_may_wrap_stay_sums() -> None:
     k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
     at = k.index()

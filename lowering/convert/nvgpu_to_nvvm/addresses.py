@@ -9,7 +9,7 @@ from ir.dialects import llvm
 from ir.types import I32, I64, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import limits
-from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, narrowed, truncate
+from lowering.convert.nvgpu_to_nvvm.integers import add, extend, mul, narrowed, sub, truncate
 
 WIDE = 8  # elements of an access: 16 bytes of the narrowest floats that products sum
 PEEL_DEPTH = 6  # nesting of sums that is searched for constants; the producer's addresses nest about 4 deep
@@ -143,7 +143,7 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
     if known is not None:
         return e.constant(value.type, 0), known
     inner = value.op
-    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Mul, llvm.SExt, llvm.ZExt)):
+    if depth == 0 or not isinstance(inner, (llvm.Add, llvm.Sub, llvm.Mul, llvm.SExt, llvm.ZExt)):
         return value, 0
     if isinstance(inner, llvm.ZExt) and e.facts.range(inner.operands[0])[0] < 0:
         return value, 0
@@ -164,6 +164,10 @@ def _peel(e: Emitter, value: Value, depth: int, nsw: bool) -> tuple[Value, int]:
     second, b = _peel(e, y, depth - 1, nsw)
     if not a and not b:
         return value, 0
+    if isinstance(inner, llvm.Sub):
+        (low, high), (least, most) = e.facts.range(first), e.facts.range(second)
+        fits = nsw and _remains(e, value, a - b, [low - most, high - least])
+        return (sub(e, first, second, fits), a - b) if fits or not nsw else (value, 0)
     parts = [e.facts.range(each) for each in (first, second)]
     fits = nsw and _remains(e, value, a + b, [sum(r[0] for r in parts), sum(r[1] for r in parts)])
     return (add(e, first, second, fits), a + b) if fits or not nsw else (value, 0)
