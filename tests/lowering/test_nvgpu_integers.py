@@ -249,6 +249,22 @@ def test_multiples_of_constants_are_subtracted_by_one_instruction(kind) -> None:
     assert "sub" not in text
 
 
+@pytest.mark.parametrize("kind", [I8, I16], ids=str)
+def test_narrow_products_are_products_of_words(kind) -> None:
+    """ptxas 13.5 extends factors of 16 bits with their sign, each by an instruction."""
+    k = Kernel(GLOBAL_PTR, threads=32)
+    spot = k.element(k.params[0], k.index(), kind)
+    x = k.load(spot, kind)
+    k.store(k.value(arith.MulI, k.value(arith.MulI, x, x), x), spot)
+    text = k.ptx()
+    assert text.count("mul.lo.s32") == 2
+    assert text.count("cvt.u32") == 1
+    assert "and" not in text
+    x = np.arange(-16, 16).astype(DTYPES[kind])
+    (got,) = run(text, 1, 32, [x], k.smem)
+    np.testing.assert_array_equal(got, x * x * x)
+
+
 BITS = (0x27, 0x1E, 0x60, 0x40000007)
 
 

@@ -154,12 +154,12 @@ def mul(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         if (chosen := _chosen(e, mul, x, y)) is not None:
             return chosen
         inner = x.owner
-        if kind == I8 and type(inner) is llvm.Trunc and inner.operands[0].type == I32:  # a byte has no register
-            return truncate(e, mul(e, inner.operands[0], e.i32(b)), I8)
         if type(inner) is llvm.Mul and inner.operands[1] in e.known:
             total = b * int(e.known[inner.operands[1]])
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return mul(e, inner.operands[0], e.constant(kind, total), keeps)
+    if kind in (I8, I16):  # ptxas 13.5 extends factors of 16 bits
+        return truncate(e, mul(e, extend(e, x, I32, False), extend(e, y, I32, False)), kind)
     if (narrow := _narrow(e, x, y)) is not None and e.facts.multiplies(*narrow):
         return extend(e, mul(e, *narrow, True), kind, True)
     x, y = _alike(e, x, y), _alike(e, y, x)
