@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -96,6 +97,18 @@ class Relaxed:
     infeasible: bool
 
 
+def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A method for HiGHS to call, which does not keep its object alive."""
+    found = WeakMethod(method)
+
+    def call(event: Any) -> None:
+        known = found()
+        if known is not None:
+            known(event)
+
+    return call
+
+
 class Rows:
     """Rows that go to HiGHS together: one by one they took 40 us each, a tenth of the search of large graphs."""
 
@@ -150,8 +163,15 @@ class Solver:
         for option, value in OPTIONS.items():
             self.highs.setOptionValue(option, value)
         self.highs.passModel(self._model(relaxed))
-        self.highs.cbMipInterrupt += self._look
-        self.highs.cbSimplexInterrupt += self._poll
+        self.highs.cbMipInterrupt += _weakly(self._look)
+        self.highs.cbSimplexInterrupt += _weakly(self._poll)
+
+    def __del__(self) -> None:
+        """Let HiGHS go at once: its callbacks and it hold each other, and the model would stay until Python looks for
+        such garbage (18 models and what they were made of in a compilation of TileGym's gemma).
+        """
+        if "highs" in self.__dict__:
+            self.highs.callbacks.clear()
 
     def add_row(self, lower: float, columns: list[int], upper: float, weights: list[float] | None = None) -> None:
         """lower <= weighted sum of the columns <= upper; all weights are 1 by default."""

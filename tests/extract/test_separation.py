@@ -1,6 +1,8 @@
 """Rows that tighten the relaxation: no answer breaks one, the solution that asked for it does. Branch and cut."""
 
+import gc
 import random
+import weakref
 
 import pytest
 
@@ -202,3 +204,18 @@ def test_the_whole_program_is_left_alone_where_its_presolve_cannot_be_paid(monke
         patch.setattr(exact, "Solver", None)
         assert not solve_exactly(session, "ilp", Budget(1e-3))
     assert solve_exactly(session, "ilp", Budget(100.0))
+
+
+def test_a_solver_goes_with_what_it_was_made_of() -> None:
+    """Nothing waits for Python's collector: HiGHS and its callbacks held each other, and the program."""
+    made = (make_program(random_graph(seed, rewards=False), INFINITY) for seed in range(40))
+    program = next(each for each in made if each is not None)
+    gc.disable()
+    try:
+        solved = Solver(program, relaxed=True)
+        solved.relax(Budget(100.0))
+        left = weakref.ref(solved), weakref.ref(solved.highs), weakref.ref(program)
+        del solved, program
+        assert [each() for each in left] == [None] * 3
+    finally:
+        gc.enable()
