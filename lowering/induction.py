@@ -128,7 +128,8 @@ class _Writer(Rewriter):
         return value if factor == 1 else b.value(ct.MulI, value, self.constant(value, factor, b), types=[value.type])
 
     def constant(self, like: Value, number: int, b: Builder) -> Value:
-        """A number of a value's type."""
+        """A number of a value's type, wrapped: what takes the least number away adds one that the type has not."""
         kind: Any = like.type
         assert isinstance(kind, TileType)
-        return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element))))
+        wrapped = np.array(number).astype(ct.dtype_of(kind.element))
+        return b.value(ct.Constant, types=[kind], value=ct.DenseElements(wrapped))

@@ -141,6 +141,17 @@ def test_numbers(form: str) -> None:
     check(Program(form, lambda: source, arguments, (1,), expected, 0.0), "sm_80")
 
 
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_what_takes_the_least_number_away(width: int) -> None:
+    """It adds as much, which is beyond the type."""
+    kind, least = f"i{width}", -(1 << width - 1)
+    source = number(kind, 2, 7, "subi %at, %three").replace(f"<{kind}: 3>", f"<{kind}: {least}>")
+    entry = from_counters(parse(source).entries[0])
+    (loop,) = [op for op in entry.walk() if isinstance(op, ct.For)]
+    assert least in [int(op.value.item) for op in loop.walk() if isinstance(op, ct.Constant)]
+    tilesat.compile(source, "sm_80")
+
+
 LEFT_ALONE = {
     "grows by what is not constant": number("i32", 2, 3, "addi %at, %i"),
     "grows by a factor": number("i32", 2, 3, "muli %at, %three"),
