@@ -163,22 +163,23 @@ def test_a_block_at_the_end_of_one_jump_is_part_of_it() -> None:
 
 
 def test_what_one_side_of_a_test_in_a_loop_reads_is_done_there() -> None:
-    """Agents do so too; outside of loops it stays, where a choice may follow it."""
+    """Agents do so too; a comparison stays."""
     for attributes in ({}, {"consumers": 128}):
         entry, head, side, last, out = Block((GLOBAL_PTR, I32, I1)), Block((I32,)), Block(()), Block((I32,)), Block(())
         pointer, number, condition = entry.args
         one = constant(entry, I32, 1)
         jump(entry, head, number)
         twice = value(head, llvm.Add, head.args[0], head.args[0])
+        small = value(head, llvm.ICmp, head.args[0], one, types=[I1], predicate="slt")
         branch(head, condition, side, last, [], [number])
-        store(side, pointer, twice)
+        store(side, pointer, value(side, llvm.Select, small, twice, number))
         jump(side, last, one)
         less = value(last, llvm.Sub, head.args[0], last.args[0])
         branch(last, value(last, llvm.ICmp, one, less, types=[I1], predicate="slt"), head, out, [less], [])
         out.append(llvm.Return())
         simplified(entry, head, side, last, out, **attributes)
-        assert names(head) == ["cond_br"]
-        assert names(side) == ["add", "st", "br"]
+        assert names(head) == ["icmp", "cond_br"]
+        assert names(side) == ["add", "select", "st", "br"]
 
 
 def test_an_argument_that_all_edges_hand_the_same_is_that() -> None:
