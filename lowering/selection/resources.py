@@ -146,6 +146,10 @@ class Rows:
         lacking = self._alone[warps, ctas] - self._producing[warps, ctas]
         return self.use(dict.fromkeys(range(self.first, self.last), lacking))
 
+    def beside_producer(self, warps: int) -> int:
+        """Registers of each thread that computes beside a producer of tensor copies."""
+        return self._producing[warps, 1] + ADDRESSES
+
     def of_copier(self, warps: int, ctas: int) -> list[float]:
         """What each of them lacks beside that where the producer copies by cp.async too."""
         lacking = self._producing[warps, ctas] - self._copying[warps, ctas]

@@ -5,11 +5,15 @@ rings, agents. Whatever depends on one of these decisions takes the class of its
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+from ir.dialects import cuda_tile as ct
 from lowering.selection.resources import ADDRESSES
+from lowering.supported import registers_of
 from lowering.targets import Feature
+from lowering.targets.target import WARP
 
 if TYPE_CHECKING:
     from lowering.selection.graph import Selector
@@ -68,6 +72,18 @@ class Shape:
                 children = [*inner, *self.warps(warps), *self.ctas(ctas)]
                 s.builder.add("producer", found, children, resource=use(warps, ctas))
         return found
+
+    @cached_property
+    def holds_sums_beside_producer(self) -> bool:
+        """Have threads registers for the largest accumulator beside a producer, where as many CTAs as a hint asks for
+        share an SM? Where they have not, a ring of one stage, which takes little memory, would leave one CTA an SM.
+        """
+        s = self.selector
+        sums = [op.acc for op in s.program.source.values() if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled)]
+        return not sums or any(
+            max(registers_of(acc, WARP * warps) for acc in sums) <= s.rows.beside_producer(warps)
+            for warps in s.oracle.warps
+        )
 
     def ctas(self, count: int) -> list[int]:
         """What a node takes as a child that is made for `count` CTAs an SM, where there is a choice."""
