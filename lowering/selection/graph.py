@@ -534,7 +534,7 @@ class Selector:
             boxed = ring and isinstance(node, Copy) and node.mechanism == Mechanism.TMA
             if ring and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
-                offered = (1, *STAGES) if boxed and self.shape.holds_sums_beside_producer else STAGES
+                offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
             use |= self.rows.of_columns(price.columns)
             if price.buffer and not ring:
                 use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))

@@ -74,11 +74,15 @@ class Shape:
         return found
 
     @cached_property
-    def holds_sums_beside_producer(self) -> bool:
-        """Have threads registers for the largest accumulator beside a producer, where as many CTAs as a hint asks for
-        share an SM? Where they have not, a ring of one stage, which takes little memory, would leave one CTA an SM.
+    def single_stages(self) -> bool:
+        """Are rings of one stage offered? Where products read shared memory themselves: others read tiles into
+        registers, as loads without a ring do (attention of 128 x 128 on sm_120a has none with or without). And where
+        threads have registers for the largest accumulator beside a producer, for as many CTAs an SM as a hint asks
+        for: a ring of one stage, which takes little memory, would leave one CTA an SM else.
         """
         s = self.selector
+        if not s.target.has(Feature.WGMMA):
+            return False
         sums = [op.acc for op in s.program.source.values() if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled)]
         return not sums or any(
             max(registers_of(acc, WARP * warps) for acc in sums) <= s.rows.beside_producer(warps)
