@@ -74,7 +74,7 @@ class _Writer:
                 for maker, value in needed.items():
                     if not several[maker]:
                         before.add((0, maker))
-                    elif isinstance(value.type, TokenType):
+                    elif isinstance(value.type, TokenType) or not several[at]:  # what is cut inside reads all slices
                         before.update((each, maker) for each in self.slices)
                     else:
                         before.add((s, maker))

@@ -175,6 +175,26 @@ def test_a_slice_ends_before_the_next_begins() -> None:
     assert order == [ct.For, ct.StoreView, ct.For, ct.StoreView]
 
 
+def test_what_is_cut_before_a_loop_that_is_not() -> None:
+    """The loop over columns waits for all slices of its rows: it waited for the first alone (a KeyError)."""
+    w = Writer("kernel", a="ptr<f16>", b="ptr<f16>", d="ptr<f32>")
+    rows = w.load(w.view(w.a, [M, K], [K, 1], [M, K]), 0, 0)
+    columns = w.view(w.b, [K, 3 * N], [3 * N, 1], [K, N])
+    sums = w.view(w.d, [M, 3 * N], [3 * N, 1], [M, N])
+    with w.loop(0, 3) as loop:
+        with w.loop(0, 2, carried=[w.const(0, "f32", M, N)]) as inner:
+            inner.values = [w.dot(rows, w.load(columns, 0, loop.counter), inner.values[0])]
+        w.store(inner.values[0], sums, 0, loop.counter)
+    pair = cut(w.text(), 0)
+    assert pair is not None
+    factors = [np.rint(2 * random(shape, "f16")) for shape in ((M, K), (K, 3 * N))]
+    left, right = ([*factors, random((M, 3 * N), "f32")] for _ in pair)
+    for module, given in zip(pair, (left, right), strict=True):
+        run(module, (1,), given)
+    assert np.array_equal(left[2], right[2])
+    assert np.array_equal(left[2], 2 * factors[0].astype(np.float64) @ factors[1])
+
+
 def test_accumulators_fit_afterwards() -> None:
     entry = load(OWN["256x256x32"].source()).entries[0]
     assert {op.acc.type.size for op in fitted(entry).walk() if isinstance(op, ct.MmaF)} == {128 * 256}
