@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from ir.core import Op, Value
 from ir.dialects import llvm
-from ir.types import IntType
+from lowering.convert.nvgpu_to_nvvm.comparisons import INVERSE
 from lowering.convert.nvgpu_to_nvvm.demands import number
+from lowering.convert.nvgpu_to_nvvm.emitter import width_of, wrap
 
 if TYPE_CHECKING:
     from lowering.convert.nvgpu_to_nvvm.uses import Uses
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 LEAST = {"sge": 0, "sgt": 1}
 MOST = {"sle": 0, "slt": -1}
 """What to add to a constant for the least, the greatest number that a comparison with it lets pass."""
-INVERSE = {"sge": "slt", "sgt": "sle", "sle": "sgt", "slt": "sge"}
 
 
 def between(u: Uses, op: Op) -> bool:
@@ -34,10 +34,10 @@ def between(u: Uses, op: Op) -> bool:
         if each is None or bound is None:
             return False
         predicate = str(each.attributes["predicate"])
-        predicate = predicate if inside else INVERSE.get(predicate, "")
+        predicate = predicate if inside else INVERSE[predicate]
         for low, steps in ((True, LEAST), (False, MOST)):
             if predicate in steps:
-                bounds[low] = _signed(bound, each.operands[1]) + steps[predicate]
+                bounds[low] = wrap(bound, width_of(each.operands[1])) + steps[predicate]
     first, second = pair
     assert first is not None
     assert second is not None
@@ -51,13 +51,6 @@ def between(u: Uses, op: Op) -> bool:
     u.replace(op, u.computed(llvm.ICmp, op, offset, width, type=op.results[0].type,
                              predicate="ule" if inside else "ugt"))  # fmt: skip
     return True
-
-
-def _signed(bits: int, value: Value) -> int:
-    """A constant as a signed number."""
-    assert isinstance(value.type, IntType)
-    half = 1 << value.type.width - 1
-    return (bits + half) % (2 * half) - half
 
 
 def _less(u: Uses, op: Op, x: Value, amount: int) -> Value | None:

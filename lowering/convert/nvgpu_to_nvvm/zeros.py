@@ -12,9 +12,8 @@ from ir.core import Op, Value
 from ir.dialects import llvm
 from ir.types import I1, I32
 from lowering.convert.nvgpu_to_nvvm.bytes import BYTE, bytes_of, register
+from lowering.convert.nvgpu_to_nvvm.comparisons import INVERSE
 from lowering.convert.nvgpu_to_nvvm.demands import number, ones
-
-INVERSE = {"eq": "ne", "ne": "eq"}
 
 if TYPE_CHECKING:
     from lowering.convert.nvgpu_to_nvvm.uses import Uses
@@ -53,7 +52,7 @@ def parity_compared(u: Uses, op: llvm.ICmp) -> bool:
         return False
     total = masked.operands[0].op
     known = number(total.operands[1]) if isinstance(total, llvm.Add) else None
-    if op.predicate not in INVERSE or total is None or known is None:
+    if op.predicate not in ("eq", "ne") or total is None or known is None:
         return False
     if not all(user is masked or isinstance(user, llvm.Mul) for user in u.users[total.results[0]]):
         return False
