@@ -15,7 +15,7 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter
+from lowering.rewriting import Rewriter, constant
 from lowering.unrolling import constant_of, continues_early
 
 Grown = Mapping[int, int]
@@ -30,11 +30,7 @@ def from_counters(entry: ct.Entry) -> ct.Entry:
             plan[op] = found
     if not plan:
         return entry
-    body = Block([argument.type for argument in entry.body.block.args])
-    writer = _Writer(plan, {value for op in entry.walk() for value in op.operands})
-    writer.bind(entry.body.block.args, body.args)
-    writer.operations(entry.body.block.ops, Builder(body, entry.location))
-    return entry.with_body(body)
+    return _Writer(plan, {value for op in entry.walk() for value in op.operands}).entry(entry)
 
 
 def growing(loop: ct.For) -> Iterator[tuple[int, int]]:
@@ -131,5 +127,4 @@ class _Writer(Rewriter):
         """A number of a value's type, wrapped: what takes the least number away adds one that the type has not."""
         kind: Any = like.type
         assert isinstance(kind, TileType)
-        wrapped = np.array(number).astype(ct.dtype_of(kind.element))
-        return b.value(ct.Constant, types=[kind], value=ct.DenseElements(wrapped))
+        return constant(b, int(np.array(number).astype(ct.dtype_of(kind.element))), kind)

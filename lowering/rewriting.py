@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
+from ir.types import TileType
 
 
 class Rewriter:
@@ -13,6 +16,13 @@ class Rewriter:
 
     def __init__(self) -> None:
         self.new: dict[Value, Value] = {}
+
+    def entry(self, entry: ct.Entry) -> ct.Entry:
+        """An entry; its parameters, names, places and hints stay."""
+        body = Block([argument.type for argument in entry.body.block.args])
+        self.bind(entry.body.block.args, body.args)
+        self.operations(entry.body.block.ops, Builder(body, entry.location))
+        return entry.with_body(body)
 
     def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
         """New values for old ones, which give them their names."""
@@ -43,6 +53,11 @@ class Rewriter:
             self.operations(block.ops, Builder(inner))
             blocks.append(inner)
         return Region(blocks)
+
+
+def constant(b: Builder, number: int, kind: TileType) -> Value:
+    """An integer in every element of a tile."""
+    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element))))
 
 
 def without_promises(value: Value) -> Value:

@@ -14,7 +14,7 @@ import numpy as np
 from ir.core import PURE, Block, Builder, Op, Region, UnsupportedError, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter, without_promises
+from lowering.rewriting import Rewriter, constant, without_promises
 from lowering.unrolling import constant_of, continues_early, trips_of
 
 MOST = 16
@@ -35,11 +35,7 @@ def in_trips(entry: ct.Entry, count: int) -> tuple[ct.Entry, int]:
     wanted = {op for op in entry.walk() if isinstance(op, ct.For) and innermost(op) and not few(op, count)}
     for loop in wanted:
         refuse_unsliceable(loop, count)
-    body = Block([argument.type for argument in entry.body.block.args])
-    writer = _Writer(wanted, count)
-    writer.bind(entry.body.block.args, body.args)
-    writer.operations(entry.body.block.ops, Builder(body, entry.location))
-    return entry.with_body(body), len(wanted)
+    return _Writer(wanted, count).entry(entry), len(wanted)
 
 
 def innermost(loop: ct.For) -> bool:
@@ -154,8 +150,7 @@ class Numbers:
 
     def constant(self, number: int) -> Value:
         """A number."""
-        value = ct.DenseElements(np.asarray(number, ct.dtype_of(self.kind.element)))
-        return self.b.value(ct.Constant, types=[self.kind], value=value)
+        return constant(self.b, number, self.kind)
 
     def more(self, left: Value, right: Value) -> Value:
         """Their sum."""

@@ -6,12 +6,10 @@ suit all trips, and no store waits for one of a trip that there was not.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ir.core import Block, Builder, Op, Region, Value
+from ir.core import Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
-from lowering.rewriting import Rewriter, without_promises
+from lowering.rewriting import Rewriter, constant, without_promises
 from lowering.slicing import THREADS
 from lowering.slicing.fit import Product
 from lowering.supported import registers_of
@@ -27,11 +25,7 @@ def unrolled(entry: ct.Entry) -> ct.Entry:
     plan.length(entry.body)
     if not plan.trips:
         return entry
-    body = Block([argument.type for argument in entry.body.block.args])
-    writer = _Writer(plan.trips)
-    writer.bind(entry.body.block.args, body.args)
-    writer.operations(entry.body.block.ops, Builder(body, entry.location))
-    return entry.with_body(body)
+    return _Writer(plan.trips).entry(entry)
 
 
 class _Plan:
@@ -96,9 +90,8 @@ class _Writer(Rewriter):
         for trip in range(trips):
             kind = counter.type
             assert isinstance(kind, TileType)
-            number = ct.DenseElements(np.asarray(first + trip * step, ct.dtype_of(kind.element)))
             b.location = loop.location
-            self.new[counter] = b.value(ct.Constant, types=[kind], value=number)
+            self.new[counter] = constant(b, first + trip * step, kind)
             self.new.update(zip(carried, values, strict=True))
             self.operations(loop.body.block.ops[:-1], b)
             values = [self.new[value] for value in loop.body.block.ops[-1].operands]

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, I32, PartitionViewType, TileType
-from lowering.rewriting import Rewriter
+from lowering.rewriting import Rewriter, constant
 from lowering.slicing.cuts import Cuts, Dim, is_splat
 
 NUMBER = TileType((), I32)
@@ -24,7 +22,7 @@ EFFECTS = (ct.StoreView, ct.StorePtr, ct.Print, ct.Assert)
 
 def ranked(entry: ct.Entry, ctas: int) -> ct.Entry:
     """The entry, whose tile blocks are clusters of `ctas` CTAs along x that all do the same."""
-    made = _rewritten(entry, _Ranked(ctas))
+    made = _Ranked(ctas).entry(entry)
     made.attributes["cluster"] = ctas
     return made
 
@@ -41,16 +39,9 @@ def halved(entry: ct.Entry, cuts: Cuts, bit: int) -> ct.Entry:
     return entry.with_body(body)
 
 
-def _rewritten(entry: ct.Entry, writer: Rewriter) -> ct.Entry:
-    body = Block([argument.type for argument in entry.body.block.args])
-    writer.bind(entry.body.block.args, body.args)
-    writer.operations(entry.body.block.ops, Builder(body, entry.location))
-    return entry.with_body(body)
-
-
 def number(b: Builder, value: int, kind: TileType = NUMBER) -> Value:
     """A constant of integers."""
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(value, ct.dtype_of(kind.element))))
+    return constant(b, value, kind)
 
 
 def rank_bit(b: Builder, bit: int) -> Value:

@@ -15,6 +15,7 @@ import numpy as np
 from ir.core import CONTROL, WRITE, Block, Builder, Op, Region, Type, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType, TokenType
+from lowering.rewriting import constant
 from lowering.slicing.cuts import Cuts, Dim, OpCut, is_splat
 
 Instance = tuple[int, int]  # slice, place in the block: the order in which instances are put where nothing else says
@@ -224,8 +225,7 @@ class _Writer:
 
     def splat(self, number: int, kind: TileType, b: Builder) -> Value:
         """A constant of integers."""
-        literal = ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element)))
-        return b.value(ct.Constant, types=[kind], value=literal)
+        return constant(b, number, kind)
 
     def narrowed(self, kind: Type, dim: Dim) -> Type:
         """The type of a slice."""
