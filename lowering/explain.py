@@ -27,6 +27,7 @@ from ir.text.names import Names
 from ir.types import TileType
 from lowering.atoms.evictions import NAME as EVICTION
 from lowering.atoms.evictions import streamed_classes
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import IMM_SCALE
 from lowering.layouts.layout import Layout
@@ -330,9 +331,9 @@ class Explanation:
     def why_not(self, node: Node) -> str:
         """Why a candidate may not be chosen here."""
         name, target = self.atom(node), self.selection.target
-        if placed.negated(node) and any(IMM_SCALE.startswith(prefix) for prefix in self.selection.forbid):
+        if placed.negated(node) and forbidden(IMM_SCALE, self.selection.forbid):
             return f"{IMM_SCALE}: forbidden by the caller"
-        if any(name.startswith(prefix) for prefix in self.selection.forbid):
+        if forbidden(name, self.selection.forbid):
             return f"{name}: forbidden by the caller"
         needed = NEEDED.get(name, frozenset())
         if isinstance(node, placed.Product):

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Set
 from dataclasses import dataclass
 
+from lowering.atoms.forbidden import forbidden
 from lowering.targets.target import WARP, Feature, Target
 
 
@@ -130,5 +131,5 @@ def widest(target: Target, forbid: Set[str], wide: CopyAtom) -> int:
     """Bytes of the widest global access of a thread: those of `wide` where the target has it and nobody forbids it.
     Half the instructions, and half the addresses and bounds around them, move the same sectors.
     """
-    allowed = wide.legal(target) and not any(wide.name.startswith(prefix) for prefix in forbid)
+    allowed = wide.legal(target) and not forbidden(wide.name, forbid)
     return wide.bytes if allowed else LOADS_GLOBAL[16].bytes

@@ -14,6 +14,7 @@ from egraph.encode import Program
 from egraph.saturate import Saturated
 from ir.core import Block, Op, Value
 from ir.dialects import cuda_tile as ct
+from lowering.atoms.forbidden import forbidden
 
 EVICT_FIRST = "evict_first"
 NAME = "l2.evict_first"  # by which it can be forbidden
@@ -128,7 +129,7 @@ def enclosing(op: Op) -> frozenset[Op]:
 
 def streamed_classes(saturated: Saturated, forbid: Set[str]) -> Mapping[int, str]:
     """Value classes of loads with a policy, and which."""
-    if any(NAME.startswith(prefix) for prefix in forbid):
+    if forbidden(NAME, forbid):
         return {}
     program = saturated.program
     return {saturated.frozen.class_of(program.number_of(value)): EVICT_FIRST for value in streamed(program)}

@@ -11,6 +11,7 @@ from typing import Any
 from ir.core import Op, Region
 from ir.dialects import arith, nvvm
 from ir.types import F32
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.lanes import commutes
 from lowering.atoms.pairs import F32X2, PAIRED, SCALAR, pairs_cost_less, share
 from lowering.targets import Feature, Target
@@ -47,7 +48,7 @@ def thread_atom(target: Target, forbid: Set[str], region: Region, groups: Groups
     kind, most = type(region.block.ops[0]), max(map(len, groups))
     if kind in PAIRED and most > 2 and partners(groups) is not None and pairs_cost_less(target, forbid):
         return F32X2
-    allowed = target.has(Feature.MINMAX3) and not any(MINMAX3.startswith(prefix) for prefix in forbid)
+    allowed = target.has(Feature.MINMAX3) and not forbidden(MINMAX3, forbid)
     return MINMAX3 if kind in OF_THREE and most > 2 and allowed and share_of_three(target) < 1 else SCALAR
 
 

@@ -12,6 +12,7 @@ from ir.core import Op, Region
 from ir.dialects import arith, nvvm
 from ir.instruction import Instruction
 from ir.types import F32, I32
+from lowering.atoms.forbidden import forbidden
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -59,7 +60,7 @@ def lanes_atom(target: Target, forbid: Set[str], region: Region, lane_bits: Sequ
     operations take.
     """
     found = redux_of(region) if 1 << len(lane_bits) == WARP else None
-    if found is None or any(REDUX.startswith(prefix) for prefix in forbid):
+    if found is None or forbidden(REDUX, forbid):
         return SHUFFLES
     feature = Feature.REDUX if found[0] is nvvm.Redux else Feature.REDUX_F32
     return REDUX if target.has(feature) else SHUFFLES

@@ -11,6 +11,7 @@ from ir.core import OPS, Op
 from ir.dialects import arith, math, nvvm
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import F32, Type
+from lowering.atoms.forbidden import forbidden
 from lowering.targets import Feature, Target
 
 SCALAR, F32X2 = "", "f32x2"
@@ -42,5 +43,5 @@ def pairs_atom(target: Target, forbid: Set[str], mnemonic: str, element: Type, r
 
 def pairs_cost_less(target: Target, forbid: Set[str]) -> bool:
     """Has the target f32x2, and does that save anything there?"""
-    allowed = target.has(Feature.F32X2) and not any(F32X2.startswith(prefix) for prefix in forbid)
+    allowed = target.has(Feature.F32X2) and not forbidden(F32X2, forbid)
     return allowed and share(target) < 1

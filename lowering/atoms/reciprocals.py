@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+from lowering.atoms.forbidden import forbidden
+
 RCP = "rcp"
 SASS: Mapping[str, int] = {
     "rcp.rn": 15, "div.rn": 17, "rcp.approx": 7, "rcp.approx.ftz": 1,
@@ -23,7 +25,7 @@ def reciprocal_of(rounding: str, ftz: bool, of_one: bool, forbid: Set[str]) -> s
     reciprocal: so ptxas expands it, and what costs the same is taken since one reciprocal serves all quotients by one
     divisor, ahead of loops too.
     """
-    if any(RCP.startswith(prefix) for prefix in forbid):
+    if forbidden(RCP, forbid):
         return ""
     exact = rounding not in APPROXIMATE
     if not of_one and (exact or rounding != "approx" or not ftz):

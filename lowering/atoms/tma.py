@@ -9,6 +9,7 @@ from ir.core import Op
 from ir.dialects.cuda_tile import AtomicMode, AtomicRMW
 from ir.types import BF16, F16, F32, I32, TileType, Type
 from lowering.atoms.copy import Space
+from lowering.atoms.forbidden import forbidden
 from lowering.targets.target import Feature, Target
 
 MAX_RANK = 5  # PTX ISA, cp.async.bulk.tensor
@@ -73,7 +74,7 @@ def prefetches(target: Target, forbid: Set[str]) -> bool:
     """Are tensor maps asked for ahead of the first copies? That takes an instruction of a warp each, and spares a copy
     the way to memory and back.
     """
-    allowed = not any(PREFETCH.startswith(prefix) for prefix in forbid)
+    allowed = not forbidden(PREFETCH, forbid)
     return allowed and 1 / target.throughput.issue < target.latency.global_
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from ir.core import Location, Op, Value
 from ir.dialects import nv_tileas, scf
 from ir.types import TensorType
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.names import PEELING
 from lowering.cost import UNKNOWN_TRIPS
 from lowering.layouts.elements import element_bytes
@@ -71,7 +72,7 @@ def plans(func: nv_tileas.Func, target: Target, forbid: Sequence[str] = ()) -> I
         fitting = [each for each in found if each.added <= left]
         best = max(fitting or found, key=lambda each: each.gain)
         why_not = ""
-        if any(PEELING.startswith(prefix) for prefix in forbid):
+        if forbidden(PEELING, forbid):
             why_not = f"{PEELING}: forbidden by the caller"
         elif best.gain <= 0:
             why_not = f"in {best.trips:g} iterations that saves less than new code takes"

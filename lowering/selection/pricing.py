@@ -18,6 +18,7 @@ from ir.dialects.cuda_tile import DenseElements, DivI, RemI
 from ir.types import F32, I32, FloatType, PartitionViewType, TileType
 from lowering.atoms.copy import WIDE_LOAD, widest
 from lowering.atoms.folds import thread_share
+from lowering.atoms.forbidden import forbidden
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
@@ -169,7 +170,7 @@ class Pricer:
 
     def forbidden(self, name: str) -> bool:
         """Did the caller forbid atoms of this name?"""
-        return any(name.startswith(prefix) for prefix in self.forbid)
+        return forbidden(name, self.forbid)
 
     def value_type(self, value: int) -> Type | None:
         """The type of a value class."""

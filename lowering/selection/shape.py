@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ir.dialects import cuda_tile as ct
 from lowering.selection.resources import ADDRESSES
+from lowering.selection.trips import PRODUCTS
 from lowering.supported import registers_of
 from lowering.targets import Feature
 from lowering.targets.target import WARP
@@ -83,7 +83,7 @@ class Shape:
         s = self.selector
         if not s.target.has(Feature.WGMMA):
             return False
-        sums = [op.acc for op in s.program.source.values() if isinstance(op, ct.MmaF | ct.MmaI | ct.MmaFScaled)]
+        sums = [op.acc for op in s.program.source.values() if isinstance(op, PRODUCTS)]
         return not sums or any(
             max(registers_of(acc, WARP * warps) for acc in sums) <= s.rows.beside_producer(warps)
             for warps in s.oracle.warps
