@@ -43,11 +43,11 @@ class BarrierWait(Op):
 
 @op("nv_tileas.async.mbarrier_expect_tx")
 class BarrierExpectTx(Op):
-    """One thread arrives at a stage's full barrier and announces `bytes` of tensor copies."""
+    """One thread arrives at a stage's full barrier and announces `bytes` of tensor copies; 0: it is passed over."""
 
     pipeline = Operand(is_pipeline)
     stage = Operand(is_i32)
-    bytes = Attr(int, least=1)
+    bytes = Attr(int, least=0)
 
     effect = WRITE
 

@@ -6,6 +6,7 @@ from ir.core import Op, TileError
 from ir.dialects import gpu, llvm, nv_tileas
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
 from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
+from lowering.convert.nvgpu_to_nvvm.carried import merge_carried_values
 from lowering.convert.nvgpu_to_nvvm.rematerialize import rematerialize
 from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
 from lowering.passes.manager import Context
@@ -42,6 +43,12 @@ def to_nvvm(func: gpu.GpuFunc, context: Context, forbid: tuple[str, ...]) -> llv
 def simplify(func: llvm.Func, context: Context) -> llvm.Func:
     """Lead edges past tests whose outcome they know; do before a branch what both of its sides begin with."""
     context.count(changes=simplify_branches(func))
+    return func
+
+
+def merge_carried(func: llvm.Func, context: Context) -> llvm.Func:
+    """Leave out values that loops carry beside others which are always the same."""
+    context.count(values=merge_carried_values(func.body.blocks))
     return func
 
 

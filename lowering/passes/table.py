@@ -113,6 +113,8 @@ PASSES: dict[str, Pass] = {
              statistics=(_OPERATIONS, Statistic("blocks", "basic blocks"))),
         Pass("simplify-branches", "nvvm", "nvvm", f"{CODE}:simplify", statistics=(
             Statistic("changes", "edges led elsewhere, operations taken out of both sides"),)),
+        Pass("merge-carried-values", "nvvm", "nvvm", f"{CODE}:merge_carried", statistics=(
+            Statistic("values", "arguments of blocks that it left out"),)),
         Pass("rematerialize", "nvvm", "nvvm", f"{CODE}:recompute", statistics=(
             Statistic("values", "values computed again behind a loop"),)),
         Pass("simplify-by-uses", "nvvm", "nvvm", f"{CODE}:simplify_uses", statistics=(
@@ -143,7 +145,7 @@ ROAD = (
     "encode,saturate,extract,decode,tileas-rotate-loops,tileas-place-accumulators,"
     "tileas-materialize-schedule,tileas-lower-pipelines,tileas-peel-masks,optimize-execution-unit-mapping"
     "),"
-    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,rematerialize,simplify-by-uses,"
+    "convert-tileas-to-nvgpu,convert-nvgpu-to-nvvm,simplify-branches,merge-carried-values,rematerialize,simplify-by-uses,"
     "select-instructions,grant-registers,coalesce-registers,print-ptx"
 )
 """What `tilesat compile` runs where no option changes it."""

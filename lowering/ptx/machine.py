@@ -47,6 +47,12 @@ class MachineInstruction:
         self.ties = ties
         self.settle = settle
 
+    def read(self, value: Value, other: Value) -> None:
+        """Read another value in place of one."""
+        self.uses = [other if each is value else each for each in self.uses]
+        self.args = [other if each is value else each for each in self.args]
+        self.ties = [(result, other if each is value else each) for result, each in self.ties]
+
 
 @dataclass(slots=True)
 class Edge:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ir.core import Block, Value
 from ir.dialects import llvm
+from lowering.ptx.delayed import hand_over_early
 from lowering.ptx.machine import Edge, MachineBlock
 from lowering.ptx.registers import Liveness, Names, coalesce
 from lowering.ptx.select import Selector
@@ -34,6 +35,8 @@ class MachineProgram:
 
     def coalesce(self) -> None:
         """Let values share registers."""
+        if hand_over_early(self.blocks, self.live):
+            del self.live  # there are copies now
         self.groups = coalesce(self.blocks, self.live)
 
     def text(self) -> str:

@@ -21,6 +21,7 @@ from ir.core import Block, Builder, Op, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, I32
 from lowering.schedule.first_fills import begin_before_wait
+from lowering.schedule.passed import passed_over
 from lowering.schedule.publish import publish
 from lowering.schedule.scratch import scratch_of
 from lowering.targets import Target
@@ -68,11 +69,21 @@ class _Lowering:
         self.loops: list[scf.For] = []
         self.common: list[Op] = []
         self.last = last_ring(func, target)
+        self.passed = passed_over(func)
 
     @cached_property
     def zero(self) -> Value:
         """What states begin with."""
-        made = arith.Constant((), (I32,), {"value": 0}, location=self.func.location)
+        return self.constant(0)
+
+    @cached_property
+    def one(self) -> Value:
+        """The stage that rings begin with whose first is passed over."""
+        return self.constant(1)
+
+    def constant(self, value: int) -> Value:
+        """A number that all agents have."""
+        made = arith.Constant((), (I32,), {"value": value}, location=self.func.location)
         made.parent = self.func.body.block
         self.common.append(made)
         return made.result
@@ -131,8 +142,13 @@ class _Lowering:
             self.keep(op, b)
 
     def iterator(self, op: nv_tileas.CreateIterator, b: Builder) -> None:
-        """The first stage in the first round."""
+        """The first stage in the first round; the one behind it, where the first is passed over."""
         ring = cast(Ring, op.ring.op)
+        if op in self.passed:
+            if self.passed[op]:
+                b.add(nv_tileas.BarrierExpectTx, op.ring, self.zero, types=(), bytes=0)
+            self.places[op.result] = Place(ring, (self.one, self.zero))
+            return
         if isinstance(ring, nv_tileas.CreateChannel):
             values = (self.zero,)
         else:
@@ -351,8 +367,9 @@ class _Lowering:
             b.add(nv_tileas.BarrierWait, op.pipeline, *place.values, types=())
 
     def none(self, op: nv_tileas.CreateNone, b: Builder) -> None:
-        """Nothing is held."""
-        self.held[op.result] = Held(op.pipeline, self.zero, _nowhere)
+        """Nothing is held, or the first stage, which has been passed over."""
+        passed = any(each.ring is op.pipeline for each in self.passed)
+        self.held[op.result] = Held(op.pipeline, self.zero, None if passed else _nowhere)
 
     def release(self, op: nv_tileas.ConsumerRelease, b: Builder) -> None:
         """Arrive at the empty barrier; by groups the next barrier does."""

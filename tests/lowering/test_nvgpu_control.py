@@ -119,6 +119,73 @@ def test_loop_carries_an_old_value_out() -> None:
     check(build, expected)
 
 
+def test_old_value_is_handed_on_by_one_move() -> None:
+    def build(k, x, y):
+        def body(iv, c):
+            mixed = k.value(arith.XOrI, c[2], c[1])
+            return [add(k, c[0], c[0], iv), c[0], mixed]
+
+        return k.loop(k.const(0), x, k.const(1), [y, k.const(-1), k.const(0)], body)
+
+    def expected(a, b):
+        now, before, mixed = b, -1, 0
+        for iv in range(a):
+            now, before, mixed = 2 * now + iv, now, mixed ^ before
+        return [now, before, mixed]
+
+    loop = check(build, expected).partition("$L0:")[2].partition("bra $L0")[0]
+    assert loop.count("mov.b32") == 1
+
+
+def test_values_that_are_always_the_same_are_carried_once() -> None:
+    def build(k, x, y):
+        def body(iv, c):
+            return [k.value(arith.MulI, add(k, each, iv), y) for each in c]
+
+        return k.loop(k.const(0), x, k.const(1), [y, y, x], body)
+
+    def expected(a, b):
+        first, second, third = b, b, a
+        for iv in range(a):
+            first, second, third = (first + iv) * b, (second + iv) * b, (third + iv) * b
+        return [first, second, third]
+
+    assert check(build, expected).partition("$L0:")[2].partition("bra $L0")[0].count("mul.lo.s32") == 2
+
+
+def test_values_that_begin_alike_are_carried_apart() -> None:
+    def build(k, x, y):
+        def body(iv, c):
+            return [add(k, c[0], iv), k.value(arith.XOrI, c[1], iv), c[0]]
+
+        return k.loop(k.const(0), x, k.const(1), [y, y, y], body)
+
+    def expected(a, b):
+        first, second, third = b, b, b
+        for iv in range(a):
+            first, second, third = first + iv, second ^ iv, first
+        return [first, second, third]
+
+    check(build, expected)
+
+
+def test_values_are_the_same_through_nested_loops_and_in_turn() -> None:
+    def build(k, x, y):
+        def inner(iv, c):
+            return [add(k, c[1], iv), add(k, c[0], iv)]
+
+        return k.loop(k.const(0), x, k.const(1), [y, y],
+                      lambda iv, c: k.loop(k.const(0), y, k.const(1), list(c), inner))  # fmt: skip
+
+    def expected(a, b):
+        value = b
+        for _ in range(a):
+            value += sum(range(b))
+        return [value, value]
+
+    check(build, expected)
+
+
 def test_invariant_carried_value_and_unused_results() -> None:
     def build(k, x, y):
         made = k.loop(k.const(0), x, k.const(1), [y, x, k.const(5)],

@@ -98,6 +98,24 @@ def test_scores_of_the_next_step_begin_before_the_exponentials_of_this_one() -> 
     assert not any(op.early for op in dots)
 
 
+def test_rings_go_round_in_step() -> None:
+    """The ring of the weights' tiles begins with its second stage, so one stage and one parity serve both rings, and no
+    iteration asks whether there was one before.
+    """
+    kernel = tilesat.compile(ATTENTION, TARGET)
+    ops = list(kernel.compiled.modules["nv_tileas"].walk())
+    passed = [op for op in ops if isinstance(op, nv_tileas.BarrierExpectTx) and not op.bytes]
+    assert len(passed) == 1
+    late = [op for op in ops if isinstance(op, nv_tileas.BarrierArrive) and op.pipeline is passed[0].pipeline]
+    assert late
+    assert not any(op.enable for op in late)
+    waits = [op for op in kernel.compiled.modules["nvvm"].walk() if op.name.startswith("nvvm.mbarrier.try_wait")]
+    parities: dict[object, set[object]] = {}
+    for op in waits:
+        parities.setdefault(op.parent, set()).add(op.operands[1])
+    assert [len(found) for block, found in parities.items() if block.args and len(block.args) > 32] == [1, 1]
+
+
 def test_ptxas_keeps_products_in_flight() -> None:
     """No advisory that products are serialised, and no spill."""
     made = assemble(attention().ptx, TARGET)

@@ -45,7 +45,7 @@ def edges_into(blocks: list[Block]) -> dict[Block, list[Edge]]:
     return found
 
 
-def _given(edge: Edge) -> list[Value]:
+def given(edge: Edge) -> list[Value]:
     """The arguments that an edge hands over."""
     branch, at = edge
     if isinstance(branch, llvm.CondBr):
@@ -53,7 +53,7 @@ def _given(edge: Edge) -> list[Value]:
     return list(branch.operands)
 
 
-def _lead(edge: Edge, to: Block, args: list[Value]) -> None:
+def lead(edge: Edge, to: Block, args: list[Value]) -> None:
     """Make an edge go to a block with these arguments."""
     branch, at = edge
     kept = list(branch.attributes["successors"])
@@ -89,13 +89,13 @@ def _thread(blocks: list[Block]) -> int:
     into = edges_into(blocks)
     for block in empty:
         branch = block.ops[0]
-        ways = [(edge, _way(branch, _given(edge))) for edge in into[block] if edge[0] is not branch]
+        ways = [(edge, _way(branch, given(edge))) for edge in into[block] if edge[0] is not branch]
         known = [(edge, out) for edge, out in ways if out is not None]
         if not known or not _kept(blocks, block):
             continue  # its arguments are read far behind it
         for edge, out in known:
-            bound = dict(zip(block.args, _given(edge), strict=True))
-            _lead(edge, successors(block)[out], [bound.get(v, v) for v in _given((branch, out))])
+            bound = dict(zip(block.args, given(edge), strict=True))
+            lead(edge, successors(block)[out], [bound.get(v, v) for v in given((branch, out))])
         count += len(known)
     if count:
         _prune(blocks)
@@ -110,11 +110,11 @@ def _leads_on(block: Block) -> bool:
     return isinstance(branch, llvm.Br) and branch.successors[0] is not block
 
 
-def _way(branch: Op, given: list[Value]) -> int | None:
+def _way(branch: Op, arguments: list[Value]) -> int | None:
     """Which successor a branch goes to, where its block is given these arguments; none where that is not known."""
     if isinstance(branch, llvm.Br):
         return 0
-    known = given[branch.operands[0].index].op
+    known = arguments[branch.operands[0].index].op
     return None if not isinstance(known, llvm.Constant) else 0 if known.value else 1
 
 
@@ -136,7 +136,7 @@ def _kept(blocks: list[Block], block: Block) -> bool:
     to.args += same.values()
     for op in to.ops:
         op.operands = [same.get(v, v) for v in op.operands]
-    _lead(edge, to, [*_given(edge), *read])
+    lead(edge, to, [*given(edge), *read])
     return True
 
 
@@ -150,7 +150,7 @@ def _merge(blocks: list[Block]) -> int:
         before = branch.parent if isinstance(branch, llvm.Br) else None
         if branch is None or before is None or before is block:
             continue
-        _substitute(blocks, dict(zip(block.args, _given(edges[0]), strict=True)))
+        substitute(blocks, dict(zip(block.args, given(edges[0]), strict=True)))
         before.ops[-1:] = block.ops
         for op in block.ops:
             op.parent = before
@@ -164,15 +164,15 @@ def _forward(blocks: list[Block]) -> int:
     """Arguments that every edge hands the same value, or themselves, are that value."""
     same: dict[Value, Value] = {}
     for block, edges in edges_into(blocks).items():
-        handed = [_given(edge) for edge in edges]
+        handed = [given(edge) for edge in edges]
         for at, arg in enumerate(block.args):
-            given = {each[at] for each in handed} - {arg}
-            if len(given) == 1:
-                same[arg] = given.pop()
-    return _substitute(blocks, same)
+            values = {each[at] for each in handed} - {arg}
+            if len(values) == 1:
+                same[arg] = values.pop()
+    return substitute(blocks, same)
 
 
-def _substitute(blocks: list[Block], same: dict[Value, Value]) -> int:
+def substitute(blocks: list[Block], same: dict[Value, Value]) -> int:
     """Read other values; says how many operands were changed."""
     count, replaced = 0, same.keys()
     for block in blocks if same else ():
@@ -198,10 +198,10 @@ def _decide(blocks: list[Block]) -> int:
             continue
         condition, negated = _plain(branch.condition)
         for at in range(2):
-            given = _given((branch, at))
-            found = [_chosen(value, condition, negated == bool(at)) for value in given]
-            if changed := sum(a is not b for a, b in zip(given, found, strict=True)):
-                _lead((branch, at), branch.successors[at], found)
+            before = given((branch, at))
+            found = [_chosen(value, condition, negated == bool(at)) for value in before]
+            if changed := sum(a is not b for a, b in zip(before, found, strict=True)):
+                lead((branch, at), branch.successors[at], found)
                 count += changed
     return count
 
@@ -225,7 +225,8 @@ def _chosen(value: Value, condition: Value, holds: bool) -> Value:
     return value
 
 
-def _key(op: Op, same: dict[Value, Value]) -> tuple[Any, ...]:
+def key(op: Op, same: dict[Value, Value]) -> tuple[Any, ...]:
+    """What two operations that compute the same have in common; `same` says which operands stand for which."""
     operands = tuple(same.get(v, v) for v in op.operands)
     return type(op), operands, tuple(op.attributes.items()), op.segments, tuple(r.type for r in op.results)
 
@@ -255,10 +256,10 @@ def _hoist(blocks: list[Block]) -> int:
 
 def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
     """Takes out of two blocks what both have; `same` says which results stand for which."""
-    there = {_key(op, same): op for op in _movable(first)}
+    there = {key(op, same): op for op in _movable(first)}
     moved: set[Op] = set()
     for op in _movable(second):
-        found = there.pop(_key(op, same), None)
+        found = there.pop(key(op, same), None)
         if found is not None:
             same |= dict(zip(op.results, found.results, strict=True))
             moved |= {op, found}

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ir.core import Block, Op, Value
 from ir.dialects import llvm, nvgpu, nvvm, scf
+from ir.types import IntType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm import memory
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
@@ -107,11 +108,16 @@ def landing_wait(op: scf.For) -> nvgpu.WarpgroupWait | None:
 
 
 def _landing(e: Emitter, values: list[Value], exit_block: Block) -> Block:
-    """A block on the way out of a loop that waits for products in flight; `values` are the loop's last ones."""
+    """A block on the way out of a loop that waits for products in flight; `values` are the loop's last ones, of which
+    integers are no sums.
+    """
     landing = Block()
-    waited = nvvm.WgmmaWaitGroup(list(values), [value.type for value in values], {"group": 0}, location=e.location)
+    sums = [value for value in dict.fromkeys(values) if not isinstance(value.type, IntType)]
+    waited = nvvm.WgmmaWaitGroup(sums, [value.type for value in sums], {"group": 0}, location=e.location)
     landing.append(waited)
-    landing.append(llvm.Br(list(waited.results), [], {"successors": (exit_block,)}, (), e.location))
+    landed = dict(zip(sums, waited.results, strict=True))
+    out = [landed.get(value, value) for value in values]
+    landing.append(llvm.Br(out, [], {"successors": (exit_block,)}, (), e.location))
     return landing
 
 
