@@ -14,12 +14,14 @@ ptxas says nothing of a missing fence.
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ir.core import Block, Op, Value
-from ir.descriptors import BARRIER_BYTES
+from ir.descriptors import BARRIER_BYTES, BarrierGroupType
 from ir.dialects import arith, llvm, nvgpu, nvvm, scf, vector
 from ir.instruction import DESCRIPTOR
 from ir.types import SHARED_PTR
@@ -31,8 +33,11 @@ CONSTANTS = (arith.Constant, llvm.Constant)
 OPEN = -1
 """The age of a product whose group is not closed; of the newest group it is 0."""
 K = TypeVar("K")
-Key = tuple[Value, int]
-"""A stage of shared memory: its number, and the bytes from one to the next."""
+Key = tuple[Value, int, int]
+"""A stage of shared memory: its number, the bytes from one to the next, and where the barriers of its ring lie."""
+UNKNOWN = -1
+"""The ring of a place that no tensor copy fills."""
+LOADS = (nvvm.TensorLoad, nvvm.TensorLoadCluster)
 
 
 def verify_wgmma(kernel: Op) -> None:
@@ -101,6 +106,7 @@ class _Order:
         self.unite(kernel)
         self.registers = {self.find(v) for op in kernel.walk() if isinstance(op, PRODUCTS) for v in registers_of(op)}
         self.seen: dict[Block, list[tuple[Op, list[Value]]]] = {}
+        self.rings = sorted(filled(op) for op in kernel.walk() if isinstance(op, LOADS))
 
     # --- registers
 
@@ -247,7 +253,7 @@ class _Order:
             state.flying[each] = OPEN, op
         for value in op.operands:
             if isinstance(value.owner, nvgpu.MatrixDescriptor):
-                stage = stage_of(value.owner.pointer)
+                stage = self.stage(value.owner.pointer)
                 if stage is not None:
                     state.stages[stage] = OPEN, op
 
@@ -269,14 +275,22 @@ class _Order:
         if not state.stages:
             return
         written = target_of(op)
-        if written is not None and (found := stage_of(written)) in state.stages:
+        if written is not None and (found := self.stage(written)) in state.stages:
             age, product = state.stages[found]
             op.fail("writes the stage that the product at {} reads, which is {}", product.location, in_flight(age))
-        if isinstance(op, nvvm.MBarrierArrive) and (barrier := stage_of(op.addr)) is not None:
-            for (stage, _), (age, product) in state.stages.items():
-                if stage is barrier[0]:
+        if isinstance(op, nvvm.MBarrierArrive) and (barrier := self.stage(op.addr)) is not None:
+            for (stage, _, ring), (age, product) in state.stages.items():
+                if stage is barrier[0] and (ring == barrier[2] or UNKNOWN in (ring, barrier[2])):
                     op.fail("releases the stage that the product at {} reads, which is {}", product.location,
                             in_flight(age))  # fmt: skip
+
+    def stage(self, pointer: Value) -> Key | None:
+        """The stage that a pointer, or an empty barrier, is of; None where nothing is added to the base of memory."""
+        found = stage_of(pointer)
+        if found is None or isinstance(pointer.owner, nvgpu.MBarrierGet):
+            return found and (*found, barriers_of(pointer))
+        at = bisect_right(self.rings, (displacement(pointer), sys.maxsize)) - 1
+        return (*found, self.rings[at][1] if at >= 0 else UNKNOWN)
 
 
 class _Readers:
@@ -374,23 +388,47 @@ def renamed(state: State, pairs: Iterable[tuple[Value, Value]], inside: Block | 
         return state
     named = list(pairs)
     made: dict[Key, tuple[int, Op]] = {}
-    for (stage, size), flight in state.stages.items():
+    for (stage, size, ring), flight in state.stages.items():
         block = stage.owner if isinstance(stage.owner, Block) else stage.owner.parent
         names = [new for old, new in named if old is stage]
         if inside is None or block is not inside:
             names.append(stage)
         for name in names:
-            if (name, size) not in made or flight[0] < made[name, size][0]:
-                made[name, size] = flight
+            if (name, size, ring) not in made or flight[0] < made[name, size, ring][0]:
+                made[name, size, ring] = flight
     return State(state.fenced, state.touched, state.flying, made)
 
 
-def stage_of(pointer: Value) -> Key | None:
+def filled(load: Op) -> tuple[int, int]:
+    """Where a tensor copy writes, without its stage, and where the barriers of its ring begin."""
+    barrier = next((v for v in load.operands if isinstance(v.owner, nvgpu.MBarrierGet)), None)
+    return displacement(load.operands[0]), UNKNOWN if barrier is None else barriers_of(barrier, full=True)
+
+
+def displacement(pointer: Value) -> int:
+    """The constants that are added to the base of shared memory."""
+    total = 0
+    while isinstance(pointer.owner, llvm.GetElementPtr):
+        total += pointer.owner.offset
+        pointer = pointer.owner.base
+    return total
+
+
+def barriers_of(barrier: Value, full: bool = False) -> int:
+    """Where the barriers of a ring begin: the full ones, and behind them as many empty ones."""
+    get = barrier.owner
+    group = get.barriers.owner if isinstance(get, nvgpu.MBarrierGet) else None
+    if not isinstance(group, nvgpu.MBarrierCreate) or not isinstance(group.result.type, BarrierGroupType):
+        return UNKNOWN
+    return group.offset if full else group.offset - BARRIER_BYTES * group.result.type.count
+
+
+def stage_of(pointer: Value) -> tuple[Value, int] | None:
     """The number that is added first to the base of shared memory, with its factor; None where there is none."""
     if isinstance(pointer.owner, nvgpu.MBarrierGet):
         index = pointer.owner.index
         return None if index is None else (index, BARRIER_BYTES)
-    found: Key | None = None
+    found: tuple[Value, int] | None = None
     while isinstance(pointer.owner, llvm.GetElementPtr):
         step = pointer.owner
         if step.index is not None and not isinstance(step.index.owner, CONSTANTS):

@@ -12,7 +12,7 @@ memory comes after starts no such copies, and has nothing to wait for. Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -68,6 +68,7 @@ class _Lowering:
         self.held: dict[Value, Held] = {}
         self.loops: list[scf.For] = []
         self.common: list[Op] = []
+        self.twins: dict[Op, Mapping[int, int]] = {}  # of the ends of loops
         self.last = last_ring(func, target)
         self.passed = passed_over(func)
 
@@ -112,10 +113,12 @@ class _Lowering:
         place = self.places.get(value)
         return self.values.get(value, value) if place is None else place.values[0]
 
-    def spread(self, values: Sequence[Value]) -> list[Value]:
-        """What loops and regions hand on of values: all of an iterator, the stage of a token."""
+    def spread(self, values: Sequence[Value], twins: Mapping[int, int]) -> list[Value]:
+        """What loops and regions hand on of values: all of an iterator but of a twin, the stage of a token."""
         found: list[Value] = []
-        for value in values:
+        for place, value in enumerate(values):
+            if place in twins:
+                continue
             if value in self.places:
                 found += self.places[value].values
             else:
@@ -168,6 +171,9 @@ class _Lowering:
             flip = b.value(arith.Constant, types=[I32], value=1)
             self.places[op.result] = Place(place.ring, (stage, b.value(arith.XOrI, other, flip)))
             return
+        if stage is self.zero and place.ring.by == nv_tileas.MBARRIERS:
+            self.places[op.result] = Place(place.ring, (self.one, other))
+            return
         one, zero, count = (b.value(arith.Constant, types=[I32], value=n) for n in (1, 0, stages))
         following = b.value(arith.AddI, stage, one)
         wrapped = b.value(arith.CmpI, following, count, types=[I1], predicate="eq")
@@ -186,7 +192,8 @@ class _Lowering:
         op.operands[:3] = [lower, upper, step]
         ahead = [self.begin(op, v, b) for v in op.init if v in self.places]
         predicate = "ult" if op.unsigned else "slt"
-        inits, init = op.init, self.spread(op.init)
+        twins = self.in_step(op)
+        inits, init = op.init, self.spread(op.init, twins)
         counter = op.body.block.args[0]
 
         def later(b: Builder) -> Value:
@@ -196,20 +203,34 @@ class _Lowering:
             return b.value(arith.CmpI, lower, upper, types=[I1], predicate=predicate)
 
         block, results = op.body.block, op.results
-        block.args = [counter, *self.handed(block.args[1:], inits, block, 1, later)]
+        block.args = [counter, *self.handed(block.args[1:], inits, block, 1, later, twins)]
+        self.twins[block.terminator] = twins
         op.operands, op.segments = [lower, upper, step, *init], (1, 1, 1, len(init))
         self.loops.append(op)
         self.block(block)
         self.loops.pop()
-        op.results = self.handed(results, inits, op, 0, ran)
+        op.results = self.handed(results, inits, op, 0, ran, twins)
         op.parent = b.block
         b.block.ops.append(op)
         if any(ahead) and op is not self.last:
             b.add(nv_tileas.AsyncWait, types=(), pending=0)  # fills past the end may still be on their way
 
+    def in_step(self, op: scf.For) -> dict[int, int]:
+        """The carried iterators that begin as earlier ones of as many stages and go on with them, by their places."""
+        found: dict[tuple[object, ...], int] = {}
+        twins: dict[int, int] = {}
+        end, carried = op.body.block.terminator, op.body.block.args[1:]
+        for number, (value, argument) in enumerate(zip(op.init, carried, strict=True)):
+            place, step = self.places.get(value), end.operands[number].op
+            if place is not None and len(place.values) == 2 and isinstance(step, nv_tileas.IncIter):
+                first = found.setdefault((*place.values, value.type), number)
+                if first != number and step.iterator is argument:
+                    twins[number] = first
+        return twins
+
     def handed(
         self, values: Sequence[Value], inits: Sequence[Value], owner: Op | Block, first: int,
-        valid: Callable[[Builder], Value],
+        valid: Callable[[Builder], Value], twins: Mapping[int, int],
     ) -> list[Value]:  # fmt: skip
         """The arguments or results in place of `values`, which a loop makes of `inits`. A token that begins as that of
         no stage is one where `valid`.
@@ -220,8 +241,10 @@ class _Lowering:
             found.append(Value(I32, owner, first + len(found)))
             return found[-1]
 
-        for value, init in zip(values, inits, strict=True):
-            if init in self.places:
+        for number, (value, init) in enumerate(zip(values, inits, strict=True)):
+            if number in twins:
+                self.places[value] = Place(self.places[init].ring, self.places[values[twins[number]]].values)
+            elif init in self.places:
                 place = self.places[init]
                 self.places[value] = Place(place.ring, tuple(scalar() for _ in place.values))
             elif init in self.held:
@@ -234,12 +257,12 @@ class _Lowering:
 
     def endless(self, op: scf.While, b: Builder) -> None:
         """A loop without a count."""
-        inits, init = op.init, self.spread(op.init)
+        inits, init = op.init, self.spread(op.init, {})
         block, results = op.body.block, op.results
-        block.args = self.handed(block.args, inits, block, 0, _nowhere)
+        block.args = self.handed(block.args, inits, block, 0, _nowhere, {})
         op.operands, op.segments = init, (len(init),)
         self.block(block)
-        op.results = self.handed(results, inits, op, 0, _nowhere)
+        op.results = self.handed(results, inits, op, 0, _nowhere, {})
         op.parent = b.block
         b.block.ops.append(op)
 
@@ -249,14 +272,14 @@ class _Lowering:
         op.operands = [self.known(op.condition)]
         for region in op.regions:
             self.block(region.block)
-        op.results = self.handed(op.results, left, op, 0, _nowhere)
+        op.results = self.handed(op.results, left, op, 0, _nowhere, {})
         op.parent = b.block
         b.block.ops.append(op)
 
     def end(self, op: scf.Yield | scf.Condition, b: Builder) -> None:
         """The end of a region of these."""
         fixed = op.operands[: len(op.operands) - op.segments[-1]]
-        values = self.spread(op.values)
+        values = self.spread(op.values, self.twins.get(op, {}))
         op.operands = [*(self.known(v) for v in fixed), *values]
         op.segments = (*op.segments[:-1], len(values))
         op.parent = b.block

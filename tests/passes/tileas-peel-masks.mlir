@@ -11,7 +11,7 @@
 
 // CHECK: "arith.trunci"
 // CHECK: [[BACK:%.*]] = "arith.trunci"{{.*}} (i64) -> i32
-// CHECK: [[LOOP:%.*]]:7 = "scf.for"({{%.*}}, [[BACK]], {{%.*}})
+// CHECK: [[LOOP:%.*]]:5 = "scf.for"({{%.*}}, [[BACK]], {{%.*}})
 // CHECK-NOT: "arith.select"({{.*}}64x64xf32
 // CHECK: "math.exp2"
 // CHECK: "nv_tileas.dot"{{.*}}in_flight

@@ -115,7 +115,9 @@ def descriptor(e: Emitter, words: Words) -> Value:
 
 
 def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, Value | None, int]:
-    """(address >> 4) + field in three parts: of an aligned base, of terms above it, of constants."""
+    """(address >> 4) + field in three parts: of an aligned base, of terms above it, of constants, to which the field
+    belongs: the address ends below it, so descriptors of other fields differ by a number too.
+    """
     offset, terms = 0, list[Value]()
     root = pointer
     while isinstance(root.owner, llvm.GetElementPtr) and root.type == SHARED_PTR:
@@ -130,14 +132,14 @@ def _low_word(e: Emitter, pointer: Value, field: int) -> tuple[Value, Value | No
         root, terms = _behind_constants(pointer), []
     base = e.value(llvm.PtrToInt, I32, root)
     low = ints.shift_right(e, llvm.LShr, ints.bit_and(e, base, e.i32((1 << ADDRESS_BITS) - 1)), e.i32(UNIT_BITS))
-    low = ints.bit_or(e, low, e.i32(field))
+    offset = (offset >> UNIT_BITS) + field
     if not terms:
-        return low, None, offset >> UNIT_BITS
+        return low, None, offset
     total = terms[0]
     for term in terms[1:]:
         total = ints.add(e, total, term)
     stage = _units(e, total) or ints.shift_right(e, llvm.AShr, total, e.i32(UNIT_BITS))
-    return low, stage, offset >> UNIT_BITS
+    return low, stage, offset
 
 
 def _behind_constants(pointer: Value) -> Value:
