@@ -236,13 +236,26 @@ class WgmmaRegisters(WarpgroupProduct):
     __slots__ = ()
 
 
-@term("p.tcgen05", source="PTX ISA, tcgen05.mma")
-class TensorProduct(Product):
-    """A product that adds up in tensor memory, both factors in shared memory."""
+class InTensorMemory(Product):
+    """A product that is made in tensor memory, both factors in shared memory."""
 
     __slots__ = ()
     fast = Number("may sums of f8 take fewer bits?")
     type = TypeId("of the result")
+
+
+@term("p.tcgen05", source="PTX ISA, tcgen05.mma")
+class TensorProduct(InTensorMemory):
+    """A product that adds up there, all through a loop."""
+
+    __slots__ = ()
+
+
+@term("p.tcgen05_read", source="PTX ISA, tcgen05.mma and tcgen05.ld")
+class TensorReadProduct(InTensorMemory):
+    """A product that is read from there where it is complete, and added in registers."""
+
+    __slots__ = ()
 
 
 # --- values made from nothing: the layout stands in the term, or classes of different layouts would merge

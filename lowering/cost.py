@@ -20,6 +20,9 @@ from lowering.targets.target import WARP, Target
 SECTOR = 32  # bytes that global memory moves at once; CUDA C++ Best Practices Guide, coalesced access
 UNKNOWN_TRIPS = 32  # a loop whose count is not known: long enough that its body outweighs what stands around it
 RAGGED = 7  # more instructions of a cp.async that may copy a prefix: count, address shift; sm_80 SASS of ptxas 13.5
+TENSOR_ROWS = 4  # lanes x 32 bits of a warp that tensor memory gives up in a cycle, one to each scheduler's warps: an
+# estimate, four times shared memory's 128 bytes
+TENSOR_LOAD = 32  # registers of a tcgen05.ld: those of one follow one another, so wider ones leave less choice
 ADDRESS = 3  # instructions around one global access (bounds, pointer); counted likewise
 
 
@@ -147,6 +150,17 @@ class Machine:
         slots = accesses * self.warps / self.target.throughput.issue
         issue = self.instructions("load_store", accesses)
         return Cost(alu=slots, memory=max(passes, issue), parts=(("shared", passes), ("load_store", issue)))
+
+    def tensor_load(self, registers: int, adds: bool) -> Cost:
+        """What products in tensor memory have made, in as many registers of each thread: waited for, loaded, and added
+        to others.
+        """
+        passes = registers * self.warps / TENSOR_ROWS
+        issue = self.instructions("load_store", -(-registers // TENSOR_LOAD))
+        latency = self.target.latency
+        parts = (("tensor memory", passes), ("load_store", issue))
+        moved = Cost(memory=max(passes, issue), latency=float(latency.mma + latency.shared), parts=parts)
+        return moved + (self.busy("fma_f32", registers) if adds else FREE)
 
 
 @cache

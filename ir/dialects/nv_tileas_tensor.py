@@ -6,7 +6,7 @@ Part of the dialect of `nv_tileas`, which hands these names on. Source of names:
 from __future__ import annotations
 
 from ir.core import WRITE, Attr, Op, Operand, OptionalOperand, Result, flag, op
-from ir.dialects.nv_tileas_types import TensorMemoryType, is_i1, is_tensor_memory, is_tile
+from ir.dialects.nv_tileas_types import TensorMemoryType, is_i1, is_i32, is_tensor_memory, is_tile
 from ir.types import TensorType
 
 SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product, the address of the allocation
@@ -14,11 +14,15 @@ SLOT_BYTES = 16  # of shared memory: the mbarrier that tells of the last product
 
 @op("nv_tileas.alloc_tensor_memory")
 class AllocTensorMemory(Op):
-    """Tensor memory for an accumulator, the CTA's only allocation, until its threads have read all of it. Its barrier
-    and its address are at byte `offset` of shared memory.
+    """Tensor memory for an accumulator until the CTA's threads have read all of it: from `column` of the `columns` that
+    the CTA allocates once. Its barrier and the allocation's address are at byte `offset` of shared memory. `meets`: all
+    threads meet behind it, the last one of a kernel whose agents do not part, which they would do.
     """
 
     offset = Attr(int, 0, least=0)
+    column = Attr(int, 0, least=0)
+    columns = Attr(int, 0, least=0)
+    meets = flag()
     result = Result(is_tensor_memory)
 
     effect = WRITE
@@ -26,12 +30,14 @@ class AllocTensorMemory(Op):
 
 @op("nv_tileas.tensor_dot")
 class TensorDot(Op):
-    """a @ b + d in place of d, or a @ b where `adds` is false: begun, by one thread of the warp that runs its loop."""
+    """a @ b + d in place of d, or a @ b where `adds` is false or absent: begun, by one thread of the warp that runs its
+    loop, or of the first warp where all run it.
+    """
 
     a = Operand(is_tile)
     b = Operand(is_tile)
     d = Operand(is_tensor_memory)
-    adds = Operand(is_i1)
+    adds = OptionalOperand(is_i1)
     atom = Attr(str)
     negated = flag()
 
@@ -56,10 +62,14 @@ class TensorCommit(Op):
 
 @op("nv_tileas.tensor_load")
 class TensorLoad(Op):
-    """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun."""
+    """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun. `base` is
+    added to it in registers. `phase`: of the accumulator's barrier, where it is read more than once.
+    """
 
     d = Operand(is_tensor_memory)
     written = OptionalOperand(is_i1)
+    base = OptionalOperand(is_tile)
+    phase = OptionalOperand(is_i32)
     result = Result(is_tile)
 
     effect = WRITE

@@ -63,7 +63,7 @@ SYNC_ATOMS = (
 
 def moves_registers(target: Target) -> bool:
     """Does setmaxnreg take effect? On tiers without wgmma ptxas 13.5 ignores it beside its own calls (C7506)."""
-    return {Feature.WGMMA, Feature.SETMAXNREG} <= target.features
+    return Feature.SETMAXNREG in target.features and bool({Feature.WGMMA, Feature.TCGEN05} & target.features)
 
 
 @dataclass(frozen=True, slots=True)

@@ -375,6 +375,8 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
     if isinstance(node, placed.WarpgroupProduct):
         found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
+    if isinstance(node, placed.TensorReadProduct):
+        more["read"] = True
     return b.value(
         nv_tileas.Dot, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more
     )

@@ -10,6 +10,7 @@ from functools import cache
 
 from ir.tensor_descriptors import TENSOR_COLUMNS
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom
+from lowering.atoms.tcgen05 import M as LANES
 from lowering.layouts.f2 import log2
 from lowering.layouts.layout import Layout, LayoutError
 
@@ -72,6 +73,11 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
         (*lanes[inner:], *along[len(along) - groups :]), log2(m * n),
     )  # fmt: skip
     return TensorTile(atom, m, n, k, columns, columns >> groups, layout)
+
+
+def accumulator_columns(size: int) -> int:
+    """Columns that an accumulator of so many elements takes."""
+    return max(LEAST_COLUMNS, size // LANES)
 
 
 def allocation(columns: int) -> int:

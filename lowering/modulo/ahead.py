@@ -97,13 +97,13 @@ def placed_loops(selection: Selection, func: nv_tileas.Func) -> dict[int, scf.Fo
 
 def held_registers(loop: scf.For, found: Early) -> int:
     """Registers of a thread for tiles all through an iteration: what the loop carries, what it reads from outside of
-    it, what stays until it has ended, the sums of this iteration and the next one's.
+    it, what stays until it has ended, the sums of this iteration and, but in tensor memory, the next one's.
     """
     body = loop.body.block
     inside = {result for op in loop.walk() for result in op.results} | set(body.args)
     outside = {v for op in body.ops for v in op.operands if v not in inside} | set(through(loop))
     held = {*body.args, *(v for v in outside if not free(v))}
-    return sum(map(registers_of, held)) + 2 * registers_of(found.product.result)
+    return sum(map(registers_of, held)) + (1 if found.product.read else 2) * registers_of(found.product.result)
 
 
 def through(loop: Op) -> Iterator[Value]:

@@ -13,6 +13,7 @@ from lowering.modulo.search import Found, search
 from lowering.schedule import lower_pipelines, materialize
 from lowering.schedule.masked import explained
 from lowering.schedule.rotation import rotate
+from lowering.schedule.tensor import place_accumulators
 from lowering.selection import Selection
 
 LETTERS = ascii_lowercase + ascii_uppercase
@@ -42,6 +43,7 @@ def masks(selection: Selection) -> Iterator[str]:
     placed = decode(selection, selection.saturated.program.entry.sym_name)
     choose(selection, placed)
     rotate(placed, selection.target)
+    place_accumulators(placed)
     scheduled = lower_pipelines(materialize(placed, selection.target), selection.target)
     yield from explained(scheduled, selection.target, tuple(selection.forbid))
 

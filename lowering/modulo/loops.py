@@ -139,7 +139,7 @@ class _Body:
 
     def waits(self, node: Node) -> bool:
         """Does a node take its operands as a whole? A product of single warps takes them step by step."""
-        asynchronous = isinstance(node, placed.WarpgroupProduct | placed.TensorProduct)
+        asynchronous = isinstance(node, placed.WarpgroupProduct | placed.InTensorMemory)
         warps = isinstance(node, placed.Product) and not asynchronous
         return isinstance(node, WHOLE) and not warps
 

@@ -1,7 +1,7 @@
 """Which products may add up in tensor memory: of tiles that a loop of their own brings, from zero, read behind it.
 
 Judged on the source program, as `ahead` and `held` are: one warp then runs the loop, and nothing in it needs registers,
-nor do the other warps know what else it leaves.
+nor do the other warps know what else it leaves. Other products are read from tensor memory one by one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,21 @@ def accumulated(program: Program) -> Iterator[int]:
     """Numbers of such products."""
     loops = {item.op for item in program.skeleton.items if isinstance(item, For) and not item.again}
     read = {value for op in program.entry.walk() for value in op.operands if not isinstance(value.type, TokenType)}
-    for op in program.source.values():
-        if not isinstance(op, ct.MmaF | ct.MmaI) or op.parent is None:
-            continue
-        loop = op.parent.parent_op
+    for op in products(program):
+        loop = None if op.parent is None else op.parent.parent_op
         if loop in loops and adds_up(op, cast(ct.For, loop), read):
             yield program.number_of(op.results[0])
+
+
+def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
+    """The matrix products of the source."""
+    return (op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI))
+
+
+def read_alone(program: Program) -> Iterator[int]:
+    """Numbers of all other products."""
+    others = set(accumulated(program))
+    return (n for n in (program.number_of(op.results[0]) for op in products(program)) if n not in others)
 
 
 def adds_up(op: ct.MmaF | ct.MmaI, loop: ct.For, read: set[Value]) -> bool:

@@ -1,6 +1,6 @@
 """Which factors of matrix products registers may hold before shared memory does, and which come in runs of pointers.
 
-Judged on the source program. Computed left factors are not among them: products take those from registers.
+Judged on the source program. Products of warps and of warpgroups take computed left factors from registers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ RENAMED = (ct.Permute, ct.Reshape, ct.Assume)  # the same elements: what they ar
 SPREAD = (ct.Broadcast, ct.Reshape)  # of one literal
 
 
-def held(program: Program) -> Iterator[int]:
-    """Numbers of right factors that are computed."""
+def held(program: Program, left: bool) -> Iterator[int]:
+    """Numbers of right factors that are computed, and of left ones where products take those from memory too."""
     for op in program.source.values():
         if isinstance(op, ct.MmaF | ct.MmaI):
-            value = origin(op.rhs)
-            if value.op is not None and not isinstance(value.op, ct.LoadView | ct.LoadPtr):
-                yield program.number_of(value)
+            for value in (origin(op.rhs), *([origin(op.lhs)] if left else [])):
+                if value.op is not None and not isinstance(value.op, ct.LoadView | ct.LoadPtr):
+                    yield program.number_of(value)
 
 
 def runs(program: Program) -> Iterator[int]:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from ir.core import Block, Value
 from lowering.ptx.machine import Edge, MachineBlock, prefix_of, register_bits
 
+PAIR = "mov.b64 %s, {%s, %s};"  # as it is selected for two values of 32 bits
+
 
 class Liveness:
     """Where each value is defined, last used, and live out of which block."""
@@ -68,26 +70,43 @@ class Liveness:
                 changed |= len(live_in[block.source]) != before
 
     def pressure(self, blocks: list[MachineBlock], counted: Callable[[Value], bool] = lambda _: True) -> int:
-        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing.
+        """The most 32-bit registers that values take at once, in the order of the code; predicates count nothing, nor
+        do pairs of values that live on beside them: ptxas lets those lie beside each other.
 
         counted: which values are.
         """
         most = 0
         for block in blocks:
+            pairs = self._pairs(block)
+            words = {v: 0 if v in pairs or not counted(v) else _words(v) for v in self._values(block)}
             live = self.live_out[block.source] | set(self._edge_uses(block))
-            held = sum(map(_words, filter(counted, live)))
+            held = sum(words[value] for value in live)
             for each in reversed(block.code):
                 most = max(most, held)
                 for value in each.defs:
                     if value in live:
                         live.discard(value)
-                        held -= _words(value) if counted(value) else 0
+                        held -= words[value]
                 for value in each.uses:
                     if value not in live:
                         live.add(value)
-                        held += _words(value) if counted(value) else 0
+                        held += words[value]
             most = max(most, held)
         return most
+
+    def _values(self, block: MachineBlock) -> set[Value]:
+        """All values that are live somewhere in a block."""
+        inside = (value for each in block.code for value in (*each.defs, *each.uses))
+        return {*self.live_in[block.source], *self.live_out[block.source], *self._edge_uses(block), *inside}
+
+    def _pairs(self, block: MachineBlock) -> set[Value]:
+        """Pairs of registers that are made of two values and used no longer than either."""
+        last, out = self.last[block.source], self.live_out[block.source]
+        return {
+            each.defs[0] for each in block.code
+            if each.text == PAIR and each.defs[0] not in out
+            and all(v in out or last[v] >= last.get(each.defs[0], 0) for v in each.uses)
+        }  # fmt: skip
 
     def together(self, block: MachineBlock) -> int:
         """32-bit registers of all values that a block is given or computes: the most that any order of it takes."""

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.nv_tileas import BARRIER_BYTES, SCALAR_BYTES
+from ir.tensor_descriptors import TENSOR_COLUMNS
 from ir.types import I32
 from lowering.atoms.wgmma import WARPGROUP
 from lowering.clusters.ranks import Ranks
+from lowering.layouts.tensor import allocation
 from lowering.schedule.boundary import Boundary, Plan, Way, control
 from lowering.schedule.fills import Threaded, arrivals, boxed, peers, threaded
 from lowering.schedule.flight import Flight, flight, land
@@ -29,7 +31,7 @@ from lowering.schedule.pipes import consume, stage_alone, unknown
 from lowering.schedule.producer import Job, Producer
 from lowering.schedule.rings import Copy, Ring, align
 from lowering.schedule.states import LOOPS, Site, alternate, enclosing, thread
-from lowering.schedule.tensor import multiplies
+from lowering.schedule.tensor import multiplies, refuse, share_columns
 from lowering.schedule.turns import Stage, legal
 from lowering.schedule.units import GROUP, demand, side_by_side
 from lowering.targets.target import WARP
@@ -156,7 +158,7 @@ class Agents:
             consumer.ops.insert(0, nv_tileas.BeginTurns((), (), location=self.common.location))
             consumer.ops[0].parent = consumer
         by_threads = any(isinstance(fill, Threaded) for plan in plans for fill in plan.fills)
-        self.place(rewriter, WARPGROUP if by_threads else 1)
+        self.place(rewriter, consumer, WARPGROUP if by_threads else 1)
         agents = [consumer, block]  # the consumers first: their threads' numbers need no subtraction
         units = side_by_side([demand(each) for each in agents])
         self.common.add(
@@ -174,17 +176,26 @@ class Agents:
         agent.ops.insert(0, made)
         return made.result
 
-    def place(self, rewriter: Rewriter, receivers: int) -> None:
+    def place(self, rewriter: Rewriter, consumer: Block, receivers: int) -> None:
         """Barriers and channels lie behind all else: scratch over drained rings must not reach those still in use."""
         for ring in self.rings.values():
             ring.pipeline.attributes["offset"] = offset = align(rewriter.free, BARRIER_BYTES)
             rewriter.free = offset + 2 * BARRIER_BYTES * ring.memory.stages
-        for memory in self.tensor:
-            memory.attributes["offset"] = offset = align(rewriter.free, nv_tileas.SLOT_BYTES)
-            rewriter.free = offset + nv_tileas.SLOT_BYTES
+        self.place_accumulators(rewriter, consumer)
         for channel in self.channels:
             channel.attributes |= {"offset": align(rewriter.free, BARRIER_BYTES), "receivers": receivers}
             rewriter.free = channel.offset + SCALAR_BYTES + 2 * BARRIER_BYTES
+
+    def place_accumulators(self, rewriter: Rewriter, consumer: Block) -> None:
+        """Columns of tensor memory; slots in shared memory."""
+        columns = share_columns(consumer, 0)
+        if columns > TENSOR_COLUMNS:
+            refuse(self.tensor[0], f"the kernel's take {columns} columns, tensor memory has {TENSOR_COLUMNS}")
+        taken = allocation(columns)
+        for memory in self.tensor:
+            offset = align(rewriter.free, nv_tileas.SLOT_BYTES)
+            memory.attributes |= {"offset": offset, "columns": taken}
+            rewriter.free = offset + nv_tileas.SLOT_BYTES
 
     def share(self, boundary: Boundary, consumer: Block, values: dict[Value, Value]) -> dict[Value, Value]:
         """Move what is computed before the agents part out of the consumers' code; new values of the source's."""

@@ -71,6 +71,7 @@ class _Lowering:
         self.twins: dict[Op, Mapping[int, int]] = {}  # of the ends of loops
         self.last = last_ring(func, target)
         self.passed = passed_over(func)
+        self.tensor = any(isinstance(each, nv_tileas.TensorDot) for each in func.walk())
 
     @cached_property
     def zero(self) -> Value:
@@ -295,7 +296,7 @@ class _Lowering:
         loop, place = self.loops[-1], self.places[op.iterator]
         counter = loop.body.block.args[0]
         b.add(nv_tileas.AsyncWait, types=(), pending=op.ahead - 1)
-        publish(b, self.target, fills=True)
+        publish(b, self.target, fills=True, tensor=self.tensor)
         distance = b.value(arith.Constant, types=[counter.type], value=op.ahead)
         jump = b.value(arith.MulI, loop.step, distance)
         at = b.value(arith.AddI, counter, jump)

@@ -26,7 +26,7 @@ from lowering.schedule.pipes import consume, produce
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
 from lowering.schedule.states import alternate
-from lowering.schedule.tensor import multiplies, refuse
+from lowering.schedule.tensor import in_phases, multiplies, order, refuse
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
 from lowering.targets import Feature, Target
@@ -85,8 +85,13 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
     for written, view in rewriter.held:
         alternate(written, 1, agents.other)
         view.operands[1] = written.stage
+    in_phases(consumer, agents)
+    order(consumer)
     kept, free = arrange(rewriter.once, rewriter.rings)
     rewriter.free = scratch.place(consumer, target, free, kept)
+    if agents.tensor and not agents.jobs:
+        agents.place_accumulators(rewriter, consumer)
+        agents.tensor[-1].attributes["meets"] = True
     if agents.jobs:
         end = consumer.ops.pop()
         agents.switch(consumer, rewriter)
@@ -185,7 +190,7 @@ class Scheduler:
         loop = next(
             (op for op in loops if any(c.attributes.get("ring") == ring for c in asynchronous(op.body.block))), None
         )
-        product = next((op for op in ops if isinstance(op, nv_tileas.Dot)), None)
+        product = next((op for op in ops if isinstance(op, nv_tileas.Dot | nv_tileas.TensorLoad)), None)
         if loop is None or product is None:
             return []
         plans = self.plan(loop, asynchronous(loop.body.block), copies)
@@ -218,10 +223,10 @@ class Scheduler:
 
     def hold(self, op: nv_tileas.Hold, b: Builder) -> None:
         """Write a tile to one of two buffers in turn: who writes one again has passed the other one's barrier, and so
-        has waited for the products that read it.
+        has waited for the products that read it. All wait for products in tensor memory themselves: one will do.
         """
         rewriter, (kind, shared) = self.rewriter, tile_of(op)
-        stages = 2 if self.depth else 1
+        stages = 2 if self.depth and not self.rewriter.tensor else 1
         buffer = nv_tileas.BufferType(stages, kind.shape, kind.element, shared)
         b.location = op.location
         each = align(shared.size_bytes, shared.alignment)
@@ -231,7 +236,8 @@ class Scheduler:
                         atom=op.atom)  # fmt: skip
         self.publish(b)
         view = b.add(nv_tileas.BufferView, made.result, self.agents.zero, types=[op.result.type], segments=(1, 1))
-        rewriter.held.append((written, view))
+        if stages > 1:
+            rewriter.held.append((written, view))
         rewriter.values[op.result] = view.result
 
     def publish(self, b: Builder) -> None:
@@ -297,7 +303,7 @@ class Scheduler:
             Consumer(self, self.agents, plans, b).build(b)
             return
         if multiplies(op):
-            refuse(op, "no tensor copies bring the tiles of its loop")
+            refuse(op, "no producer brings the tiles of its loop")
         if not ahead or stages < MIN_STAGES:
             self.plain_loop(op, b)
         else:

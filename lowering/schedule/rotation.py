@@ -34,21 +34,27 @@ class Early:
 
 
 def find(loop: scf.For) -> Early | None:
-    """The first product that may begin an iteration early: one of two of warpgroups that needs the counter and tiles
-    which are copied for it, and its sum begins anew.
+    """The first product that may begin an iteration early: one of two that run by themselves, which needs the counter
+    and tiles which are copied for it, and its sum begins anew.
     """
     body = loop.body.block
     products = [op for op in loop.walk() if isinstance(op, nv_tileas.Dot)]
     brought = tuple(op for op in loop.walk() if isinstance(op, nv_tileas.TiledCopy))
-    copies = [op for op in loop.walk() if isinstance(op, (*COPIES, nv_tileas.Hold))]
+    waited = all(each.read for each in products)  # then what threads have written for them may be written again
+    copies = [op for op in loop.walk() if isinstance(op, COPIES if waited else (*COPIES, nv_tileas.Hold))]
     if len(products) != 2 or len(brought) < len(copies) or not set(brought) <= set(body.ops):
         return None
-    if not all(each in body.ops and each.atom.startswith("wgmma") and not each.promote for each in products):
+    if not all(each in body.ops and runs_on(each) for each in products):
         return None
     ops = needed(products[0], body)
     if ops is None or not alone(ops, products[0], body):
         return None
     return Early(products[0], tuple(ops), brought)
+
+
+def runs_on(dot: nv_tileas.Dot) -> bool:
+    """May a product run while its warps compute? Those of warpgroups, and what is read from tensor memory later."""
+    return dot.read or (dot.atom.startswith("wgmma") and not dot.promote)
 
 
 def needed(dot: nv_tileas.Dot, body: Block) -> list[Op] | None:
@@ -91,7 +97,7 @@ def rotate(func: nv_tileas.Func, target: Target) -> int:
     count = 0
     for block in blocks:
         count += rotate_block(block, rings + count + 1)
-    for dot in [op for op in func.walk() if isinstance(op, nv_tileas.Dot)] if count else ():
+    for dot in [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and not op.read] if count else ():
         readers_first(dot, target, func.warps)
     return count
 

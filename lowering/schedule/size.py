@@ -15,8 +15,9 @@ from ir.dialects import arith, nv_tileas, scf
 from ir.dialects.cuda_tile.constraints import TileOp
 from ir.types import IntType, TensorType
 from lowering.atoms.mma import MMA_ATOMS, MmaAtom
+from lowering.atoms.tcgen05 import tensor_named
 from lowering.atoms.wgmma import wgmma_named
-from lowering.cost import Cost, Machine, priced
+from lowering.cost import TENSOR_LOAD, Cost, Machine, priced
 from lowering.counts import ISSUE, Form
 from lowering.layouts.elements import element_bytes, tile_registers
 from lowering.layouts.layout import Layout
@@ -31,7 +32,7 @@ RAGGED = 6.0  # more where it may copy a prefix: 103 for 16 copies of a GEMM's l
 AGENTS = 80.0  # barriers of rings, registers that agents hand over, which warp does what
 WAITS: dict[type[Op], float] = {  # with the retry
     nv_tileas.AsyncWait: 2.0, nv_tileas.Barrier: 2.0, nv_tileas.BarrierWait: 6.0, nv_tileas.BarrierArrive: 4.0,
-    nv_tileas.DotWait: 1.0, nv_tileas.AgentSwitch: AGENTS,
+    nv_tileas.DotWait: 1.0, nv_tileas.TensorCommit: 2.0, nv_tileas.AgentSwitch: AGENTS,
 }  # fmt: skip
 STAGE = 4.0  # the address of a stage
 BOX = 6.0  # a tensor copy: coordinates, barrier, the copy
@@ -62,8 +63,11 @@ def kernel(func: nv_tileas.Func, target: Target) -> float:
 def own(op: Op, target: Target) -> float:
     """Instructions of an operation without what is in it."""
     match op:
-        case nv_tileas.Dot():
+        case nv_tileas.Dot() | nv_tileas.TensorDot():
             return product(op)
+        case nv_tileas.TensorLoad():
+            added = 0 if op.base is None else registers(op.result)
+            return WAITS[nv_tileas.BarrierWait] + registers(op.result) / TENSOR_LOAD + added
         case nv_tileas.Reduce():
             return sum(map(fold, op.sources, op.results))
         case nv_tileas.ConvertLayout():
@@ -134,8 +138,11 @@ def mnemonics() -> dict[str, str]:
     return {name: mnemonic for name, mnemonic in found.items() if name and mnemonic in known}
 
 
-def product(op: nv_tileas.Dot) -> float:
+def product(op: nv_tileas.Dot | nv_tileas.TensorDot) -> float:
     """Matrix instructions of a warp, with the descriptors that they read."""
+    if isinstance(op, nv_tileas.TensorDot):
+        tensor = tensor_named(op.atom)
+        return 0.0 if tensor is None else work(op) / prod(tensor.shape) * (1 + DESCRIPTOR) + 2
     ways, warpgroup, atom = prod(op.grid), wgmma_named(op.atom), warp_atom(op)
     if warpgroup is not None:
         return work(op) / prod(warpgroup.shape) / ways * (1 + DESCRIPTOR) + 2
@@ -147,7 +154,7 @@ def warp_atom(op: nv_tileas.Dot) -> MmaAtom | None:
     return next((atom for atom in MMA_ATOMS if atom.name == op.atom and atom.threads > 1), None)
 
 
-def work(op: nv_tileas.Dot) -> int:
+def work(op: nv_tileas.Dot | nv_tileas.TensorDot) -> int:
     """Multiplications of a product."""
     *batch, m, k = op.a.type.shape if isinstance(op.a.type, TensorType) else (1, 1)
     return prod(batch) * m * k * (op.b.type.shape[-1] if isinstance(op.b.type, TensorType) else 1)

@@ -3,21 +3,31 @@
     for k: acc = A(k) B(k) + acc        becomes        for k: D (+)= A(k) B(k);  commit D;  acc = load D
 
 The first product does not add. One warp of the consumers runs such a loop; all wait for its last product where they
-load. Tensor memory is allocated before agents part, and given back when all have loaded what they need.
+load. Every other product is read where it is complete, and what it adds to stays in registers:
+
+    r = A B + c; ...; use r             becomes        D = A B;  commit D;  ...;  r = c + load D;  use r
+
+Tensor memory is allocated before agents part, and given back when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir.core import PURE, Block, Builder, Op, TileError, Value
 from ir.dialects import arith, nv_tileas, scf
 from ir.types import I1, TensorType
 from lowering.atoms.tcgen05 import tensor_named
 from lowering.layouts.layout import Layout
+from lowering.layouts.tensor import accumulator_columns
 from lowering.schedule.rings import Copy
+from lowering.schedule.states import LOOPS, Site, enclosing, thread
+
+if TYPE_CHECKING:
+    from lowering.schedule.agents import Agents
 
 
 class TensorMemoryError(TileError):
@@ -29,11 +39,47 @@ def place_accumulators(func: nv_tileas.Func) -> int:
     products = [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and tensor_named(op.atom) is not None]
     if products and prod(func.cluster) > 1:
         refuse(products[0], "the kernel runs in clusters, whose CTAs share what they read")
-    if len(products) > 1:
-        refuse(products[1], "there is an accumulator in tensor memory already")
-    for product in products:
-        _Accumulator(func, product).rewrite()
+    shared: dict[Value, Value] = {}
+    for product in reversed(products):  # of two that are read last, that which begins early is read behind the other
+        if product.read:
+            read_alone(func, product, shared)
+        else:
+            _Accumulator(func, product).rewrite()
     return len(products)
+
+
+def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value, Value]) -> None:
+    """A product that is read where it is complete, in place of one that has its sum in registers. `shared`: the
+    accumulators of those that a loop makes in the next iteration, by the product of its first one.
+    """
+    kind, block = product.result.type, product.parent
+    assert isinstance(kind, TensorType)
+    assert block is not None
+    first, made = Builder(Block(), product.location), Builder(Block(), product.location)
+    d = shared.get(product.result)
+    if d is None:
+        d = first.value(nv_tileas.AllocTensorMemory, types=[nv_tileas.TensorMemoryType(kind.shape, kind.element)])
+    loop = block.parent_op
+    if isinstance(loop, scf.For) and product.result in block.terminator.operands:
+        shared[loop.init[block.terminator.operands.index(product.result)]] = d
+    made.add(nv_tileas.TensorDot, product.a, product.b, d, types=(), segments=(1, 1, 1, 0), atom=product.atom)
+    made.add(nv_tileas.TensorCommit, d, types=())
+    base, at = [] if zeros(product.c) else [product.c], block.ops.index(product)
+    behind = Builder(Block(), product.location)
+    tile = behind.value(nv_tileas.TensorLoad, d, *base, types=[kind], segments=(1, 0, len(base), 0))
+    reads = (n for n, op in enumerate(block.ops) if any(product.result in each.operands for each in op.walk()))
+    late = next(reads, at + 1)
+    for op in func.walk():
+        op.operands = [tile if v is product.result else v for v in op.operands]
+    block.ops[late:late] = adopted(behind.block, block)
+    block.ops[at : at + 1] = adopted(made.block, block)
+    func.body.block.ops[:0] = adopted(first.block, func.body.block)
+
+
+def zeros(value: Value) -> bool:
+    """Is a tile nothing but zeros?"""
+    made = value.op
+    return isinstance(made, nv_tileas.Constant) and bool(made.value.splat) and made.value.item == 0
 
 
 def refuse(op: Op, why: str) -> None:
@@ -78,8 +124,7 @@ class _Accumulator:
         others = {each for i, each in enumerate(loop.results) if i != place}
         if any(v in others for each in self.func.walk() for v in each.operands):
             refuse(product, "all warps read what else its loop leaves, and one warp runs it")
-        begin = loop.init[place].op
-        if not isinstance(begin, nv_tileas.Constant) or not begin.value.splat or begin.value.item != 0:
+        if not zeros(loop.init[place]):
             refuse(product, "its sum does not begin with zeros")
         return place
 
@@ -96,7 +141,7 @@ class _Accumulator:
         behind.add(nv_tileas.TensorCommit, d, types=())
         known = {"predicate": "ult" if loop.unsigned else "slt"}
         written = behind.value(arith.CmpI, loop.lower, loop.upper, types=[I1], **known)
-        tile = behind.value(nv_tileas.TensorLoad, d, written, types=[kind], segments=(1, 1))
+        tile = behind.value(nv_tileas.TensorLoad, d, written, types=[kind], segments=(1, 1, 0, 0))
         self.drop()
         rest = self.block.ops[at + 1 :]
         for op in (each for top in rest for each in top.walk()):
@@ -110,7 +155,8 @@ class _Accumulator:
         b = Builder(Block(), product.location)
         adds = b.value(arith.CmpI, body.args[0], self.loop.lower, types=[I1], predicate="ne")
         more: dict[str, Any] = {"negated": True} if product.negated else {}
-        b.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), atom=product.atom, **more)
+        b.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom,
+              **more)  # fmt: skip
         at = body.ops.index(product)
         body.ops[at : at + 1] = adopted(b.block, body)
 
@@ -133,6 +179,22 @@ def adopted(made: Block, block: Block) -> list[Op]:
     return made.ops
 
 
+def share_columns(block: Block, first: int) -> int:
+    """Give the accumulators of a block their columns, from the `first` on: those of loops that follow one another lie
+    over one another, with those that are read before the loop that goes on with them. Where they end.
+    """
+    inner = [region.block for op in steps(block) for region in op.regions if not isinstance(op, nv_tileas.REGIONS)]
+    below = {each.d for body in inner for op in body.ops for each in op.walk() if isinstance(each, nv_tileas.TensorDot)}
+    own = dict.fromkeys(op.d for op in steps(block) if isinstance(op, nv_tileas.TensorDot) and op.d not in below)
+    for d in own:
+        kind = d.type
+        assert isinstance(kind, nv_tileas.TensorMemoryType)
+        assert d.op is not None
+        d.op.attributes["column"] = first
+        first += accumulator_columns(prod(kind.shape))
+    return max((share_columns(each, first) for each in inner), default=first)
+
+
 def tiles(values: list[Value]) -> bool:
     """Is one of these a tile that registers hold?"""
     kinds = [v.type for v in values]
@@ -145,5 +207,97 @@ def nested(body: Block) -> list[Op]:
 
 
 def multiplies(loop: Op) -> bool:
-    """Does a loop begin products in tensor memory? One warp then runs it."""
-    return isinstance(loop, scf.For) and any(isinstance(each, nv_tileas.TensorDot) for each in loop.walk())
+    """Does a loop begin products in tensor memory and read none of them? One warp then runs it."""
+    if not isinstance(loop, scf.For):
+        return False
+    begun = {each.d for each in loop.walk() if isinstance(each, nv_tileas.TensorDot)}
+    return bool(begun) and not any(isinstance(each, nv_tileas.TensorLoad) and each.d in begun for each in loop.walk())
+
+
+def in_phases(block: Block, agents: Agents) -> None:
+    """Let loads of accumulators that are read more than once wait for one phase of their barrier after the other."""
+    loads: dict[Value, list[nv_tileas.TensorLoad]] = {}
+    for op in (each for top in block.ops for each in top.walk()):
+        if isinstance(op, nv_tileas.TensorLoad):
+            loads.setdefault(op.d, []).append(op)
+    for together in loads.values():
+        if len(together) == 1 and not any(isinstance(each, LOOPS) for each in enclosing(together[0])):
+            continue
+        sites: dict[Op, Site] = {}
+        for load in together:
+            assert load.parent is not None
+            load.operands.append(agents.zero)
+            load.segments = (*load.segments[:-1], 1)
+            step = agents.other(agents.zero)
+            step.parent, step.location = load.parent, load.location
+            load.parent.ops.insert(load.parent.ops.index(load) + 1, step)
+            sites[load] = Site([len(load.operands) - 1], [step.results[0]], [step])
+        thread(sites, [agents.zero])
+
+
+def order(block: Block) -> None:
+    """Let all threads meet before a product is begun in place of one that they have read, where they do not anyway:
+    in code that is repeated, between the load of a product and the begin of the next; before a loop whose accumulators
+    lie over those of another one.
+    """
+    for op in [each for top in block.ops for each in top.walk()]:
+        if isinstance(op, nv_tileas.TensorDot) and not met(op):
+            meet(op)
+    order_loops(block, repeated=False)
+
+
+def meet(op: Op) -> None:
+    """A barrier before an operation."""
+    assert op.parent is not None
+    made = nv_tileas.Barrier((), (), {"publishes": False}, location=op.location)
+    made.parent = op.parent
+    op.parent.ops.insert(op.parent.ops.index(op), made)
+
+
+def order_loops(block: Block, repeated: bool) -> None:
+    """A barrier before each loop or branch with products, and before a product behind one, where accumulators have been
+    read since the last one.
+    """
+    ops = [*steps(block)]
+    inner = [op for op in ops if op.regions and not isinstance(op, nv_tileas.REGIONS) and has(op, nv_tileas.TensorDot)]
+    read = beside = repeated and bool(inner)
+    for op in ops:
+        if op in inner:
+            if read:
+                meet(op)
+            for region in op.regions:
+                order_loops(region.block, isinstance(op, LOOPS))
+            read = beside = has(op, nv_tileas.TensorLoad)
+        elif isinstance(op, nv_tileas.TensorDot) and read and beside:
+            meet(op)
+            read = False
+        elif isinstance(op, nv_tileas.Barrier | nv_tileas.TensorLoad):
+            read = isinstance(op, nv_tileas.TensorLoad)
+
+
+def has(op: Op, kind: type[Op]) -> bool:
+    """Is there such an operation in one?"""
+    return any(isinstance(each, kind) for each in op.walk())
+
+
+def met(dot: nv_tileas.TensorDot) -> bool:
+    """Is there a barrier on all ways from the last load of an accumulator to a product that is made in its place?"""
+    loop = next((each for each in enclosing(dot) if isinstance(each, LOOPS)), None)
+    if loop is None:
+        return True
+    ops = [op for region in loop.regions for op in steps(region.block)]
+    loads = [op for op in loop.walk() if isinstance(op, nv_tileas.TensorLoad) and op.d is dot.d]
+    if dot not in ops or not loads or any(load not in ops for load in loads):
+        return not loads
+    at, last = ops.index(dot), max(ops.index(load) for load in loads)
+    way = ops[last + 1 : at] if last < at else ops[:at]  # what comes before in an iteration, the first one too
+    return any(isinstance(each, nv_tileas.Barrier) for each in way)
+
+
+def steps(block: Block) -> Iterator[Op]:
+    """The ops of a block in order, with those of regions that are run once."""
+    for op in block.ops:
+        yield op
+        if isinstance(op, nv_tileas.REGIONS):
+            for region in op.regions:
+                yield from steps(region.block)

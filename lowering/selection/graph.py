@@ -535,7 +535,7 @@ class Selector:
             if ring and has_producer(self.target, boxed):
                 children.append(self.shape.producer(boxed))
                 offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
-            use |= self.rows.of_columns(price.columns)
+            use |= self.rows.of_columns(price.columns, loop)
             if price.buffer and not ring:
                 use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
         for stages in offered if ring and price is not None else (1,):

@@ -22,8 +22,6 @@ from lowering.atoms.forbidden import forbidden
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
 from lowering.atoms.pairs import F32X2, pairs_atom
-from lowering.atoms.tcgen05 import M as TENSOR_LANES
-from lowering.atoms.tcgen05 import TensorAtom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import IMM_SCALE, WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
@@ -35,7 +33,7 @@ from lowering.layouts.elements import element_bytes, moved_bits
 from lowering.layouts.layout import Layout
 from lowering.layouts.scans import Part, scan_dim
 from lowering.layouts.shared import SharedLayout
-from lowering.layouts.tensor import allocation
+from lowering.layouts.tensor import accumulator_columns
 from lowering.placement import LayoutOracle, MmaChoice
 from lowering.placement.oracle import contiguous_dim, copy_threads
 from lowering.selection.choices import Held, Place
@@ -43,6 +41,7 @@ from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
+from lowering.selection.literals import zeros
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -442,14 +441,17 @@ class Pricer:
 
     @prices(placed.Hold)
     def hold(self, node: placed.Hold, site: Site) -> Price | None:
-        """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do."""
+        """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do, but
+        that all wait for products in tensor memory.
+        """
         shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.source][1])
         atom: str = self.interner.attributes[node.atom]
         written = None if self.forbidden(atom) else self.written(layout, shared, atom)
-        if written is None or not self.target.has(Feature.WGMMA):
+        if written is None or not self.target.features & {Feature.WGMMA, Feature.TCGEN05}:
             return None
         waits = float(self.target.latency.shared + self.target.latency.barrier)
-        return Price(written + Cost(latency=waits), buffer=(1 + site.looped) * shared.size_bytes)
+        buffers = 1 + (site.looped and not self.target.has(Feature.TCGEN05))
+        return Price(written + Cost(latency=waits), buffer=buffers * shared.size_bytes)
 
     # --- stores
 
@@ -521,7 +523,9 @@ class Pricer:
         issued = count * atom.threads / WARP / self.target.throughput.issue
         cost = Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
         promoted, more = self.promoted(node, int(work / (1 << c.bits)), c, site)
-        columns = allocation((1 << c.bits) // TENSOR_LANES) if isinstance(atom, TensorAtom) else 0
+        columns = accumulator_columns(1 << c.bits) if isinstance(node, placed.InTensorMemory) else 0
+        if isinstance(node, placed.TensorReadProduct):
+            cost += machine.tensor_load(c.n_regs, adds=not zeros(self.frozen, self.interner, node.c))
         return Price(cost + promoted, registers=registers + more, held=held, columns=columns)
 
     def promoted(self, node: placed.Product, k: int, c: Layout, site: Site) -> tuple[Cost, int]:

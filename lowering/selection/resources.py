@@ -1,7 +1,7 @@
 """What a program has only so much of, as rows of the extraction problem: shared memory and registers.
 
-Loops that follow one another use the same shared memory for their rings, those inside one another do not: there is a
-row of shared memory for each way to take one loop of every depth.
+Loops that follow one another use the same shared memory for their rings, and the same tensor memory, those inside one
+another do not: there is a row of each for each way to take one loop of every depth.
 
 Rows add up what is chosen. What is used at different times is no sum but a maximum: `Peak` says a maximum in rows, as a
 chain of classes of which each takes what the one below it leaves missing.
@@ -74,14 +74,16 @@ class Rows:
         self.shared = tuple(range(len(self._taken)))
         self.after = (len(self._taken),)
         self.first = len(self._taken) + 1
-        with_loops = [f"{SHARED} with loops {', '.join(map(str, each))}" for each in self._taken]
+        several = len(self._taken) > 1
+        with_loops = [f" with loops {', '.join(map(str, each))}" if several else "" for each in self._taken]
         self.names = (
-            *(with_loops if len(with_loops) > 1 else [SHARED]), AFTER_LOOPS,
+            *(f"{SHARED}{each}" for each in with_loops), AFTER_LOOPS,
             *(f"{REGISTERS} {where(path, path in straight)}" for path in self.paths),
-            *((TENSOR_MEMORY,) if target.tmem_columns else ()),
+            *(f"{TENSOR_MEMORY}{each}" for each in with_loops if target.tmem_columns),
         )  # fmt: skip
-        self.last = self.first + len(self.paths)  # behind the rows of registers: that of tensor memory, if there is any
-        self.columns = int(target.tmem_columns) // max(1, target.asked_ctas)
+        self.last = self.first + len(self.paths)  # behind rows of registers: those of tensor memory, if there are any
+        self._tensor = int(target.tmem_columns)
+        self.columns = self.columns_of(max(1, target.asked_ctas))
         agents = has_producer(target, True)
         fits = int(target.warps_per_sm) // (min(warps) + agents * WARPGROUP // WARP)
         offered = CTAS[:1] if target.asked_ctas else [count for count in ctas if count <= fits]
@@ -97,7 +99,7 @@ class Rows:
         margins = [2 * PERIOD * len(each) for each in self._taken]  # barriers and alignment of rings side by side
         shared = float(target.smem_bytes)
         spill = float(self.most + SPILLS[-1])
-        columns = (float(self.columns),) if self.columns else ()
+        columns = (float(self.columns),) * len(self._taken) if self.columns else ()
         self.limits = (*(shared - margin for margin in margins), shared, *(spill for _ in self.paths), *columns)
 
     def kept(self, row: int, spilled: int) -> list[float]:
@@ -110,9 +112,14 @@ class Rows:
         """The register row of what stands inside of these loops and no others, where there is one."""
         return (self.first + self.paths.index(path),) if path in self.paths else ()
 
-    def of_columns(self, columns: int) -> dict[int, float]:
-        """The row of tensor memory, where there is one, with as many columns taken."""
-        return {self.last: float(columns)} if self.columns and columns else {}
+    def columns_of(self, ctas: int) -> int:
+        """Columns of each of so many CTAs: a power of two, as they are allocated."""
+        return 1 << (self._tensor // ctas).bit_length() - 1 if self._tensor else 0
+
+    def of_columns(self, columns: int, loop: int = -1) -> dict[int, float]:
+        """The rows of tensor memory, where there are any, with as many columns taken in a loop."""
+        rows = self.of_ring(loop) or self.shared
+        return {self.last + row: float(columns) for row in rows} if self.columns and columns else {}
 
     def of_loop(self, loop: int) -> list[int]:
         """Register rows of the innermost loops in `loop`, or the one that it is, and those beside loops in it."""
@@ -138,7 +145,7 @@ class Rows:
         loops = range(self.first, self.last)
         lacking = dict.fromkeys(loops, float(self._alone[warps, 1] - self._alone[warps, ctas]))
         shared = float(self._tiers[1].smem_bytes - self._tiers[ctas].smem_bytes)
-        others = self.of_columns(self.columns - self.columns // ctas)
+        others = self.of_columns(self.columns - self.columns_of(ctas) if self.columns == self._tensor else 0)
         return self.use(lacking | dict.fromkeys((*self.shared, *self.after), shared) | others)
 
     def of_producer(self, warps: int, ctas: int) -> list[float]:

@@ -115,7 +115,7 @@ def clustered(func: nv_tileas.Func) -> None:
 
 REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
     clustered: "the kernel runs in clusters, whose CTAs share what they read",
-    again: "there is an accumulator in tensor memory already",
+    again: "its loop does not carry what it adds to",
     elsewhere: "it stands in no loop of the kernel's own",
     more: "its loop has 'nv_tileas.iota' too",
     not_carried: "its loop does not carry what it adds to",
@@ -135,13 +135,30 @@ def test_other_products_are_refused(change: Callable[[nv_tileas.Func], None]) ->
     assert caught.value.hint == "forbid the atom: --forbid tcgen05"
 
 
-def test_a_loop_without_tensor_copies_is_refused() -> None:
+def test_a_loop_without_a_producer_is_refused() -> None:
     func = placed()
     for op in func.walk():
         if isinstance(op, nv_tileas.TiledCopy):
-            op.attributes["tma"] = False
+            op.attributes["stages"] = 0
     assert place_accumulators(func) == 1
-    with pytest.raises(TensorMemoryError, match="no tensor copies bring the tiles of its loop"):
+    with pytest.raises(TensorMemoryError, match="no producer brings the tiles of its loop"):
+        materialize(func, target("sm_100a"))
+
+
+def test_more_accumulators_than_tensor_memory_holds_are_refused() -> None:
+    """Ten of 64 columns in one loop: what the search allows is less, so a text of the level says so."""
+    func = placed()
+    dot, loop = find(func)
+    body = loop.body.block
+    for _ in range(9):
+        made = nv_tileas.Dot(
+            (dot.a, dot.b, dot.c), [dot.result.type], {"atom": dot.atom, "grid": dot.grid, "read": True}
+        )
+        made.parent = body
+        body.ops.insert(body.ops.index(dot), made)
+    dot.attributes["read"] = True
+    assert place_accumulators(func) == 10
+    with pytest.raises(TensorMemoryError, match="the kernel's take 640 columns, tensor memory has 512"):
         materialize(func, target("sm_100a"))
 
 
@@ -183,6 +200,6 @@ def test_operations_say_what_does_not_agree() -> None:
     memory = nv_tileas.TensorMemoryType((128, 64), F32)
     a, b, d, adds = Block([TensorType((128, 64), F16, LAYOUT), TensorType((64, 32), F16, LAYOUT), memory, I1]).args
     with pytest.raises(VerifyError, match="no product of"):
-        verify(nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}))
+        verify(nv_tileas.TensorDot((a, b, d, adds), (), {"atom": "tcgen05.m128n64k16.f16.f16"}, segments=(1, 1, 1, 1)))
     with pytest.raises(VerifyError, match="holds no"):
-        verify(nv_tileas.TensorLoad((d,), [TensorType((128, 32), F32, LAYOUT)], segments=(1, 0)))
+        verify(nv_tileas.TensorLoad((d,), [TensorType((128, 32), F32, LAYOUT)], segments=(1, 0, 0, 0)))

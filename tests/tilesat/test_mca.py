@@ -189,7 +189,7 @@ def test_every_opcode_of_an_example_has_a_unit(name: str) -> None:
     assert function.instructions == sum(len(each.instructions) for each in functions(text))
     longest = max(function.loops, key=lambda loop: loop.instructions)
     assert longest.predicted >= longest.alone >= longest.instructions
-    assert longest.products
+    assert longest.products or longest.counts["tensor memory"]  # of these no opcode names the shape
 
 
 @pytest.mark.skipif(not has_ptxas(), reason="ptxas is not installed")

@@ -4,13 +4,14 @@ Structured control carries predicates out of a body where a loop is left in its 
 to where the test of it leads (jump threading; Source: LLVM, JumpThreading.cpp, of which this is the case of a block
 that only tests). Operations that both sides of a branch begin with are done before it (Source: LLVM, SimplifyCFG.cpp,
 hoistCommonCodeFromSuccessors), and of a test in a loop what one side alone reads is done there: ptxas 13.5 copies what
-is before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the test).
+is before such a test (Collatz sequences: 24 instructions, 30 with the whole body before the test). What one agent alone
+reads it computes itself, with its own registers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from ir.core import PURE, Block, Op, Value
@@ -31,7 +32,7 @@ def simplify_branches(func: llvm.Func) -> int:
         changed = _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
         if not func.consumers:  # agents keep their registers to themselves
             changed += _hoist(blocks)
-        changed += _sink(blocks)
+        changed += _sink(blocks) + _part(blocks)
         count += changed
     return count
 
@@ -71,12 +72,7 @@ def lead(edge: Edge, to: Block, args: list[Value]) -> None:
 
 def _prune(blocks: list[Block]) -> None:
     """Take out blocks that nothing leads to any more."""
-    reached, work = {blocks[0]}, [blocks[0]]
-    while work:
-        for to in successors(work.pop()):
-            if to not in reached:
-                reached.add(to)
-                work.append(to)
+    reached = _reached(blocks[0])
     blocks[:] = [block for block in blocks if block in reached]
 
 
@@ -294,6 +290,54 @@ def _sink(blocks: list[Block]) -> int:
         block.ops = [op for op in block.ops if op not in sunk]
         count += len(sunk)
     return count
+
+
+def _part(blocks: list[Block]) -> int:
+    """Operations before the agents part that one of them alone reads, to behind where it has its registers: at launch
+    there are fewer. ptxas 13.5 spills six of them otherwise (attention, sm_100a).
+    """
+    heads = [block for block in blocks if any(isinstance(op, nvvm.SetMaxRegister) for op in block.ops)]
+    if not heads:
+        return 0
+    beside, behind = _reached(blocks[0], heads), {head: _reached(head) for head in heads}
+    own = {h: behind[h].difference(beside, *(r for other, r in behind.items() if other is not h)) for h in heads}
+    common = [block for block in blocks if block in beside]
+    users: dict[Value, set[Block]] = {result: set() for block in common for op in block.ops for result in op.results}
+    for block in blocks:
+        for value in (v for op in block.ops for v in op.operands if v in users):
+            users[value].add(block)
+    count = 0
+    for block in reversed(common):
+        for op in reversed(block.ops[:-1]):
+            read = {block for result in op.results for block in users[result]}
+            to = next((head for head in heads if read and read <= own[head]), None)
+            moves = op.effect is PURE and not isinstance(op, llvm.Constant)  # literals stand where all may read them
+            if moves and to is not None and (place := _behind_registers(to, op)):
+                block.ops.remove(op)
+                to.ops.insert(place, op)
+                op.parent = to
+                for value in (v for v in op.operands if v in users):
+                    users[value].discard(block)
+                    users[value].update([to, *(block for each in block.ops if value in each.operands)])
+                count += 1
+    return count
+
+
+def _behind_registers(block: Block, op: Op) -> int:
+    """The place behind a block's setmaxnreg; 0 where an operation before it reads what `op` makes."""
+    place = next(at for at, each in enumerate(block.ops) if isinstance(each, nvvm.SetMaxRegister)) + 1
+    before = {value for each in block.ops[:place] for value in each.operands}
+    return 0 if before.intersection(op.results) else place
+
+
+def _reached(start: Block, without: Sequence[Block] = ()) -> set[Block]:
+    """A block and all that it may lead to, by ways that have nothing to do with some."""
+    reached, work = {start}, [start]
+    while work:
+        new = [block for block in successors(work.pop()) if block not in reached and block not in without]
+        reached.update(new)
+        work += new
+    return reached
 
 
 def _readers(blocks: list[Block], values: Set[Value]) -> dict[Value, Counter[Block]]:

@@ -71,6 +71,17 @@ def prefetch(x: Expander, maps: int, forbid: Set[str]) -> None:
         emitter.effect(nvvm.PrefetchTensorMap, x.tensor_map(number), first, segments=(1, 1))
 
 
+def initialise(x: Expander) -> None:
+    """One thread initialises the barriers; they are there where the CTA meets."""
+
+    def begin() -> None:
+        for group, number, arrivals in x.mbarriers:
+            x.emitter.effect(nvvm.MBarrierInit, x.emitter.mbarrier(group, None, number), count=arrivals)
+        x.emitter.effect(nvvm.FenceMBarrierInit)
+
+    branch(x, x.emitter.compare("eq", x.emitter.thread, x.emitter.constant(0)), begin)
+
+
 def create_pipeline(x: Expander, op: nv_tileas.CreatePipeline) -> None:
     """Remember the ring's barriers; they are initialised before the agents part."""
     kind = cast(nv_tileas.PipelineType, op.result.type)

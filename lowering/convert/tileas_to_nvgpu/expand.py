@@ -532,8 +532,8 @@ class Expander:
         emitter.scratch_read, emitter.scratch_stored = EVERYWHERE, stored
 
     def end(self, op: nv_tileas.Return) -> None:
-        """The end of the thread: its shared memory must have been read."""
-        self.emitter.leave()
+        """The end of the thread: its shared and its tensor memory must have been read."""
+        tensor.end(self)
         self.emitter.effect(gpu.Return)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from typing import Any
 
 from ir.core import Value
 from ir.dialects import arith, nv_tileas
@@ -22,19 +23,25 @@ JOINED = (arith.AddI, arith.AndI, arith.OrI, arith.XOrI)
 
 def balanced(combine: Combine, values: list[Tuple]) -> Tuple:
     """A tree of combinations: short dependence chains, and rounding errors that grow with the logarithm."""
-    while len(values) > 1:
-        values = [combine(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
-    return values[0]
+    return tree(lambda each: reduce(combine, each), values, 2)
+
+
+def tree(combine: Callable[[list[Tuple]], Tuple], values: list[Tuple], ways: int) -> Tuple:
+    """The values combined so many at a time. What is below a node comes right before it, so few are held at once."""
+    if len(values) == 1:
+        return values[0]
+    part = ways
+    while part * ways < len(values):
+        part *= ways
+    part = part if part < len(values) else 1
+    return combine([tree(combine, values[i : i + part], ways) for i in range(0, len(values), part)])
 
 
 def in_threes(combine: Combine, values: list[Tuple]) -> Tuple:
     """A tree of three at a time, in two combinations that the machine has as one (IADD3, LOP3): ptxas 13.5 makes 5
     instructions of the sum of 8 i32 by two, and 4 so.
     """
-    while len(values) > 1:
-        threes = [values[i : i + 3] for i in range(0, len(values), 3)]
-        values = [reduce(combine, each) for each in threes]
-    return values[0]
+    return tree(lambda each: reduce(combine, each), values, 3)
 
 
 def are_joined(op: nv_tileas.Reduce) -> bool:
@@ -76,8 +83,15 @@ def by_three(op: nv_tileas.Reduce, emitter: Emitter, values: list[Tuple], combin
         op.fail("minmax3 folds f32 by one minimum or maximum")
     kind, attributes = OF_THREE[type(body)]
     more = {**attributes, "ftz": True} if body.attributes.get("ftz") else attributes
-    while len(values) > 2:
-        whole = len(values) // 3 * 3
-        threes = [[value for (value,) in values[i : i + 3]] for i in range(0, whole, 3)]
-        values = [*((emitter.emit(kind, *each, types=[F32], **more),) for each in threes), *values[whole:]]
-    return balanced(combine, values)
+    nodes: list[Tuple | list[Any]] = [*values]  # a list is what three others are combined to
+    while len(nodes) > 2:
+        whole = len(nodes) // 3 * 3
+        nodes = [*(nodes[i : i + 3] for i in range(0, whole, 3)), *nodes[whole:]]
+
+    def made(node: Tuple | list[Any]) -> Tuple:
+        if isinstance(node, tuple):
+            return node
+        three = [value for each in node for value in made(each)]
+        return (emitter.emit(kind, *three, types=[F32], **more),)
+
+    return balanced(combine, [made(each) for each in nodes])

@@ -9,7 +9,7 @@ from ir.core import Op
 from ir.dialects import nv_tileas, nvvm, scf
 from lowering.atoms.barrier import PRODUCER_REGISTERS, Shares, moves_registers, register_shares
 from lowering.convert.tileas_to_nvgpu import tensor
-from lowering.convert.tileas_to_nvgpu.agents import branch, nested
+from lowering.convert.tileas_to_nvgpu.agents import branch, initialise, nested
 from lowering.schedule.units import GROUP
 from lowering.targets.target import WARP
 
@@ -38,12 +38,7 @@ def agent_switch(x: Expander, op: nv_tileas.AgentSwitch) -> None:
     emitter.settle()  # loads before the agents part belong to all of them
     x.threads = WARP * sum(op.agent_strides)
 
-    def initialise() -> None:
-        for group, number, arrivals in x.mbarriers:
-            emitter.effect(nvvm.MBarrierInit, emitter.mbarrier(group, None, number), count=arrivals)
-        emitter.effect(nvvm.FenceMBarrierInit)
-
-    branch(x, emitter.compare("eq", emitter.thread, emitter.constant(0)), initialise)
+    initialise(x)
     memory = tensor.allocated(x)
     meet = emitter.cluster_barrier if emitter.clustered else emitter.barrier if memory is None else memory.meet
     meet()  # in a cluster, before another CTA's copies and arrivals come

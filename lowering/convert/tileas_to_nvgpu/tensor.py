@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
-from ir.dialects import nv_tileas, nvgpu, nvvm, scf
+from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
 from ir.tensor_descriptors import LANE_SHIFT
 from ir.types import F32, I32, I64, TensorType
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
-from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, nested
+from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, nested
 from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
 from lowering.convert.tileas_to_nvgpu.registers import Held
+from lowering.cost import TENSOR_LOAD
 from lowering.layouts.f2 import log2
-from lowering.layouts.tensor import WARPS, allocation, tensor_tile
+from lowering.layouts.tensor import WARPS, tensor_tile
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
@@ -23,22 +24,23 @@ from lowering.targets.target import WARP
 if TYPE_CHECKING:
     from lowering.convert.tileas_to_nvgpu.expand import Expander
 
-CHUNK = 32  # columns of one load: its registers follow one another
+CHUNK = TENSOR_LOAD  # columns of one load: its registers follow one another
 DONE, ADDRESS = 0, 8  # bytes of the slot in shared memory: an mbarrier and the address of the allocation
 
 
 class TensorMemory:
-    """The CTA's allocation: its slot in shared memory, and its address once the CTA has met."""
+    """An accumulator: its barrier in shared memory, its first column. `first` is that of column 0, which stands for the
+    CTA's allocation: with its slot in shared memory, and its address once the CTA has met.
+    """
 
-    def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory):
-        kind = op.result.type
-        assert isinstance(kind, nv_tileas.TensorMemoryType)
-        m, n = kind.shape
+    def __init__(self, x: Expander, op: nv_tileas.AllocTensorMemory, first: TensorMemory | None):
         self.x = x
-        self.columns = allocation(m // 128 * n)
+        self.column, self.columns = op.column, op.columns
         self.slot = x.emitter.pointer(x.emitter.shared_base, None, 1, op.offset + ADDRESS)
         self.done = x.emitter.mbarriers(1, op.offset + DONE)
+        self.first = first or self
         self.base: Value | None = None
+        self.released = False
 
     def allocate(self) -> None:
         """One warp asks for it before anything else waits, and lets others ask."""
@@ -60,7 +62,7 @@ class TensorMemory:
 
     def release(self) -> None:
         """The warp that has allocated it gives it back when all have loaded what they need."""
-        emitter, base = self.x.emitter, self.address
+        emitter, base, self.released = self.x.emitter, self.address, True
         emitter.settle()
         emitter.effect(nvvm.TensorFence, when="before")
         emitter.meet()
@@ -73,10 +75,10 @@ class TensorMemory:
 
     @property
     def address(self) -> Value:
-        """Its first column in lane 0."""
-        if self.base is None:
+        """The allocation's first column in lane 0."""
+        if self.first.base is None:
             raise TypeError("tensor memory has no address before the agents part")
-        return self.base
+        return self.first.base
 
 
 def first_warp(x: Expander) -> Value:
@@ -90,8 +92,16 @@ def chosen(x: Expander) -> Value:
 
 
 def allocated(x: Expander) -> TensorMemory | None:
-    """The kernel's tensor memory, if it has any."""
+    """The kernel's first accumulator in tensor memory, if it has any."""
     return next((each for each in x.values.values() if isinstance(each, TensorMemory)), None)
+
+
+def end(x: Expander) -> None:
+    """Leave the CTA, and give back tensor memory where no agent has."""
+    first = allocated(x)
+    if first is not None and not first.released:
+        first.release()
+    x.emitter.leave()
 
 
 def memory(x: Expander, value: Value) -> TensorMemory:
@@ -103,10 +113,15 @@ def memory(x: Expander, value: Value) -> TensorMemory:
 
 
 def allocate(x: Expander, op: nv_tileas.AllocTensorMemory) -> None:
-    """nv_tileas.alloc_tensor_memory."""
-    made = x.values[op.result] = TensorMemory(x, op)
-    made.allocate()
+    """nv_tileas.alloc_tensor_memory: the first one allocates for all."""
+    first = allocated(x)
+    made = x.values[op.result] = TensorMemory(x, op, first)
+    if first is None:
+        made.allocate()
     x.mbarriers.append((made.done, 0, 1))
+    if op.meets:
+        initialise(x)
+        made.first.meet()
 
 
 def loop(x: Expander, op: scf.For) -> None:
@@ -119,7 +134,7 @@ def loop(x: Expander, op: scf.For) -> None:
 
 def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     """nv_tileas.tensor_dot: instructions with k outermost, so that no two that follow one another add to one block; the
-    first of each block adds only where the op says so.
+    first of each block adds only where the op says so. What threads have read in its place they have read before.
     """
     emitter, d = x.emitter, memory(x, op.d)
     atom = tensor_named(op.atom)
@@ -127,10 +142,12 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     (m, k), n = tensor_of(op.a).shape, tensor_of(op.b).shape[1]
     tile = tensor_tile(atom, m, n, k, WARPS)
     left, right = Factor(x, op.a, atom, 1), Factor(x, op.b, atom, 0)
-    adds, alone = x.scalar(op.adds), chosen(x)
+    adds, alone = [] if op.adds is None else [x.scalar(op.adds)], chosen(x)
+    if op.adds is None:
+        emitter.effect(nvvm.TensorFence, when="after")
     blocks_m, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
-        enable = [adds] if step == 0 else []
+        enable = adds if step == 0 else []
         for i in range(blocks_m):
             a = left.descriptor(i, step)
             for j in range(blocks_n):
@@ -138,7 +155,7 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
                     nvvm.TensorMma, d.address, a, right.descriptor(j, step), *enable, alone,
                     segments=(1, 1, 1, len(enable), 1), shape=atom.shape, typeA=atom.types[0], typeB=atom.types[1],
                     layoutA="row" if left.plan.k_major else "col", layoutB="col" if right.plan.k_major else "row",
-                    negated=op.negated, accumulate=step > 0, column=tile.column(i, j),
+                    negated=op.negated, accumulate=step > 0, column=d.column + tile.column(i, j),
                 )  # fmt: skip
 
 
@@ -175,10 +192,11 @@ def commit(x: Expander, op: nv_tileas.TensorCommit) -> None:
 
 def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     """nv_tileas.tensor_load: each warp from its lanes. All at once, since warps load together and what asks for a
-    register later may stand where threads have parted.
+    register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
-    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(d.done), emitter.constant(0))
+    phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
+    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(d.done), phase)
     emitter.effect(nvvm.TensorFence, when="after")
     groups = log2(layout.n_warps // WARPS)
     lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
@@ -186,19 +204,33 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     own = emitter.linear([0] * log2(WARP) + lanes + columns)
     address = emitter.add(d.address, own)
     if op.written is not None:
-        clear(x, x.scalar(op.written), address, layout.n_regs)
+        clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
+    base = None if op.base is None else x.tile(op.base)
     values: list[Value] = []
-    for first in range(0, layout.n_regs, CHUNK):
-        count = min(CHUNK, layout.n_regs)
-        made = emitter.builder.add(nvvm.TensorLd, address, types=[F32] * count, num=count, column=first)
-        values += made.results
-    waited = emitter.builder.add(nvvm.TensorWait, *values, types=[F32] * len(values), kind="ld")
+    part = layout.n_regs if base is None else min(CHUNK, layout.n_regs)
+    for first in range(0, layout.n_regs, part):
+        found = loads(x, address, d.column + first, part)
+        if base is not None:
+            found = [emitter.emit(arith.AddF, base.scalar(i), v, types=[F32]) for i, v in enumerate(found, first)]
+        values += found
+    if op.phase is not None:
+        emitter.effect(nvvm.TensorFence, when="before")
     kind = op.result.type
     assert isinstance(kind, TensorType)
-    x.values[op.result] = Held(emitter, layout, kind.element, waited.results)
+    x.values[op.result] = Held(emitter, layout, kind.element, values)
 
 
-def clear(x: Expander, written: Value, address: Value, count: int) -> None:
+def loads(x: Expander, address: Value, column: int, count: int) -> list[Value]:
+    """Registers of columns that follow one another."""
+    values: list[Value] = []
+    for first in range(0, count, CHUNK):
+        num = min(CHUNK, count)
+        made = x.emitter.builder.add(nvvm.TensorLd, address, types=[F32] * num, num=num, column=column + first)
+        values += made.results
+    return x.emitter.builder.add(nvvm.TensorWait, *values, types=[F32] * len(values), kind="ld").results
+
+
+def clear(x: Expander, written: Value, address: Value, column: int, count: int) -> None:
     """Zeros where no product was begun: each warp writes the lanes that it is to read."""
     emitter = x.emitter
     zero = emitter.constant(0.0, F32)
@@ -206,7 +238,9 @@ def clear(x: Expander, written: Value, address: Value, count: int) -> None:
     def store() -> None:
         for first in range(0, count, CHUNK):
             zeros = [zero] * min(CHUNK, count)
-            emitter.effect(nvvm.TensorSt, address, *zeros, segments=(1, len(zeros)), num=len(zeros), column=first)
+            emitter.effect(
+                nvvm.TensorSt, address, *zeros, segments=(1, len(zeros)), num=len(zeros), column=column + first
+            )
         emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
 
     sides = [nested(x, lambda: None), nested(x, store)]

@@ -1,0 +1,139 @@
+"""Products in tensor memory that are read where they are complete: attention, products in no loop, in branches."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilesat
+from ir.dialects import cuda_tile as ct
+from runtime.simulator import SimulatorError
+from tests.lowering.test_steady_states import attention
+from tests.programs.program import Program, check, interpret, random, simulate
+from tests.programs.rings import causal_attention
+from tilesat.execution import largest_error
+from tilesat.fuzz.writer import Writer
+from tilesat.kernel import Kernel
+
+
+def straight(branch: bool = False) -> Program:
+    """D = (A B) C + A, with no loop; `branch`: in blocks of even number only, elsewhere A."""
+    size = 128
+
+    def source() -> str:
+        w = Writer("straight", a="ptr<f16>", b="ptr<f16>", c="ptr<f16>", d="ptr<f32>")
+        w.promise(a=16, b=16, c=16, d=16)
+        views = [w.view(each, [2 * size, size], [size, 1], [size, size]) for each in (w.a, w.b, w.c, w.d)]
+        number = w.ids[0]
+        a, b, c = (w.load(view, number, 0) for view in views[:3])
+
+        def products() -> Any:
+            first = w.dot(a, b, w.const(0.0, "f32", size, size))
+            return w.dot(first.to("f16"), c, a.to("f32"))
+
+        if branch:
+            even = number.rem(2).compare(ct.Predicate.EQUAL, 0)
+            (d,) = w.branch(even, lambda: [products()], lambda: [a.to("f32")])
+        else:
+            d = products()
+        w.store(d, views[3], number, 0)
+        return w.text()
+
+    def arguments() -> list[Any]:
+        return [*(random((2 * size, size), "f16", 1 + i) for i in range(3)), random((2 * size, size), "f32", 5)]
+
+    def expected(a: Any, b: Any, c: Any, d: Any) -> dict[int, Any]:
+        x, y, z = (each.astype(np.float64).reshape(2, size, size) for each in (a, b, c))
+        found = (x @ y).astype(np.float16).astype(np.float64) @ z + x
+        if branch:
+            found[1] = x[1]
+        return {3: found.reshape(2 * size, size)}
+
+    return Program("straight-branch" if branch else "straight", source, arguments, (2,), expected, 3e-2)
+
+
+PROGRAMS: dict[str, Program] = {
+    "64": attention(64, False, 200),
+    "64-causal-tall": attention(64, True, 300, rows=256),
+    "128-causal-bf16": attention(128, True, 200, "bf16"),
+    "256": attention(256, False, 136),
+    "32-one-step": attention(32, False, 8),
+    "two-loops": causal_attention(128, 64, 64, 2),
+    "two-loops-persistent": causal_attention(128, 64, 64, 3, persistent=True),
+    "straight": straight(),
+    "branch": straight(branch=True),
+}
+
+
+@cache
+def compiled(name: str, target: str = "sm_100a") -> Kernel:
+    return check(PROGRAMS[name], target)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_products_are_made_in_tensor_memory(name: str) -> None:
+    """Right beside the interpreter and NumPy in hazard mode; no spill."""
+    kernel = compiled(name)
+    assert ("tcgen05.mma" in kernel.ptx, "mma.sync" in kernel.ptx) == (True, False)
+
+
+def test_another_target_and_the_atom_that_is_forbidden() -> None:
+    assert "tcgen05.mma" in compiled("64", "sm_103a").ptx
+    assert "tcgen05" not in tilesat.compile(PROGRAMS["64"].source(), "sm_100a", forbid=["tcgen05"]).ptx
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ["64", "two-loops", "straight"])
+def test_any_order_of_warps(name: str, seed: int) -> None:
+    program, kernel = PROGRAMS[name], compiled(name)
+    assert error_of(program, kernel, simulate(kernel, program, schedule=f"skewed:{seed}")) <= 1
+
+
+def error_of(program: Program, kernel: Kernel, found: list[Any]) -> float:
+    """Largest error in units of what is allowed."""
+    pairs = zip(found, interpret(kernel, program), strict=True)
+    return max(largest_error(a, b) for a, b in pairs if isinstance(a, np.ndarray)) / program.tolerance
+
+
+def test_accumulators_of_loops_that_follow_one_another_lie_over_one_another() -> None:
+    """Scores and sums of 64 columns each, twice: 128 columns, so that four such CTAs fit."""
+    (columns,) = set(re.findall(r"tcgen05\.alloc.*, (\d+);", compiled("two-loops").ptx))
+    assert columns == "128"
+
+
+# What is left out, and in which of the programs it must be found.
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    "nobody waits for a product": ("64", r"(try_wait.*\[dynamic_smem\+\d+\]), %r\d+;", r"\1, 1;"),
+    "a phase that stays": ("64", r"(try_wait.*\[dynamic_smem\+\d+\]), %r\d+;", r"\1, 0;"),
+    "no commit": ("64", r"@%p\d+ tcgen05\.commit.*\[dynamic.*", ""),
+    "all threads begin a product": ("64", r"@%p\d+ (tcgen05\.mma)", r"\1"),
+    "all products add": ("64", r"(tcgen05\.mma.*), 0;", r"\1, 1;"),
+    "no wait for loads": ("64", r"tcgen05\.wait::ld\.sync\.aligned;", ""),
+    "no barrier": ("64", r"bar\.sync 1, \d+;", ""),
+    "no fence between proxies": ("64", r"fence\.proxy\.async\S*;", ""),
+    "both accumulators in one place": ("64", r"(tcgen05\.mma.*\[%r\d+)\+64\]", r"\1+0]"),
+    "lanes of another warp": ("straight", r"(tcgen05\.ld.*)\+32\]", r"\1+64]"),
+    "no deallocation": ("straight", r"tcgen05\.dealloc.*", ""),
+    "half of the columns": ("straight", r"(tcgen05\.alloc.*), 256;", r"\1, 128;"),
+    "nobody meets": ("straight", r"bar\.sync 0;", ""),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_what_is_left_out_is_found(name: str) -> None:
+    which, pattern, text = MUTANTS[name]
+    program, kernel = PROGRAMS[which], compiled(which)
+    changed, count = re.subn(pattern, text, kernel.ptx)
+    assert count, "the mutation does not apply"
+    try:
+        found = [
+            error_of(program, kernel, simulate(kernel, program, ptx=changed, schedule=order))
+            for order in ("skewed:1", "skewed:2", "together")
+        ]
+    except SimulatorError:
+        return
+    assert max(found) > 10, "nobody sees it"
