@@ -25,7 +25,7 @@ from lowering.schedule.lower import lower_pipelines
 from lowering.schedule.pipes import consume, produce
 from lowering.schedule.publish import publish
 from lowering.schedule.rings import Copy, Ring, align, arrange, before_loops, slice_of, tile_of
-from lowering.schedule.states import alternate
+from lowering.schedule.states import LOOPS, alternate, enclosing
 from lowering.schedule.tensor import in_phases, multiplies, order, refuse
 from lowering.schedule.units import map_agents
 from lowering.selection import copy_threads
@@ -48,6 +48,7 @@ class Rewriter:
         self.values: dict[Value, Value] = {}
         self.free = 0  # first free byte of shared memory
         self.once: list[nv_tileas.AllocTensor] = []  # buffers that are filled once: no scratch lies over them
+        self.looped: list[nv_tileas.AllocTensor] = []  # buffers of one loop that all have read where it ends
         self.held: list[tuple[nv_tileas.WriteBuffer, nv_tileas.BufferView]] = []  # buffers in turn
         self.rings: list[list[Ring]] = []  # those that stand together are used at different times
         self.own: dict[int, list[Ring]] = {}  # by depth of their loops: rings that the consumers fill themselves
@@ -87,7 +88,7 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         view.operands[1] = written.stage
     in_phases(consumer, agents)
     order(consumer)
-    kept, free = arrange(rewriter.once, rewriter.rings)
+    kept, free = arrange(rewriter.once, rewriter.rings, by_loop(rewriter.looped))
     rewriter.free = scratch.place(consumer, target, free, kept)
     if agents.tensor and not agents.jobs:
         agents.place_accumulators(rewriter, consumer)
@@ -111,6 +112,15 @@ def materialize(func: nv_tileas.Func, target: Target) -> nv_tileas.Func:
         "pipelined": True,
     }
     return func
+
+
+def by_loop(buffers: Sequence[nv_tileas.AllocTensor]) -> list[list[nv_tileas.AllocTensor]]:
+    """Buffers by the loop that they are of; all together where one of these loops is in another."""
+    found: dict[Op, list[nv_tileas.AllocTensor]] = {}
+    for buffer in buffers:
+        found.setdefault(next(each for each in enclosing(buffer) if isinstance(each, LOOPS)), []).append(buffer)
+    nested = any(each in found for loop in found for each in enclosing(loop))
+    return [[*buffers]] if nested else [*found.values()]
 
 
 def ranks_of(func: nv_tileas.Func, target: Target) -> Ranks | None:
@@ -231,7 +241,7 @@ class Scheduler:
         b.location = op.location
         each = align(shared.size_bytes, shared.alignment)
         made = b.add(nv_tileas.AllocTensor, types=[buffer], offset=0, stage_bytes=each)
-        rewriter.once.append(made)
+        (rewriter.looped if self.depth and rewriter.tensor else rewriter.once).append(made)
         written = b.add(nv_tileas.WriteBuffer, made.result, self.agents.zero, *self.values([op.source]), types=(),
                         atom=op.atom)  # fmt: skip
         self.publish(b)

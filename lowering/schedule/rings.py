@@ -80,23 +80,33 @@ def slice_of(operands: list[Value], body: Block) -> list[Op] | None:
     return None if wanted.intersection(body.args[1:]) else found[::-1]
 
 
-def arrange(once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]]) -> tuple[int, int]:
+def arrange(
+    once: Sequence[nv_tileas.AllocTensor], rings: Sequence[Sequence[Ring]],
+    looped: Sequence[Sequence[nv_tileas.AllocTensor]] = (),
+) -> tuple[int, int]:  # fmt: skip
     """Give all buffers their places in shared memory; where those that are filled once end, and where all do.
 
-    They come first, so that scratch may lie over all rings. Rings that stand together lie over one another.
+    They come first, so that scratch may lie over all rings. Rings that stand together lie over one another, and so do
+    the buffers of loops that follow one another (`looped`).
     """
-    kept = 0
-    for buffer in once:
-        kept = align(kept, cast(SharedLayout, cast(nv_tileas.BufferType, buffer.result.type).layout).alignment)
-        buffer.attributes["offset"] = kept
-        kept += cast(nv_tileas.BufferType, buffer.result.type).stages * buffer.stage_bytes
-    free = kept
+    begin = side_by_side(once, 0)
+    free = kept = max((side_by_side(each, begin) for each in looped), default=begin)
     for together in rings:
         start = align(free, PERIOD)
         for buffer in (each for ring in together for each in ring.buffers):
             buffer.attributes["offset"] += start
         free = start + max(ring.size for ring in together)
     return kept, free
+
+
+def side_by_side(buffers: Sequence[nv_tileas.AllocTensor], first: int) -> int:
+    """Give buffers their places from byte `first` on; where they end."""
+    for buffer in buffers:
+        kind = cast(nv_tileas.BufferType, buffer.result.type)
+        first = align(first, cast(SharedLayout, kind.layout).alignment)
+        buffer.attributes["offset"] = first
+        first += kind.stages * buffer.stage_bytes
+    return first
 
 
 def align(value: int, to: int) -> int:

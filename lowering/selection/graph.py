@@ -537,7 +537,8 @@ class Selector:
                 offered = (1, *STAGES) if boxed and self.shape.single_stages else STAGES
             use |= self.rows.of_columns(price.columns, loop)
             if price.buffer and not ring:
-                use |= dict.fromkeys((*self.rows.shared, *self.rows.after), float(price.buffer))
+                own = self.rows.of_ring(loop) if price.shares else []
+                use |= dict.fromkeys((*(own or self.rows.shared), *self.rows.after), float(price.buffer))
         for stages in offered if ring and price is not None else (1,):
             made = self.builder.add(
                 node.op, self.dense[placed], [*children, self.shape.stage(loop, stages)] if ring else children,

@@ -55,7 +55,7 @@ WHOLE = (placed.Product, placed.PlacedReduce, leaves.Around, leaves.Branch, plac
 @dataclass(frozen=True, slots=True)
 class Price:
     """Cycles, and what is taken: bytes of a buffer (one stage), of scratch; registers beside those carried in loops and
-    what stays in registers all through the loop; columns of tensor memory.
+    what stays in registers all through the loop; columns of tensor memory. shares: the buffer with other loops.
     """
 
     cost: Cost
@@ -64,6 +64,7 @@ class Price:
     registers: int = 0
     held: tuple[Held, ...] = ()
     columns: int = 0
+    shares: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,17 +442,16 @@ class Pricer:
 
     @prices(placed.Hold)
     def hold(self, node: placed.Hold, site: Site) -> Price | None:
-        """Registers to a buffer that a product reads: one of two in a loop, where one barrier an iteration will do, but
-        that all wait for products in tensor memory.
-        """
+        """Registers to a buffer that a product reads: one of two in a loop, but that all wait for tensor memory's."""
         shared, layout = self.oracle.shared(site.layout), self.oracle.layout(self.owner[node.source][1])
         atom: str = self.interner.attributes[node.atom]
         written = None if self.forbidden(atom) else self.written(layout, shared, atom)
         if written is None or not self.target.features & {Feature.WGMMA, Feature.TCGEN05}:
             return None
         waits = float(self.target.latency.shared + self.target.latency.barrier)
-        buffers = 1 + (site.looped and not self.target.has(Feature.TCGEN05))
-        return Price(written + Cost(latency=waits), buffer=buffers * shared.size_bytes)
+        waited = self.target.has(Feature.TCGEN05)
+        size = (1 + (site.looped and not waited)) * shared.size_bytes
+        return Price(written + Cost(latency=waits), buffer=size, shares=waited)
 
     # --- stores
 

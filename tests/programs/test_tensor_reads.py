@@ -11,6 +11,7 @@ import pytest
 
 import tilesat
 from ir.dialects import cuda_tile as ct
+from ir.dialects import nv_tileas
 from runtime.simulator import SimulatorError
 from tests.lowering.test_steady_states import attention
 from tests.programs.program import Program, check, interpret, random, simulate
@@ -103,6 +104,15 @@ def test_accumulators_of_loops_that_follow_one_another_lie_over_one_another() ->
     """Scores and sums of 64 columns each, twice: 128 columns, so that four such CTAs fit."""
     (columns,) = set(re.findall(r"tcgen05\.alloc.*, (\d+);", compiled("two-loops").ptx))
     assert columns == "128"
+
+
+def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None:
+    """One for the powers of both loops: where the first loop ends, all have waited for the product that reads it."""
+    func = compiled("two-loops").compiled.modules["nv_tileas"]
+    written = [op.buffer.op for op in func.walk() if isinstance(op, nv_tileas.WriteBuffer)]
+    buffers = {made for made in written if isinstance(made, nv_tileas.AllocTensor)}
+    assert len(buffers) == 2
+    assert len({made.offset for made in buffers}) == 1
 
 
 # What is left out, and in which of the programs it must be found.
