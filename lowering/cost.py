@@ -151,16 +151,16 @@ class Machine:
         issue = self.instructions("load_store", accesses)
         return Cost(alu=slots, memory=max(passes, issue), parts=(("shared", passes), ("load_store", issue)))
 
-    def tensor_load(self, registers: int, adds: bool) -> Cost:
+    def tensor_load(self, registers: int, added: float) -> Cost:
         """What products in tensor memory have made, in as many registers of each thread: waited for, loaded, and added
-        to others.
+        to others, which takes as much as so many multiply-adds.
         """
         passes = registers * self.warps / TENSOR_ROWS
         issue = self.instructions("load_store", -(-registers // TENSOR_LOAD))
         latency = self.target.latency
         parts = (("tensor memory", passes), ("load_store", issue))
         moved = Cost(memory=max(passes, issue), latency=float(latency.mma + latency.shared), parts=parts)
-        return moved + (self.busy("fma_f32", registers) if adds else FREE)
+        return moved + self.busy("fma_f32", added)
 
 
 @cache

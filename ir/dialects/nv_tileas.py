@@ -370,7 +370,7 @@ class Dot(Op):
     `early`: before scheduling, of a loop's product that is to be made an iteration ahead of what reads it; `turns`:
     warpgroups then take turns at what is computed between it and the next product. `passes`: behind its first
     instruction a warpgroup passes its turn on.
-    `read`: a product in tensor memory that is read, and added to c in registers, where it is complete.
+    `read`: a product in tensor memory, read where it is complete and added to c in registers (`paired`: by f32x2).
     `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
     """
 
@@ -386,6 +386,7 @@ class Dot(Op):
     turns = flag()
     passes = flag()
     read = flag()
+    paired = flag()
     promote = Attr(int, 0, least=0)
     result = Result(is_tile)
 

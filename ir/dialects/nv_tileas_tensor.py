@@ -63,13 +63,15 @@ class TensorCommit(Op):
 @op("nv_tileas.tensor_load")
 class TensorLoad(Op):
     """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun. `base` is
-    added to it in registers. `phase`: of the accumulator's barrier, where it is read more than once.
+    added to it in registers, where `paired` by f32x2. `phase`: of the accumulator's barrier, where it is read more than
+    once.
     """
 
     d = Operand(is_tensor_memory)
     written = OptionalOperand(is_i1)
     base = OptionalOperand(is_tile)
     phase = OptionalOperand(is_i32)
+    paired = flag()
     result = Result(is_tile)
 
     effect = WRITE

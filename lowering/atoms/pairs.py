@@ -41,6 +41,11 @@ def pairs_atom(target: Target, forbid: Set[str], mnemonic: str, element: Type, r
     return F32X2 if able and pairs_cost_less(target, forbid) else SCALAR
 
 
+def adds(target: Target, forbid: Set[str], registers: int) -> float:
+    """What so many f32 of a thread cost to be added to as many, in multiply-adds of one."""
+    return registers * (share(target) if pairs_atom(target, forbid, "addf", F32, registers) else 1.0)
+
+
 def pairs_cost_less(target: Target, forbid: Set[str]) -> bool:
     """Has the target f32x2, and does that save anything there?"""
     allowed = target.has(Feature.F32X2) and not forbidden(F32X2, forbid)

@@ -15,7 +15,7 @@ from ir.core import Block, Builder, Op, Region, Type, Value
 from ir.dialects import arith, nv_tileas
 from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile.storage import find_global
-from ir.types import I32, PointerType, TensorType, TileType
+from ir.types import F32, I32, PointerType, TensorType, TileType
 from lowering.atoms.lanes import SHUFFLES
 from lowering.atoms.pairs import pairs_atom
 from lowering.atoms.wgmma import WgmmaAtom
@@ -376,7 +376,9 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
         found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
     if isinstance(node, placed.TensorReadProduct):
-        more["read"] = True
+        registers = d.selection.oracle.layout(d.selection.owner[node.cls][1]).n_regs
+        paired = pairs_atom(d.selection.target, d.selection.forbid, "addf", F32, registers)
+        more |= {"read": True, **({"paired": True} if paired else {})}
     return b.value(
         nv_tileas.Dot, *operands, types=[d.type_of(node.cls)], atom=choice.atom.name, grid=choice.grid, **more
     )

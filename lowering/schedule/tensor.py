@@ -66,7 +66,8 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
     made.add(nv_tileas.TensorCommit, d, types=())
     base, at = [] if zeros(product.c) else [product.c], block.ops.index(product)
     behind = Builder(Block(), product.location)
-    tile = behind.value(nv_tileas.TensorLoad, d, *base, types=[kind], segments=(1, 0, len(base), 0))
+    more = {"paired": True} if base and product.paired else {}
+    tile = behind.value(nv_tileas.TensorLoad, d, *base, types=[kind], segments=(1, 0, len(base), 0), **more)
     reads = (n for n, op in enumerate(block.ops) if any(product.result in each.operands for each in op.walk()))
     late = next(reads, at + 1)
     for op in func.walk():

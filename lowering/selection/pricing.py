@@ -21,7 +21,7 @@ from lowering.atoms.folds import thread_share
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
-from lowering.atoms.pairs import F32X2, pairs_atom
+from lowering.atoms.pairs import F32X2, adds, pairs_atom
 from lowering.atoms.tma import TMA_STORES
 from lowering.atoms.wgmma import IMM_SCALE, WgmmaAtom
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
@@ -506,8 +506,7 @@ class Pricer:
         c = self.oracle.layout(site.layout)
         work = 2.0 ** ((a.bits + b.bits + c.bits) / 2)  # multiply-adds of the tile: sqrt(mk * kn * mn)
         machine, atom = self.machines[site.warps], choice.atom
-        registers, held = self.live(node, site)
-        m, n, k = atom.shape
+        (m, n, k), (registers, held) = atom.shape, self.live(node, site)
         if isinstance(a, Layout) and isinstance(b, Layout) and isinstance(atom, MmaAtom) and atom.threads == 1:
             kind = cast(TileType, self.value_type(self.owner[node.a][0])).element
             if isinstance(kind, FloatType) and kind.width < 16 and not self.target.has(Feature.CVT_FP8):
@@ -525,7 +524,8 @@ class Pricer:
         promoted, more = self.promoted(node, int(work / (1 << c.bits)), c, site)
         columns = accumulator_columns(1 << c.bits) if isinstance(node, placed.InTensorMemory) else 0
         if isinstance(node, placed.TensorReadProduct):
-            cost += machine.tensor_load(c.n_regs, adds=not zeros(self.frozen, self.interner, node.c))
+            added = 0 if zeros(self.frozen, self.interner, node.c) else c.n_regs
+            cost += machine.tensor_load(c.n_regs, adds(self.target, self.forbid, added))
         return Price(cost + promoted, registers=registers + more, held=held, columns=columns)
 
     def promoted(self, node: placed.Product, k: int, c: Layout, site: Site) -> tuple[Cost, int]:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ir.core import Op, Value
-from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf
+from ir.dialects import arith, nv_tileas, nvgpu, nvvm, scf, vector
 from ir.tensor_descriptors import LANE_SHIFT
-from ir.types import F32, I32, I64, TensorType
+from ir.types import F32, I32, I64, TensorType, VectorType
+from lowering.atoms.pairs import PAIRED
 from lowering.atoms.tcgen05 import LANES_OF_WARP, TensorAtom, tensor_named
 from lowering.convert.tileas_to_nvgpu.agents import SharedTile, branch, initialise, nested
 from lowering.convert.tileas_to_nvgpu.channels import loaded
 from lowering.convert.tileas_to_nvgpu.compute import layout_of, tensor_of
-from lowering.convert.tileas_to_nvgpu.registers import Held
+from lowering.convert.tileas_to_nvgpu.emitter import Emitter
+from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.cost import TENSOR_LOAD
 from lowering.layouts.f2 import log2
 from lowering.layouts.tensor import WARPS, tensor_tile
@@ -210,7 +212,9 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     part = layout.n_regs if base is None else min(CHUNK, layout.n_regs)
     for first in range(0, layout.n_regs, part):
         found = loads(x, address, d.column + first, part)
-        if base is not None:
+        if base is not None and op.paired:
+            found = pairwise(emitter, base, first, found)
+        elif base is not None:
             found = [emitter.emit(arith.AddF, base.scalar(i), v, types=[F32]) for i, v in enumerate(found, first)]
         values += found
     if op.phase is not None:
@@ -218,6 +222,16 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     kind = op.result.type
     assert isinstance(kind, TensorType)
     x.values[op.result] = Held(emitter, layout, kind.element, values)
+
+
+def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
+    """Registers of a tile from the `first` on and what was loaded, added by f32x2."""
+    kind, found = VectorType((2,), F32), list[Value]()
+    for i in range(0, len(loaded), 2):
+        pair = emitter.emit(vector.FromElements, *loaded[i : i + 2], types=[kind])
+        total = emitter.emit(PAIRED[arith.AddF], base.pair((first + i) // 2), pair, types=[kind])
+        found += [emitter.extract(total, (0,)), emitter.extract(total, (1,))]
+    return found
 
 
 def loads(x: Expander, address: Value, column: int, count: int) -> list[Value]:
