@@ -75,8 +75,9 @@ def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step])
 
 def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Context) -> Trial:
     """The cheapest of the kernel as a whole, which has been tried, and in slices, where it spills registers: these with
-    as many warps as the whole has, and what spills again with none to spill, with any number of warps if need be. The
-    search for the whole was put aside, and goes on only where it could still be the cheapest.
+    as many warps as the whole has, and what spills again with none to spill, with other numbers of warps if need be.
+    The search for the whole was put aside, and goes on where that is still the best; else a program that spills is
+    looked for where one could still be preferable.
     """
     (best,) = (whole,) = trials
     if not whole.spills:
@@ -94,19 +95,26 @@ def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Cont
             wanted = with_options(wanted, "encode", warps=warps)
             trial = attempt(other, context.trying(name), wanted)
         except TileError:  # where it does not fit or costs more, the best so far stays
-            if unspilled and warps:
-                others.append((f"{name}, any warps", other, True, 0))
+            if unspilled and warps == same:
+                rest = whole.found.offered.get("warps", ())
+                others += [(f"{name}, {count} warps", other, True, count) for count in rest if count != same]
             continue
         trials.append(trial)
         if trial.spills:
             others.append((f"{name} unspilled", other, True, warps))
         if trial.preferable(best):
             best = trial
-    if whole.found.aside and best.found.answer.cost >= least:
-        trial = attempt(entry, context.trying("whole"), steps)
-        if best.found.aside or not best.preferable(trial):
-            best = trial
-    return best
+    if not whole.found.aside:
+        return best
+    if best is whole:
+        return attempt(entry, context.trying("whole"), steps)
+    below = best.found.answer.cost / (1.0 if best.spills else UNSPILLED)  # without spills it has been searched
+    if below < WORTH * least:
+        return best
+    try:
+        return attempt(entry, context.trying("whole"), with_options(steps, "extract", below=below))
+    except TileError:  # what is left costs more
+        return best
 
 
 def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:

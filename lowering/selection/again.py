@@ -7,6 +7,7 @@ it is used, which takes few registers, at the price of its reads in every iterat
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from egraph.placed import Product
 from egraph.term import Node
@@ -22,7 +23,7 @@ class Kept:
     """Classes of the extraction problem for tiles from before a loop that it needs: one for each loop and tile."""
 
     def __init__(self, selector: Selector):
-        self.selector = selector
+        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.made: dict[int, tuple[int, int, Node]] = {}  # node -> loop, placed class, e-node that makes it again
         self.chosen: dict[int, tuple[int, int]] = {}  # node -> loop, placed class that is made again
         self._held: dict[tuple[int, int], int] = {}  # row of registers, placed class

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from egraph.placed import Assume, LoadPointer, LoadView, Own, Permute, Product, Reshape
 from egraph.term import Node
@@ -24,7 +25,7 @@ class Pressure:
 
     def __init__(self, selector: Selector, offered: tuple[int, ...]):
         """`offered`: how many registers may be spilled."""
-        self.selector = selector
+        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.offered = offered
         self.points = Points(selector.saturated)
         self.peaks: dict[str, Peak] = {}

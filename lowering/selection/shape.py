@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from lowering.selection.resources import ADDRESSES
 from lowering.selection.trips import PRODUCTS
@@ -25,7 +26,7 @@ class Shape:
     """The classes of these decisions, made as they are asked for."""
 
     def __init__(self, selector: Selector):
-        self.selector = selector
+        self.selector: Selector = proxy(selector)  # not in a cycle: it goes when the search has ended
         self.warp_classes: dict[int, int] = {}
         self.stage_classes: dict[tuple[int, int], int] = {}
         self.cta_classes: dict[int, int] = {}
