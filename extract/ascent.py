@@ -56,6 +56,8 @@ class _Ascent:
         self.inside = [0] * topology.n_classes
         """The last set W that a class was in, counted from 1."""
         self.stamp = 0
+        self.covered = [0] * topology.n_nodes
+        """The last set W a class of which, grown already, the node takes."""
         self.stale = False
         """Whether a class of W has been built since it began."""
         self.open: dict[int, None] = {}
@@ -90,23 +92,20 @@ class _Ascent:
 
     def _grow(self, order: list[int]) -> None:
         """Take classes into W, and what their nodes without a price still need, so that `open` is a cut again."""
-        children, parents, owner = self.topology.children, self.topology.parents, self.topology.node_class
-        inside, price, zero, stamp = self.inside, self.price, self.zero, self.stamp
+        parents, class_nodes, opened = self.topology.parents, self.topology.class_nodes, self.open
+        covered, price, zero, stamp = self.covered, self.price, self.zero, self.stamp
         for cls in order:  # grows while it is walked
             for user in parents[cls]:
-                if inside[owner[user]] == stamp:
-                    self.open.pop(user, None)
-            members = self.topology.class_nodes[cls]
+                covered[user] = stamp
+                if user in opened:
+                    del opened[user]
+            members = class_nodes[cls]
             self.steps += len(members)
             for node in members:
                 if price[node] <= zero:
                     self._need(node, order)
-                    continue
-                for child in children[node]:  # a generator under any() takes twice as long
-                    if inside[child] == stamp:
-                        break
-                else:
-                    self.open[node] = None
+                elif covered[node] != stamp:
+                    opened[node] = None
 
     def _need(self, node: int, order: list[int]) -> None:
         """Nothing to pay for a node of W, so its class is not built only because a child is not: take that into W."""

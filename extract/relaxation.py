@@ -131,7 +131,7 @@ def _tighten(session: Session, budget: Budget, *, tight: bool) -> Relaxed | None
         return None
     found: Relaxed | None = None
     idle, last = 0, session.bound
-    while budget.left > 0 and idle < PATIENCE:
+    while budget.left > 0:
         relaxed = _solve(session, relaxation, budget)
         if session.optimal:
             return None
@@ -142,12 +142,12 @@ def _tighten(session: Session, budget: Budget, *, tight: bool) -> Relaxed | None
         enough = GAIN * (session.cost - last)
         idle = 0 if gain >= (min(enough, PROGRESS * abs(session.bound)) if tight else enough) else idle + 1
         last = session.bound
+        if idle == PATIENCE:
+            break
         if tight:
             relaxation.solver.drop_slack()
         fresh = tight and relaxation.separate(relaxed, budget, covers=False)
-        if not tight:
-            relaxation.ascend(relaxed, budget)
-        elif (idle or not fresh) and not (relaxation.ascend(relaxed, budget) or fresh):
+        if (idle or not fresh) and not (relaxation.ascend(relaxed, budget) or fresh):
             break
     if found is not None:
         session.cuts, session.covers = found.binding, found.covers

@@ -69,13 +69,16 @@ class Relaxation:
 
     def ascend(self, relaxed: Relaxed, budget: Budget) -> bool:
         """The same with the cuts of dual ascents, which take longer: they find what flow through one child does not."""
-        before, value, cuts = self.solver.n_rows, relaxed.value or {}, self.cuts
+        before, cuts = self.solver.n_rows, self.cuts
+        value = [0.0] * self.program.graph.n_nodes
+        for node, part in (relaxed.value or {}).items():
+            value[node] = part
         found: dict[frozenset[int], list[int]] = {}
         for turn in range(BATCH):
             ascent = ascend(cuts.topology, cuts.weight, cuts.shaken(turn % len(cuts.bases)))
             budget.spend(ASCENT * ascent.steps)
             for cut in ascent.cuts:
-                if sum([value.get(node, 0.0) for node in cut]) < 1.0 - VIOLATION:
+                if sum(map(value.__getitem__, cut)) < 1.0 - VIOLATION:
                     found[frozenset(cut)] = cut
         for cut in found.values():
             self.solver.add_cut(cut)

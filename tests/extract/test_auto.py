@@ -75,7 +75,7 @@ def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     branch: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind the tight relaxation, whose bound is better."""
-    graph = tangle(120, branch=NO_GROUP if branch is None else branch)
+    graph = tangle(60, branch=NO_GROUP if branch is None else branch)
 
     def aside(clear: float) -> Answer:
         for module in ("extract.auto", "extract.branching"):
