@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from extract.bounds import path_bound
 from extract.graph import Graph
-from extract.settle import INFINITY, settle_tree, weights
+from extract.settle import INFINITY, weights
 
 
 @dataclass(eq=False)
@@ -58,6 +58,16 @@ class Program:
             columns, coefficients = zip(*terms, strict=True)
             self.index += columns
             self.value += coefficients
+        self.start.append(len(self.index))
+
+    def add_difference(self, lower: float, plus: list[int], minus: list[int], upper: float) -> None:
+        """lower <= sum of some columns - sum of others <= upper."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.index += plus
+        self.index += minus
+        self.value += [1.0] * len(plus)
+        self.value += [-1.0] * len(minus)
         self.start.append(len(self.index))
 
     def cycle_row(self, cycle: list[int]) -> list[int]:
@@ -118,23 +128,25 @@ def _usable(graph: Graph, cutoff: float, keep: bytearray | None) -> dict[int, li
             if not keep[node]:
                 cost[node] = INFINITY
     weight = weights(cost)
-    built = settle_tree(topology, weight).choice
-    paths = path_bound(topology, weight)
+    paths, children = path_bound(topology, weight), topology.children
     rewards = any(value < 0.0 for value in cost)
     kept: dict[int, list[int]] = {}
     order = list(topology.roots)
     seen = set(order)
     for cls in order:  # grows while it is walked
-        members = [
-            node
-            for node in topology.class_nodes[cls]
-            if weight[node] < INFINITY
-            and all(built[child] >= 0 for child in topology.children[node])
-            and (rewards or weight[node] + max((paths[c] for c in topology.children[node]), default=0.0) <= cutoff)
-        ]
+        members: list[int] = []
+        for node in topology.class_nodes[cls]:
+            if weight[node] == INFINITY:
+                continue
+            deepest = 0.0
+            for child in children[node]:
+                if paths[child] > deepest:
+                    deepest = paths[child]
+            if deepest < INFINITY and (rewards or weight[node] + deepest <= cutoff):
+                members.append(node)
         kept[cls] = members
-        for node in kept[cls]:
-            for child in topology.children[node]:
+        for node in members:
+            for child in children[node]:
                 if child not in seen:
                     seen.add(child)
                     order.append(child)
@@ -145,32 +157,31 @@ def _class_rows(program: Program, always: set[int]) -> None:
     for cls, members in program.class_nodes.items():
         lower = 1.0 if cls in always else 0.0
         if members or lower:
-            program.add_row(lower, [(program.column[node], 1.0) for node in members], 1.0)
+            program.add_difference(lower, [program.column[node] for node in members], [], 1.0)
 
 
 def _child_rows(program: Program, always: set[int]) -> None:
-    topology = program.graph.topology
-    rewards = bool((program.graph.cost < 0).any())
-    users: dict[int, list[int]] = {}
+    children, column = program.graph.topology.children, program.column
+    own = {cls: [column[node] for node in members] for cls, members in program.class_nodes.items()}
+    users: dict[int, list[int]] | None = {} if bool((program.graph.cost < 0).any()) else None
     for members in program.class_nodes.values():
         by_child: dict[int, list[int]] = {}
         for node in members:
-            for child in topology.children[node]:
-                by_child.setdefault(child, []).append(node)
+            for child in children[node]:
+                if child in by_child:
+                    by_child[child].append(column[node])
+                else:
+                    by_child[child] = [column[node]]
         for child, needing in by_child.items():
-            users.setdefault(child, []).extend(needing)
-            if child in always:
-                continue
-            terms = [(program.column[node], 1.0) for node in program.class_nodes[child]]
-            terms += [(program.column[node], -1.0) for node in needing]
-            program.add_row(0.0, terms, INFINITY)
-    if not rewards:
+            if child not in always:
+                program.add_difference(0.0, own[child], needing, INFINITY)
+                if users is not None:
+                    users.setdefault(child, []).extend(needing)
+    if users is None:
         return
-    for cls, members in program.class_nodes.items():
+    for cls, members in own.items():
         if cls not in always and members:
-            terms = [(program.column[node], 1.0) for node in users.get(cls, [])]
-            terms += [(program.column[node], -1.0) for node in members]
-            program.add_row(0.0, terms, INFINITY)
+            program.add_difference(0.0, users.get(cls, []), members, INFINITY)
 
 
 def _group_rows(program: Program) -> None:
