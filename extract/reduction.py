@@ -346,7 +346,7 @@ class Reduction:
                 self._count("required")
                 self.roots[cls] = None
                 self._touch(cls)
-            for node in list(self.members[cls]):
+            for node in list(self.members[cls]) if len(self.order[self.component[cls]]) > 1 else ():
                 if found.of_all(self.kids[node]) & found.bit[cls]:
                     self._kill(node, "cyclic")  # below it, every way leads back to its class
             if self.costed and not self.rewards and 1 < len(self.members[cls]) <= MAX_DOMINANCE_PAIRS:
@@ -374,9 +374,11 @@ class Reduction:
         """Dominance where a node's classes need not be its children, only be below it."""
         kept: list[tuple[int, int]] = []
         for node in sorted(self.members[cls], key=lambda n: (self.cost[n], len(self.kids[n]), self.tag[n], n)):
-            below = found.of_all(self.kids[node])
-            if any(not bits & ~below and self._binds_no_more(other, node) for other, bits in kept):
-                self._kill(node, "dominated")
+            lacking = ~found.of_all(self.kids[node])
+            for other, bits in kept:
+                if not bits & lacking and self._binds_no_more(other, node):
+                    self._kill(node, "dominated")
+                    break
             else:
                 kept.append((node, found.bits(self.kids[node])))
 

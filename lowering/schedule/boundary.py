@@ -67,7 +67,7 @@ class Boundary:
     def __init__(self, ops: Sequence[Op], plans: Sequence[Plan]):
         self.plans = plans
         self.early = early(ops)
-        self.spine = {each for plan in plans for each in (plan.loop, *enclosing(plan.loop))}
+        self.spine = dict.fromkeys(each for plan in plans for each in (plan.loop, *enclosing(plan.loop)))  # in order
         self.needed: set[Value] = set()
         self.ways: dict[Value, Way | None] = {}
         self.need([*(v for each in self.spine for v in control(each)), *(v for plan in plans for v in plan.inputs())])
