@@ -32,7 +32,7 @@ from extract import (
 from extract.export import from_nodes
 from extract.graph import NO_GROUP
 from extract.heuristics import run_greedy
-from extract.session import Session
+from extract.session import MOST, Session
 from tests.extract.brute import brute_force
 from tests.extract.random_graphs import random_graph
 
@@ -181,6 +181,14 @@ def test_a_small_gap_ends_a_search_that_asks_for_little_effort() -> None:
     assert early.bound <= proof.cost <= early.cost
     assert early.gap > proof.gap
     assert (again.chosen, again.bound, again.ended) == (early.chosen, early.bound, early.ended)
+
+
+def test_no_gap_is_worth_more_than_a_part_of_the_budget() -> None:
+    session = Session(tangle(60), Budget(1000), effort=1.0)
+    run_greedy(session)
+    session.closing = 50.0
+    assert session.gap > MOST
+    assert session.worth == 50.0 + 1000 * MOST
 
 
 def test_a_search_with_all_the_effort_ends_with_its_budget() -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lowering.schedule.agents
 import tilesat
 from ir.core import Block, Builder, Op, Region, Value, VerifyError, verify
 from ir.dialects import nv_tileas
 from lowering import ptx
 from lowering.convert import nvgpu_to_nvvm, tileas_to_nvgpu
+from lowering.schedule.boundary import Boundary
 from lowering.schedule.explain import agents
 from lowering.schedule.units import Demand, map_units
 from lowering.targets import target
@@ -140,6 +142,26 @@ def test_explained() -> None:
     assert "copies by all threads" in "\n".join(agents(scheduled(compiled("agents-expert"))))
     alone = tilesat.compile(AGENTS["agents-persistent"].source(), "sm_80")
     assert list(agents(scheduled(alone))) == []
+
+
+@pytest.mark.parametrize("name", ["agents-endless-queue", "agents-persistent"])
+def test_the_loops_of_a_producer_stand_in_one_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a set, by addresses in memory, gave barriers other places from one compilation to the next."""
+    spines: list[list[str]] = []
+
+    class Noted(Boundary):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            spines.append([str(op.location) for op in self.spine])
+
+    monkeypatch.setattr(lowering.schedule.agents, "Boundary", Noted)
+    for sign in (1, -1):
+        with monkeypatch.context() as patched:
+            patched.setattr(Op, "__hash__", lambda op, sign=sign: sign * (id(op) >> 4))
+            tilesat.compile(AGENTS[name].source(), "sm_90a")
+    half = len(spines) // 2
+    assert spines[:half] == spines[half:]
+    assert len(spines[0]) > 1
 
 
 MUTATIONS = {

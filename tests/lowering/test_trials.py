@@ -1,0 +1,91 @@
+"""Which programs are tried of a kernel that spills registers: in slices, without spills, whole once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ir.core import TileError
+from lowering.passes import candidates
+from lowering.passes.candidates import UNSPILLED, Trial, cheapest_of_slices
+from lowering.passes.registry import Step
+from lowering.passes.syntax import parse
+
+STEPS = parse("encode,saturate,extract")
+Tried = tuple[str, bool, float, int]
+"""A kernel, whether it may not spill, what it must cost less than, its warps."""
+
+
+def trial(cost: float, spills: int, bound: float, *, aside: bool = False, entry: str = "whole") -> Trial:
+    """A program that cost so much, of 8 warps where 4 were offered too."""
+    found = SimpleNamespace(
+        answer=SimpleNamespace(cost=cost, bound=bound), spilled={"loop": spills}, warps=8, aside=aside,
+        offered={"warps": (4, 8)},
+    )  # fmt: skip
+    return Trial(cast(Any, entry), STEPS, cast(Any, found), cast(Any, None), cast(Any, None))
+
+
+def one_in_slices(key: object, make: object) -> list[str]:
+    """In place of what would cut the kernel."""
+    return ["slices"]
+
+
+def tried(
+    monkeypatch: pytest.MonkeyPatch, whole: Trial, found: dict[tuple[str, bool], Trial]
+) -> tuple[Trial, list[Tried]]:
+    """The best, and what was tried; what is not in `found` has no program."""
+    asked: list[Tried] = []
+
+    def attempt(entry: str, context: object, steps: Sequence[Step]) -> Trial:
+        options = {step.work.name: step.options for step in steps}
+        extract, warps = options["extract"], options["encode"]["warps"]
+        asked.append((entry, extract["unspilled"], extract["below"], warps))
+        if (entry, extract["unspilled"]) not in found:
+            raise TileError("no answer costs less")
+        return found[entry, extract["unspilled"]]
+
+    monkeypatch.setattr(candidates, "attempt", attempt)
+    context = SimpleNamespace(shared=SimpleNamespace(once=one_in_slices), trying=str)
+    return cheapest_of_slices([whole], STEPS, cast(Any, context)), asked
+
+
+def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without spills there is none, and with spills it would have to cost 5 % less than its bound allows."""
+    slices = trial(100.0, 0, 90.0, entry="slices")
+    best, asked = tried(monkeypatch, trial(103.0, 16, 97.5, aside=True), {("slices", False): slices})
+    assert best is slices
+    assert [(entry, unspilled) for entry, unspilled, _, _ in asked] == [("slices", False)]
+
+
+@pytest.mark.parametrize("spills", [0, 8])
+def test_a_whole_kernel_that_may_win_must_cost_less(spills: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By 5 % where the slices do not spill."""
+    slices, again = trial(100.0, spills, 90.0, entry="slices"), trial(80.0, 16, 80.0)
+    whole = trial(103.0, 16, 75.0, aside=True)
+    best, asked = tried(monkeypatch, whole, {("slices", False): slices, ("whole", False): again})
+    assert best is again
+    assert asked[-1] == ("whole", False, 100.0 / (1.0 if spills else UNSPILLED), 0)
+    best, _ = tried(monkeypatch, whole, {("slices", False): slices})
+    assert best is slices
+
+
+def test_the_search_for_a_whole_kernel_goes_on_where_it_is_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = trial(102.0, 16, 102.0)
+    best, asked = tried(monkeypatch, trial(103.0, 16, 75.0, aside=True), {("whole", False): ended})
+    assert best is ended
+    assert asked[-1] == ("whole", False, float("inf"), 0)
+
+
+def test_slices_that_spill_are_tried_without_spills_by_one_number_of_warps_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """First by that of the whole kernel; a search among all numbers would contain that one again."""
+    slices = trial(50.0, 8, 50.0, entry="slices")
+    best, asked = tried(monkeypatch, trial(103.0, 16, 97.0), {("slices", False): slices})
+    assert best is slices
+    assert [(unspilled, warps) for entry, unspilled, _, warps in asked if entry == "slices"] == [
+        (False, 8), (True, 8), (True, 4)
+    ]  # fmt: skip
