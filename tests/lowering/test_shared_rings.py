@@ -37,8 +37,8 @@ def test_causal_attention_in_two_loops(target: str) -> None:
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 def test_persistent_causal_attention(target: str) -> None:
     """Stage and parity go through both loops and around the outer one."""
-    kernel = check(causal_attention(64, 64, 32, 3, persistent=True), target, spills=target == "sm_120a")
-    assert ("mbarrier.try_wait" in kernel.ptx) == (target == "sm_90a")
+    kernel = check(causal_attention(64, 64, 32, 3, persistent=True), target)
+    assert "mbarrier.try_wait" in kernel.ptx
 
 
 @pytest.mark.parametrize("target", TIERS)
