@@ -183,7 +183,8 @@ def multiply(s: Selector, op: llvm.Mul) -> None:
 @template(llvm.And, llvm.Or)
 def logic(s: Selector, op: Op) -> None:
     """And, or; on predicates a comparison used once is done together with them (setp.and). Not where both are of masks,
-    each of which is a LOP3 with a predicate in ptxas 13.5: of three predicates it makes one PLOP3.
+    each of which is a LOP3 with a predicate in ptxas 13.5: of three predicates it makes one PLOP3. Rather the other one
+    where one is of a mask, also of a mask that more is made of.
     """
     name = "and" if isinstance(op, llvm.And) else "or"
     if op.results[0].type != I1:
@@ -191,7 +192,7 @@ def logic(s: Selector, op: Op) -> None:
         return
     found = [s.foldable(value, op, llvm.ICmp, llvm.FCmp) for value in op.operands]
     masked = [comparison is not None and mask_of(s, comparison) is not None for comparison in found]
-    for at in sorted(range(2), key=masked.__getitem__):
+    for at in sorted(range(2), key=lambda at: (masked[at], _finds_bits(found[at]))):
         comparison, y = found[at], op.operands[1 - at]
         if comparison is not None and comparison.results[0] is not y and not all(masked):
             uses: list[Value] = []
@@ -241,6 +242,14 @@ def compare(s: Selector, op: Op) -> None:
     opcode, a, b = compared(s, op, uses)
     s.emit(f"setp.{opcode} %s, {a}, {b};", [op.results[0]], uses)
     mask_before(s, op)
+
+
+def _finds_bits(comparison: Op | None) -> bool:
+    """Does it compare a mask's bits with zero?"""
+    if comparison is None or comparison.attributes["predicate"] not in ("eq", "ne"):
+        return False
+    mask = comparison.operands[0].owner
+    return constant_of(comparison.operands[1]) == 0 and isinstance(mask, llvm.And)
 
 
 def mask_of(s: Selector, op: Op) -> llvm.And | None:

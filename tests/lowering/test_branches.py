@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ir.core import Block, Op, Region, Type, Value, verify
 from ir.dialects import llvm, nvvm
-from ir.types import GLOBAL_PTR, I1, I32
+from ir.types import GLOBAL_PTR, I1, I32, I64
 from lowering.convert.nvgpu_to_nvvm.branches import simplify_branches
 
 
@@ -230,3 +230,67 @@ def test_a_load_behind_a_store_stays_there() -> None:
 def test_agents_keep_what_they_compute() -> None:
     entry, first, second = two_sides()
     assert simplified(entry, first, second, consumers=1)[1] == 0
+
+
+def two_tests(negated: bool = False, between: bool = False) -> tuple[Block, Block, Block, Block, Block]:
+    """if c: store n; if c: store n + n, with a cast before the second test, or a load."""
+    entry, first, test, second, out = Block((GLOBAL_PTR, I32, I1)), Block(()), Block(()), Block(()), Block(())
+    pointer, number, condition = entry.args
+    again = value(entry, llvm.Xor, condition, constant(entry, I1, 1)) if negated else condition
+    branch(entry, condition, first, test, [], [])
+    store(first, pointer, number)
+    jump(first, test)
+    cast = value(test, llvm.PtrToInt, pointer, types=[I64])
+    if between:
+        number = load(test, pointer)
+    branch(test, again, second, out, [], [])
+    store(second, pointer, value(second, llvm.Add, number, value(second, llvm.Trunc, cast, types=[I32])))
+    jump(second, out)
+    out.append(llvm.Return())
+    return entry, first, test, second, out
+
+
+def test_a_test_of_what_was_tested_is_gone_past() -> None:
+    entry, first, test, second, out = two_tests()
+    func, _ = simplified(entry, first, test, second, out)
+    assert func.body.blocks == [entry, first, out]
+    assert names(first) == ["st", "ptrtoint", "trunc", "add", "st", "br"]
+    last = entry.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.successors == (first, out)
+
+
+def test_a_test_of_the_opposite_is_gone_past_to_the_other_side() -> None:
+    entry, first, test, second, out = two_tests(negated=True)
+    func, _ = simplified(entry, first, test, second, out)
+    assert func.body.blocks == [entry, first, second, out]
+    last = entry.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.successors == (first, second)
+    assert names(first) == ["st", "br"]
+
+
+def test_a_condition_that_a_loop_makes_anew_is_tested_again() -> None:
+    """do: n += n; where n is negative, store it; while n is not negative. The test at the end is of the next n."""
+    entry, head, side, test, out = Block((GLOBAL_PTR, I32)), Block((I32, I1)), Block(()), Block(()), Block(())
+    pointer, number = entry.args
+    jump(entry, head, number, value(entry, llvm.ICmp, number, constant(entry, I32, 0), types=[I1], predicate="slt"))
+    branch(head, head.args[1], side, test, [], [])
+    store(side, pointer, head.args[0])
+    jump(side, test)
+    following = value(test, llvm.Add, head.args[0], head.args[0])
+    negative = value(test, llvm.ICmp, following, constant(entry, I32, 7), types=[I1], predicate="slt")
+    entry.ops.insert(0, entry.ops.pop())
+    branch(test, negative, out, head, [], [following, negative])
+    out.append(llvm.Return())
+    func, _ = simplified(entry, head, side, test, out)
+    assert side in func.body.blocks
+    last = head.ops[-1]
+    assert isinstance(last, llvm.CondBr)
+    assert last.condition is head.args[1]
+
+
+def test_a_load_before_the_second_test_keeps_it() -> None:
+    entry, first, test, second, out = two_tests(between=True)
+    func, _ = simplified(entry, first, test, second, out)
+    assert test in func.body.blocks

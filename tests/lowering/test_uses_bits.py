@@ -10,7 +10,7 @@ import pytest
 
 from ir.core import Value
 from ir.dialects import arith, gpu, llvm, nvvm
-from ir.types import F32, I1, I8, I16, I32, I64
+from ir.types import F32, I1, I8, I16, I32, I64, IntType
 from lowering.convert.nvgpu_to_nvvm import convert
 from lowering.convert.nvgpu_to_nvvm.uses import simplify_by_uses
 from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
@@ -303,6 +303,154 @@ def test_one_of_two_sums_is_a_sum_with_one_of_two() -> None:
     text = checked(make, lambda t, x: x * x + np.where(t & 1, t, x))
     assert text.count("selp") == 1
     assert text.count("mad.lo.s32") + text.count("add.s32") == 1
+
+
+def odd(k: Kernel, t: Value, bit: int = 1) -> Value:
+    """Has a number this bit?"""
+    return k.value(arith.CmpI, bits(k, arith.AndI, t, bit), k.const(0), types=[I1], predicate="ne")
+
+
+def test_one_of_two_constants_is_added_behind_the_choice() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        arms = [bits(k, arith.AddI, x, number) for number in (77, -123)]
+        return k.value(arith.Select, odd(k, t), *arms, types=[I32])
+
+    text = checked(make, lambda t, x: x + np.where(t & 1, 77, -123).astype(np.int32))
+    assert re.search(r"selp.b32 %r\d+, 77, -123", text)
+    assert text.count("add.s32") == 1
+
+
+def test_one_of_a_number_and_its_sum_stays() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        return k.value(arith.Select, odd(k, t), bits(k, arith.AddI, x, 77), x, types=[I32])
+
+    text = checked(make, lambda t, x: x + np.where(t & 1, 77, 0).astype(np.int32))
+    assert re.search(r"add.s32 %r\d+, %r\d+, 77;", text)
+
+
+def test_one_of_several_numbers_is_a_sum_with_one_of_their_constants() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        first = k.value(arith.Select, odd(k, t), bits(k, arith.AddI, x, 77), x, types=[I32])
+        second = k.value(arith.Select, odd(k, t), *(bits(k, arith.AddI, x, n) for n in (5, 9)), types=[I32])
+        return k.value(arith.Select, odd(k, t, 2), first, second, types=[I32])
+
+    text = checked(make, lambda t, x: x + np.where(t & 2, np.where(t & 1, 77, 0), np.where(t & 1, 5, 9)))
+    assert text.count("add.s32") == 1
+
+
+def test_one_of_several_addresses_is_one_of_their_displacements() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        spot = bits(k, arith.AndI, t, 31)
+        found = [k.load(k.element(k.params[0], bits(k, arith.AddI, spot, 32 * i), I32), I32) for i in range(4)]
+        pairs = [k.value(arith.Select, odd(k, t), *pair, types=[I32]) for pair in (found[:2], found[2:])]
+        return k.value(arith.Select, odd(k, t, 2), *pairs, types=[I32])
+
+    text = checked(make, lambda t, x: x[(t & 31) + 32 * (np.where(t & 2, 0, 2) + np.where(t & 1, 0, 1))])
+    assert "selp.b64" not in text
+    assert text.count("ld.global") == 2  # x itself is the other one
+
+
+def test_a_mask_below_all_bits_of_a_term_needs_no_sum() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        total = k.value(arith.AddI, bits(k, arith.ShLI, t, 3), x)
+        low = bits(k, arith.AndI, total, 6)
+        return k.value(arith.AddI, k.value(arith.MulI, low, x), bits(k, arith.AndI, total, 56))
+
+    text = checked(make, lambda t, x: (x & 6) * x + ((t * 8 + x) & 56))
+    (masked,) = re.findall(r"and.b32 %r\d+, (%r\d+), 6;", text)
+    assert re.search(rf"ld.global[\w.]* {masked},", text)
+
+
+def test_a_number_that_is_cut_and_widened_is_read_as_it_was() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        cut = k.value(arith.TruncI, k.value(arith.TruncI, x, types=[I8]), types=[IntType(4)])
+        cut = k.value(arith.ExtUI, k.value(arith.ExtUI, cut, types=[I8]), types=[I32])
+        return bits(k, arith.ShRSI, bits(k, arith.ShLI, cut, 28), 28)
+
+    text = checked(make, lambda t, x: (x << 28).astype(np.int32) >> 28)
+    assert "cvt.u" not in text
+    assert "and.b" not in text
+
+
+@pytest.mark.parametrize("mask", [0xFF, 0xFFFF, 0x1FFFF])
+@pytest.mark.parametrize("cls", [arith.UIToFP, arith.SIToFP])
+def test_a_float_of_16_bits_is_one_of_an_i16(mask: int, cls: type) -> None:
+    text = checked(
+        lambda k, t, x: k.value(cls, bits(k, arith.AndI, x, mask), types=[F32]), lambda t, x: x & mask, np.float32
+    )
+    assert ("cvt.rn.f32.u16" in text) == (mask == 0xFFFF) == ("and.b" not in text)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "step", "other"),
+    [("sle", 1, "lt"), ("sgt", 1, "ge"), ("sge", -1, "gt"), ("slt", -1, "le"), ("sge", 1, ""), ("slt", 2, "")],
+)
+@pytest.mark.parametrize("left", [True, False])
+def test_a_number_beside_another_is_compared_without_the_sum(predicate: str, step: int, other: str, left: bool) -> None:
+    compare = {"sle": np.less_equal, "sgt": np.greater, "sge": np.greater_equal, "slt": np.less}[predicate]
+    swapped = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        total, y = bits(k, arith.AddI, t, step), bits(k, arith.AndI, x, 127)
+        written = {"sle": "sge", "sgt": "slt", "sge": "sle", "slt": "sgt"}[predicate]
+        sides = (total, y, predicate) if left else (y, total, written)
+        found = k.value(arith.CmpI, *sides[:2], types=[I1], predicate=sides[2])
+        return k.value(arith.Select, found, x, t, types=[I32])
+
+    text = checked(make, lambda t, x: np.where(compare(t + step, x & 127), x, t))
+    if other:
+        assert f"setp.{other if left else swapped[other]}" in text
+        assert "add.s32" not in text
+
+
+def test_labels_of_groups_in_order_are_not_compared() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        start = bits(k, arith.ShLI, t, 2)
+        labels = [start, *(bits(k, arith.AddI, start, i) for i in range(1, 4))]
+        first, second = (
+            k.value(arith.Select, odd(k, x, bit), *pair, types=[I32])
+            for bit, pair in ((1, labels[:2]), (2, labels[2:]))
+        )
+        made = [
+            k.value(arith.CmpI, first, second, types=[I1], predicate="slt"),
+            k.value(arith.CmpI, first, second, types=[I1], predicate="sge"),
+            k.value(arith.CmpI, second, first, types=[I1], predicate="sgt"),
+            k.value(arith.CmpI, second, first, types=[I1], predicate="sle"),
+        ]
+        found = [k.value(arith.ExtUI, each, types=[I32]) for each in made]
+        for i, each in enumerate(found[1:]):
+            found[0] = k.value(arith.OrI, found[0], bits(k, arith.ShLI, each, i + 1))
+        return k.value(arith.AddI, found[0], x)
+
+    text = checked(make, lambda t, x: x + 5)
+    assert "setp" not in text
+
+
+def test_any_of_several_comparisons_is_a_chain() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        floats = [k.value(arith.SIToFP, each, types=[F32]) for each in four(k, t)]
+        a, b, c, d = (
+            k.value(arith.CmpF, each, k.const(float(i), F32), types=[I1], predicate="ogt")
+            for i, each in enumerate(floats)
+        )
+        return k.value(arith.ExtUI, k.value(arith.OrI, k.value(arith.OrI, a, b), k.value(arith.OrI, c, d)), types=[I32])
+
+    text = checked(
+        make, lambda t, x: np.any([r.astype(np.int32).astype(np.float32) > i for i, r in enumerate(rolled(x))], 0)
+    )
+    assert "or.pred" not in text
+    assert text.count("setp.gt.or.f32") == 3
+
+
+def test_of_a_mask_that_more_is_made_of_the_other_comparison_is_joined() -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        low = bits(k, arith.AndI, t, 3)
+        none = k.value(arith.CmpI, low, k.const(0), types=[I1], predicate="eq")
+        less = k.value(arith.CmpI, x, k.const(7), types=[I1], predicate="slt")
+        return k.value(arith.AddI, k.value(arith.ExtUI, k.value(arith.AndI, none, less), types=[I32]), low)
+
+    text = checked(make, lambda t, x: ((t & 3 == 0) & (x < 7)) + (t & 3))
+    assert re.search(r"setp.lt.and.s32 %p\d+, %r\d+, 7, ", text)
 
 
 def test_one_of_two_loads_is_a_load_of_one_of_two_addresses() -> None:

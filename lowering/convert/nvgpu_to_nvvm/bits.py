@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import Op, Value
 from ir.dialects import llvm
-from ir.types import I32
+from ir.types import I16, I32, I64
 from lowering.convert.nvgpu_to_nvvm.demands import number, ones
 
 if TYPE_CHECKING:
@@ -102,4 +102,39 @@ def raised_sum(u: Uses, op: llvm.Mul) -> bool:
         return False
     raised = u.computed(llvm.Mul, op, x, op.operands[1])
     u.replace(op, u.computed(llvm.Add, op, raised, u.constant(I32, known * factor)))
+    return True
+
+
+def masked_sum(u: Uses, op: llvm.And) -> bool:
+    """(x + y) & m, where y has no bit up to the highest of m: x & m."""
+    total, mask = op.operands[0].op, number(op.operands[1])
+    if mask is None or not isinstance(total, llvm.Add):
+        return False
+    for x, y in (total.operands, total.operands[::-1]):
+        if not (1 << mask.bit_length()) - 1 & ~u.facts.zeros(y):
+            u.replace(op, u.computed(llvm.And, op, x, op.operands[1]))
+            return True
+    return False
+
+
+def widened_back(u: Uses, op: llvm.ZExt) -> bool:
+    """What is cut to fewer bits and widened again, of which only those are read: the number that was cut."""
+    result, x = op.results[0], op.operands[0]
+    width = ones(x).bit_length()
+    while isinstance(x.op, llvm.Trunc | llvm.ZExt) and x.type != result.type:
+        x = x.op.operands[0]
+        width = min(width, ones(x).bit_length())
+    if x.type != result.type or u.bits.get(result, 0) >> width:
+        return False
+    u.replace(op, x)
+    return True
+
+
+def masked_number(u: Uses, op: Op) -> bool:
+    """A float of x & 65535: of the i16, one I2F in ptxas 13.5."""
+    masked = u.only(op.operands[0], op, llvm.And)
+    if masked is None or number(masked.operands[1]) != 0xFFFF or masked.results[0].type not in (I32, I64):
+        return False
+    low = u.computed(llvm.Trunc, op, masked.operands[0], type=I16)
+    u.replace(op, u.computed(llvm.UIToFP, op, low, type=op.results[0].type))
     return True

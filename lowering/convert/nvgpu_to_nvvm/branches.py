@@ -18,6 +18,7 @@ from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
 from lowering.convert.nvgpu_to_nvvm.rematerialize import SLOW, find_loops, successors
 
+STEPS = 4  # blocks that are looked through for an earlier test of the same
 Edge = tuple[Op, int]
 """A branch and which of its successors."""
 
@@ -77,21 +78,26 @@ def _prune(blocks: list[Block]) -> None:
 
 
 def _thread(blocks: list[Block]) -> int:
-    """Edges into a block that only goes on, or only tests one of its arguments, where that is a constant."""
+    """Edges into a block that only goes on, or only tests what they know: one of its arguments, where that is a
+    constant, or what was tested before.
+    """
     empty = [block for block in blocks[1:] if len(block.ops) == 1 and _leads_on(block)]
     if not empty:
         return 0
     count = 0
-    into = edges_into(blocks)
+    into, reached = edges_into(blocks), set[Block]()  # by edges that are not in `into`
     for block in empty:
         branch = block.ops[0]
-        ways = [(edge, _way(branch, given(edge))) for edge in into[block] if edge[0] is not branch]
+        alone = {to: edges[0] for to, edges in into.items() if len(edges) == 1 and to not in reached}
+        ways = [(edge, _way(branch, edge, alone)) for edge in into[block] if edge[0] is not branch]
         known = [(edge, out) for edge, out in ways if out is not None]
         if not known or not _kept(blocks, block):
             continue  # its arguments are read far behind it
         for edge, out in known:
             bound = dict(zip(block.args, given(edge), strict=True))
-            lead(edge, successors(block)[out], [bound.get(v, v) for v in given((branch, out))])
+            to = successors(block)[out]
+            lead(edge, to, [bound.get(v, v) for v in given((branch, out))])
+            reached.add(to)
         count += len(known)
     if count:
         _prune(blocks)
@@ -99,19 +105,35 @@ def _thread(blocks: list[Block]) -> int:
 
 
 def _leads_on(block: Block) -> bool:
-    """Is its branch one that goes elsewhere in any case, or tests an argument of the block?"""
+    """Is its branch a test, or one that goes elsewhere in any case?"""
     branch = block.ops[0]
-    if isinstance(branch, llvm.CondBr):
-        return branch.operands[0] in block.args
-    return isinstance(branch, llvm.Br) and branch.successors[0] is not block
+    return isinstance(branch, llvm.CondBr) or (isinstance(branch, llvm.Br) and branch.successors[0] is not block)
 
 
-def _way(branch: Op, arguments: list[Value]) -> int | None:
-    """Which successor a branch goes to, where its block is given these arguments; none where that is not known."""
+def _way(branch: Op, edge: Edge, alone: dict[Block, Edge]) -> int | None:
+    """Which successor a branch goes to, where an edge leads to its block; none where that is not known. `alone`: the
+    edges that are the only ones into a block.
+    """
     if isinstance(branch, llvm.Br):
         return 0
-    known = arguments[branch.operands[0].index].op
-    return None if not isinstance(known, llvm.Constant) else 0 if known.value else 1
+    condition = branch.operands[0]
+    if condition.op is None and branch.parent is condition.owner:
+        known = given(edge)[condition.index].op
+        return None if not isinstance(known, llvm.Constant) else 0 if known.value else 1
+    plain, negated = _plain(condition)
+    if plain.owner is branch.parent or isinstance(plain.op, llvm.Constant):
+        return None
+    for _ in range(STEPS):
+        before, at = edge
+        if isinstance(before, llvm.CondBr) and before.successors[0] is not before.successors[1]:
+            tested, inverse = _plain(before.condition)
+            if tested is plain:
+                return at if negated == inverse else 1 - at
+        block = before.parent
+        if block not in alone or plain.owner is block or (plain.op is not None and plain.op.parent is block):
+            return None
+        edge = alone[block]
+    return None
 
 
 def _kept(blocks: list[Block], block: Block) -> bool:
@@ -266,8 +288,14 @@ def _common(first: Block, second: Block, same: dict[Value, Value]) -> list[Op]:
 
 
 def _sink(blocks: list[Block]) -> int:
-    """Operations before a test in a loop, read in one of its successors alone, to there."""
+    """Operations before a test in a loop, read in one of its successors alone, to there; casts before any test, which
+    is then all that its block does.
+    """
     tests = _in_loops(blocks)
+    for block in blocks[1:]:
+        *casts, branch = block.ops
+        if casts and isinstance(branch, llvm.CondBr) and all(isinstance(op, llvm.PtrToInt) for op in casts):
+            tests.setdefault(block, False)
     if not tests:
         return 0
     into = edges_into(blocks)

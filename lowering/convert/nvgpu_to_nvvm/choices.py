@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ir.core import PURE, Block, Op
+from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm, nvvm
+from ir.types import I32, LLVMPointerType
+from lowering.convert.nvgpu_to_nvvm.demands import number
 
 if TYPE_CHECKING:
     from lowering.convert.nvgpu_to_nvvm.uses import Uses
@@ -47,6 +49,38 @@ def chosen_operand(u: Uses, op: llvm.Select) -> bool:
         for value in gone.operands:
             u.users[value].remove(gone)
     return True
+
+
+def chosen_constant(u: Uses, op: llvm.Select) -> bool:
+    """c ? x + a : x + b, sums and addresses that nothing else reads, as x + (c ? a : b). Not of x and x + b, which is
+    one addition under a predicate in ptxas 13.5, but in a choice of more numbers.
+    """
+    condition, *arms = op.operands
+    (x, a), (y, b) = (_apart(u, arm, op) for arm in arms)
+    kind = op.results[0].type
+    if x is not y or a == b or not all(arm is x or u.only(arm, op, llvm.Add, llvm.GetElementPtr) for arm in arms):
+        return False
+    pointer = isinstance(kind, LLVMPointerType)
+    if not pointer and not (a and b) and not all(isinstance(user, llvm.Select) for user in u.users[op.results[0]]):
+        return False
+    if pointer and not all(abs(each) < 1 << 31 for each in (a, b)):
+        return False
+    of = I32 if pointer else kind
+    sums = [arm.op for arm in arms if arm is not x and arm.op is not None]
+    exact = not pointer and op.results[0] not in u.loose and all(u.facts.exact(each) for each in sums)
+    choice = u.computed(llvm.Select, op, condition, u.constant(of, a), u.constant(of, b), type=of)
+    attributes = {"nsw": True} if exact else {}
+    u.replace(op, u.computed(llvm.GetElementPtr if pointer else llvm.Add, op, x, choice, type=kind, **attributes))
+    return True
+
+
+def _apart(u: Uses, value: Value, op: Op) -> tuple[Value, int]:
+    """What a constant is added to, and the constant."""
+    made = value.op
+    if isinstance(made, llvm.GetElementPtr) and made.index is None:
+        return made.base, made.offset
+    known = number(made.operands[1]) if isinstance(made, llvm.Add) and made.parent is op.parent else None
+    return (value, 0) if made is None or known is None else (made.operands[0], known)
 
 
 def chosen_twice(u: Uses, op: llvm.Select) -> bool:

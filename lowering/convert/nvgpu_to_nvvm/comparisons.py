@@ -54,7 +54,21 @@ def reached(e: Emitter, predicate: str, x: Value, number: int) -> int:
 
 
 def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
-    """What ranges say of a comparison, None where they leave it open."""
+    """What ranges say of a comparison, or all that selects may choose: of labels, one group before another. None where
+    they leave it open.
+    """
+    known = _by_ranges(e, predicate, x, y)
+    if known is not None or predicate not in ("slt", "sge", "sgt", "sle"):
+        return known
+    if not isinstance(x.op, llvm.Select) and not isinstance(y.op, llvm.Select):
+        return None
+    if predicate in ("sgt", "sle"):  # x > y is y < x
+        x, y = y, x
+    below = True if never_above(e, x, y, less=True) else False if never_above(e, y, x) else None
+    return below if below is None or predicate in ("slt", "sgt") else not below
+
+
+def _by_ranges(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
     (a, b), (c, d) = e.facts.range(x), e.facts.range(y)
     if predicate[0] == "u" and (a < 0 or c < 0):
         return None
@@ -66,19 +80,21 @@ def decided(e: Emitter, predicate: str, x: Value, y: Value) -> bool | None:
     return holds if holds is None or predicate[1:] in ("lt", "gt") else not holds
 
 
-def never_above(e: Emitter, x: Value, y: Value, depth: int = TERMS) -> bool:
-    """Is x <= y, signed, known of all that selects and minima may choose, by ranges or as sums of one number?"""
-    if x is y or decided(e, "sle", x, y):
+def never_above(e: Emitter, x: Value, y: Value, depth: int = TERMS, less: bool = False) -> bool:
+    """Is x <= y (x < y for `less`), signed, known of all that selects and minima may choose, by ranges or as sums of
+    one number?
+    """
+    if (x is y and not less) or _by_ranges(e, "slt" if less else "sle", x, y):
         return True
     chosen, other = x.op, y.op
     if depth and isinstance(other, llvm.Select):
-        return all(never_above(e, x, arm, depth - 1) for arm in other.operands[1:])
+        return all(never_above(e, x, arm, depth - 1, less) for arm in other.operands[1:])
     if depth and isinstance(other, llvm.SMin):
-        return all(never_above(e, x, each, depth - 1) for each in other.operands)
+        return all(never_above(e, x, each, depth - 1, less) for each in other.operands)
     if depth and isinstance(chosen, llvm.Select):
-        return all(never_above(e, arm, y, depth - 1) for arm in chosen.operands[1:])
+        return all(never_above(e, arm, y, depth - 1, less) for arm in chosen.operands[1:])
     (base, a), (same, b) = constant_part(e, x), constant_part(e, y)
-    return base is same and a <= b and both_exact(e, x, y)
+    return base is same and a + less <= b and both_exact(e, x, y)
 
 
 def terms(x: Value, depth: int) -> Iterator[Value]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Op, Value
 from ir.dialects import llvm
-from ir.types import I8, I16, I32
+from ir.types import I1, I8, I16, I32, I64
 from lowering.convert.nvgpu_to_nvvm.demands import number
 
 if TYPE_CHECKING:
@@ -80,11 +80,14 @@ def chained(u: Uses, op: Op) -> bool:
     """(a + b) + (c + d), sums that nothing else reads, as ((a + b) + c) + d: one instruction adds three, and so it is
     with and, or, xor.
     """
-    if op.results[0].type not in (I8, I16, I32) or op.attributes.get("nsw"):
+    kind = op.results[0].type
+    if kind not in (I1, I8, I16, I32, I64) or op.attributes.get("nsw"):
         return False
     first, second = (u.only(value, op, type(op)) for value in op.operands)
     if first is None or second is None or first is second:
         return False
+    if kind == I1 and not all(u.only(value, op, llvm.ICmp, llvm.FCmp) for value in second.operands):
+        return False  # of a comparison and a predicate one instruction is made
     if any(each.attributes.get("nsw") or number(each.operands[1]) is not None for each in (first, second)):
         return False
     longer = u.computed(type(op), op, first.results[0], second.operands[0])

@@ -12,9 +12,17 @@ from ir.core import PURE, Block, Op, Type, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I1, I32, I64, SHARED_PTR, IntType
 from lowering.convert.nvgpu_to_nvvm.between import between
-from lowering.convert.nvgpu_to_nvvm.bits import absorbed, merged_masks, raised_sum, shifted_back
+from lowering.convert.nvgpu_to_nvvm.bits import (
+    absorbed,
+    masked_number,
+    masked_sum,
+    merged_masks,
+    raised_sum,
+    shifted_back,
+    widened_back,
+)
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
-from lowering.convert.nvgpu_to_nvvm.choices import chosen_load, chosen_operand, chosen_twice
+from lowering.convert.nvgpu_to_nvvm.choices import chosen_constant, chosen_load, chosen_operand, chosen_twice
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
@@ -293,6 +301,30 @@ def bits_compared(u: Uses, op: llvm.ICmp) -> bool:
     return True
 
 
+BESIDE = {(1, 1): {"sge": "sgt", "slt": "sle"}, (0, 1): {"sgt": "sge", "sle": "slt"},
+          (1, -1): {"sgt": "sge", "sle": "slt"}, (0, -1): {"sge": "sgt", "slt": "sle"}}  # fmt: skip
+"""By the operand that is x + 1 or x - 1, and by which: the predicate that says the same of x."""
+
+
+def next_compared(u: Uses, op: llvm.ICmp) -> bool:
+    """x + 1 <= y, where only comparisons read a sum that does not wrap: x < y; so for the other side, and x - 1."""
+    for at, value in enumerate(op.operands):
+        total = value.op
+        step = number(total.operands[1]) if isinstance(total, llvm.Add) else None
+        if not isinstance(total, llvm.Add) or step is None:
+            continue
+        predicate = BESIDE.get((at, 1 if step == 1 else -1 if step == ones(value) else 0), {}).get(op.predicate)
+        if predicate is None or not u.facts.exact(total) or value in u.loose:
+            continue
+        if all(isinstance(user, llvm.ICmp) for user in u.users[value]):
+            u.users[value].remove(op)
+            u.users[total.operands[0]].append(op)
+            op.operands[at] = total.operands[0]
+            op.attributes["predicate"] = predicate
+            return True
+    return False
+
+
 def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
     if isinstance(user, llvm.And | llvm.Or | llvm.Xor) and user.results[0].type == I1:
         return all(_guards_no_load(u, each, guarded) for each in u.users[user.results[0]])
@@ -303,18 +335,21 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.Add: (negated_term, joined_bits, shared_pair, chained),
     llvm.Sub: (negated_term,),
     llvm.Mul: (shifted_back, masked_product, raised_sum),
-    llvm.And: (absorbed, extracted_byte, chained),
+    llvm.ZExt: (widened_back,),
+    llvm.And: (masked_sum, absorbed, extracted_byte),
     llvm.Xor: (chained,),
     llvm.Trunc: (high_half,),
-    llvm.Or: (absorbed, joined_bytes, merged_masks, chained),
+    llvm.Or: (absorbed, joined_bytes, merged_masks),
 }
 """What is tried on an operation that makes an integer, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.And: (zeros_together, between, shared_conjunction),
-    llvm.Or: (zeros_together, between),
-    llvm.ICmp: (byte_compared, parity_compared, bits_compared),
+    llvm.And: (zeros_together, between, shared_conjunction, chained),
+    llvm.Or: (zeros_together, between, chained),
+    llvm.ICmp: (byte_compared, parity_compared, bits_compared, next_compared),
+    llvm.UIToFP: (masked_number,),
+    llvm.SIToFP: (masked_number,),
     llvm.GetElementPtr: (scaled_index, shared_address),
-    llvm.Select: (chosen_twice, chosen_operand, chosen_load),
+    llvm.Select: (chosen_twice, chosen_operand, chosen_constant, chosen_load),
 }
 """On any."""
 REWRITTEN = {*MODULAR, *INTEGER_RULES, *RULES}
