@@ -68,7 +68,7 @@ def ctas(compiled: Compiled) -> Iterator[str]:
     """How many CTAs an SM holds by the registers that are needed; where no agents part, ptxas decides on registers."""
     func, tier = cast(llvm.Func, compiled.modules["nvvm"]), target(compiled.selection.target.name)
     registers = min(func.registers, int(tier.registers_per_thread))
-    yield str(occupancy(tier, prod(func.block), registers, func.dynamic_smem))
+    yield str(occupancy(tier, prod(func.block), min(registers, func.maxnreg or registers), func.dynamic_smem))
     given = f", {func.maxnreg} given" if func.maxnreg else ""
     yield f"    {registers} registers a thread needed{given}, {func.dynamic_smem} bytes of shared memory"
 
