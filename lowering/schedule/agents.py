@@ -80,9 +80,9 @@ class AgentRing:
                 run.release.attributes["last"] = True
 
 
-Key = tuple[int, int, int, int, int, bool]
-"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it; is it read
-by products in tensor memory?"""
+Key = tuple[int, int, int, int, int, Op | None]
+"""Of a ring: depth of its loops, its number in them, stages, arrivals that fill a stage, CTAs that read it; its loop,
+where one warp runs that and leaves others no iterator."""
 
 
 @dataclass
@@ -390,7 +390,8 @@ class Consumer:
         """
         warps, stages = self.scheduler.rewriter.func.warps, plan.stages
         commits = multiplies(self.loop)
-        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills), commits)
+        alone = self.loop if commits else None
+        key = (self.scheduler.depth, number, stages, arrivals(plan.fills), peers(plan.fills), alone)
         found = self.agents.rings.get(key)
         if found is None:
             pipeline = self.agents.common.add(

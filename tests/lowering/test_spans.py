@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import tilesat
+from egraph.saturate import Saturated
 from ir.dialects import cuda_tile as ct
 from ir.dialects import nv_tileas
 from ir.text import parse
 from lowering.cost import FREE, Machine
 from lowering.passes import candidates, source
 from lowering.selection import select
-from lowering.selection.graph import Selector
 from lowering.selection.pressure import Pressure
 from lowering.selection.spans import points, total
 from lowering.targets import Target
@@ -203,11 +203,13 @@ def test_what_does_not_spill_may_cost_a_little_more(monkeypatch: pytest.MonkeyPa
     """
     monkeypatch.setattr(Machine, "spill", lambda machine, registers: FREE)
     monkeypatch.setattr(candidates, "UNSPILLED", 2.0)
-    built: list[Selector] = []
+    built: list[Saturated] = []
     roots = Pressure.roots
-    monkeypatch.setattr(Pressure, "roots", lambda pressure: built.append(pressure.selector) or roots(pressure))
+    monkeypatch.setattr(
+        Pressure, "roots", lambda pressure: built.append(pressure.selector.saturated) or roots(pressure)
+    )
     check(gated(), "sm_80")
-    assert len({id(each.saturated) for each in built}) == len(built), "a problem is built once for all searches"
+    assert len({id(each) for each in built}) == len(built), "a problem is built once for all searches"
     monkeypatch.setattr(candidates, "UNSPILLED", 0.5)  # nothing else is cheap enough
     assert assemble(tilesat.compile(gated().source(), "sm_80").ptx, "sm_80").spill_stores
 
