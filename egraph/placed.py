@@ -251,6 +251,14 @@ class TensorProduct(InTensorMemory):
     __slots__ = ()
 
 
+@term("p.tcgen05_scaled", source="PTX ISA, tcgen05.mma, tcgen05.ld and tcgen05.st")
+class TensorScaledProduct(InTensorMemory):
+    """A product that adds up there, all through a loop that scales the sum before by a tile in registers."""
+
+    __slots__ = ()
+    factor = Operand()
+
+
 @term("p.tcgen05_read", source="PTX ISA, tcgen05.mma and tcgen05.ld")
 class TensorReadProduct(InTensorMemory):
     """A product that is read from there where it is complete, and added in registers."""

@@ -6,7 +6,7 @@ hides (a load straight into registers inside a loop, a conversion through shared
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ir.core import OPS, TileError
@@ -161,6 +161,10 @@ class Machine:
         parts = (("tensor memory", passes), ("load_store", issue))
         moved = Cost(memory=max(passes, issue), latency=float(latency.mma + latency.shared), parts=parts)
         return moved + self.busy("fma_f32", added)
+
+    def tensor_store(self, registers: int) -> Cost:
+        """As many registers of each thread into tensor memory, which is taken to be as wide."""
+        return replace(self.tensor_load(registers, 0), latency=0.0)
 
 
 @cache

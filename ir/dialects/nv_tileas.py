@@ -93,7 +93,16 @@ from ir.dialects.nv_tileas_pipeline import (
     ProducerCommit,
     ProducerWrite,
 )
-from ir.dialects.nv_tileas_tensor import SLOT_BYTES, AllocTensorMemory, TensorCommit, TensorDot, TensorLoad
+from ir.dialects.nv_tileas_tensor import (
+    SLOT_BYTES,
+    AllocTensorMemory,
+    TensorCommit,
+    TensorDot,
+    TensorLoad,
+    TensorScale,
+    TensorStore,
+    TensorWait,
+)
 from ir.dialects.nv_tileas_tokens import verify_pipelines
 from ir.dialects.nv_tileas_types import (
     CONSUMER_TOKEN,
@@ -371,6 +380,7 @@ class Dot(Op):
     warpgroups then take turns at what is computed between it and the next product. `passes`: behind its first
     instruction a warpgroup passes its turn on.
     `read`: a product in tensor memory, read where it is complete and added to c in registers (`paired`: by f32x2).
+    `kept`: one in tensor memory whose sum, which its loop scales before, stays there.
     `promote`: warpgroup products make sums of so many elements of K at most, which are added in registers; 0: all of K.
     """
 
@@ -386,6 +396,7 @@ class Dot(Op):
     turns = flag()
     passes = flag()
     read = flag()
+    kept = flag()
     paired = flag()
     promote = Attr(int, 0, least=0)
     result = Result(is_tile)
@@ -516,7 +527,10 @@ __all__ = [
     "TensorDot",
     "TensorLoad",
     "TensorMemoryType",
+    "TensorScale",
     "TensorShape",
+    "TensorStore",
+    "TensorWait",
     "TiledCopy",
     "TiledLoad",
     "TiledStore",

@@ -51,6 +51,37 @@ class TensorDot(Op):
             self.expect(agree, "no product of {} and {} is {}", a.shape, b.shape, d.shape)
 
 
+@op("nv_tileas.tensor_store")
+class TensorStore(Op):
+    """A tile out of registers in place of an accumulator."""
+
+    d = Operand(is_tensor_memory)
+    value = Operand(is_tile)
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_scale")
+class TensorScale(Op):
+    """An accumulator times a tile in registers: loaded, multiplied element by element (`paired`: by f32x2), stored."""
+
+    d = Operand(is_tensor_memory)
+    factor = Operand(is_tile)
+    paired = flag()
+
+    effect = WRITE
+
+
+@op("nv_tileas.tensor_wait")
+class TensorWait(Op):
+    """Threads go on where all products that were begun on an accumulator are complete."""
+
+    d = Operand(is_tensor_memory)
+    phase = OptionalOperand(is_i32)
+
+    effect = WRITE
+
+
 @op("nv_tileas.tensor_commit")
 class TensorCommit(Op):
     """Threads that load the accumulator may do so when all products that were begun are complete."""
@@ -63,8 +94,8 @@ class TensorCommit(Op):
 @op("nv_tileas.tensor_load")
 class TensorLoad(Op):
     """An accumulator in registers once it is complete, zeros where `written` is false: no product was begun. `base` is
-    added to it in registers, where `paired` by f32x2. `phase`: of the accumulator's barrier, where it is read more than
-    once.
+    added to it in registers, where `paired` by f32x2. `waited`: all threads have waited for it. `phase`: of its
+    barrier, where it is read more than once.
     """
 
     d = Operand(is_tensor_memory)
@@ -72,6 +103,7 @@ class TensorLoad(Op):
     base = OptionalOperand(is_tile)
     phase = OptionalOperand(is_i32)
     paired = flag()
+    waited = flag()
     result = Result(is_tile)
 
     effect = WRITE

@@ -375,6 +375,14 @@ def product(d: Decoder, b: Builder, node: placed.Product, made: Made) -> Value:
     if isinstance(node, placed.WarpgroupProduct):
         found = {"negated": node.sign < 0, "promote": cast(WgmmaAtom, choice.atom).promotion(fast=node.fast == 1)}
         more = {name: value for name, value in found.items() if value}
+    if isinstance(node, placed.TensorScaledProduct):
+        c, factor = operands[2], made[node.factor]
+        paired = pairs_atom(
+            d.selection.target, d.selection.forbid, "mulf", F32, d.layout(d.selection.owner[node.cls][1]).n_regs
+        )
+        flag = {"paired": True} if paired else {}
+        operands[2] = b.value(arith.MulF, c, factor, types=[c.type], **flag)
+        more["kept"] = True
     if isinstance(node, placed.TensorReadProduct):
         registers = d.selection.oracle.layout(d.selection.owner[node.cls][1]).n_regs
         paired = pairs_atom(d.selection.target, d.selection.forbid, "addf", F32, registers)

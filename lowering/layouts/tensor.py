@@ -75,6 +75,18 @@ def tensor_tile(atom: TensorAtom, m: int, n: int, k: int, warps: int) -> TensorT
     return TensorTile(atom, m, n, k, columns, columns >> groups, layout)
 
 
+def kept(layout: Layout) -> Layout:
+    """The layout of a sum that stays in tensor memory, as threads load and store it: another order of their registers,
+    which nothing else has, so that what has it lies there.
+    """
+    return Layout(layout.reg[::-1], layout.lane, layout.warp, layout.bits)
+
+
+def by_column(layout: Layout) -> list[int]:
+    """A thread's registers in the order of the columns of tensor memory."""
+    return sorted(range(layout.n_regs), key=lambda register: layout.element(register, 0, 0))
+
+
 def accumulator_columns(size: int) -> int:
     """Columns that an accumulator of so many elements takes."""
     return max(LEAST_COLUMNS, size // LANES)

@@ -27,6 +27,32 @@ def accumulated(program: Program) -> Iterator[int]:
             yield program.number_of(op.results[0])
 
 
+def rescaled(program: Program) -> Iterator[tuple[int, int, int]]:
+    """Numbers of products of a loop that add to what it carries, scaled; of what it carries and of the factor."""
+    for op in products(program):
+        scaled, body = op.acc.op, op.parent
+        if isinstance(scaled, ct.MulF) and body is not None and scaled.parent is body and plain(scaled):
+            for carried, factor in (scaled.operands, scaled.operands[::-1]):
+                if stays(op, scaled, carried, body):
+                    yield program.number_of(op.results[0]), program.number_of(carried), program.number_of(factor)
+                    break
+
+
+def plain(op: ct.MulF) -> bool:
+    """Is a product rounded to nearest, with its subnormals?"""
+    return op.rounding is ct.Rounding.NEAREST_EVEN and not op.flush_to_zero
+
+
+def stays(op: ct.MmaF | ct.MmaI, scaled: ct.MulF, carried: Value, body: Block) -> bool:
+    """Does a loop do nothing with what it carries but scale it, add a product to it, and carry that?"""
+    loop, end, result = body.parent_op, body.terminator, op.results[0]
+    if not isinstance(loop, ct.For) or carried not in body.args[1:] or scaled.operands.count(carried) != 1:
+        return False
+    chain = ((carried, scaled), (op.acc, op), (result, end))
+    alone = all([each for each in loop.walk() if v in each.operands] == [user] for v, user in chain)
+    return alone and end.operands[body.args.index(carried) - 1] is result and end.operands.count(result) == 1
+
+
 def products(program: Program) -> Iterator[ct.MmaF | ct.MmaI]:
     """The matrix products of the source."""
     return (op for op in program.source.values() if isinstance(op, ct.MmaF | ct.MmaI))

@@ -35,6 +35,7 @@ from lowering.layouts.shapes import (
     slice_for_broadcast,
 )
 from lowering.layouts.shared import PERIOD, SharedLayout, swizzled
+from lowering.layouts.tensor import kept
 from lowering.layouts.wgmma import TRANSPOSED, matrix_operand, operand_layout, warpgroup_grids, wgmma_tile
 from lowering.placement.tensor import tensor_products
 from lowering.targets import ALL_TARGETS, Feature
@@ -133,6 +134,7 @@ class LayoutOracle:
         folded = any(isinstance(op, ct.Reduce | ct.Scan) for op in program.source.values())
         self.chained = len(products) > 1 or bool(products and folded)
         self.layouts = Layouts()
+        self.kept: set[int] = set()  # layouts of sums that stay in tensor memory
         self.layouts.id(Layout.trivial(self.warps[0]))  # id 0 by contract with the rules; uniform whatever the warps
         self._answer: dict[str, Callable[[Row], Iterator[tuple[str, Row]]]] = {
             "ask_load": self._load,
@@ -270,6 +272,8 @@ class LayoutOracle:
             for atom, left, right, layout in tensor_products(a, b, c, self.warps, self._operands):
                 choice = self.interner.attributes.id(MmaChoice(atom, (1, 1)))
                 yield "tensor_choice", (*row, choice, left, right, self.layout_id(layout))
+                self.kept.add(carried := self.layout_id(kept(layout)))
+                yield "scaled_choice", (*row, choice, left, right, carried)
 
     def _choices(
         self, a: TileType, b: TileType, c: TileType, signed: tuple[bool, bool] = (True, True)

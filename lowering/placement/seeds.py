@@ -11,7 +11,7 @@ from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType
 from lowering.atoms.tma import reduction
 from lowering.placement import printing
-from lowering.placement.accumulated import accumulated, read_alone
+from lowering.placement.accumulated import accumulated, read_alone, rescaled
 from lowering.placement.ahead import ahead
 from lowering.placement.held import held, runs
 from lowering.placement.oracle import LayoutOracle, Row, contiguous_dim
@@ -28,6 +28,7 @@ def seed(program: Program, oracle: LayoutOracle) -> dict[str, list[Row]]:
     tensor = Feature.TCGEN05 in oracle.features
     rows["r.accumulated"] = [(number,) for number in accumulated(program)] if tensor else []
     rows["r.read"] = [(number,) for number in read_alone(program)] if tensor else []
+    rows["r.rescaled"] = [*rescaled(program)] if tensor else []
     rows["r.held"] = [(number,) for number in held(program, left=tensor)]
     rows["r.runs"] = [(number,) for number in runs(program)]
     for id, kind in oracle.interner.types.items():

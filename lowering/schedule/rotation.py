@@ -40,7 +40,9 @@ def find(loop: scf.For) -> Early | None:
     body = loop.body.block
     products = [op for op in loop.walk() if isinstance(op, nv_tileas.Dot)]
     brought = tuple(op for op in loop.walk() if isinstance(op, nv_tileas.TiledCopy))
-    waited = all(each.read for each in products)  # then what threads have written for them may be written again
+    waited = all(
+        each.read or each.kept for each in products
+    )  # then what threads have written for them may be written again
     copies = [op for op in loop.walk() if isinstance(op, COPIES if waited else (*COPIES, nv_tileas.Hold))]
     if len(products) != 2 or len(brought) < len(copies) or not set(brought) <= set(body.ops):
         return None
@@ -54,7 +56,7 @@ def find(loop: scf.For) -> Early | None:
 
 def runs_on(dot: nv_tileas.Dot) -> bool:
     """May a product run while its warps compute? Those of warpgroups, and what is read from tensor memory later."""
-    return dot.read or (dot.atom.startswith("wgmma") and not dot.promote)
+    return dot.read or dot.kept or (dot.atom.startswith("wgmma") and not dot.promote)
 
 
 def needed(dot: nv_tileas.Dot, body: Block) -> list[Op] | None:
@@ -97,7 +99,9 @@ def rotate(func: nv_tileas.Func, target: Target) -> int:
     count = 0
     for block in blocks:
         count += rotate_block(block, rings + count + 1)
-    for dot in [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and not op.read] if count else ():
+    for dot in (
+        [op for op in func.walk() if isinstance(op, nv_tileas.Dot) and not (op.read or op.kept)] if count else ()
+    ):
         readers_first(dot, target, func.warps)
     return count
 

@@ -7,6 +7,10 @@ load. Every other product is read where it is complete, and what it adds to stay
 
     r = A B + c; ...; use r             becomes        D = A B;  commit D;  ...;  r = c + load D;  use r
 
+What a loop scales before it adds a product stays there too, in a layout that nothing else has; all wait for it:
+
+    for: r = A B + r f                  becomes        store D;  for: D *= f;  D += A B;  commit D;  wait D
+
 Tensor memory is allocated before agents part, and given back when all have loaded what they need.
 Source: PTX ISA 8.8, tcgen05; CUTLASS's sm_100 main loop, for one CTA.
 """
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
     from lowering.schedule.agents import Agents
 
 
+READS = (nv_tileas.TensorLoad, nv_tileas.TensorScale)
+"""What threads read of accumulators."""
+
+
 class TensorMemoryError(TileError):
     """A product in tensor memory that other code reads or feeds otherwise than by its loop."""
 
@@ -43,6 +51,8 @@ def place_accumulators(func: nv_tileas.Func) -> int:
     for product in reversed(products):  # of two that are read last, that which begins early is read behind the other
         if product.read:
             read_alone(func, product, shared)
+        elif product.kept:
+            keep(func, product)
         else:
             _Accumulator(func, product).rewrite()
     return len(products)
@@ -75,6 +85,56 @@ def read_alone(func: nv_tileas.Func, product: nv_tileas.Dot, shared: dict[Value,
     block.ops[late:late] = adopted(behind.block, block)
     block.ops[at : at + 1] = adopted(made.block, block)
     func.body.block.ops[:0] = adopted(first.block, func.body.block)
+
+
+def keep(func: nv_tileas.Func, product: nv_tileas.Dot) -> None:
+    """A sum that a loop scales and adds a product to stays in tensor memory: stored before it, loaded behind it."""
+    body, scaled, kind = product.parent, product.c.op, product.result.type
+    loop = None if body is None else body.parent_op
+    if body is None or not isinstance(loop, scf.For) or not isinstance(scaled, arith.MulF) or scaled.parent is not body:
+        refuse(product, "its loop does not scale what it carries")
+        raise AssertionError
+    assert isinstance(kind, TensorType)
+    carried, factor = scaled.operands
+    outside, place = loop.parent, body.terminator.operands.index(product.result)
+    if outside is None or body.args[1 + place] is not carried:
+        refuse(product, "its loop does not carry it")
+        raise AssertionError
+    first, before = Builder(Block(), product.location), Builder(Block(), product.location)
+    behind, made, end = (Builder(Block(), product.location) for _ in range(3))
+    d = first.value(nv_tileas.AllocTensorMemory, types=[nv_tileas.TensorMemoryType(kind.shape, kind.element)])
+    before.add(nv_tileas.TensorStore, d, loop.init[place], types=())
+    more: dict[str, Any] = {"paired": True} if scaled.attributes.get("paired") else {}
+    made.add(nv_tileas.TensorScale, d, factor, types=(), **more)
+    adds = made.value(arith.Constant, types=[I1], value=True)
+    made.add(nv_tileas.TensorDot, product.a, product.b, d, adds, types=(), segments=(1, 1, 1, 1), atom=product.atom)
+    made.add(nv_tileas.TensorCommit, d, types=())
+    end.add(nv_tileas.TensorWait, d, types=(), segments=(1, 0))
+    tile = behind.value(nv_tileas.TensorLoad, d, types=[kind], segments=(1, 0, 0, 0), waited=True)
+    result = loop.results[place]
+    for op in func.walk():
+        op.operands = [tile if v is result else v for v in op.operands]
+    body.ops.remove(scaled)
+    body.ops[-1:-1] = adopted(end.block, body)
+    at = body.ops.index(product)
+    body.ops[at : at + 1] = adopted(made.block, body)
+    at = outside.ops.index(loop)
+    outside.ops[at + 1 : at + 1] = adopted(behind.block, outside)
+    outside.ops[at:at] = adopted(before.block, outside)
+    func.body.block.ops[:0] = adopted(first.block, func.body.block)
+    drop(loop, place)
+
+
+def drop(loop: scf.For, place: int) -> None:
+    """A loop no longer carries a value."""
+    body = loop.body.block
+    del body.args[1 + place], body.terminator.operands[place]
+    del loop.operands[3 + place], loop.results[place]
+    body.terminator.segments = (len(body.terminator.operands),)
+    loop.segments = (1, 1, 1, len(loop.operands) - 3)
+    for values in (body.args, loop.results):
+        for index, value in enumerate(values):
+            value.index = index
 
 
 def zeros(value: Value) -> bool:
@@ -143,7 +203,7 @@ class _Accumulator:
         known = {"predicate": "ult" if loop.unsigned else "slt"}
         written = behind.value(arith.CmpI, loop.lower, loop.upper, types=[I1], **known)
         tile = behind.value(nv_tileas.TensorLoad, d, written, types=[kind], segments=(1, 1, 0, 0))
-        self.drop()
+        drop(self.loop, self.place)
         rest = self.block.ops[at + 1 :]
         for op in (each for top in rest for each in top.walk()):
             op.operands = [tile if v is result else v for v in op.operands]
@@ -160,17 +220,6 @@ class _Accumulator:
               **more)  # fmt: skip
         at = body.ops.index(product)
         body.ops[at : at + 1] = adopted(b.block, body)
-
-    def drop(self) -> None:
-        """The loop no longer carries the accumulator."""
-        loop, body, place = self.loop, self.body, self.place
-        del body.args[1 + place], body.terminator.operands[place]
-        del loop.operands[3 + place], loop.results[place]
-        body.terminator.segments = (len(body.terminator.operands),)
-        loop.segments = (1, 1, 1, len(loop.operands) - 3)
-        for values, first in ((body.args, 0), (loop.results, 0)):
-            for index, value in enumerate(values, first):
-                value.index = index
 
 
 def adopted(made: Block, block: Block) -> list[Op]:
@@ -212,14 +261,14 @@ def multiplies(loop: Op) -> bool:
     if not isinstance(loop, scf.For):
         return False
     begun = {each.d for each in loop.walk() if isinstance(each, nv_tileas.TensorDot)}
-    return bool(begun) and not any(isinstance(each, nv_tileas.TensorLoad) and each.d in begun for each in loop.walk())
+    return bool(begun) and not any(isinstance(each, READS) and each.d in begun for each in loop.walk())
 
 
 def in_phases(block: Block, agents: Agents) -> None:
     """Let loads of accumulators that are read more than once wait for one phase of their barrier after the other."""
-    loads: dict[Value, list[nv_tileas.TensorLoad]] = {}
+    loads: dict[Value, list[nv_tileas.TensorLoad | nv_tileas.TensorWait]] = {}
     for op in (each for top in block.ops for each in top.walk()):
-        if isinstance(op, nv_tileas.TensorLoad):
+        if isinstance(op, nv_tileas.TensorWait) or (isinstance(op, nv_tileas.TensorLoad) and not op.waited):
             loads.setdefault(op.d, []).append(op)
     for together in loads.values():
         if len(together) == 1 and not any(isinstance(each, LOOPS) for each in enclosing(together[0])):
@@ -268,17 +317,17 @@ def order_loops(block: Block, repeated: bool) -> None:
                 meet(op)
             for region in op.regions:
                 order_loops(region.block, isinstance(op, LOOPS))
-            read = beside = has(op, nv_tileas.TensorLoad)
-        elif isinstance(op, nv_tileas.TensorDot) and read and beside:
+            read = beside = has(op, *READS)
+        elif isinstance(op, nv_tileas.TensorDot | nv_tileas.TensorStore) and read and beside:
             meet(op)
             read = False
         elif isinstance(op, nv_tileas.Barrier | nv_tileas.TensorLoad):
             read = isinstance(op, nv_tileas.TensorLoad)
 
 
-def has(op: Op, kind: type[Op]) -> bool:
+def has(op: Op, *kinds: type[Op]) -> bool:
     """Is there such an operation in one?"""
-    return any(isinstance(each, kind) for each in op.walk())
+    return any(isinstance(each, kinds) for each in op.walk())
 
 
 def met(dot: nv_tileas.TensorDot) -> bool:
@@ -287,7 +336,7 @@ def met(dot: nv_tileas.TensorDot) -> bool:
     if loop is None:
         return True
     ops = [op for region in loop.regions for op in steps(region.block)]
-    loads = [op for op in loop.walk() if isinstance(op, nv_tileas.TensorLoad) and op.d is dot.d]
+    loads = [op for op in loop.walk() if isinstance(op, READS) and op.d is dot.d]
     if dot not in ops or not loads or any(load not in ops for load in loads):
         return not loads
     at, last = ops.index(dot), max(ops.index(load) for load in loads)

@@ -21,9 +21,9 @@ from lowering.atoms.folds import thread_share
 from lowering.atoms.forbidden import forbidden
 from lowering.atoms.lanes import REDUX
 from lowering.atoms.mma import MmaAtom
-from lowering.atoms.pairs import F32X2, adds, pairs_atom
+from lowering.atoms.pairs import F32X2, pairs_atom
 from lowering.atoms.tma import TMA_STORES
-from lowering.atoms.wgmma import IMM_SCALE, WgmmaAtom
+from lowering.atoms.wgmma import IMM_SCALE
 from lowering.cost import FREE, RAGGED, SECTOR, Cost, Machine, priced, priced_as
 from lowering.counts import CONSTANT, Form, modifiers, type_names
 from lowering.layouts.access import MAX_BYTES, access_plan, async_copy, global_access, ldmatrix
@@ -41,7 +41,7 @@ from lowering.selection.early import Early
 from lowering.selection.folding import Folds
 from lowering.selection.hints import loads_without_tma
 from lowering.selection.host import Host
-from lowering.selection.literals import zeros
+from lowering.selection.products import by_threads, promoted
 from lowering.targets import Feature, Target
 from lowering.targets.target import WARP
 
@@ -123,7 +123,8 @@ class Pricer:
         self.ahead = Early(saturated, target)
         self.without_tma = loads_without_tma(saturated, target)
         self.host = Host(self.frozen, self.interner)
-        sums = (node.c for node in self.frozen.nodes if isinstance(node, placed.TensorProduct))
+        stay = (placed.TensorProduct, placed.TensorScaledProduct)
+        sums = (node.c for node in self.frozen.nodes if isinstance(node, stay))
         self.summed = {owner[c] for c in sums if target.has(Feature.TCGEN05) and not self.forbidden("tcgen05")}
         self.tensor_products: frozenset[int] = frozenset()  # value classes that scalar instructions may not compute
 
@@ -148,6 +149,8 @@ class Pricer:
     @prices(PlacedForm)
     def arithmetic(self, node: PlacedForm, site: Site) -> Price | None:
         """By the cost tables."""
+        if any(self.stays(child) for child in node.children):
+            return None
         form = self.form(node)
         tile = self.oracle.layouts[site.layout]
         registers = tile.n_regs if isinstance(tile, Layout) else 1  # shared operands are renamed, not computed
@@ -186,6 +189,11 @@ class Pricer:
         """The same of what a loop carries; none of a sum in tensor memory, whose layout is that of the load behind."""
         return 0 if (value, layout) in self.summed else self.registers(value, layout)
 
+    def stays(self, cls: int) -> bool:
+        """Is this what a loop carries in tensor memory, where only its product reads it?"""
+        place = self.owner.get(cls, (-1, -1))
+        return place in self.summed and place[1] in self.oracle.kept
+
     def bits(self, value: int) -> int:
         """Bits that an element of a value takes in registers and in scratch; a predicate is moved as a word."""
         kind = self.value_type(value)
@@ -200,6 +208,8 @@ class Pricer:
     @prices(placed.Convert)
     def convert(self, node: placed.Convert, site: Site) -> Price | None:
         """Scratch is what a round trip through shared memory takes."""
+        if node.layout in self.oracle.kept or self.stays(node.source):
+            return None
         key = (node.type, node.source_layout, node.layout)
         if key not in self._conversions:
             here, there = self.oracle.layout(node.source_layout), self.oracle.layout(node.layout)
@@ -521,24 +531,10 @@ class Pricer:
         cycles = count * atom.cycles(self.target)
         issued = count * atom.threads / WARP / self.target.throughput.issue
         cost = Cost(tensor=cycles, alu=issued, parts=(("issue", issued),))
-        promoted, more = self.promoted(node, int(work / (1 << c.bits)), c, site)
+        sums, more = promoted(self, node, int(work / (1 << c.bits)), c, machine)
         columns = accumulator_columns(1 << c.bits) if isinstance(node, placed.InTensorMemory) else 0
-        if isinstance(node, placed.TensorReadProduct):
-            added = 0 if zeros(self.frozen, self.interner, node.c) else c.n_regs
-            cost += machine.tensor_load(c.n_regs, adds(self.target, self.forbid, added))
-        return Price(cost + promoted, registers=registers + more, held=held, columns=columns)
-
-    def promoted(self, node: placed.Product, k: int, c: Layout, site: Site) -> tuple[Cost, int]:
-        """What adding the sums of each part of k in registers costs, and the registers of these sums."""
-        atom = self.oracle.choice(node.choice).atom
-        if not isinstance(node, placed.WarpgroupProduct) or not isinstance(atom, WgmmaAtom):
-            return FREE, 0
-        every = atom.promotion(fast=node.fast == 1)
-        if not every:
-            return FREE, 0
-        parts = -(-k // every)
-        added = self.machines[site.warps].busy("fma_f32", float(parts * c.n_regs))
-        return added + Cost(latency=parts * float(self.target.latency.mma)), c.n_regs
+        cost += by_threads(self, node, c, machine)
+        return Price(cost + sums, registers=registers + more, held=held, columns=columns)
 
     def live(self, node: placed.Product, site: Site) -> tuple[int, tuple[Held, ...]]:
         """Registers of a product beside what loops carry, and the operands that stay in registers all through its loop.

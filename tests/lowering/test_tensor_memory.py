@@ -113,6 +113,20 @@ def clustered(func: nv_tileas.Func) -> None:
     func.attributes["cluster"] = (2, 1, 1)
 
 
+def not_scaled(func: nv_tileas.Func) -> None:
+    find(func)[0].attributes["kept"] = True
+
+
+def scaled_elsewhere(func: nv_tileas.Func) -> None:
+    """What is scaled is no value that the loop carries."""
+    dot, loop = find(func)
+    dot.attributes["kept"] = True
+    made = arith.MulF((loop.init[0], loop.init[0]), [dot.result.type])
+    made.parent = loop.body.block
+    loop.body.block.ops.insert(0, made)
+    dot.operands[2] = made.result
+
+
 REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
     clustered: "the kernel runs in clusters, whose CTAs share what they read",
     again: "its loop does not carry what it adds to",
@@ -122,6 +136,8 @@ REFUSED: dict[Callable[[nv_tileas.Func], None], str] = {
     used: "its loop uses the sum otherwise too",
     begun: "its sum does not begin with zeros",
     other: "its loop carries other tiles",
+    not_scaled: "its loop does not scale what it carries",
+    scaled_elsewhere: "its loop does not carry it",
     left: "all warps read what else its loop leaves, and one warp runs it",
 }
 

@@ -88,7 +88,7 @@ def test_another_target_and_the_atom_that_is_forbidden() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", ["64", "two-loops", "straight"])
+@pytest.mark.parametrize("name", ["64", "two-loops", "straight", "64-causal-tall"])
 def test_any_order_of_warps(name: str, seed: int) -> None:
     program, kernel = PROGRAMS[name], compiled(name)
     assert error_of(program, kernel, simulate(kernel, program, schedule=f"skewed:{seed}")) <= 1
@@ -115,6 +115,12 @@ def test_buffers_of_loops_that_follow_one_another_lie_over_one_another() -> None
     assert len({made.offset for made in buffers}) == 1
 
 
+def test_a_sum_that_does_not_fit_beside_the_scores_stays_in_tensor_memory() -> None:
+    """256 queries, four warps: a thread has two rows of scores, and loads, scales and stores two of sums in parts."""
+    assert "tcgen05.st" in compiled("64-causal-tall").ptx
+    assert "tcgen05.st" not in compiled("32-one-step").ptx
+
+
 # What is left out, and in which of the programs it must be found.
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "nobody waits for a product": ("64", r"(try_wait.*\[dynamic_smem\+\d+\]), %r\d+;", r"\1, 1;"),
@@ -127,6 +133,9 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "no fence between proxies": ("64", r"fence\.proxy\.async\S*;", ""),
     "both accumulators in one place": ("64", r"(tcgen05\.mma.*\[%r\d+)\+64\]", r"\1+0]"),
     "lanes of another warp": ("straight", r"(tcgen05\.ld.*)\+32\]", r"\1+64]"),
+    "no wait for stores": ("64-causal-tall", r"tcgen05\.wait::st\.sync\.aligned;", ""),
+    "a part of the sum is not stored": ("64-causal-tall", r"tcgen05\.st\S* \[%r\d+\+\d+\].*", ""),
+    "the sum begins anew": ("64-causal-tall", r"(tcgen05\.mma.*\+\d+\], .*), (?:1|%p\d+);", r"\1, 0;"),
     "no deallocation": ("straight", r"tcgen05\.dealloc.*", ""),
     "half of the columns": ("straight", r"(tcgen05\.alloc.*), 256;", r"\1, 128;"),
     "nobody meets": ("straight", r"bar\.sync 0;", ""),

@@ -18,7 +18,8 @@ from lowering.convert.tileas_to_nvgpu.emitter import Emitter
 from lowering.convert.tileas_to_nvgpu.registers import Held, Registers
 from lowering.cost import TENSOR_LOAD
 from lowering.layouts.f2 import log2
-from lowering.layouts.tensor import WARPS, tensor_tile
+from lowering.layouts.layout import Layout
+from lowering.layouts.tensor import WARPS, by_column, tensor_tile
 from lowering.layouts.wgmma import MatrixOperand, matrix_operand
 from lowering.schedule.tensor import multiplies
 from lowering.targets.target import WARP
@@ -145,7 +146,7 @@ def dot(x: Expander, op: nv_tileas.TensorDot) -> None:
     tile = tensor_tile(atom, m, n, k, WARPS)
     left, right = Factor(x, op.a, atom, 1), Factor(x, op.b, atom, 0)
     adds, alone = [] if op.adds is None else [x.scalar(op.adds)], chosen(x)
-    if op.adds is None:
+    if op.adds is None or isinstance(op.adds.op, arith.Constant):  # threads have read or written it
         emitter.effect(nvvm.TensorFence, when="after")
     blocks_m, blocks_n, blocks_k = tile.blocks
     for step in range(blocks_k):
@@ -197,14 +198,9 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
     register later may stand where threads have parted; what is added to a base, in parts, which take fewer registers.
     """
     emitter, d, layout = x.emitter, memory(x, op.d), layout_of(op.result)
-    phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
-    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(d.done), phase)
-    emitter.effect(nvvm.TensorFence, when="after")
-    groups = log2(layout.n_warps // WARPS)
-    lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
-    columns = [layout.n_regs << i for i in range(groups)]
-    own = emitter.linear([0] * log2(WARP) + lanes + columns)
-    address = emitter.add(d.address, own)
+    if not op.waited:
+        wait(x, op)
+    address = own(x, d, layout)
     if op.written is not None:
         clear(x, x.scalar(op.written), address, d.column, layout.n_regs)
     base = None if op.base is None else x.tile(op.base)
@@ -217,11 +213,69 @@ def load(x: Expander, op: nv_tileas.TensorLoad) -> None:
         elif base is not None:
             found = [emitter.emit(arith.AddF, base.scalar(i), v, types=[F32]) for i, v in enumerate(found, first)]
         values += found
-    if op.phase is not None:
+    if op.phase is not None or op.waited:
         emitter.effect(nvvm.TensorFence, when="before")
     kind = op.result.type
     assert isinstance(kind, TensorType)
-    x.values[op.result] = Held(emitter, layout, kind.element, values)
+    places = by_column(layout)
+    x.values[op.result] = Held(emitter, layout, kind.element, [values[places.index(i)] for i in range(len(places))])
+
+
+def wait(x: Expander, op: nv_tileas.TensorLoad | nv_tileas.TensorWait) -> None:
+    """nv_tileas.tensor_wait: what each thread reads of an accumulator comes behind the products that add to it."""
+    emitter = x.emitter
+    phase = emitter.constant(0) if op.phase is None else x.scalar(op.phase)
+    emitter.effect(nvvm.MBarrierTryWaitParity, emitter.mbarrier(memory(x, op.d).done), phase)
+    emitter.effect(nvvm.TensorFence, when="after")
+
+
+def own(x: Expander, d: TensorMemory, layout: Layout) -> Value:
+    """The address of a warp's lanes, and of the columns of its warpgroup."""
+    groups = log2(layout.n_warps // WARPS)
+    lanes = [LANES_OF_WARP << LANE_SHIFT + i for i in range(log2(WARPS))]
+    columns = [layout.n_regs << i for i in range(groups)]
+    return x.emitter.add(d.address, x.emitter.linear([0] * log2(WARP) + lanes + columns))
+
+
+def store(x: Expander, op: nv_tileas.TensorStore) -> None:
+    """nv_tileas.tensor_store: each warp writes its lanes."""
+    emitter, d, tile = x.emitter, memory(x, op.d), x.tile(op.value)
+    address, places = own(x, d, tile.layout), by_column(tile.layout)
+    emitter.effect(nvvm.TensorFence, when="after")
+    for first in range(0, len(places), CHUNK):
+        part = [tile.scalar(i) for i in places[first : first + CHUNK]]
+        stored(x, address, d.column + first, part)
+    emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
+    emitter.effect(nvvm.TensorFence, when="before")
+
+
+def stored(x: Expander, address: Value, column: int, values: list[Value]) -> None:
+    """Begin to write columns that follow one another."""
+    num = len(values)
+    x.emitter.effect(nvvm.TensorSt, address, *values, segments=(1, num), num=num, column=column)
+
+
+def scale(x: Expander, op: nv_tileas.TensorScale) -> None:
+    """nv_tileas.tensor_scale: in parts, which take few registers."""
+    emitter, d, factor = x.emitter, memory(x, op.d), x.tile(op.factor)
+    address, places = own(x, d, factor.layout), by_column(factor.layout)
+    kind = VectorType((2,), F32)
+    for first in range(0, len(places), CHUNK):
+        part = places[first : first + CHUNK]
+        found = [*loads(x, address, d.column + first, len(part))]
+        if op.paired:
+            for i in range(0, len(part), 2):
+                pair = emitter.emit(vector.FromElements, *found[i : i + 2], types=[kind])
+                by = emitter.emit(vector.FromElements, *(factor.scalar(j) for j in part[i : i + 2]), types=[kind])
+                made = emitter.emit(PAIRED[arith.MulF], pair, by, types=[kind])
+                found[i : i + 2] = [emitter.extract(made, (0,)), emitter.extract(made, (1,))]
+        else:
+            found = [
+                emitter.emit(arith.MulF, v, factor.scalar(j), types=[F32]) for v, j in zip(found, part, strict=True)
+            ]
+        stored(x, address, d.column + first, found)
+    emitter.effect(nvvm.TensorWait, segments=(0,), kind="st")
+    emitter.effect(nvvm.TensorFence, when="before")
 
 
 def pairwise(emitter: Emitter, base: Registers, first: int, loaded: list[Value]) -> list[Value]:
@@ -266,5 +320,8 @@ HANDLERS: dict[type[Op], Callable[[Any, Any], None]] = {
     nv_tileas.TensorDot: dot,
     nv_tileas.TensorCommit: commit,
     nv_tileas.TensorLoad: load,
+    nv_tileas.TensorStore: store,
+    nv_tileas.TensorScale: scale,
+    nv_tileas.TensorWait: wait,
     scf.For: loop,
 }
