@@ -57,14 +57,15 @@ def auto(
 
 class Pursuit:
     """The search of `auto`, which may be put aside once, behind heuristics and the relaxation: they mostly have found
-    the best answer, and what follows proves that. Where the gap is wide, behind the tight relaxation.
+    the best answer, and what follows proves that. Where the gap is wide, behind the tight relaxation; but before that
+    where it is wider than `elsewhere`, since a better answer is likelier found in another graph.
     """
 
     def __init__(
         self, graph: Graph, limit: Budget, start: Answer | None = None, listener: Listener | None = None,
-        branch: int | None = None, below: float = INFINITY, effort: float = INFINITY,
+        branch: int | None = None, below: float = INFINITY, effort: float = INFINITY, elsewhere: float = INFINITY,
     ):  # fmt: skip
-        self._stages = stages(graph, limit, start, listener, branch, below, effort)
+        self._stages = stages(graph, limit, start, listener, branch, below, effort, elsewhere)
         self._answer: Answer | None = None
         self.ended = False
 
@@ -88,18 +89,22 @@ Stages: TypeAlias = Generator[Answer, None, Answer]
 
 def stages(
     graph: Graph, limit: Budget, start: Answer | None, listener: Listener | None, branch: int | None, below: float,
-    effort: float,
+    effort: float, elsewhere: float,
 ) -> Stages:  # fmt: skip
     """The steps of the search in order."""
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         from extract.branching import branched
 
-        return (yield from branched(graph, branch, limit, start=start, listener=listener, below=below, effort=effort))
+        return (
+            yield from branched(
+                graph, branch, limit, start=start, listener=listener, below=below, effort=effort, elsewhere=elsewhere
+            )
+        )
     session = Session(graph, limit, start=start, listener=listener, below=below, effort=effort)
     offered = False
     for place, step in enumerate(STEPS):
         found = place >= FOUND and session.chosen is not None and not session.done
-        if found and not offered and (place > FOUND or session.gap <= CLEAR):
+        if found and not offered and (place > FOUND or not CLEAR < session.gap <= elsewhere):
             offered = True
             yield session.answer("auto")
         with until_interrupted(session):

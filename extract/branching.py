@@ -31,10 +31,10 @@ TOGETHER: Final = 2
 
 def branched(
     graph: Graph, group: int, budget: Budget, *, start: Answer | None = None, listener: Listener | None = None,
-    below: float = INFINITY, effort: float = INFINITY,
+    below: float = INFINITY, effort: float = INFINITY, elsewhere: float = INFINITY,
 ) -> Stages:  # fmt: skip
     """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs. The
-    search may be put aside before the first alternative takes a step that proves.
+    search may be put aside before the first alternative takes a step that proves (`elsewhere`: as in `Pursuit`).
 
     Raises InfeasibleError when no alternative has an answer that costs less than `below`.
     """
@@ -53,7 +53,7 @@ def branched(
         session = min(taken, key=lambda session: (min(taken[session], TOGETHER), session.bound))
         if looking and best is not None and taken[session] >= FOUND:
             so_far = replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
-            looking = so_far.gap > CLEAR and taken[session] == FOUND
+            looking = CLEAR < so_far.gap <= elsewhere and taken[session] == FOUND
             if not looking:
                 yield so_far
         place, before = taken[session], budget.spent

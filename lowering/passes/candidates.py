@@ -65,15 +65,19 @@ def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step])
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart.
     """
-    trials = [attempt(entry, context.trying("whole"), with_options(steps, "extract", aside=True))]
-    best = cheapest_of_slices(trials, steps, context)
+    slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
+    first = with_options(steps, "extract", aside=True, sliced=bool(slices))
+    trials = [attempt(entry, context.trying("whole"), first)]
+    best = cheapest_of_slices(trials, slices, steps, context)
     best = soonest(best, trials, context)
     context.levels.update(best.context.levels)
     context.count(programs=len(trials))
     return best.made
 
 
-def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Context) -> Trial:
+def cheapest_of_slices(
+    trials: list[Trial], slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context
+) -> Trial:
     """The cheapest of the kernel as a whole, which has been tried, and in slices, where it spills registers: these with
     as many warps as the whole has, and what spills again with none to spill, with other numbers of warps if need be.
     The search for the whole was put aside, and goes on where that is still the best; else a program that spills is
@@ -83,7 +87,6 @@ def cheapest_of_slices(trials: list[Trial], steps: Sequence[Step], context: Cont
     if not whole.spills:
         return whole
     entry, least = whole.entry, whole.found.answer.bound  # of the whole kernel
-    slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
     same = whole.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
     others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
     others.append(("unspilled", entry, True, 0))

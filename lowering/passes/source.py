@@ -181,12 +181,12 @@ def sink_negf(encoded: Encoded, context: Context, budget: int) -> Prepared:
 def extract(
     prepared: Prepared, context: Context, forbid: tuple[str, ...], method: str | Extractor, budget: float,
     apart: bool, below: float, unspilled: bool, aside: bool = False, costs: CostFunction | None = None,
-    warps: int = 0, ctas: int = 0,
+    warps: int = 0, ctas: int = 0, sliced: bool = False,
 ) -> Selection:  # fmt: skip
     """Choose the cheapest program of the e-graph that the resources of the target allow."""
     found = select(
         prepared.saturated, prepared.oracle, context.target, frozenset(forbid), method, budget or None, apart, below,
-        unspilled, costs, prepared.problems, aside, {"warps": warps, "ctas": ctas},
+        unspilled, costs, prepared.problems, aside, {"warps": warps, "ctas": ctas}, sliced,
     )  # fmt: skip
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)

@@ -76,6 +76,7 @@ PASSES: dict[str, Pass] = {
               Option("below", "number", INFINITE, "pass over programs that do not cost less"),
               Option("unspilled", "flag", False, "tiles take no more registers than there are"),
               Option("aside", "flag", False, "where the best program so far spills registers, it is enough for now"),
+              Option("sliced", "flag", False, "put aside also where the bound is far off, since slices are tried"),
               Option("costs", "function", None, "what nodes cost instead of what the target's tables say"),
               Option("warps", "count", 0, "warps of a CTA that compute, where several numbers are offered; 0: any"),
               Option("ctas", "count", 0, "CTAs that share an SM, where several numbers are offered; 0: any")),

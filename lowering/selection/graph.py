@@ -60,6 +60,7 @@ INFINITE = float("inf")
 EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
 OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
 UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
+ELSEWHERE = 0.4  # gap from which slices come before a tight relaxation: 0.2 to 0.7 s of CPU in TileGym's fmha, sm_100a
 NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 # One stage, where copies and readers wait for each other, is offered to tensor copies of an agent: readers of their own
@@ -70,7 +71,7 @@ def select(
     saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
     budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
     cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None, aside: bool = False,
-    shape: Mapping[str, int] = NO_SHAPE,
+    shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
 ) -> Selection:  # fmt: skip
     """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
     `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
@@ -79,7 +80,8 @@ def select(
     `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
     `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
     to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
-    for again, without, goes on from there. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
+    for again, without, goes on from there. `sliced`: it may be put aside while it costs much more than the bound too,
+    since the kernel in slices is tried next. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
 
     Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
     """
@@ -87,7 +89,7 @@ def select(
     key = (target, forbid, apart)
     if key not in known:
         known[key] = Selector(saturated, oracle, target, forbid, apart)
-    return known[key].run(method, budget, below, unspilled, cost, aside, shape)
+    return known[key].run(method, budget, below, unspilled, cost, aside, shape, sliced)
 
 
 class Selector:
@@ -150,7 +152,7 @@ class Selector:
 
     def run(
         self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
-        aside: bool, shape: Mapping[str, int] = NO_SHAPE,
+        aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
     ) -> Selection:  # fmt: skip
         """Solve the problem, as `select` says."""
         try:
@@ -159,7 +161,7 @@ class Selector:
             if unspilled:
                 graph = graph.forbid([node for node, (_, registers) in self.pressure.spilled.items() if registers])
             if method == "auto" and below == INFINITE and not (unspilled or budget or cost or any(shape.values())):
-                return self.pursued(graph, aside)
+                return self.pursued(graph, aside, sliced)
             graph = self.shaped(graph, shape)
             effort = self.effort(budget, below, unspilled=unspilled, branches=not shape["warps"])
             answer = extract(graph, cast(Any, method), **effort)
@@ -195,12 +197,13 @@ class Selector:
         branch = self.groups.get(("warps",)) if branches else None
         return {**limit, "branch": branch, "below": below, "effort": effort}
 
-    def pursued(self, graph: Graph, aside: bool) -> Selection:
+    def pursued(self, graph: Graph, aside: bool, sliced: bool) -> Selection:
         """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
         goes on when it is asked for again.
         """
         if self.search is None:
-            self.search = Pursuit(graph, Budget(), **self.effort(None, INFINITE, unspilled=False))
+            effort = self.effort(None, INFINITE, unspilled=False)
+            self.search = Pursuit(graph, Budget(), **effort, elsewhere=ELSEWHERE if sliced else INFINITE)
         ended = self.search.ended
         while True:
             if not ended:

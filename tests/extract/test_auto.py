@@ -77,16 +77,19 @@ def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     """Behind the tight relaxation, whose bound is better."""
     graph = tangle(60, branch=NO_GROUP if branch is None else branch)
 
-    def aside(clear: float) -> Answer:
+    def aside(clear: float, elsewhere: float = math.inf) -> Answer:
         for module in ("extract.auto", "extract.branching"):
             monkeypatch.setattr(sys.modules[module], "CLEAR", clear)
-        pursuit = Pursuit(graph, Budget(4000), branch=branch)
+        pursuit = Pursuit(graph, Budget(4000), branch=branch, elsewhere=elsewhere)
         pursuit.go_on()
         assert not pursuit.ended
         return pursuit.answer
 
     early, late = aside(math.inf), aside(0.0)
     assert early.bound < late.bound <= late.cost <= early.cost
+    hopeless = aside(0.0, elsewhere=early.gap / 2)  # wider than what is worked on here
+    assert (hopeless.cost, hopeless.bound) == (early.cost, early.bound)
+    assert aside(0.0, elsewhere=early.gap).bound == late.bound
 
 
 def test_rounds_of_cuts_leave_half_of_a_budget_for_the_search_near_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import pytest
 
 from ir.core import TileError
 from lowering.passes import candidates
-from lowering.passes.candidates import UNSPILLED, Trial, cheapest_of_slices
+from lowering.passes.candidates import UNSPILLED, Trial, best_of_candidates, cheapest_of_slices
 from lowering.passes.registry import Step
 from lowering.passes.syntax import parse
 
@@ -28,11 +29,6 @@ def trial(cost: float, spills: int, bound: float, *, aside: bool = False, entry:
     return Trial(cast(Any, entry), STEPS, cast(Any, found), cast(Any, None), cast(Any, None))
 
 
-def one_in_slices(key: object, make: object) -> list[str]:
-    """In place of what would cut the kernel."""
-    return ["slices"]
-
-
 def tried(
     monkeypatch: pytest.MonkeyPatch, whole: Trial, found: dict[tuple[str, bool], Trial]
 ) -> tuple[Trial, list[Tried]]:
@@ -48,8 +44,39 @@ def tried(
         return found[entry, extract["unspilled"]]
 
     monkeypatch.setattr(candidates, "attempt", attempt)
-    context = SimpleNamespace(shared=SimpleNamespace(once=one_in_slices), trying=str)
-    return cheapest_of_slices([whole], STEPS, cast(Any, context)), asked
+    context = SimpleNamespace(trying=str)
+    return cheapest_of_slices([whole], cast(Any, ["slices"]), STEPS, cast(Any, context)), asked
+
+
+@pytest.mark.parametrize("slices", [[], ["slices"]])
+def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_slices(
+    slices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[bool, bool]] = []
+    whole = trial(103.0, 0, 97.0)
+    whole = replace(whole, context=cast(Any, SimpleNamespace(levels={})))
+
+    def attempt(entry: str, context: object, steps: Sequence[Step]) -> Trial:
+        (options,) = (step.options for step in steps if step.work.name == "extract")
+        asked.append((options["aside"], options["sliced"]))
+        return whole
+
+    def soonest(best: Trial, trials: list[Trial], context: object) -> Trial:
+        return best
+
+    def once(key: object, make: object) -> list[str]:
+        return slices
+
+    monkeypatch.setattr(candidates, "attempt", attempt)
+    monkeypatch.setattr(candidates, "soonest", soonest)
+
+    def count(**counts: int) -> None:
+        assert counts == {"programs": 1}
+
+    shared = SimpleNamespace(once=once)
+    context = SimpleNamespace(shared=shared, trying=str, levels=dict[str, Any](), count=count)
+    best_of_candidates(cast(Any, "whole"), cast(Any, context), STEPS)
+    assert asked == [(True, bool(slices))]
 
 
 def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
