@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ir.core import Block, Value, VerifyError, verify
-from ir.dialects import arith, llvm, math, ub
+from ir.dialects import arith, gpu, llvm, math, ub
 from tests.lowering.nvgpu_harness import (
     DTYPES,
     GLOBAL_PTR,
@@ -471,3 +471,26 @@ def test_what_a_mask_leaves_is_extended_without_a_sign() -> None:
     x = np.array([0, 5, -1, -7] * 8, np.int32)
     _, got = run(text, 1, 32, [x, np.zeros((2, 32), np.int64)], k.smem)
     np.testing.assert_array_equal(got, [(x & 15).astype(np.int64) ^ 1, (x & -2).astype(np.int64) ^ 1])
+
+
+@pytest.mark.parametrize("predicate", ["sgt", "ugt", "slt", "ne"])
+def test_a_choice_whose_ranges_decide_a_comparison_is_its_condition(predicate: str) -> None:
+    """Is (t < 32 ? 32 - 16 * (t & 1) : 0) beyond 3, 7, ..., 23: what its ranges decide is the condition, and 16 is
+    compared with 19 and 23.
+    """
+    threads, bounds = 64, range(3, 24, 4)
+    k = Kernel(GLOBAL_PTR, threads=threads)
+    t = k.value(gpu.ThreadId, types=[I32], dimension="x")
+    odd = k.value(arith.MulI, k.value(arith.AndI, t, k.const(1)), k.const(16))
+    below = k.value(arith.CmpI, t, k.const(32), types=[I1], predicate="slt")
+    x = k.value(arith.Select, below, k.value(arith.SubI, k.const(32), odd), k.const(0), types=[I32])
+    for place, bound in enumerate(bounds):
+        found = k.value(arith.CmpI, x, k.const(bound), types=[I1], predicate=predicate)
+        where = k.value(arith.AddI, k.value(arith.MulI, t, k.const(len(bounds))), k.const(place))
+        k.store(k.value(arith.ExtUI, found, types=[I32]), k.element(k.params[0], where, I32))
+    text = k.ptx()
+    assert text.count("setp.") == 3
+    (got,) = run(text, 1, threads, [np.zeros(threads * len(bounds), np.int32)])
+    number = np.where(np.arange(threads) < 32, 32 - 16 * (np.arange(threads) & 1), 0)[:, None]
+    wanted = {"gt": number > bounds, "lt": number < bounds, "ne": number != bounds}[predicate[-2:]]
+    np.testing.assert_array_equal(got.reshape(threads, -1), wanted)

@@ -121,6 +121,16 @@ def unsigned_part(e: Emitter, x: Value) -> Value | None:
     return inner.operands[0] if fits and type(inner) is llvm.ZExt else None
 
 
+def lowest_bit(e: Emitter, x: Value) -> Value | None:
+    """The integer that is 1 where an i1 holds, if that is how the i1 was made."""
+    inner = x.op
+    masked = inner.operands[0].op if isinstance(inner, llvm.ICmp) else None
+    if not isinstance(inner, llvm.ICmp) or inner.predicate != "ne" or e.integer(inner.operands[1]) != 0:
+        return None
+    fits = isinstance(masked, llvm.And) and e.integer(masked.operands[1]) == 1
+    return inner.operands[0] if fits else None
+
+
 def constant_part(e: Emitter, x: Value) -> tuple[Value, int]:
     """A sum without its constant, and the constant; 0 where there is none."""
     inner = x.op

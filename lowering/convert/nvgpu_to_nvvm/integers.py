@@ -22,6 +22,7 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
     constant_part,
     decided,
     holds,
+    lowest_bit,
     reached,
     terms,
     unsigned,
@@ -404,9 +405,10 @@ def icmp(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
 def _against(e: Emitter, predicate: str, x: Value, number: int) -> Value | None:
     """One of two numbers by its condition, and a multiple by what it is a multiple of, compared with a number."""
     inner = x.owner
-    if type(inner) is llvm.Select and inner.operands[1] in e.known and inner.operands[2] in e.known:
+    if type(inner) is llvm.Select:
         other = e.constant(x.type, number)
-        return select(e, inner.operands[0], *(icmp(e, predicate, arm, other) for arm in inner.operands[1:]))
+        if all(arm in e.known or decided(e, predicate, arm, other) is not None for arm in inner.operands[1:]):
+            return select(e, inner.operands[0], *(icmp(e, predicate, arm, other) for arm in inner.operands[1:]))
     if type(inner) is llvm.Xor and number == 0 and predicate in ("slt", "sge"):  # of two signs one is known
         signs = [v for v in inner.operands if e.facts.range(v)[0] < 0]
         return icmp(e, predicate, signs[0], e.constant(x.type, 0)) if len(signs) == 1 else None
@@ -540,7 +542,7 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
             return e.constant(to, -known)
         return e.constant(to, known if signed else unsigned(known, width_of(x)))
     if x.type == I1:
-        bit = None if signed else _lowest_bit(e, x)
+        bit = None if signed else lowest_bit(e, x)
         if bit is not None and isinstance(to, IntType):
             return truncate(e, bit, to) if to.width <= width_of(bit) else e.value(llvm.ZExt, to, bit)
         return select(e, x, e.constant(to, -1 if signed else 1), e.constant(to, 0))
@@ -552,16 +554,6 @@ def extend(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
     if cls is llvm.ZExt and type(inner) is llvm.Trunc and inner.operands[0].type == to:
         return bit_and(e, inner.operands[0], e.constant(to, (1 << width_of(x)) - 1))
     return e.value(cls, to, x)
-
-
-def _lowest_bit(e: Emitter, x: Value) -> Value | None:
-    """The integer that is 1 where an i1 holds, if that is how the i1 was made."""
-    inner = x.op
-    masked = inner.operands[0].op if isinstance(inner, llvm.ICmp) else None
-    if not isinstance(inner, llvm.ICmp) or inner.predicate != "ne" or e.integer(inner.operands[1]) != 0:
-        return None
-    fits = isinstance(masked, llvm.And) and e.integer(masked.operands[1]) == 1
-    return inner.operands[0] if fits else None
 
 
 def _extend_half(e: Emitter, x: Value, to: Type, signed: bool) -> Value:
