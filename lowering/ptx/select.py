@@ -72,14 +72,16 @@ class Selector:
         return "%s"
 
     def address(self, pointer: Value, uses: list[Value]) -> str:
-        """The operand [base+displacement], constant getelementptrs folded."""
+        """The operand [base+displacement], constant getelementptrs folded. The address of an array is in a register:
+        from sm_90 on ptxas 13.5 makes it anew (S2UR of the CTA in its cluster, UMOV, ULEA) in each block that names it.
+        """
         offset, pointer = 0, self.root(pointer)
         op = pointer.owner
         while type(op) is llvm.GetElementPtr and not op.segments[1] and offset + op.offset in DISPLACEMENT:
             offset += op.offset
             pointer = self.root(op.operands[0])
             op = pointer.owner
-        base = op.global_name if isinstance(op, llvm.AddressOf) else self.register(pointer, uses)
+        base = self.register(pointer, uses)
         return f"[{base}+{offset}]" if offset else f"[{base}]"
 
     def predicate(self, value: Value, uses: list[Value]) -> str:

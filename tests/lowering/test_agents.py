@@ -177,7 +177,7 @@ MUTATIONS = {
     ),
     "sender arrives at the wrong barrier": (
         "agents-persistent-ordered",
-        r"(st\.shared\.b32 \[\S+\], %r\d+;\n\s*mbarrier\.arrive\S+ _, \[dynamic_smem\+)49256", r"\g<1>49264",
+        r"(st\.shared\.b32 \[\S+\], %r\d+;\n\s*mbarrier\.arrive\S+ _, \[%r\d+\+)49256", r"\g<1>49264",
     ),
     "sender stores after its arrival": (
         "agents-persistent-ordered", r"(st\.shared\.b32 \[\S+\], %r\d+;)\n(\s*mbarrier\.arrive\S+ _, \S+;)", r"\2\n\1",

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir.core import Block, VerifyError, verify
+from ir.core import Block, Value, VerifyError, verify
 from ir.dialects import arith, gpu, llvm, nvgpu, nvvm, vector
 from tests.lowering.nvgpu_harness import (
     BF16,
@@ -90,6 +90,31 @@ def test_predicated_accesses_touch_nothing_outside() -> None:
     assert (got[count:THREADS] == 7).all()
     assert (got[THREADS : THREADS + count] == 7).all()
     assert (got[THREADS + count :] == y[count:]).all()
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_shared_memory_is_named_once(target: str) -> None:
+    """Both sides of a branch and what follows it access the array itself: its address is made once, by ptxas too."""
+    k = Kernel(GLOBAL_PTR, threads=32, smem=16)
+    at = k.index()
+    shared = k.value(gpu.DynamicSharedMemory, types=[SHARED_PTR])
+    first = k.value(arith.CmpI, at, k.const(0), types=[I1], predicate="eq")
+
+    def stored(number: int) -> list[Value]:
+        word = k.load(k.element(k.params[0], k.const(number), I32), I32)
+        k.store(word, k.element(shared, k.const(number), I32), first)
+        k.add(gpu.Barrier, types=[])
+        return []
+
+    zero = k.value(arith.CmpI, k.load(k.params[0], I32), k.const(0), types=[I1], predicate="ne")
+    k.branch(zero, [], lambda: stored(0), lambda: stored(1))
+    both = k.load(shared, I32, first)
+    k.store(both, k.element(k.params[0], at, I32))
+    text = k.ptx(target)
+    assert text.count("dynamic_smem") == 2  # its declaration, and one mov
+    numbers = np.arange(5, 37, dtype=np.int32)
+    (got,) = run(text, 1, 32, [numbers], k.smem)
+    assert (got == np.where(np.arange(32) == 0, 5, 0)).all()
 
 
 def test_predicates_known_at_compile_time() -> None:

@@ -246,7 +246,7 @@ MUTATIONS = {
     "no group": (r"cp\.async\.bulk\.commit_group;", "", {}),
     "no wait before the buffer is used again": (r"cp\.async\.bulk\.wait_group\.read 0;(?=[^r]*bar)", "", {"times": 2}),
     "no barrier before the buffer is used again": (r"(wait_group\.read 0;\s*)bar\.sync[^;]*;", r"\1", {"times": 2}),
-    "a box in the wrong place": (r"\[dynamic_smem\+4096\];", "[dynamic_smem+2048];", {"tile": (32, 128)}),
+    "a box in the wrong place": (r"(\[%r\d+)\+4096\];", r"\1+2048];", {"tile": (32, 128)}),
 }
 
 
