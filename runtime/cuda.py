@@ -26,6 +26,7 @@ from runtime.manifest import (
     COUNTER,
     FILLS,
     GRID,
+    GRID_LIMITS,
     PADDING_BYTES,
     SIZES,
     Manifest,
@@ -40,19 +41,8 @@ from runtime.manifest import (
 Grid: TypeAlias = "tuple[int, int, int]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
-"""Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
 _LOG_BYTES = 8192
 """Room for what the driver's assembler says about PTX that it refuses."""
-
-_MAP_TYPES = {
-    "i1": "UINT8", "i8": "UINT8", "f8E4M3FN": "UINT8", "f8E5M2": "UINT8", "f8E8M0FNU": "UINT8", "i16": "UINT16",
-    "i32": "INT32", "i64": "INT64", "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32",
-    "f64": "FLOAT64",
-}  # fmt: skip
-"""Element types as CU_TENSOR_MAP_DATA_TYPE_ names them; 8-bit floats move as bytes (cuda.h)."""
-_PROMOTIONS = {"none": "NONE", "64B": "L2_64B", "128B": "L2_128B", "256B": "L2_256B"}
-_FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
 
 
 class CudaError(RuntimeError):
@@ -214,17 +204,18 @@ class Device:
         base, dims, strides = extents_of_map(
             record.global_dim, record.global_strides, record.base, values, lambda: self._padding(record.oob_fill)
         )
+        kinds = (
+            driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle,
+            driver.CUtensorMapL2promotion, driver.CUtensorMapFloatOOBfill,
+        )  # fmt: skip
+        element, *modes = (getattr(kind, name) for kind, name in zip(kinds, record.members, strict=True))
         try:
             made = self._call(
-                "cuTensorMapEncodeTiled",
-                getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[record.dtype]}"),
+                "cuTensorMapEncodeTiled", element,
                 len(dims), base,
                 [driver.cuuint64_t(n) for n in dims], [driver.cuuint64_t(n) for n in strides],
                 [driver.cuuint32_t(n) for n in record.box], [driver.cuuint32_t(n) for n in record.element_strides],
-                _member(driver.CUtensorMapInterleave, "CU_TENSOR_MAP_INTERLEAVE_", record.interleave),
-                _member(driver.CUtensorMapSwizzle, "CU_TENSOR_MAP_SWIZZLE_", record.swizzle),
-                _member(driver.CUtensorMapL2promotion, "CU_TENSOR_MAP_L2_PROMOTION_", record.l2_promotion, _PROMOTIONS),
-                _member(driver.CUtensorMapFloatOOBfill, "CU_TENSOR_MAP_FLOAT_OOB_FILL_", record.oob_fill, _FILLS),
+                *modes,
             )  # fmt: skip
         except (CudaError, OverflowError) as error:  # OverflowError: a negative extent fits no unsigned integer
             raise CudaError(f"{place}: {_why_no_map(record, base, dims, strides) or error}") from None
@@ -470,15 +461,6 @@ def _call(driver: Any, name: str, *arguments: Any) -> Any:
 
 def _text(value: Any) -> str:
     return value.partition(b"\0")[0].decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _member(kind: Any, prefix: str, name: str, names: Mapping[str, str] | None = None) -> Any:
-    """A member of a driver enumeration by the manifest's name of it. Raises CudaError for an unknown one."""
-    member = (names or {}).get(name, name.upper() if names is None else name)
-    try:
-        return getattr(kind, prefix + member)
-    except AttributeError:
-        raise CudaError(f"{name!r} is no {prefix.removeprefix('CU_TENSOR_MAP_').rstrip('_').lower()}") from None
 
 
 def _why_no_map(record: TensorMapRecord, base: int, dims: list[int], strides: list[int]) -> str | None:

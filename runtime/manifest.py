@@ -30,6 +30,8 @@ GRID = ("grid x", "grid y", "grid z")
 COUNTER = "tile counter"
 """What a persistent kernel takes from the launcher, behind its own arguments: the extents of the logical grid, and four
 bytes of memory that are zero when it begins."""
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""CTAs of a grid. Source: CUDA C++ Programming Guide, technical specifications per compute capability."""
 MOST_ELEMENTS = (1 << 31) - 1
 """Of an array along a dimension, for tensor copies: coordinates are i32. Source: PTX ISA, cp.async.bulk.tensor."""
 MOST_TILES = 1 << 30
@@ -40,6 +42,21 @@ SIZES = {
     "f16": 2, "bf16": 2, "f32": 4, "tf32": 4, "f64": 8,
 }  # fmt: skip
 """Bytes of each element type in memory and as a parameter (Tile IR specification, element types)."""
+
+MAP_TYPES = {
+    "i1": "UINT8", "i8": "UINT8", "f8E4M3FN": "UINT8", "f8E5M2": "UINT8", "f8E8M0FNU": "UINT8", "i16": "UINT16",
+    "i32": "INT32", "i64": "INT64", "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32",
+    "f64": "FLOAT64",
+}  # fmt: skip
+"""Element types as CU_TENSOR_MAP_DATA_TYPE_ names them; 8-bit floats move as bytes (cuda.h)."""
+_ATOMS = ("32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
+MAP_NAMES = {
+    "interleave": {"none": "NONE", "16B": "16B", "32B": "32B"},
+    "swizzle": {"none": "NONE", **{name: name for name in _ATOMS}},
+    "l2_promotion": {"none": "NONE", "64B": "L2_64B", "128B": "L2_128B", "256B": "L2_256B"},
+    "oob_fill": {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"},
+}
+"""What a tensor map's other fields may be, and what CU_TENSOR_MAP_INTERLEAVE_ and its like name them (cuda.h)."""
 
 
 class ManifestError(ValueError):
@@ -78,6 +95,18 @@ class TensorMapRecord:
     interleave: str
     l2_promotion: str
     oob_fill: str
+
+    @property
+    def members(self) -> tuple[str, str, str, str, str]:
+        """Data type, interleave, swizzle, L2 promotion and fill as enumerations of the driver name them (cuda.h)."""
+        names = MAP_NAMES
+        return (
+            f"CU_TENSOR_MAP_DATA_TYPE_{MAP_TYPES[self.dtype]}",
+            f"CU_TENSOR_MAP_INTERLEAVE_{names['interleave'][self.interleave]}",
+            f"CU_TENSOR_MAP_SWIZZLE_{names['swizzle'][self.swizzle]}",
+            f"CU_TENSOR_MAP_L2_PROMOTION_{names['l2_promotion'][self.l2_promotion]}",
+            f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{names['oob_fill'][self.oob_fill]}",
+        )
 
 
 Parameter: TypeAlias = "Pointer | Scalar | TensorMapRecord"
@@ -154,7 +183,7 @@ def extents_of_map(
     `padding()`: `PADDING_BYTES` that hold what is read outside of a view. What is stored there nobody else reads.
     Raises ManifestError for an extent beyond the coordinates of tensor copies, which are i32.
     """
-    extents = [int(evaluate(each, arguments)) for each in dims]
+    extents = [evaluate(each, arguments) for each in dims]
     if max(extents) > MOST_ELEMENTS:
         raise ManifestError(
             f"tensor copies reach {MOST_ELEMENTS} elements along a dimension, the array has {max(extents)}: "
@@ -162,7 +191,7 @@ def extents_of_map(
         )
     if 0 in extents:
         return padding(), [1] * len(dims), [PADDING_BYTES] * len(strides)
-    return int(evaluate(base, arguments)), extents, [int(evaluate(each, arguments)) for each in strides]
+    return evaluate(base, arguments), extents, [evaluate(each, arguments) for each in strides]
 
 
 def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int, int]:
@@ -176,11 +205,11 @@ def persistent_grid(grid: tuple[int, int, int], resident: int) -> tuple[int, int
     return min(tiles, max(1, resident)), 1, 1
 
 
-def evaluate(expression: Expression, arguments: Sequence[Any]) -> Any:
+def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
     """The number that an expression stands for; `arguments` holds the addresses of arrays and the numbers given."""
     ((kind, value),) = expression.items()
     if kind == "arg":
-        return arguments[value]
+        return int(arguments[value])  # of Python: products of 32-bit numbers do not wrap
     if kind == "const":
         return value
     parts = [evaluate(part, arguments) for part in value]
@@ -253,6 +282,9 @@ def _tensor_map(raw: Mapping[str, Any], dtype: str, place: str) -> TensorMapReco
         if found != right:
             raise ManifestError(f"manifest: {place}.{name} has {found} entries, {rank} dimensions need {right}")
     names = [_field(raw, name, str, place) for name in ("swizzle", "interleave", "l2_promotion", "oob_fill")]
+    for name, known in MAP_NAMES.items():
+        if raw[name] not in known:
+            raise ManifestError(f"manifest: {place}.{name} = {raw[name]!r} is none of {', '.join(known)}")
     base = _expression(_field(raw, "base", dict, place), f"{place}.base")
     return TensorMapRecord(dtype, base, lists["global_dim"], lists["global_strides"], box, steps, *names)
 

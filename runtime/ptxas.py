@@ -16,7 +16,7 @@ from pathlib import Path
 
 # Where the wheels of CUDA 13 put their programs, below site-packages.
 _WHEEL_FOLDER = Path("nvidia") / "cu13" / "bin"
-_PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
+_PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "fatbinary": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 # Far beyond the 0.3 s that the largest known kernels take; only to end a hung process.
 _TIMEOUT_SECONDS = 300
 
@@ -32,7 +32,7 @@ _ABORTED = "Ptx assembly aborted due to errors"
 
 
 class PtxasNotFoundError(RuntimeError):
-    """ptxas or nvdisasm is not installed; the message says how to get it."""
+    """ptxas, fatbinary or nvdisasm is not installed; the message says how to get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Diagnostic:
 
 
 class PtxasError(RuntimeError):
-    """ptxas refused the PTX."""
+    """ptxas refused the PTX, or another program what it was given."""
 
-    def __init__(self, target: str, diagnostics: Sequence[Diagnostic]) -> None:
+    def __init__(self, target: str, diagnostics: Sequence[Diagnostic], program: str = "ptxas") -> None:
         self.target = target
         self.diagnostics = tuple(diagnostics)
-        super().__init__(f"ptxas for {target}: " + "; ".join(str(diagnostic) for diagnostic in diagnostics))
+        super().__init__(f"{program} for {target}: " + "; ".join(str(diagnostic) for diagnostic in diagnostics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Cubin:
 
 @cache
 def find(program: str = "ptxas") -> Path:
-    """The path of ptxas or nvdisasm: the installed wheel's, else the one on PATH. Raises PtxasNotFoundError."""
+    """The path of one of the three programs: the installed wheel's, else the one on PATH. Raises PtxasNotFoundError."""
     folder = Path(sysconfig.get_path("purelib")) / _WHEEL_FOLDER
     for candidate in (folder / program, folder / f"{program}.exe"):
         if candidate.is_file():
@@ -153,6 +153,27 @@ def assemble(ptx: str, target: str, options: Sequence[str] = ()) -> Cubin:
         binary = output.read_bytes()
     infos, warnings = _remarks(said)
     return Cubin(binary, target, _usage(said), infos, warnings)
+
+
+def fatbinary(images: Sequence[tuple[Cubin, str]]) -> bytes:
+    """A fat binary of cubins and the PTX that each was assembled from, which the driver compiles for later devices.
+
+    The PTX is compressed by LZ4, which every driver reads. Raises PtxasError, PtxasNotFoundError.
+    """
+    program = find("fatbinary")
+    with tempfile.TemporaryDirectory(prefix="fatbinary-") as folder:
+        output = Path(folder) / "kernel.fatbin"
+        command = [str(program), "-64", "--compress-mode=speed", f"--create={output}"]
+        for number, (cubin, ptx) in enumerate(images):
+            for kind, content in (("elf", cubin.binary), ("ptx", ptx.encode())):
+                part = Path(folder) / f"{number}.{kind}"
+                part.write_bytes(content)
+                command.append(f"--image3=kind={kind},sm={cubin.target.removeprefix('sm_')},file={part}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
+        if done.returncode != 0:
+            said = (done.stderr + done.stdout).strip() or "fatbinary failed"
+            raise PtxasError(", ".join(cubin.target for cubin, _ in images), [Diagnostic(0, "", said)], "fatbinary")
+        return output.read_bytes()
 
 
 def disassemble(cubin: Cubin | bytes, lines: bool = False, encodings: bool = False) -> str:

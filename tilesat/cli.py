@@ -125,8 +125,10 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="Tile IR, - (standard input) or MODULE.py:KERNEL")
     parser.add_argument("--sig", metavar="SPEC", help="parameters of MODULE.py:KERNEL, such as 'f16[?,?]; f32[?]; i32'")
     parser.add_argument("--target", metavar="T[,T...]", help=f"default {DEFAULT_TARGET}; see `tilesat targets`")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="default: standard output")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT",
+                        help="default: standard output; k.cubin and k.fatbin are assembled")  # fmt: skip
     parser.add_argument("--manifest", type=Path, metavar="OUT.json", help="write the launch manifest")
+    parser.add_argument("--header", type=Path, metavar="OUT.h", help="write a C header that launches it")
     parser.add_argument("--emit", choices=STAGES, default="ptx", metavar="STAGE", help=f"one of {', '.join(STAGES)}")
     parser.add_argument("--viz", type=Path, metavar="DIR", help="write pictures of what was chosen, and an explorer")
     parser.add_argument("--viz-focus", type=_focus, action="append", default=[], metavar="VALUE[:RADIUS]",

@@ -11,13 +11,13 @@ from pathlib import Path
 STANDARD_OUTPUT = Path("-")
 
 
-def deliver(outputs: Iterable[tuple[Path | None, str]]) -> None:
-    """Print what has no path, or the path `-`, and write the rest. Raises OSError."""
-    for path, text in outputs:
-        if path in (None, STANDARD_OUTPUT):
-            print(text, end="" if text.endswith("\n") else "\n")
-        else:
-            write_file(path, text)
+def deliver(outputs: Iterable[tuple[Path | None, str | bytes]]) -> None:
+    """Print texts that have no path, or the path `-`, and write the rest. Raises OSError."""
+    for path, content in outputs:
+        if isinstance(content, str) and path in (None, STANDARD_OUTPUT):
+            print(content, end="" if content.endswith("\n") else "\n")
+        elif path is not None:
+            write_file(path, content)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -368,8 +368,9 @@ class Device(Answers):
         """Function attributes by their numbers in CUfunction_attribute. Registers are not known: 32 are claimed."""
         kernel = function.kernel
         version = self.capability[0] * 10 + self.capability[1]
+        virtual = int(re.sub(r"\D", "", self._modules[function.module].module.target))
         known = {
-            0: kernel.max_threads, 1: kernel.static_shared, 2: kernel.const, 3: kernel.local, 4: 32, 5: version,
+            0: kernel.max_threads, 1: kernel.static_shared, 2: kernel.const, 3: kernel.local, 4: 32, 5: virtual,
             6: version, _MAX_DYNAMIC: max(0, _DEFAULT_SHARED - kernel.static_shared),
             10: int(kernel.cluster is not None),
         }  # fmt: skip

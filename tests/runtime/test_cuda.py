@@ -309,13 +309,6 @@ def test_tensor_map_that_the_driver_refuses_is_explained(base: int, rows: int, c
         kernel.prepare((1, 1, 1), [array, rows, columns])
 
 
-def test_unknown_name_in_a_tensor_map_is_told() -> None:
-    device = Device(driver=FakeDriver())
-    kernel = device.load(b"\x7fELF", {**MANIFEST, "target": "sm_90a", "params": [{**MAP, "swizzle": "256B"}]})
-    with pytest.raises(CudaError, match="256B"):
-        kernel.prepare((1, 1, 1), [DeviceArray(64, (100, 72), np.dtype(np.float16)), 100, 72])
-
-
 # Packing
 
 
@@ -384,6 +377,10 @@ def test_expression_is_evaluated(expression: Any, value: int) -> None:
     assert evaluate(expression, [200, 72]) == value
 
 
+def test_products_of_numbers_of_32_bits_do_not_wrap() -> None:
+    assert evaluate({"mul": [{"arg": 0}, {"const": 4}]}, [np.int32(1 << 30)]) == 1 << 32
+
+
 def test_division_by_an_argument_that_is_zero_is_told() -> None:
     with pytest.raises(ManifestError, match="ceildiv divides by an argument that is 0"):
         evaluate({"ceildiv": [{"const": 4}, {"arg": 0}]}, [0])
@@ -418,6 +415,8 @@ def test_manifest_of_every_example_is_read(target: str) -> None:
         ({"params": [{"kind": "scalar", "dtype": "f32"}]}, r"params\[0\]\.arg is missing"),
         ({"params": [{"kind": "scalar", "arg": -1, "dtype": "f32"}]}, r"params\[0\]\.arg = -1 is negative"),
         ({"params": [{"kind": "scalar", "arg": 0, "dtype": "f31"}]}, r"params\[0\]\.dtype = 'f31' is none of"),
+        ({"params": [{**MAP, "swizzle": "256B"}]}, r"params\[0\]\.swizzle = '256B' is none of none, 32B, 64B, 128B"),
+        ({"params": [{**MAP, "l2_promotion": "64"}]}, r"l2_promotion = '64' is none of none, 64B, 128B, 256B"),
         ({"params": [{**MAP, "box": [64]}]}, r"params\[0\]\.box has 1 entries, 2 dimensions need 2"),
         ({"params": [{**MAP, "base": {"arg": "0"}}]}, r"params\[0\]\.base\.arg = '0' is no int"),
         ({"params": [{**MAP, "global_dim": [{"arg": 1}, {"sub": [1, 2]}]}]}, r"global_dim\[1\]: 'sub' is none of"),

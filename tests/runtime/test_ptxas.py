@@ -1,10 +1,12 @@
 """The hand-off to ptxas: resources, located errors, advisories, SASS."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runtime import ptxas
+from runtime.driver.images import parts, ptx_of
 
 DATA = Path(__file__).parent / "data"
 GEMM = (DATA / "nvcc" / "kernels.ptx").read_text()
@@ -72,3 +74,19 @@ def test_missing_program_says_how_to_install(monkeypatch: pytest.MonkeyPatch, tm
             ptxas.assemble(ONE_WARP, "sm_80")
     finally:
         ptxas.find.cache_clear()
+
+
+def test_a_fat_binary_holds_cubins_and_their_ptx() -> None:
+    made = [(ptxas.assemble(ONE_WARP, target), ONE_WARP) for target in ("sm_80", "sm_90")]
+    found = parts(ptxas.fatbinary(made))
+    assert [(part.name, part.data is None) for part in found] == [
+        ("sm_80", True), ("sm_80", False), ("sm_90", True), ("sm_90", False),
+    ]  # fmt: skip
+    text = ptx_of(ptxas.fatbinary(made), (9, 0))  # without comments and with one space for several
+    assert ptxas.assemble(text, "sm_90").entries == ptxas.assemble(ONE_WARP, "sm_90").entries
+
+
+def test_a_fat_binary_that_cannot_be_made() -> None:
+    cubin = replace(ptxas.assemble(ONE_WARP, "sm_80"), target="sm_none")
+    with pytest.raises(ptxas.PtxasError, match=r"fatbinary for sm_none: .*invalid architecture"):
+        ptxas.fatbinary([(cubin, ONE_WARP)])

@@ -17,7 +17,10 @@ from tilesat.output import deliver, named
 from tilesat.source import find_entry, logical_kernel, read
 
 if TYPE_CHECKING:
+    from tilesat.calling import Calling
     from tilesat.kernel import Kernel
+
+Outputs = list[tuple[Path | None, str | bytes]]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     from lowering.passes.syntax import since
     from lowering.pipeline import road
+    from tilesat import ahead_of_time
     from tilesat.commands.options import pipeline_options, print_reports
     from tilesat.compiler import compile_module
 
@@ -58,11 +62,16 @@ def run(arguments: argparse.Namespace) -> int:
     if partial.asked(arguments):
         return partial.run(entry, targets, steps, arguments, seconds)
     several = len(targets) > 1
-    outputs: list[tuple[Path | None, str]] = []
+    outputs: Outputs = []
     with watching(arguments, steps) as watchers:
         kernels = compile_module(module, entry, targets, options, seconds, watchers, arguments.pass_statistics)
+    if ahead_of_time.is_image(arguments.output) and arguments.emit == "ptx":
+        outputs += ahead_of_time.images(kernels, arguments.output)
+    else:
+        outputs += [(named(arguments.output, each.target, several), each.stages[arguments.emit]) for each in kernels]
+    if arguments.header is not None:
+        outputs.append((arguments.header, ahead_of_time.header(kernels, _calling(arguments))))
     for kernel in kernels:
-        outputs.append((named(arguments.output, kernel.target, several), kernel.stages[arguments.emit]))
         if arguments.manifest is not None:
             text = json.dumps(kernel.manifest, indent=2) + "\n"
             outputs.append((named(arguments.manifest, kernel.target, several), text))
@@ -85,6 +94,18 @@ def _pictures(kernels: list[Kernel], arguments: argparse.Namespace) -> Callable[
     from tilesat.pictures import draw_all
 
     return draw_all(kernels, arguments.viz, arguments.viz_focus)
+
+
+def _calling(arguments: argparse.Namespace) -> Calling | None:
+    """What the calls of a cuTile kernel take, whose names the header has; None for other sources."""
+    from tilesat import cutile
+
+    if not cutile.names_kernel(arguments.file):
+        return None
+    from tilesat.specialise import calling_of
+
+    kernel = cutile.load_kernel(arguments.file)
+    return calling_of(kernel, cutile.full_signature(kernel, arguments.sig))
 
 
 def source_of(file: Path, arguments: argparse.Namespace) -> tuple[bytes, str]:

@@ -69,7 +69,7 @@ def lowered(
     return made
 
 
-Outputs = list[tuple[Path | None, str]]
+Outputs = list[tuple[Path | None, str | bytes]]
 
 
 def compile_kernel(
@@ -81,7 +81,15 @@ def compile_kernel(
     if arguments.emit not in made.stages:
         stages = ", ".join(made.stages)
         raise TileError(f"a kernel of {made.level} has no stage {arguments.emit}", kernel.location, f"it has {stages}")
-    outputs: Outputs = [(arguments.output, made.stages[arguments.emit])]
+    from tilesat import ahead_of_time
+
+    outputs: Outputs = []
+    if ahead_of_time.is_image(arguments.output) and arguments.emit == "ptx":
+        outputs += ahead_of_time.images([made], arguments.output)
+    else:
+        outputs.append((arguments.output, made.stages[arguments.emit]))
+    if arguments.header is not None:
+        outputs.append((arguments.header, ahead_of_time.header([made])))
     if arguments.manifest is not None:
         outputs.append((arguments.manifest, json.dumps(made.manifest, indent=2) + "\n"))
     return outputs

@@ -37,7 +37,7 @@ def run(
     if arguments.print_pipeline:
         deliver([(arguments.output, show(steps))])
         return OK
-    for option in ("manifest", "viz", "trace", "explain"):
+    for option in ("manifest", "header", "viz", "trace", "explain"):
         if getattr(arguments, option):
             raise TileError(f"--{option} needs the whole pipeline", hint="leave --stop-after out")
     if arguments.emit != "ptx":

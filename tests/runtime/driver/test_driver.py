@@ -10,9 +10,11 @@ from unittest.mock import ANY
 import pytest
 
 from runtime.driver.build import build, compiler, default_folder
+from tests.runtime.cuda_headers import headers
 from tilesat.cli import main
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[2] / "examples"
 ASSERTION = """
 .global .align 1 .b8 said[2] = {97};
 .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
@@ -60,6 +62,20 @@ def test_a_program_that_uses_the_driver(folder: Path, capfd: pytest.CaptureFixtu
     assert "refused: a module cannot be loaded: " in report
     assert report.endswith(" in 4 launches\n")
     assert status == 1
+
+
+@pytest.mark.skipif(headers() is None, reason="needs cuda.h (nvidia-cuda-runtime)")
+def test_a_kernel_compiled_ahead_of_time(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A fat binary and a C header: the device takes its own code, and the header its launch plan; no hazards."""
+    source, image = str(EXAMPLES / "gemm.mlir"), folder / "gemm.fatbin"
+    made = ["--target", "sm_80,sm_90a", "-o", str(image), "--header", str(folder / "gemm.h")]
+    assert main(["compile", source, *made]) == 0
+    program = compiled(HERE / "ahead_of_time.c", folder, f"-I{folder}", f"-I{headers()}")
+    for device, code in (("sm_90", "sm_90a"), ("sm_100", "sm_80")):
+        status, report = sanitize(folder, "--target", device, program, image)
+        assert capfd.readouterr() == (f"right by the code for {code}\n", "")
+        assert report.endswith("SUMMARY: 0 hazards in 1 launch\n")
+        assert status == 0
 
 
 def test_a_fault_ends_in_the_report_and_in_a_status(folder: Path) -> None:

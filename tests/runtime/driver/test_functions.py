@@ -2,9 +2,6 @@
 
 import inspect
 import re
-import shutil
-from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +9,7 @@ from runtime.driver.device import Device
 from runtime.driver.functions import Function, functions
 from runtime.driver.limits import properties
 from runtime.driver.stubs import ALIASES, PARTS, SOURCES
+from tests.runtime.cuda_headers import headers
 
 _DECLARATION = re.compile(r"\b(cu[A-Za-z0-9_]+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*;", re.S)
 
@@ -23,23 +21,10 @@ def test_the_device_answers(function: Function) -> None:
     assert len(given) == sum(parameter.how in ("sent", "text", "in") for parameter in function.parameters)
 
 
-def headers() -> Path | None:
-    """The folder of cuda.h: of nvcc, or of a package that brings it."""
-    if (nvcc := shutil.which("nvcc")) is not None:
-        for folder in (Path(nvcc).resolve().parents[1] / "include", Path("/usr/local/cuda/include")):
-            if (folder / "cuda.h").exists() and (folder / "cuda_runtime_api.h").exists():
-                return folder
-    try:
-        files = metadata.files("triton") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next((Path(str(file.locate())).parent for file in files if file.name == "cuda.h"), None)
-
-
 def test_as_many_parameters_as_in_the_headers() -> None:
     folder = headers()
     if folder is None:
-        pytest.skip("needs cuda.h: of the CUDA toolkit, or of Triton")
+        pytest.skip("needs cuda.h: of the CUDA toolkit, of nvidia-cuda-runtime, or of Triton")
     counts: dict[str, set[int]] = {}
     for header in ("cuda.h", "cuda_runtime_api.h"):
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", (folder / header).read_text(), flags=re.S)

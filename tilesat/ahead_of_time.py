@@ -1,0 +1,85 @@
+"""Kernels for programs without Python: cubins, a fat binary of several targets, and a C header that launches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from runtime import ptxas
+from runtime.header import header as c_header
+from runtime.manifest import parse
+from tilesat.output import with_target
+
+if TYPE_CHECKING:
+    from tilesat.calling import Calling, Parameter
+    from tilesat.kernel import Kernel
+    from tilesat.levels import LoweredKernel
+
+    Compiled: TypeAlias = Kernel | LoweredKernel
+
+CUBIN, FATBIN = ".cubin", ".fatbin"
+"""What names of files end with."""
+
+
+def cubin(kernel: Compiled) -> ptxas.Cubin:
+    """The kernel's PTX assembled, with source lines where the PTX has them. Raises PtxasError, PtxasNotFoundError."""
+    return ptxas.assemble(kernel.ptx, kernel.target, ["-lineinfo"] if "\n.file " in kernel.ptx else [])
+
+
+def fatbin(kernels: Sequence[Compiled]) -> bytes:
+    """One image with the cubin and the PTX of each kernel. Raises PtxasError, PtxasNotFoundError."""
+    return ptxas.fatbinary([(cubin(kernel), kernel.ptx) for kernel in kernels])
+
+
+def header(kernels: Sequence[Compiled], calling: Calling | None = None) -> str:
+    """The C header of one kernel, compiled for one or more targets: a function that launches it, its manifests.
+
+    `calling`: of a cuTile kernel, where the kernels do not say so themselves. Raises ManifestError where the targets
+    need a header each.
+    """
+    first = kernels[0]
+    names = argument_names(first, calling or getattr(first, "calling", None))
+    return c_header([parse(kernel.manifest) for kernel in kernels], str(first.manifest["name"]), names)
+
+
+def is_image(path: Path | None) -> bool:
+    """Does the name of a file say that it holds machine code?"""
+    return path is not None and path.suffix in (CUBIN, FATBIN)
+
+
+def images(kernels: Sequence[Compiled], path: Path) -> Iterator[tuple[Path, bytes]]:
+    """What `-o path` writes: a fat binary of all kernels, or a cubin a kernel."""
+    if path.suffix == FATBIN:
+        yield path, fatbin(kernels)
+        return
+    for kernel in kernels:
+        yield with_target(path, kernel.target, len(kernels) > 1), cubin(kernel).binary
+
+
+def argument_names(kernel: Compiled, calling: Calling | None) -> list[str]:
+    """What the entry's arguments are called: by the parameters of the cuTile kernel, else as the source names them."""
+    if calling is not None:
+        return [each for name, parameter in calling.parameters for each in _entry_names(name, parameter)]
+    entry = getattr(kernel, "entry", None)
+    return [] if entry is None else [each.name or f"arg{n}" for n, each in enumerate(entry.parameters)]
+
+
+def _entry_names(name: str, parameter: Parameter) -> Iterator[str]:
+    """Names of what a parameter of a cuTile kernel becomes (`tilesat.calling`)."""
+    from tilesat.calling import ArrayParameter, ListParameter, ScalarParameter, TupleParameter
+
+    match parameter:
+        case ArrayParameter():
+            yield name
+            for what in ("size", "stride"):
+                yield from (f"{name}_{what}{axis}" for axis in range(len(parameter.shape)))
+        case ScalarParameter():
+            yield name
+        case ListParameter():
+            yield from (name, f"{name}_count")
+        case TupleParameter():
+            for place, item in enumerate(parameter.items):
+                yield from _entry_names(f"{name}_{place}", item)
+        case _:  # constants are gone
+            return
