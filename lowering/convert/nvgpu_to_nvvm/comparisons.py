@@ -163,3 +163,12 @@ def compared(e: Emitter, predicate: str, x: Value, y: Value) -> Value:
             if there is not None:
                 return there
     return e.value(llvm.ICmp, I1, x, y, predicate=predicate)
+
+
+def compared_again(e: Emitter, x: Value) -> Value:
+    """The same predicate from the opposite comparison: of an equal one ptxas 13.5 keeps what was made first."""
+    op = x.owner
+    if type(op) is not llvm.ICmp:
+        return x
+    opposite = e.value(llvm.ICmp, I1, *op.operands, predicate=INVERSE[op.predicate])
+    return e.value(llvm.Xor, I1, opposite, e.constant(I1, 1))

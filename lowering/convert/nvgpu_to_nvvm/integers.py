@@ -347,15 +347,6 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
     return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
 
 
-def compared_again(e: Emitter, x: Value) -> Value:
-    """The same predicate from the opposite comparison: of an equal one ptxas 13.5 keeps what was made first."""
-    op = x.owner
-    if type(op) is not llvm.ICmp:
-        return x
-    opposite = e.value(llvm.ICmp, I1, *op.operands, predicate=INVERSE[op.predicate])
-    return e.value(llvm.Xor, I1, opposite, e.constant(I1, 1))
-
-
 def bit_not(e: Emitter, x: Value) -> Value:
     """All bits flipped."""
     return xor(e, x, e.constant(x.type, -1))
@@ -515,7 +506,7 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
     if x is y:
         return x
     if x.type == I1:
-        return bit_or(e, bit_and(e, condition, x), bit_and(e, bit_not(e, condition), y))
+        return _select_bit(e, condition, x, y)
     total = x.op
     if isinstance(total, llvm.Add) and y in total.operands and x.type == I64:  # the choice may serve several sums
         term = total.operands[1 - total.operands.index(y)]
@@ -524,6 +515,19 @@ def select(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
     if type(flipped) is llvm.Xor and flipped.operands[1] in e.known:
         return e.value(llvm.Select, x.type, flipped.operands[0], y, x)
     return e.value(llvm.Select, x.type, condition, x, y)
+
+
+def _select_bit(e: Emitter, condition: Value, x: Value, y: Value) -> Value:
+    """c ? y | a : y is y | (c & a), whose term may serve several choices; so for xor, and for and with a | !c."""
+    opposite = bit_not(e, condition)
+    for arm, other, chosen, left in ((x, y, condition, opposite), (y, x, opposite, condition)):
+        made = arm.op
+        if isinstance(made, llvm.And | llvm.Or | llvm.Xor) and other in made.operands:
+            term = made.operands[1 - made.operands.index(other)]
+            if isinstance(made, llvm.And):
+                return bit_and(e, other, bit_or(e, left, term))
+            return (bit_or if isinstance(made, llvm.Or) else xor)(e, other, bit_and(e, chosen, term))
+    return bit_or(e, bit_and(e, condition, x), bit_and(e, opposite, y))
 
 
 def widened(e: Emitter, x: Value, signed: bool) -> Value:

@@ -12,6 +12,7 @@ from ir.instruction import Instruction
 from ir.types import GLOBAL_PTR, I1, I8, I16, I32, I64, VectorType
 from lowering.convert.nvgpu_to_nvvm import integers as ints
 from lowering.convert.nvgpu_to_nvvm.addresses import element_pointer
+from lowering.convert.nvgpu_to_nvvm.comparisons import compared_again
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 from lowering.convert.nvgpu_to_nvvm.values import bitcast, bits_of, lanes_of, pack, register_types, unpack
 from lowering.symbols import name_of
@@ -103,7 +104,7 @@ def store(c: Conversion, op: nvgpu.Store) -> None:
     if pred is False:
         return
     values = as_bytes(e, c.registers(op.value), register_types(memory_type(op.value.type)))
-    guard = [] if pred is True else [ints.compared_again(e, pred) if op.compare_again else pred]
+    guard = [] if pred is True else [compared_again(e, pred) if op.compare_again else pred]
     e.effect(
         nvvm.St, [c.register(op.ptr), *guard, *values], [], (1, len(guard), len(values)), cache=op.cache,
         order=op.order, scope=op.scope,
