@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -33,6 +34,11 @@ def numbers(predicates: list[np.ndarray]) -> np.ndarray:
     return sum(each.astype(np.int32) << place for place, each in enumerate(predicates))
 
 
+def joined(text: str) -> int:
+    """Steps that join predicates."""
+    return len(re.findall(r"(?:and|or|xor)\.pred|setp\.\w+\.(?:and|or|xor)\.", text))
+
+
 @pytest.mark.parametrize("cls", LOGIC)
 @pytest.mark.parametrize("then", [False, True])
 def test_choices_with_one_term_share_it(cls: type, then: bool) -> None:
@@ -54,5 +60,34 @@ def test_choices_with_one_term_share_it(cls: type, then: bool) -> None:
         return numbers([np.where(condition, logic(each, term), each) for each in plain])
 
     text = checked(make, wanted)
-    both = len(re.findall(r"(?:and|or|xor)\.pred|setp\.\w+\.(?:and|or|xor)\.", text))
-    assert both <= 5  # the shared term, and one for each choice
+    assert joined(text) <= 5  # the shared term, and one for each choice
+
+
+@pytest.mark.parametrize(("classes", "steps"), [([arith.OrI], 6), ([arith.AndI], 6), ([arith.OrI, arith.AndI], 12)])
+def test_chains_share_the_terms_that_they_have_in_common(classes: list[type], steps: int) -> None:
+    """x | p | q | r of four x: p | q | r is made once; so for ands, of the same terms too."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        terms = [bit(k, t, place) for place in range(3)]
+        return flags(
+            k, [reduce(partial(k.value, cls), terms, bit(k, x, place)) for cls in classes for place in range(4)]
+        )
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        terms = [t >> place & 1 != 0 for place in range(3)]
+        return numbers([reduce(LOGIC[cls], terms, x >> place & 1 != 0) for cls in classes for place in range(4)])
+
+    assert joined(checked(make, wanted)) <= steps
+
+
+def test_two_predicates_stay_in_their_chains() -> None:
+    """x | p | q is one PLOP3; with p | q made before it, more."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        terms = [bit(k, t, place) for place in (0, 1)]
+        return flags(k, [reduce(partial(k.value, arith.OrI), terms, bit(k, x, place)) for place in range(4)])
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return numbers([(x >> place & 1 | t & 1 | t >> 1 & 1) != 0 for place in range(4)])
+
+    assert joined(checked(make, wanted)) == 8

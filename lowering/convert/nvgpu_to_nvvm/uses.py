@@ -22,6 +22,7 @@ from lowering.convert.nvgpu_to_nvvm.bits import (
     widened_back,
 )
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
+from lowering.convert.nvgpu_to_nvvm.chains import Shared, shared_terms, together
 from lowering.convert.nvgpu_to_nvvm.choices import chosen_constant, chosen_load, chosen_operand, chosen_twice
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
@@ -65,6 +66,8 @@ class Uses:
                 block.ops = [op for op in block.ops if op not in dead]
         self.ranks = ranks(ops)
         self.pairs = pairs(self, ops)
+        self.together = together(self, ops)
+        self.joined: dict[Shared, Value] = {}  # what chains share
         self.sums: dict[Pair, Value] = {}
         self.same: dict[Value, Value] = {}
         self.loose: set[Value] = set()  # of which only the bits that are read are as before
@@ -343,8 +346,8 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
 }
 """What is tried on an operation that makes an integer, in order."""
 RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.And: (zeros_together, between, shared_conjunction, chained),
-    llvm.Or: (zeros_together, between, chained),
+    llvm.And: (zeros_together, between, shared_conjunction, shared_terms, chained),
+    llvm.Or: (zeros_together, between, shared_terms, chained),
     llvm.ICmp: (byte_compared, parity_compared, bits_compared, next_compared),
     llvm.UIToFP: (masked_number,),
     llvm.SIToFP: (masked_number,),
