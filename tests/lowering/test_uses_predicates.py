@@ -91,3 +91,25 @@ def test_two_predicates_stay_in_their_chains() -> None:
         return numbers([(x >> place & 1 | t & 1 | t >> 1 & 1) != 0 for place in range(4)])
 
     assert joined(checked(make, wanted)) == 8
+
+
+def test_masks_of_one_word_are_compared_together_where_others_read_them() -> None:
+    """A byte that is not 0, and whether it or the next is not: the second is a mask of both."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        def found(number: Value, mask: int) -> Value:
+            masked = bits(k, arith.AndI, number, mask)
+            return k.value(arith.CmpI, masked, k.const(0), types=[I1], predicate="ne")
+
+        first, second, other = found(x, 0x0F), found(x, 0xF0), found(t, 0x18)
+        whole = k.value(arith.CmpI, x, k.const(0), types=[I1], predicate="ne")
+        either = [k.value(arith.OrI, first, second), k.value(arith.OrI, whole, other), k.value(arith.OrI, first, other)]
+        return flags(k, [first, second, other, whole, *either])
+
+    def wanted(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        first, second, other, whole = (each != 0 for each in (x & 0x0F, x & 0xF0, t & 0x18, x))
+        return numbers([first, second, other, whole, first | second, whole | other, first | other])
+
+    text = checked(make, wanted)
+    assert ", 255;" in text
+    assert joined(text) == 1  # of two masks, neither of which is the other word's

@@ -6,7 +6,7 @@ ptxas 13.5 makes one LOP3 of a mask, or of an or, and the comparison of its resu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ir.core import Op, Value
 from ir.dialects import llvm
@@ -67,15 +67,19 @@ def parity_compared(u: Uses, op: llvm.ICmp) -> bool:
 
 
 def zeros_together(u: Uses, op: Op) -> bool:
-    """x = 0 and y = 0: (x | y) = 0; x != 0 or y != 0 likewise."""
+    """x = 0 and y = 0: (x | y) = 0; x != 0 or y != 0 likewise. Where others read the comparisons too, only what is one
+    LOP3: masks of one number, or a mask of no more than one of two.
+    """
     wanted = "eq" if isinstance(op, llvm.And) else "ne"
-    found = [u.only(value, op, llvm.ICmp) for value in op.operands]
-    if op.results[0].type != I1 or found[0] is found[1]:
+    first, second = (value.op for value in op.operands)
+    if op.results[0].type != I1 or first is second:
         return False
-    compared = [each.operands[0] for each in found if each is not None and _zero(each, wanted)]
+    compared = [each.operands[0] for each in (first, second) if _zero(each, wanted) and each.parent is op.parent]
     if len(compared) != 2:
         return False
     (x, m), (y, n) = (_masked(value) for value in compared)
+    if x is not y and ones(x) not in (m, n) and not all(u.only(value, op, llvm.ICmp) for value in op.operands):
+        return False
     if x is y:
         both = u.computed(llvm.And, op, x, u.constant(I32, m | n))
     elif m == n != ones(x):
@@ -86,9 +90,11 @@ def zeros_together(u: Uses, op: Op) -> bool:
     return True
 
 
-def _zero(op: Op, predicate: str) -> bool:
+def _zero(op: Op | None, predicate: str) -> TypeGuard[llvm.ICmp]:
     """Is this a comparison of an i32 with zero by this predicate?"""
-    return op.attributes["predicate"] == predicate and op.operands[0].type == I32 and number(op.operands[1]) == 0
+    if not isinstance(op, llvm.ICmp) or op.predicate != predicate:
+        return False
+    return op.operands[0].type == I32 and number(op.operands[1]) == 0
 
 
 def shared_conjunction(u: Uses, op: llvm.And) -> bool:
