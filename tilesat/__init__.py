@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel, lower
     from tilesat.multicast import Multicast
+    from tilesat.tuned import Tuned
+    from tilesat.tuning import autotune
 
 _HOME = {
+    "autotune": "tilesat.tuning",
     "compile": "tilesat.compiler",
     "compile_for": "tilesat.compiler",
     "jit": "tilesat.just_in_time",
@@ -28,12 +31,13 @@ _HOME = {
     "LoweredKernel": "tilesat.levels",
     "Multicast": "tilesat.multicast",
     "TileError": "ir.core",
+    "Tuned": "tilesat.tuned",
     "WrongResultError": "tilesat.execution",
 }
 
 __all__ = [
-    "Jit", "Kernel", "LoweredKernel", "Multicast", "TileError", "WrongResultError", "compile", "compile_for", "jit",
-    "lower",
+    "Jit", "Kernel", "LoweredKernel", "Multicast", "TileError", "Tuned", "WrongResultError", "autotune", "compile",
+    "compile_for", "jit", "lower",
 ]  # fmt: skip
 
 

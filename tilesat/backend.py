@@ -97,7 +97,7 @@ def backend(on: str = "sim", target: str | None = None, **options: Any) -> Gener
         reads = always(getattr(versions.BytecodeVersion, newest))
         stack.enter_context(replaced(cutile_module("cuda.tile._compile"), READS, reads))
         if on != "cuda":
-            capability = _capability(name)
+            capability = capability_of(name)
             for module in map(cutile_module, ASKING):
                 if hasattr(module, ASKED):
                     stack.enter_context(replaced(module, ASKED, always(capability)))
@@ -114,7 +114,7 @@ def inferred(kernel: Any, arguments: Sequence[Any], _convention: Any) -> list[An
         return constraints_of(specialised(kernel, dict(zip(names, arguments, strict=True))))
 
 
-def _capability(target: str) -> tuple[int, int]:
+def capability_of(target: str) -> tuple[int, int]:
     """The compute capability of a target."""
     from lowering.targets import target as target_named
 

@@ -15,6 +15,8 @@ from unittest.mock import patch
 
 MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148, (10, 3): 148, (12, 0): 170}
 """A100, H100, B200, B300 and RTX 5090 (NVIDIA data sheets)."""
+OTHERS = 132
+"""Of a card that is not listed."""
 
 
 @contextmanager
@@ -69,7 +71,7 @@ def card_functions(capability: tuple[int, int]) -> dict[str, Any]:
     """Of torch.cuda, those that ask for the card, and their answers."""
     properties = SimpleNamespace(
         name=f"simulated sm_{capability[0]}{capability[1]}", major=capability[0], minor=capability[1],
-        multi_processor_count=MULTIPROCESSORS.get(capability, 132), total_memory=80 << 30, L2_cache_size=50 << 20,
+        multi_processor_count=MULTIPROCESSORS.get(capability, OTHERS), total_memory=80 << 30, L2_cache_size=50 << 20,
         shared_memory_per_block_optin=(99 if capability[0] == 12 else 163) << 10, warp_size=32,
         max_threads_per_multi_processor=2048,
     )  # fmt: skip

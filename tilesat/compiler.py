@@ -128,7 +128,7 @@ def _remembered(
     store = opened()
     if store is None or not isinstance(source, str | bytes | os.PathLike):
         return with_warnings(compiled())
-    data, name = _written(cast("str | bytes | os.PathLike[str]", source))
+    data, name = written(cast("str | bytes | os.PathLike[str]", source))
     key = key_of(data, name, str(target), {**options, "entry": entry})
     record = store.get(key) if key is not None else None
     if record is not None:
@@ -174,7 +174,7 @@ def compile_for(
     return kernels
 
 
-def _written(source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
+def written(source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """The bytes of a source, and what messages call it."""
     from ir.content import content, is_text
     from tilesat.recalled import TEXT

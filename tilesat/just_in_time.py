@@ -55,7 +55,7 @@ class Jit:
         """The kernel for such arguments, which are not written: to look at its PTX, cost and report."""
         from tilesat.launching import place_of
 
-        target = self.target or _target_of(self.on or place_of(args, named))
+        target = self.target or target_of(self.on or place_of(args, named))
         if not cutile.is_kernel(self.source):
             return self._compiled(target, lambda: compile(self.source, target, **self.options))
         from tilesat.calling import bound, missing
@@ -107,7 +107,7 @@ def jit(
     return make if source is None else make(source)
 
 
-def _target_of(on: str) -> str:
+def target_of(on: str) -> str:
     """The target of the machine that runs it."""
     if on != "cuda":
         return DEFAULT_TARGET

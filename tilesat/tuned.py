@@ -1,0 +1,145 @@
+"""What tuning finds: a row a configuration, as a table, and pinned as JSON in the user's repository."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ir.core import Location, TileError
+from tilesat.output import write_file
+
+if TYPE_CHECKING:
+    from runtime.simulator import Report
+    from tilesat.kernel import Kernel
+
+Values = dict[str, Any]
+PIN = ("kernel", "target", "arguments", "configuration")
+"""What a pin must have."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A configuration that was tried: its grid in tile blocks, the predicted cycles of the whole grid, the median of
+    what was measured, in microseconds, of so many samples; or why it cannot be compiled.
+    """
+
+    configuration: Values
+    grid: tuple[int, int, int]
+    predicted: float | None = None
+    measured: float | None = None
+    samples: int = 0
+    error: str = ""
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """What is measured comes first, then what is predicted, then what failed."""
+        infinite = float("inf")
+        return tuple(infinite if each is None else each for each in (self.measured, self.predicted))  # pyright: ignore[reportReturnType]
+
+    def __str__(self) -> str:
+        """The configuration, as tables name it."""
+        return ", ".join(f"{name}={value}" for name, value in self.configuration.items()) or "default"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What `tilesat.autotune` returns: rows, the best first. `left`: how many configurations the budget left out.
+
+    `found`: where the rows are from, "searched", "cached" or "pinned".
+    """
+
+    name: str
+    target: str
+    arguments: str
+    rows: tuple[Row, ...]
+    left: int
+    found: str
+    compiled: Callable[[Values], Kernel] = field(repr=False)
+
+    @property
+    def best(self) -> Row:
+        """The first row."""
+        return self.rows[0]
+
+    @property
+    def measured(self) -> bool:
+        """Was the best one timed on a card? Else it is predicted by the target's tables."""
+        return self.best.measured is not None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the best configuration, for all arguments of the same kind; out of the cache if it is there."""
+        return self.compiled(self.best.configuration)
+
+    def __call__(self, *args: Any, **named: Any) -> Report | None:
+        """Launch the best one over its grid, as `Kernel[grid]` does; constants may be left out."""
+        return self.kernel[self.best.grid](*args, **named)
+
+    def __str__(self) -> str:
+        """A table."""
+        how = "measured on a card" if self.measured else "predicted by the tables of the target, not measured"
+        head = f"@{self.name}{self.arguments} for {self.target}: {how}; {self.found}"
+        cells = [("configuration", "tile blocks", "predicted cycles", "measured us", "samples")]
+        for each in self.rows:
+            if each.error:
+                continue
+            cells.append((
+                str(each), " x ".join(map(str, each.grid)), "" if each.predicted is None else f"{each.predicted:.0f}",
+                "" if each.measured is None else f"{each.measured:.1f}", str(each.samples or ""),
+            ))  # fmt: skip
+        widths = [max(len(row[column]) for row in cells) for column in range(5)]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        lines += [f"{each}: {each.error}" for each in self.rows if each.error]
+        lines += [f"{self.left} more were left out: the budget was spent"] if self.left else []
+        return "\n".join([head, *lines])
+
+    def pin(self, path: str | Path) -> None:
+        """Write the best configuration into a file of pins, in place of an earlier one of this kernel, target and
+        arguments. Raises TileError for a file that holds no pins, OSError.
+        """
+        own = self.name, self.target, self.arguments
+        kept = [each for each in pins(path) if (each["kernel"], each["target"], each["arguments"]) != own]
+        row = asdict(self.best)
+        measure = {name: row[name] for name in ("predicted", "measured") if row[name] is not None}
+        kept.append(dict(zip(PIN, (*own, row["configuration"]), strict=True)) | measure)
+        kept.sort(key=lambda each: (each["kernel"], each["target"], each["arguments"]))
+        write_file(Path(path), json.dumps(kept, indent=2) + "\n")
+
+
+def pins(path: str | Path) -> list[Values]:
+    """The pins of a file; none where there is no file. Raises TileError for a file that holds something else."""
+    try:
+        found: Any = json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise TileError(f"cannot parse the pins: {error}", Location(str(path))) from None
+    if not isinstance(found, list) or not all(isinstance(each, dict) and set(PIN) <= set(each) for each in found):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        raise TileError(f"cannot read the pins: expected a list of objects with {', '.join(PIN)}", Location(str(path)))
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def pinned(path: str | Path, name: str, target: str, arguments: str, tried: Sequence[Values]) -> Values | None:
+    """The configuration that a file pins for a kernel, a target and arguments; None where there is none.
+
+    Raises TileError where what is pinned is no configuration of those `tried`.
+    """
+    for each in pins(path):
+        if (each["kernel"], each["target"], each["arguments"]) == (name, target, arguments):
+            wanted: Mapping[str, Any] = each["configuration"]
+            found = [one for one in tried if plain(one) == dict(wanted)]
+            if not found:
+                message = f"the pin of @{name} for {target} is none of the configurations: {dict(wanted)}"
+                raise TileError(message, Location(str(path)), "remove it, to search anew")
+            return found[0]
+    return None
+
+
+def plain(configuration: Values) -> Values:
+    """A configuration as JSON has it."""
+    return json.loads(json.dumps(configuration, default=str))

@@ -1,0 +1,372 @@
+"""`tilesat.autotune`: the best of some configurations of a kernel, predicted, or measured on a card.
+
+    tuned = tilesat.autotune(matmul, {"tm": (64, 128), "tk": (32, 64), "num_ctas": (1, 2)}, (a, b, c),
+                             grid=lambda c: (m // c["tm"], n // 128), target="sm_90a")
+    print(tuned)
+    tuned(a, b, c)
+
+A configuration names constants of a cuTile kernel, its hints (`HINTS`), and options of `tilesat.compile`. What is
+predicted is the cost of the program that extraction chooses, compiled for exactly the sizes of the arrays, so that
+loops count as often as they run, times the rounds in which a card takes the grid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from inspect import signature as parameters_of
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ir.core import TileError
+from tilesat import cutile
+from tilesat.grid import Grid, as_grid
+from tilesat.shown import shown
+from tilesat.tuned import Row, Tuned, Values, pinned, plain
+
+if TYPE_CHECKING:
+    from runtime.cuda import Device
+    from tilesat.calling import Calling, Parameter
+    from tilesat.kernel import Kernel
+
+HINTS = ("occupancy", "num_worker_warps", "opt_level")
+"""Of `cuda.tile.kernel.replace_hints`; `num_ctas` is an option of `tilesat.compile`, which stands above the hint."""
+COLD_BYTES = 256 << 20
+"""Overwritten before each launch that is timed: more than the L2 cache of any card so far, 126 MB on B200 (NVIDIA data
+sheets)."""
+REPEAT = 20
+"""Launches of a kernel that are timed."""
+FENCE = 1.5
+"""Quartile distances above the upper quartile from which on a time is dropped (Tukey's fence)."""
+
+
+def autotune(
+    kernel: Any, configurations: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]], args: Sequence[Any], *,
+    grid: int | Sequence[int] | Callable[[Values], int | Sequence[int]], target: str | None = None,
+    on: str | None = None, budget: float | None = None, measure: int = 8, workers: int = 0,
+    pins: str | Path | None = None, cache: bool = True, progress: bool = False, **options: Any,
+) -> Tuned:  # fmt: skip
+    """Try configurations of a kernel on arguments, and say which is the best.
+
+    `kernel`: a cuTile kernel, Tile IR as `tilesat.compile` takes it, or a function that makes it of a configuration.
+    `configurations`: a list of them, or the values of each name, of which all combinations are tried. `args`: what
+    the kernel takes, without its constants where configurations have all of them. `grid`: tile blocks, or a function
+    of the configuration. `on`: cuda measures the `measure` best predicted ones on the card, sim only predicts; by
+    default as the arrays lie. Arrays of the card are written, those of the host are not.
+    `budget`: seconds after which no configuration is begun any more, one is always tried; `workers`: processes, 0 for
+    this one; `pins`: a file of pins, of which a choice is taken, or to which it is added; `cache`: results of whole
+    searches are kept on disk; `progress`: a line on standard error; `options`: as in `tilesat.compile`.
+    Raises TileError for names and arguments that mean nothing, and where nothing can be compiled.
+    """
+    from tilesat.just_in_time import target_of
+    from tilesat.launching import place_of
+
+    place = on or place_of(args, {})
+    if place not in ("sim", "cuda"):
+        raise TileError(f"autotune: on is sim, which predicts, or cuda, which measures, got {shown(on)}")
+    if measure < 1 or workers < 0 or (budget is not None and not budget > 0):
+        raise TileError("autotune: expected measure >= 1, workers >= 0 and a budget above 0")
+    tier = target or target_of(place)
+    tried = combinations(configurations)
+    made = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
+    name, arguments = made[0].name, f"({', '.join(map(described, args))})"
+    result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier))
+    chosen = None if pins is None else pinned(pins, name, tier, arguments, [each.configuration for each in made])
+    if chosen is not None:
+        (row,) = (Row(each.configuration, each.grid) for each in made if each.configuration is chosen)
+        return result((row,), 0, "pinned")
+    deadline = math.inf if budget is None else time.monotonic() + budget
+    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress)
+    rows, found = _remembered(search, arguments, cache)
+    if rows[0].error:
+        raise TileError(f"autotune: no configuration of @{name} can be compiled, {rows[0]}: {rows[0].error}")
+    tuned = result(rows, len(made) - len(rows), found)
+    if pins is not None:
+        tuned.pin(pins)
+    return tuned
+
+
+def combinations(given: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> list[Values]:
+    """Configurations that are given, or all combinations of values. Raises TileError where there are none."""
+    if isinstance(given, Mapping):
+        axes = cast("Mapping[str, Any]", given)
+        for name, values in axes.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise TileError(f"configurations: expected some values of '{name}', got {shown(values)}")
+        found = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    else:
+        found = [dict(each) for each in given]
+    if not found:
+        raise TileError("configurations: expected one or more, got none")
+    return found
+
+
+def described(argument: Any) -> str:
+    """An argument as pins and tables name it: an array by type and sizes, anything else by its value."""
+    from tilesat.arrays import is_array, view_of
+
+    return str(view_of(argument, "")) if is_array(argument) else shown(argument)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A configuration to try: what is compiled for it, generic and, for predictions, of exactly these sizes."""
+
+    name: str
+    configuration: Values
+    grid: Grid
+    source: Any
+    program: Any
+    options: Values
+    given: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    generic: Calling | None = None
+
+    @staticmethod
+    def of(
+        kernel: Any, configuration: Values, args: Sequence[Any], grid: Any, target: str, options: Values
+    ) -> _Candidate:  # fmt: skip
+        """Raises TileError for names that are none of the kernel's or the compiler's, and what cuTile refuses."""
+        from tilesat.just_in_time import Jit
+
+        kernel = kernel.source if isinstance(kernel, Jit) else kernel
+        source: Any = kernel(configuration) if callable(kernel) and not cutile.is_kernel(kernel) else kernel
+        blocks = as_grid(cast(Any, grid(configuration)) if callable(grid) else grid)
+        constants, hints, own = _divided(source, configuration)
+        given = {**options, **own}
+        if not cutile.is_kernel(source):
+            return _Candidate("program", configuration, blocks, source, source, given, args)
+        from tilesat.calling import bound
+        from tilesat.specialise import constraints_of, specialised, written_at
+
+        source = source.replace_hints(**hints) if hints else source
+        name, names = cutile.name_of(source), list(source._annotated_function.pysig.parameters)
+        values = bound(names, (), {**_between(args, names, constants), **constants}, name, written_at(source))
+        generic = specialised(source, values)
+        exact = replace(
+            generic, parameters=tuple((each, fixed(kind, values[each])) for each, kind in generic.parameters)
+        )
+        program = cutile.export(source, constraints_of(exact), target)
+        return _Candidate(name, configuration, blocks, source, program, given, (), values, generic)
+
+    def kernel(self, target: str) -> Kernel:
+        """The kernel for all arguments of the same kind; out of the cache where it is there."""
+        from tilesat.compiler import compile
+        from tilesat.specialise import constraints_of
+
+        signature = None if self.generic is None else constraints_of(self.generic)
+        return compile(self.source, target, signature=signature, cache=True, **self.options)
+
+    @property
+    def key(self) -> str:
+        """All that decides what comes of it."""
+        return repr((_bytes(self.program), self.generic, self.grid, sorted(map(str, self.options.items()))))
+
+
+def _bytes(program: Any) -> bytes:
+    """The content of a program."""
+    from tilesat.compiler import written
+
+    return written(program)[0] if isinstance(program, str | bytes | Path) else bytes(program)
+
+
+def _between(args: Sequence[Any], names: Sequence[str], constants: Values) -> dict[str, Any]:
+    """The arguments by name; configurations fill in their constants."""
+    rest = [name for name in names if name not in constants]
+    if len(args) != len(rest):
+        raise TileError(f"autotune: expected {len(rest)} arguments ({', '.join(rest)}), got {len(args)}")
+    return dict(zip(rest, args, strict=True))
+
+
+def _divided(source: Any, configuration: Values) -> tuple[Values, Values, Values]:
+    """Constants of the kernel, its hints, options of the compiler. Raises TileError for a name that is none of them."""
+    from tilesat.compiler import compile
+
+    is_kernel = cutile.is_kernel(source)
+    names = list(source._annotated_function.pysig.parameters) if is_kernel else []
+    hints = HINTS if is_kernel else ()
+    options = [each for each in list(parameters_of(compile).parameters)[2:] if each not in ("signature", "cache")]
+    groups: tuple[Values, Values, Values] = ({}, {}, {})
+    for name, value in configuration.items():
+        place = next((n for n, known in enumerate((names, hints, options)) if name in known), None)
+        if place is None:
+            known = ", ".join((*names, *hints, *options))
+            raise TileError(f"configurations: there is no '{name}'", hint=f"there are {known}")
+        groups[place][name] = value
+    return groups
+
+
+def fixed(parameter: Parameter, value: Any) -> Parameter:
+    """A parameter that takes arrays of exactly these sizes and strides only."""
+    from tilesat.arrays import view_of
+    from tilesat.calling import ArrayParameter, TupleParameter
+
+    if isinstance(parameter, TupleParameter):
+        return TupleParameter(tuple(map(fixed, parameter.items, value)))
+    if not isinstance(parameter, ArrayParameter):
+        return parameter
+    view, ones = view_of(value, ""), (1,) * len(parameter.shape)
+    return replace(parameter, shape=view.shape, strides=view.strides, shape_divisors=ones, stride_divisors=ones)
+
+
+def _compiled_for(made: Sequence[_Candidate], target: str, configuration: Values) -> Kernel:
+    """The kernel of a configuration."""
+    (each,) = (one for one in made if plain(one.configuration) == plain(configuration))
+    return each.kernel(target)
+
+
+def price(program: Any, target: str, options: Values) -> tuple[float, int, str]:
+    """Cycles of an SM for a CTA, and CTAs of a tile block; or why there is no kernel. A task of a process."""
+    from lowering.cost import UNKNOWN_TRIPS
+    from tilesat.compiler import compile
+    from tilesat.failures import describe, user_errors
+
+    try:
+        kernel = compile(program, target, **options)
+    except user_errors() as error:
+        return 0.0, 1, describe(error).splitlines()[0]
+    tiles = 1 if kernel.compiled.persistent == "off" else UNKNOWN_TRIPS  # its own loop over tiles is in the cost
+    return kernel.cost / tiles, math.prod(kernel.manifest["cluster"]), ""
+
+
+@dataclass
+class _Search:
+    """One search: prices of all candidates, times of the best."""
+
+    made: Sequence[_Candidate]
+    target: str
+    measuring: bool
+    measure: int
+    workers: int
+    deadline: float
+    progress: bool
+
+    def rows(self, device: Device | None) -> tuple[Row, ...]:
+        """A row a candidate that the budget reached, the best first."""
+        from tilesat.backend import capability_of
+        from tilesat.card import MULTIPROCESSORS, OTHERS
+
+        card = MULTIPROCESSORS.get(capability_of(self.target), OTHERS)
+        count = card if device is None else device.multiprocessors
+        found: dict[int, Row] = {}
+        for number, (cycles, ctas, error) in self._prices():
+            each = self.made[number]
+            rounds = math.ceil(math.prod(each.grid) * ctas / count)
+            found[number] = Row(each.configuration, each.grid, None if error else cycles * rounds, error=error)
+            self._say(len(found), "compiled", found.values())
+        rows = sorted((found[number] for number in sorted(found)), key=lambda row: row.rank)
+        if device is not None:
+            rows[: self.measure] = self._timed(device, rows[: self.measure])
+        if self.progress:
+            print(file=sys.stderr)
+        return tuple(sorted(rows, key=lambda row: row.rank))
+
+    def _prices(self) -> Iterator[tuple[int, tuple[float, int, str]]]:
+        """The price of each candidate, as they come, until the deadline."""
+        tasks = ((each.program, self.target, each.options) for each in self.made)
+        if not self.workers:
+            for number, task in enumerate(tasks):
+                if number and time.monotonic() > self.deadline:
+                    return
+                yield number, price(*task)
+            return
+        with ProcessPoolExecutor(self.workers, mp_context=get_context("spawn")) as pool:
+            flying: dict[Future[tuple[float, int, str]], int] = {}
+            for number, task in enumerate(tasks):
+                if number and time.monotonic() > self.deadline:
+                    break
+                flying[pool.submit(price, *task)] = number
+                if len(flying) >= self.workers:
+                    yield from _finished(flying)
+            while flying:
+                yield from _finished(flying)
+
+    def _timed(self, device: Device, rows: Sequence[Row]) -> Iterator[Row]:
+        """The rows with what their kernels take on the card, until the deadline."""
+        import numpy as np
+
+        cold = device.empty((COLD_BYTES,), np.uint8)
+        for number, row in enumerate(rows):
+            if row.error or (number and time.monotonic() > self.deadline):
+                yield row
+                continue
+            kept = steady(self._launches(device, row, cold))
+            yield replace(row, measured=1000 * statistics.median(kept), samples=len(kept))
+            self._say(number + 1, "measured", rows)
+
+    def _launches(self, device: Device, row: Row, cold: Any) -> list[float]:
+        """Milliseconds of launches between events, the L2 cache cold."""
+        import numpy as np
+
+        from tilesat.launching import prepared
+
+        (each,) = (one for one in self.made if one.configuration is row.configuration)
+        kernel = each.kernel(self.target)
+        values = prepared(kernel.entry, kernel.calling, each.given, each.named, "cuda", whole=bool(each.named)).values
+        held = [device.put(cast(Any, each)) if isinstance(each, np.ndarray) else each for each in values]
+        try:
+            launch = device.load(kernel.ptx, kernel.manifest).prepare(row.grid, held)
+            return device.time(launch, REPEAT, cold=cold)
+        finally:
+            for before, after in zip(values, held, strict=True):
+                if before is not after:
+                    device.free(after)
+
+    def _say(self, done: int, what: str, rows: Iterable[Row]) -> None:
+        if self.progress:
+            best = min(rows, key=lambda row: row.rank)
+            print(f"\r{what} {done}/{len(self.made)}, best {best}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def steady(times: Sequence[float]) -> list[float]:
+    """The times without those far above the others (`FENCE`)."""
+    lower, _, upper = statistics.quantiles(times, n=4, method="inclusive")
+    return [each for each in times if each <= upper + FENCE * (upper - lower)]
+
+
+def _finished(flying: dict[Future[tuple[float, int, str]], int]) -> Iterator[tuple[int, tuple[float, int, str]]]:
+    """What is done first."""
+    for future in wait(flying, return_when=FIRST_COMPLETED).done:
+        yield flying.pop(future), future.result()
+
+
+def _remembered(search: _Search, arguments: str, cache: bool) -> tuple[tuple[Row, ...], str]:
+    """The rows of an earlier search for the same, or of this one; whole searches are kept."""
+    from runtime.cuda import Device
+    from tilesat.cache import compiler, opened
+
+    with Device() if search.measuring else nullcontext() as device:
+        store = opened() if cache else None
+        where = "" if device is None else device.name
+        digest = blake2b(repr((compiler(), search.target, arguments, where)).encode(), digest_size=20)
+        for each in search.made:
+            digest.update(each.key.encode())
+        key = f"tuned-{digest.hexdigest()}"
+        known = None if store is None else store.get(key)
+        if known is not None:
+            by_text = {json.dumps(plain(each.configuration)): each for each in search.made}
+            kept = [(by_text[json.dumps(row.pop("configuration"))], row) for row in known["rows"]]
+            return tuple(Row(each.configuration, each.grid, **row) for each, row in kept), "cached"
+        rows = search.rows(device)
+    if store is not None and len(rows) == len(search.made):
+        store.put(key, {"rows": [_kept(row) for row in rows]})
+    return rows, "searched"
+
+
+def _kept(row: Row) -> Values:
+    """A row as the cache keeps it."""
+    return {
+        "configuration": plain(row.configuration), "predicted": row.predicted, "measured": row.measured,
+        "samples": row.samples, "error": row.error,
+    }  # fmt: skip
