@@ -212,6 +212,26 @@ def test_of_two_running_sums_one_stays_a_sum_away() -> None:
     assert text[: text.index("xor.b64")].count("add.s64") == 4 + text[: text.index("ld.global")].count("add.s64")
 
 
+def test_differences_of_i64_are_one() -> None:
+    """((a - b) + (c - d)) - (e - f) as a + c + f - (b + d + e); one difference stays where it is."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        terms = [k.value(arith.ExtSI, bits(k, arith.XOrI, x, i), types=[I64]) for i in (0, 3, 9, 27, 81, 243)]
+        a, b, c, d, e, f = (k.value(arith.MulI, each, each) for each in terms)
+        difference = k.value(arith.SubI, e, f)
+        sums = k.value(arith.AddI, k.value(arith.SubI, a, b), k.value(arith.SubI, c, d))
+        other = k.value(arith.AddI, k.value(arith.SubI, b, c), a)
+        chosen = k.value(arith.CmpI, t, k.const(40), types=[I1], predicate="slt")
+        return k.value(arith.Select, chosen, k.value(arith.SubI, sums, difference), other, types=[I64])
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            a, b, c, d, e, f = ((x ^ i).astype(np.int64) ** 2 for i in (0, 3, 9, 27, 81, 243))
+            return np.where(t < 40, a - b + c - d - (e - f), b - c + a)
+
+    assert checked(make, numbers, np.int64).count("sub.s64") == 2
+
+
 def test_the_lowest_bit_as_a_number_is_a_mask() -> None:
     def make(k: Kernel, t: Value, x: Value) -> Value:
         bit = k.value(arith.TruncI, x, types=[I1])

@@ -6,6 +6,7 @@ Source: LLVM, Reassociate.cpp, of which these are pairs that several sums share,
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Op, Value
@@ -93,6 +94,34 @@ def chained(u: Uses, op: Op) -> bool:
     longer = u.computed(type(op), op, first.results[0], second.operands[0])
     u.replace(op, u.computed(type(op), op, longer, second.operands[1]))
     return True
+
+
+def one_difference(u: Uses, op: Op) -> bool:
+    """(a - b) + (c - d), i64 that nothing else reads in between, as (a + c) - (b + d): ptxas 13.5 adds three in two
+    instructions with carries, and moves around each difference.
+    """
+    readers = u.users[op.results[0]]
+    if op.results[0].type != I64 or (len(readers) == 1 and isinstance(readers[0], llvm.Add | llvm.Sub)):
+        return False  # the sum that reads it is looked at
+    added, taken = list[Value](), list[Value]()
+    if _terms(u, op, added, taken) < 2 or not added:
+        return False
+    first, second = (reduce(lambda x, y: u.computed(llvm.Add, op, x, y), each) for each in (added, taken))
+    u.replace(op, u.computed(llvm.Sub, op, first, second))
+    return True
+
+
+def _terms(u: Uses, op: Op, added: list[Value], taken: list[Value]) -> int:
+    """Collects what is added and what is taken away; returns how many differences there are."""
+    count = int(isinstance(op, llvm.Sub))
+    for value, other in zip(op.operands, (False, bool(count)), strict=True):
+        inner = u.only(value, op, llvm.Add, llvm.Sub)
+        sides = (taken, added) if other else (added, taken)
+        if inner is None:
+            sides[0].append(value)
+        else:
+            count += _terms(u, inner, *sides)
+    return count
 
 
 def negated_term(u: Uses, op: Op) -> bool:

@@ -27,7 +27,7 @@ from lowering.convert.nvgpu_to_nvvm.choices import chosen_constant, chosen_load,
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
-from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, negated_term, pairs, ranks, shared_pair
+from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, negated_term, one_difference, pairs, ranks, shared_pair
 from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
@@ -335,8 +335,8 @@ def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
 
 
 INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.Add: (negated_term, joined_bits, shared_pair, chained),
-    llvm.Sub: (negated_term,),
+    llvm.Add: (negated_term, joined_bits, shared_pair, one_difference, chained),
+    llvm.Sub: (negated_term, one_difference),
     llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.ZExt: (widened_back,),
     llvm.And: (masked_sum, absorbed, extracted_byte),
