@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel, lower
     from tilesat.multicast import Multicast
+    from tilesat.torch_ops import torch_op
     from tilesat.tuned import Tuned
     from tilesat.tuning import autotune
 
@@ -26,6 +27,7 @@ _HOME = {
     "compile_for": "tilesat.compiler",
     "jit": "tilesat.just_in_time",
     "lower": "tilesat.levels",
+    "torch_op": "tilesat.torch_ops",
     "Jit": "tilesat.just_in_time",
     "Kernel": "tilesat.kernel",
     "LoweredKernel": "tilesat.levels",
@@ -37,7 +39,7 @@ _HOME = {
 
 __all__ = [
     "Jit", "Kernel", "LoweredKernel", "Multicast", "TileError", "Tuned", "WrongResultError", "autotune", "compile",
-    "compile_for", "jit", "lower",
+    "compile_for", "jit", "lower", "torch_op",
 ]  # fmt: skip
 
 

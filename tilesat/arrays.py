@@ -77,6 +77,14 @@ def on_card(given: Any) -> bool:
     return not isinstance(given, np.ndarray) and _has(given, CUDA)
 
 
+def is_fake(given: Any) -> bool:
+    """Is this a tensor of PyTorch that has no elements to read, as torch.compile traces with: fake, or on "meta"?"""
+    if not _is_torch(given):
+        return False
+    fake = any(kind.__name__ == "FakeTensor" and kind.__module__.startswith("torch.") for kind in type(given).__mro__)
+    return fake or given.device.type == "meta"
+
+
 def view_of(given: object, name: str) -> View:
     """The view of an array, without a copy; `name` is the parameter that messages speak of.
 

@@ -82,8 +82,10 @@ class Jit:
 
     def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
         from tilesat.grid import as_grid
-        from tilesat.launching import place_of, prepared
+        from tilesat.launching import only_traced, place_of, prepared
 
+        if only_traced(args, named):
+            return None
         blocks, on = as_grid(grid), self.on or place_of(args, named)
         kernel = self.kernel(*args, **named)
         launch = prepared(kernel.entry, kernel.calling, args, named, on, whole=True)

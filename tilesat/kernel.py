@@ -248,14 +248,17 @@ class Kernel:
 
     def __getitem__(self, grid: int | Sequence[int]) -> Callable[..., Report | None]:
         """A function that launches over `grid` tile blocks: it takes what the kernel's Python function takes, in order
-        or by name, and runs where the arrays are: on the simulator for those of the host, else on the card.
+        or by name, and runs where the arrays are: on the simulator for those of the host, else on the card. PyTorch's
+        fake tensors, with which torch.compile traces (`tilesat.torch_op`), launch nothing.
         """
         return partial(self._called, grid)
 
     def _called(self, grid: int | Sequence[int], *args: Any, **named: Any) -> Report | None:
         from tilesat.grid import as_grid
-        from tilesat.launching import place_of, prepared
+        from tilesat.launching import only_traced, place_of, prepared
 
+        if only_traced(args, named):
+            return None
         blocks, on = as_grid(grid), place_of(args, named)
         return self.launched(blocks, prepared(self.entry, self.calling, args, named, on, whole=True), on)
 

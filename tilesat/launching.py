@@ -10,7 +10,7 @@ import numpy as np
 
 from ir.core import TileError
 from ir.dialects.cuda_tile import Entry
-from tilesat.arrays import View, is_array, on_card, view_of
+from tilesat.arrays import View, is_array, is_fake, on_card, view_of
 from tilesat.spec import Array
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ class Launch:
 def place_of(given: Sequence[Any], named: Mapping[str, Any]) -> str:
     """Where a kernel runs that nobody said a place for: on the card where an array is there, else on the simulator."""
     return "cuda" if any(map(on_card, _flat([*given, *named.values()]))) else "sim"
+
+
+def only_traced(given: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """Is this call one of a trace, whose tensors have no elements? Then nothing is launched."""
+    return any(map(is_fake, _flat([*given, *named.values()])))
 
 
 def _flat(given: Sequence[Any]) -> list[Any]:
