@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +70,9 @@ class Tuned:
         """Was the best one timed on a card? Else it is predicted by the target's tables."""
         return self.best.measured is not None
 
-    @property
+    @cached_property
     def kernel(self) -> Kernel:
-        """The kernel of the best configuration, for all arguments of the same kind; out of the cache if it is there."""
+        """The kernel of the best configuration, for all arguments of the same kind."""
         return self.compiled(self.best.configuration)
 
     def __call__(self, *args: Any, **named: Any) -> Report | None:

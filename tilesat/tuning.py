@@ -66,7 +66,7 @@ def autotune(
     default as the arrays lie. Arrays of the card are written, those of the host are not.
     `budget`: seconds after which no configuration is begun any more, one is always tried; `workers`: processes, 0 for
     this one; `pins`: a file of pins, of which a choice is taken, or to which it is added; `cache`: results of whole
-    searches are kept on disk; `progress`: a line on standard error; `options`: as in `tilesat.compile`.
+    searches, and kernels, are kept on disk; `progress`: a line on standard error; `options`: as in `tilesat.compile`.
     Raises TileError for names and arguments that mean nothing, and where nothing can be compiled.
     """
     from tilesat.just_in_time import target_of
@@ -81,14 +81,14 @@ def autotune(
     tried = combinations(configurations)
     made = [_Candidate.of(kernel, each, args, grid, tier, options) for each in tried]
     name, arguments = made[0].name, f"({', '.join(map(described, args))})"
-    result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier))
+    result = partial(Tuned, name, tier, arguments, compiled=partial(_compiled_for, made, tier, cache))
     chosen = None if pins is None else pinned(pins, name, tier, arguments, [each.configuration for each in made])
     if chosen is not None:
         (row,) = (Row(each.configuration, each.grid) for each in made if each.configuration is chosen)
         return result((row,), 0, "pinned")
     deadline = math.inf if budget is None else time.monotonic() + budget
-    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress)
-    rows, found = _remembered(search, arguments, cache)
+    search = _Search(made, tier, place == "cuda", measure, workers, deadline, progress, cache)
+    rows, found = _remembered(search, arguments)
     if rows[0].error:
         raise TileError(f"autotune: no configuration of @{name} can be compiled, {rows[0]}: {rows[0].error}")
     tuned = result(rows, len(made) - len(rows), found)
@@ -160,13 +160,13 @@ class _Candidate:
         program = cutile.export(source, constraints_of(exact), target)
         return _Candidate(name, configuration, blocks, source, program, given, (), values, generic)
 
-    def kernel(self, target: str) -> Kernel:
-        """The kernel for all arguments of the same kind; out of the cache where it is there."""
+    def kernel(self, target: str, cache: bool) -> Kernel:
+        """The kernel for all arguments of the same kind; `cache`: out of it where it is there."""
         from tilesat.compiler import compile
         from tilesat.specialise import constraints_of
 
         signature = None if self.generic is None else constraints_of(self.generic)
-        return compile(self.source, target, signature=signature, cache=True, **self.options)
+        return compile(self.source, target, signature=signature, cache=cache, **self.options)
 
     @property
     def key(self) -> str:
@@ -220,10 +220,10 @@ def fixed(parameter: Parameter, value: Any) -> Parameter:
     return replace(parameter, shape=view.shape, strides=view.strides, shape_divisors=ones, stride_divisors=ones)
 
 
-def _compiled_for(made: Sequence[_Candidate], target: str, configuration: Values) -> Kernel:
+def _compiled_for(made: Sequence[_Candidate], target: str, cache: bool, configuration: Values) -> Kernel:
     """The kernel of a configuration."""
     (each,) = (one for one in made if plain(one.configuration) == plain(configuration))
-    return each.kernel(target)
+    return each.kernel(target, cache)
 
 
 def price(program: Any, target: str, options: Values) -> tuple[float, int, str]:
@@ -251,6 +251,7 @@ class _Search:
     workers: int
     deadline: float
     progress: bool
+    cache: bool
 
     def rows(self, device: Device | None) -> tuple[Row, ...]:
         """A row a candidate that the budget reached, the best first."""
@@ -312,7 +313,7 @@ class _Search:
         from tilesat.launching import prepared
 
         (each,) = (one for one in self.made if one.configuration is row.configuration)
-        kernel = each.kernel(self.target)
+        kernel = each.kernel(self.target, self.cache)
         values = prepared(kernel.entry, kernel.calling, each.given, each.named, "cuda", whole=bool(each.named)).values
         held = [device.put(cast(Any, each)) if isinstance(each, np.ndarray) else each for each in values]
         try:
@@ -341,13 +342,13 @@ def _finished(flying: dict[Future[tuple[float, int, str]], int]) -> Iterator[tup
         yield flying.pop(future), future.result()
 
 
-def _remembered(search: _Search, arguments: str, cache: bool) -> tuple[tuple[Row, ...], str]:
+def _remembered(search: _Search, arguments: str) -> tuple[tuple[Row, ...], str]:
     """The rows of an earlier search for the same, or of this one; whole searches are kept."""
     from runtime.cuda import Device
     from tilesat.cache import compiler, opened
 
     with Device() if search.measuring else nullcontext() as device:
-        store = opened() if cache else None
+        store = opened() if search.cache else None
         where = "" if device is None else device.name
         digest = blake2b(repr((compiler(), search.target, arguments, where)).encode(), digest_size=20)
         for each in search.made:

@@ -67,6 +67,9 @@ def test_predicted_run_and_cached() -> None:
     first(x, y, 2.0)
     assert np.array_equal(y, 2 * x)
     assert first.kernel.calling is not None
+    made = first.kernel
+    first(x, y, 3.0)
+    assert first.kernel is made
 
 
 def test_loops_count_as_often_as_they_run() -> None:
@@ -137,6 +140,12 @@ def test_a_budget_that_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.left == 2
     assert str(found).endswith("2 more were left out: the budget was spent")
     assert tuned({"n": (32, 64, 128)}, x, y).found == "searched"  # a part of a search is not kept
+
+
+def test_without_the_cache_nothing_is_kept(folder: Path) -> None:
+    x, y = arrays()
+    tuned({"n": (32, 64)}, x, y, cache=False)(x, y, 2.0)
+    assert not folder.exists()
 
 
 def test_processes_find_the_same() -> None:
