@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -274,13 +275,16 @@ def shared_program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict
 NUMBERS = {
     "i1": ("true", True), "i8": ("-3", -3), "i16": ("-300", -300), "i32": ("-70000", -70000),
     "i64": ("-5000000000LL", -5000000000), "f16": ("0x3554", np.float16(0.333)), "f32": ("0.1f", 0.1),
-    "f64": ("0.1", 0.1), "tf32": ("0.5f", 0.5),
+    "f64": ("0.1", 0.1), "tf32": ("0.5f", 0.5), "bf16": ("0x3fc0", ml_dtypes.bfloat16(1.5)),
+    "f8E4M3FN": ("0x3c", ml_dtypes.float8_e4m3fn(1.5)), "f8E5M2": ("0x3e", ml_dtypes.float8_e5m2(1.5)),
+    "f8E8M0FNU": ("0x80", ml_dtypes.float8_e8m0fnu(2)),
 }  # fmt: skip
 
 
 @needs_compilers
 @pytest.mark.parametrize("dependent", [False, True])
 def test_numbers_of_every_type_and_dependent_launches(dependent: bool, tmp_path: Path) -> None:
+    assert set(NUMBERS) == set(SIZES)
     params = [{"kind": "scalar", "arg": n, "dtype": dtype} for n, dtype in enumerate(NUMBERS)]
     manifest = {**MANIFEST, "target": "sm_90a", "dependent": True, "cluster": [2, 1, 1], "params": params}
     launch = f"(kernel.dependent = {str(dependent).lower()}, &kernel), 3, 2, 1, (CUstream)5, " + ", ".join(
