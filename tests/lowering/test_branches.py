@@ -260,6 +260,15 @@ def test_a_test_of_what_was_tested_is_gone_past() -> None:
     assert last.successors == (first, out)
 
 
+def test_what_nobody_reads_keeps_no_test() -> None:
+    """The base of an address that no access has, before the second test."""
+    entry, first, test, second, out = two_tests()
+    test.ops.insert(0, llvm.GetElementPtr((entry.args[0],), None, {"offset": 64}))
+    test.ops[0].parent = test
+    func, _ = simplified(entry, first, test, second, out)
+    assert func.body.blocks == [entry, first, out]
+
+
 def test_a_test_of_the_opposite_is_gone_past_to_the_other_side() -> None:
     entry, first, test, second, out = two_tests(negated=True)
     func, _ = simplified(entry, first, test, second, out)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ir.core import Value
-from ir.dialects import arith
-from ir.types import F32, GLOBAL_PTR, I32
+from ir.dialects import arith, gpu
+from ir.types import F32, GLOBAL_PTR, I32, SHARED_PTR
 from lowering.convert.nvgpu_to_nvvm.rematerialize import HEAVY
 from tests.lowering.nvgpu_harness import Kernel, run
 
@@ -94,3 +94,23 @@ def test_divisions_are_not_repeated() -> None:
     body, after = kernel(HEAVY, divided).ptx().split("bra $L0", 1)
     assert body.count("div.u32") == 1
     assert "div.u32" not in after
+
+
+def test_the_address_of_shared_memory_is_held() -> None:
+    """It is one register, where ptxas does not make it anew by itself, and three instructions from sm_90 on."""
+    shared: list[Value] = []
+
+    def hidden(k: Kernel, at: Value) -> Value:
+        shared.append(k.value(gpu.DynamicSharedMemory, types=[SHARED_PTR]))
+        k.store(at, k.element(shared[0], at, I32))
+        return at
+
+    k = kernel(HEAVY, hidden)
+    k.smem = 4 * THREADS
+    at = k.index()
+    k.store(k.load(k.element(shared[0], at, I32), I32), k.element(k.params[2], at, I32))
+    ptx = k.ptx()
+    assert ptx.count("dynamic_smem") == 2
+    x = np.ones(THREADS, np.float32)
+    *_, z = run(ptx, 1, THREADS, [x, np.zeros_like(x), np.zeros(THREADS, np.int32), TRIPS], k.smem)
+    np.testing.assert_array_equal(z, np.arange(THREADS))

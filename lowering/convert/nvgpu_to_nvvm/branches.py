@@ -30,7 +30,7 @@ def simplify_branches(func: llvm.Func) -> int:
         return 0
     count, changed = 0, 1
     while changed:  # a text of the level, read again, is left as it is
-        changed = _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
+        changed = _drop(blocks) + _thread(blocks) + _decide(blocks) + _merge(blocks) + _forward(blocks)
         if not func.consumers:  # agents keep their registers to themselves
             changed += _hoist(blocks)
         changed += _sink(blocks) + _part(blocks)
@@ -69,6 +69,21 @@ def lead(edge: Edge, to: Block, args: list[Value]) -> None:
         branch.operands = args
         branch.segments = (len(args),) if branch.segments else branch.segments
     branch.attributes = {**branch.attributes, "successors": tuple(kept)}
+
+
+def _drop(blocks: list[Block]) -> int:
+    """Takes out what nobody reads, such as bases of addresses: a block of it and a test only tests."""
+    read, count = set[Value](), 0
+    for block in reversed(blocks):  # in layout order uses follow
+        kept: list[Op] = []
+        for op in reversed(block.ops):
+            if op.effect is PURE and read.isdisjoint(op.results):
+                count += 1
+            else:
+                read.update(op.operands)
+                kept.append(op)
+        block.ops = kept[::-1]
+    return count
 
 
 def _prune(blocks: list[Block]) -> None:

@@ -15,6 +15,7 @@ from lowering.convert.nvgpu_to_nvvm.values import bits_of
 
 HEAVY = 64  # 32-bit registers that a loop carries: half of an accumulator of 128 columns
 SLOW = (llvm.SDiv, llvm.UDiv, llvm.SRem, llvm.URem)  # tens of instructions: worth a register
+HELD = (llvm.Constant, llvm.AddressOf)  # literals; an array's address, which ptxas 13.5 makes in the uniform pipe
 
 Span = tuple[int, int]
 
@@ -69,7 +70,7 @@ class Rematerializer:
     def again(self, value: Value, block: Block) -> Value:
         """The value, or a copy made in this block."""
         op = value.op
-        if op is None or value in self.busy or isinstance(op, llvm.Constant) or not self.cheap(value):
+        if op is None or value in self.busy or isinstance(op, HELD) or not self.cheap(value):
             return value
         found = self.made.get(value)
         if found is None:
@@ -91,9 +92,9 @@ class Rematerializer:
         return found
 
     def at_hand(self, value: Value) -> bool:
-        """Parameters and constants, what a loop holds, and what can be computed from them."""
+        """Parameters, constants and arrays, what a loop holds, and what can be computed from them."""
         op = value.op
-        return op is None or isinstance(op, llvm.Constant) or value in self.busy or self.cheap(value)
+        return op is None or isinstance(op, HELD) or value in self.busy or self.cheap(value)
 
 
 def simple(op: Op) -> bool:
