@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from extract.answer import Answer
 from extract.budget import Budget, as_budget
@@ -55,58 +55,90 @@ def auto(
     return search.answer
 
 
+class Limit(NamedTuple):
+    """What a search that goes on must stay below, and the effort that it is worth: as in `auto`; an answer from
+    elsewhere, near which it looks.
+    """
+
+    below: float
+    effort: float
+    near: Answer | None = None
+
+
+class Found(NamedTuple):
+    """How far a search has come when it is put aside."""
+
+    answer: Answer | None
+    bound: float
+
+
 class Pursuit:
-    """The search of `auto`, which may be put aside once, behind heuristics and the relaxation: they mostly have found
+    """The search of `auto`, which may be put aside, behind heuristics and the relaxation: they mostly have found
     the best answer, and what follows proves that. Where the gap is wide, behind the tight relaxation; but before that
-    where it is wider than `elsewhere`, since a better answer is likelier found in another graph.
+    where it is wider than `elsewhere`, since a better answer is likelier found in another graph. `glance`: behind its
+    first bounds too, which take a tenth to a fifth of a search and may show that another graph should come first.
     """
 
     def __init__(
         self, graph: Graph, limit: Budget, start: Answer | None = None, listener: Listener | None = None,
         branch: int | None = None, below: float = INFINITY, effort: float = INFINITY, elsewhere: float = INFINITY,
+        glance: bool = False,
     ):  # fmt: skip
-        self._stages = stages(graph, limit, start, listener, branch, below, effort, elsewhere)
-        self._answer: Answer | None = None
+        self._stages = stages(graph, limit, start, listener, branch, Limit(below, effort), elsewhere, glance)
+        self._found = Found(None, -INFINITY)
+        self._limit: Limit | None = None
+        self._aside = False
         self.ended = False
 
     def go_on(self) -> None:
         """To where the search may be put aside, or to its end. Raises as `auto` does."""
+        limit, self._limit = (self._limit if self._aside else None), None
         try:
-            self._answer = next(self._stages)
+            self._found = self._stages.send(limit)
+            self._aside = True
         except StopIteration as end:
-            self._answer, self.ended = end.value, True
+            self._found, self.ended = Found(end.value, end.value.bound), True
+
+    def stay_below(self, below: float, effort: float, near: Answer | None = None) -> None:
+        """Ask the search that was put aside for answers that cost less, and for this effort, when it goes on, and to
+        look for them near one that was found otherwise.
+        """
+        self._limit = Limit(below, effort, near)
 
     @property
     def answer(self) -> Answer:
         """The best answer so far."""
-        assert self._answer is not None
-        return self._answer
+        assert self._found.answer is not None
+        return self._found.answer
+
+    @property
+    def bound(self) -> float:
+        """What no answer costs less than, as far as is known."""
+        return self._found.bound
 
 
-Stages: TypeAlias = Generator[Answer, None, Answer]
-"""The best answer where a search may be put aside, and at its end."""
+Stages: TypeAlias = Generator[Found, Limit | None, Answer]
+"""How far a search has come where it may be put aside, what is asked of it from there on, and its answer."""
 
 
 def stages(
-    graph: Graph, limit: Budget, start: Answer | None, listener: Listener | None, branch: int | None, below: float,
-    effort: float, elsewhere: float,
+    graph: Graph, budget: Budget, start: Answer | None, listener: Listener | None, branch: int | None, limit: Limit,
+    elsewhere: float, glance: bool,
 ) -> Stages:  # fmt: skip
     """The steps of the search in order."""
     if branch is not None and len(graph.groups.get(branch, ())) > 1:
         from extract.branching import branched
 
-        return (
-            yield from branched(
-                graph, branch, limit, start=start, listener=listener, below=below, effort=effort, elsewhere=elsewhere
-            )
-        )
-    session = Session(graph, limit, start=start, listener=listener, below=below, effort=effort)
+        return (yield from branched(graph, branch, budget, limit, start, listener, elsewhere, glance))
+    session = Session(graph, budget, start=start, listener=listener, below=limit.below, effort=limit.effort)
     offered = False
     for place, step in enumerate(STEPS):
         found = place >= FOUND and session.chosen is not None and not session.done
         if found and not offered and (place > FOUND or not CLEAR < session.gap <= elsewhere):
             offered = True
-            yield session.answer("auto")
+            session.narrow((yield Found(session.answer("auto"), session.bound)), found=True)
+        elif glance and place == GLANCE and not session.done:
+            session.narrow((yield Found(None, session.bound)), found=False)
         with until_interrupted(session):
             step(session)
         if session.interrupted:
@@ -152,7 +184,8 @@ def relax(session: Session) -> None:
 
 def tighten(session: Session) -> None:
     """What may work on until the gap is accepted: the whole program where little is missing, a tight relaxation."""
-    session.closing = session.budget.spent
+    if session.closing is None:
+        session.closing = session.budget.spent
     if session.done:
         return
     from extract.exact import solve_exactly
@@ -194,6 +227,9 @@ CLEAR: Final = 0.2
 """Gap up to which an answer says enough for the search to be put aside. Where it was 63 and 23 % (TileGym: mamba2's
 da_db, sm_120a, and mla_decoding_split_kv, sm_90a), other programs were searched for 0.8 and 0.5 s of CPU, and then the
 tight relaxation found an answer for 42 and 80 % of the cost."""
+
+GLANCE: Final = 1
+"""Steps whose bounds a glance sees."""
 
 FOUND: Final = 3
 """Steps that look for an answer; those behind them mostly prove it."""

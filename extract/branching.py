@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Final
 
 from extract.answer import Answer
-from extract.auto import CLEAR, FOUND, STEPS, Stages, until_interrupted
+from extract.auto import CLEAR, FOUND, GLANCE, STEPS, Found, Limit, Stages, until_interrupted
 from extract.budget import Budget
 from extract.errors import InfeasibleError
 from extract.graph import Graph
@@ -30,32 +30,32 @@ TOGETHER: Final = 2
 
 
 def branched(
-    graph: Graph, group: int, budget: Budget, *, start: Answer | None = None, listener: Listener | None = None,
-    below: float = INFINITY, effort: float = INFINITY, elsewhere: float = INFINITY,
+    graph: Graph, group: int, budget: Budget, limit: Limit, start: Answer | None, listener: Listener | None,
+    elsewhere: float, glance: bool,
 ) -> Stages:  # fmt: skip
     """The cheapest answer over all alternatives of a group, likeliest first; its bound is the least of theirs. The
-    search may be put aside before the first alternative takes a step that proves (`elsewhere`: as in `Pursuit`).
+    search may be put aside before the first alternative takes a step that proves (`elsewhere`, `glance`: as in
+    `Pursuit`).
 
-    Raises InfeasibleError when no alternative has an answer that costs less than `below`.
+    Raises InfeasibleError when no alternative has an answer that costs less than `limit.below`.
     """
     began = perf_counter()
-    sessions: list[Session] = []
-    for alternative in graph.groups[group]:
-        within = graph.only(group, alternative)
-        with suppress(InfeasibleError):
-            session = Session(graph, budget, start=start, listener=listener, within=within, below=below, effort=effort)
-            run_bounds(session, thorough=False)
-            sessions.append(session)
+    sessions = alternatives(graph, group, budget, limit, start, listener)
     best: Answer | None = None
     taken = dict.fromkeys(sessions, 0)  # steps
     looking = True
     while taken:
         session = min(taken, key=lambda session: (min(taken[session], TOGETHER), session.bound))
+        if glance and taken[session] == GLANCE:
+            glance = False
+            limit = narrowed(sessions, limit, (yield Found(None, least(None, sessions))), found=False)
         if looking and best is not None and taken[session] >= FOUND:
             so_far = replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
             looking = CLEAR < so_far.gap <= elsewhere and taken[session] == FOUND
             if not looking:
-                yield so_far
+                limit = narrowed(sessions, limit, (yield Found(so_far, so_far.bound)), found=True)
+        if best is not None and best.cost >= limit.below:
+            best = None
         place, before = taken[session], budget.spent
         session.budget = budget.part(1 / len(taken))
         if best is not None and best.cost < session.cost:
@@ -79,13 +79,37 @@ def branched(
     if best is None:
         for session in sessions:
             session.require_answer()
-        raise InfeasibleError(partial(why_none, graph, below))
+        raise InfeasibleError(partial(why_none, graph, limit.below))
     found = replace(best, bound=least(best, sessions), seconds=perf_counter() - began, ended="")
     if found.optimal:
         return found
-    return replace(found, ended=budget.name if effort == INFINITY else why_ended(budget, found.gap))
+    return replace(found, ended=budget.name if limit.effort == INFINITY else why_ended(budget, found.gap))
 
 
-def least(best: Answer, sessions: Sequence[Session]) -> float:
+def alternatives(
+    graph: Graph, group: int, budget: Budget, limit: Limit, start: Answer | None, listener: Listener | None
+) -> list[Session]:
+    """A session for each alternative that has an answer."""
+    sessions: list[Session] = []
+    for alternative in graph.groups[group]:
+        within = graph.only(group, alternative)
+        with suppress(InfeasibleError):
+            session = Session(
+                graph, budget, start=start, listener=listener, within=within, below=limit.below, effort=limit.effort
+            )
+            run_bounds(session, thorough=False)
+            sessions.append(session)
+    return sessions
+
+
+def narrowed(sessions: Sequence[Session], limit: Limit, asked: Limit | None, *, found: bool) -> Limit:
+    """The limit from here on, which all alternatives keep to."""
+    for session in sessions:
+        session.narrow(asked, found=found)
+    return limit if asked is None else asked
+
+
+def least(best: Answer | None, sessions: Sequence[Session]) -> float:
     """What no answer costs less than."""
-    return min([best.cost, *(session.bound for session in sessions)])
+    bounds = [session.bound for session in sessions] + ([] if best is None else [best.cost])
+    return min(bounds, default=INFINITY)

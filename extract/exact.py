@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from extract.answer import slack
 from extract.budget import PASS, PRESOLVE, Budget
 from extract.cycles import find_cycles, two_cycles
 from extract.errors import InfeasibleError
 from extract.program import Program, make_program
 from extract.session import SOLVER_TOLERANCE, Session
+from extract.settle import INFINITY
 from extract.solver import Solver
 
 GUARDED: Final = 100_000
@@ -28,12 +30,13 @@ def solve_exactly(session: Session, method: str, budget: Budget, keep: bytearray
     session.beat()
     budget.spend(PASS * graph.n_nodes)
     base = session.simplified.base
-    program = make_program(graph, session.cost + session.slack - base, keep)
+    limit = session.cost + session.slack if keep is None else session.reach + slack(session.reach)
+    program = make_program(graph, limit - base, keep)
     if program is None:  # without a root: nothing cheaper is left
         if keep is None:
             _conclude(session, method)
         return True
-    if keep is None and session.chosen is not None and budget.left < PRESOLVE * len(program.index):
+    if keep is None and session.reach < INFINITY and budget.left < PRESOLVE * len(program.index):
         return False  # what is left does not pay for the presolve of HiGHS, which ends by no limit
     if len(program.index) > GUARDED and not _relaxes(session, program, method, budget, whole=keep is None):
         return session.optimal

@@ -23,6 +23,7 @@ from extract.settle import INFINITY, settle_dag, weights
 from extract.simplify import simplify
 
 if TYPE_CHECKING:
+    from extract.auto import Limit
     from extract.separation import Relaxation
     from extract.solver import Cover
 
@@ -64,9 +65,12 @@ class Session:
         self.cut_short = False  # did a share of the budget end what would have gone on?
         self.chosen: dict[int, int] | None = None
         """The best answer so far, in the original graph."""
+        self.guide: dict[int, int] | None = None
+        """Until there is one, the best of those that do not cost less than `below`: what does is looked for near it."""
+        self.guided = INFINITY  # cost of the guide
         self.effort = effort
         self.closing: float | None = None
-        """Units that were spent when the work began that a small gap is not worth."""
+        """Units that were spent when the work began that a small gap is not worth, or a search that was put aside."""
         self.below = self.cost = below
         self.bound = -INFINITY
         try:
@@ -108,10 +112,13 @@ class Session:
 
     @property
     def gap(self) -> float:
-        """Part of the best cost by which the bound falls short of it; without an answer, of what it must stay below."""
-        if self.cost == INFINITY or not math.isfinite(self.bound):
+        """Part of the best cost by which the bound falls short of it; without an answer, of the guide's: a lower limit
+        on the cost is no reason to look less for what costs less.
+        """
+        cost = self.cost if self.chosen is not None or self.guide is None else self.guided
+        if cost == INFINITY or not math.isfinite(self.bound):
             return INFINITY
-        return (self.cost - self.bound) / abs(self.cost) if self.cost else INFINITY
+        return (cost - self.bound) / abs(cost) if cost else INFINITY
 
     @property
     def worth(self) -> float:
@@ -136,6 +143,11 @@ class Session:
         return slack(self.cost) if self.cost < INFINITY else 0.0
 
     @property
+    def reach(self) -> float:
+        """What an answer near the best, or near the guide, must cost less than to be an improvement."""
+        return self.guided if self.chosen is None else self.cost
+
+    @property
     def cutoff(self) -> float:
         """What answers cheaper than the best stay below, in costs of the reduced graph."""
         return self.cost - self.simplified.base - (self.unit / 2 if self.unit else self.slack)
@@ -147,8 +159,9 @@ class Session:
         return budget
 
     def nodes(self) -> list[int] | None:
-        """The best answer in the reduced graph, or None when it has lost one of its nodes."""
-        return None if self.chosen is None else self.simplified.nodes_of(self.chosen.values())
+        """The best answer, or the guide, in the reduced graph; None when it has lost one of its nodes."""
+        known = self.guide if self.chosen is None else self.chosen
+        return None if known is None else self.simplified.nodes_of(known.values())
 
     # --- what methods hand in
 
@@ -156,9 +169,13 @@ class Session:
         """Take a complete choice that meets all constraints when it is the cheapest yet."""
         search = self._search()
         cost = self.simplified.base + found.cost
-        if found.excess or search.splits_group(found.choice) or cost >= self.cost:
+        if found.excess or search.splits_group(found.choice) or cost >= self.reach:
             return False
-        self._take(reachable_nodes(search.topology, found.choice), cost, method)
+        nodes = reachable_nodes(search.topology, found.choice)
+        if cost >= self.cost:  # no answer so far costs less than `below`
+            self.guide, self.guided = self.simplified.choice(nodes), cost
+            return False
+        self._take(nodes, cost, method)
         return True
 
     def offer_near(self, selected: Iterable[int], method: str, *, exact: bool = False) -> bool:
@@ -181,6 +198,23 @@ class Session:
         taken = self.offer(search.judge(settled.choice, cost, assignment), method)
         choice = improve(search.topology, cost, settled.choice, search.constraints, deep=not exact, bound=search.bound)
         return self.offer(search.judge(choice, cost, assignment), method) or taken
+
+    def narrow(self, limit: Limit | None, *, found: bool) -> None:
+        """Answers must cost less from here on, where a limit says so; one that does not guides the search. found: it
+        had its answer, so that all that follows is limited by what a gap is worth.
+        """
+        if limit is None:
+            return
+        self.below, self.effort, near = limit
+        if found:
+            self.closing = self.budget.spent
+        if self.cost >= self.below:
+            if self.chosen is not None:
+                self.guide, self.guided, self.chosen = self.chosen, self.cost, None
+            self.cost = self.below
+            self.bound = min(self.bound, self.cost)
+        if near is not None and near.cost < self.reach:
+            self._look_near(near)
 
     def adopt(self, other: Answer) -> None:
         """Take a cheaper answer from outside of what is searched: only what is cheaper still is looked for."""
@@ -275,6 +309,10 @@ class Session:
                 self.chosen = found.chosen
                 self.cost = found.cost
                 self._note("start")
+        self._look_near(start)
+
+    def _look_near(self, start: Answer) -> None:
+        """Look for an answer near one, of which the reduced graph may have lost nodes."""
         if self.search is not None:
             given = set(start.chosen.values())
             origin = self.simplified.origin

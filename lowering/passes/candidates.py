@@ -17,6 +17,7 @@ from ir.dialects import nv_tileas
 from lowering.modulo.predict import predicted
 from lowering.passes.manager import Context
 from lowering.passes.registry import Step
+from lowering.passes.source import glance
 from lowering.passes.syntax import with_options
 from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorMemoryError
@@ -88,14 +89,12 @@ def cheapest_of_slices(
         return whole
     entry, least = whole.entry, whole.found.answer.bound  # of the whole kernel
     same = whole.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
-    others = [(f"slices {number}", other, False, same) for number, other in enumerate(slices, 1)]
-    others.append(("unspilled", entry, True, 0))
+    others = in_order(whole, slices, steps, context)
     for name, other, unspilled, warps in others:  # grows while it is walked
         if other is entry and best.most < WORTH * least:
             continue
         try:
-            wanted = with_options(steps, "extract", below=best.most, unspilled=unspilled)
-            wanted = with_options(wanted, "encode", warps=warps)
+            wanted = searching(steps, best.most, warps, unspilled=unspilled)
             trial = attempt(other, context.trying(name), wanted)
         except TileError:  # where it does not fit or costs more, the best so far stays
             if unspilled and warps == same:
@@ -118,6 +117,44 @@ def cheapest_of_slices(
         return attempt(entry, context.trying("whole"), with_options(steps, "extract", below=below))
     except TileError:  # what is left costs more
         return best
+
+
+Candidate = tuple[str, ct.Entry, bool, int]
+"""What is tried: its name, the kernel, may it spill no registers, its warps (0: any)."""
+
+
+def in_order(whole: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context) -> list[Candidate]:
+    """Slices, and the whole kernel without spills: what may be cheaper comes first, and limits what the others must
+    cost. A first look at slices gives bounds; those above the bound of the whole come after it. What costs too much by
+    that bound is left out.
+    """
+    near: list[Candidate] = []
+    far: list[Candidate] = []
+    for number, other in enumerate(slices, 1):
+        name, warps = f"slices {number}", whole.found.warps
+        bound = least_cost(other, context.trying(name), searching(steps, whole.most, warps))
+        if bound < whole.most:
+            (near if bound <= whole.found.answer.bound else far).append((name, other, False, warps))
+    return [*near, ("unspilled", whole.entry, True, 0), *far]
+
+
+def searching(steps: Sequence[Step], below: float, warps: int, *, unspilled: bool = False) -> tuple[Step, ...]:
+    """The passes, which look for a program of so many warps that costs less than `below`."""
+    return with_options(with_options(steps, "extract", below=below, unspilled=unspilled), "encode", warps=warps)
+
+
+def least_cost(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> float:
+    """What no program of these passes costs less than, by a first look, from which extraction goes on; infinite where
+    none fits or costs little enough, 0 where another method or price is asked for.
+    """
+    extracting = [step.work.name for step in steps].index("extract")
+    options = steps[extracting].options
+    if options["method"] != "auto" or options["budget"] or options["costs"] is not None:
+        return 0.0
+    try:
+        return glance(context.through(steps[:extracting], entry), context, options)
+    except TileError:
+        return float("inf")
 
 
 def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,7 @@ from lowering.schedule import lower_pipelines, map_agents, materialize
 from lowering.schedule.masked import peel
 from lowering.schedule.rotation import rotate
 from lowering.schedule.tensor import place_accumulators
-from lowering.selection import Selection, select
+from lowering.selection import Selection, first_bound, select
 from lowering.sliced_loops import in_trips
 from lowering.slicing import HELD, THREADS, Product, fitted, in_slices
 from lowering.supported import refuse_on_target, refuse_oversized, refuse_unsupported, registers_of
@@ -191,6 +192,14 @@ def extract(
     answer = found.answer
     context.count(classes=len(answer.chosen), cost=answer.cost, bound=answer.bound)
     return found
+
+
+def glance(prepared: Prepared, context: Context, options: Mapping[str, Any]) -> float:
+    """What no program that `extract` finds with these options costs less than, as far as its first steps know."""
+    return first_bound(
+        prepared.saturated, prepared.oracle, context.target, frozenset(options["forbid"]), options["apart"],
+        options["below"], prepared.problems,
+    )  # fmt: skip
 
 
 def decode(selection: Selection, context: Context) -> nv_tileas.Func:

@@ -2,6 +2,6 @@
 
 from lowering.placement.oracle import copy_threads
 from lowering.selection.choices import BRANCH, CarryChoice, Selection, StoreChoice, staged
-from lowering.selection.graph import select
+from lowering.selection.search import first_bound, select
 
-__all__ = ["BRANCH", "CarryChoice", "Selection", "StoreChoice", "copy_threads", "select", "staged"]
+__all__ = ["BRANCH", "CarryChoice", "Selection", "StoreChoice", "copy_threads", "first_bound", "select", "staged"]

@@ -8,10 +8,10 @@ groups too: whatever depends on them takes the class of its alternative as a chi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 from egraph.frozen import Frozen
 from egraph.placed import Copy, GatherCopy, Mechanism, PlacedBranch, PlacedCarry, PlacedLoopResult, Product, WriteShared
@@ -20,20 +20,10 @@ from egraph.skeleton import For, If, Store
 from egraph.term import Node
 from extract import (
     Answer,
-    Budget,
-    CostFunction,
-    ExtractionError,
-    Extractor,
     Graph,
     GraphBuilder,
-    GraphError,
-    InfeasibleError,
-    Pursuit,
-    check,
-    extract,
-    recosted,
 )
-from ir.core import Location, TileError, UnsupportedError
+from ir.core import Location, UnsupportedError
 from ir.dialects import cuda_tile as ct
 from ir.types import PartitionViewType, TileType, TokenType
 from lowering.atoms.copy import WIDE_STORE, widest
@@ -51,49 +41,25 @@ from lowering.selection.choices import BRANCH, Alternative, CarryChoice, Selecti
 from lowering.selection.hints import allows_tma
 from lowering.selection.pressure import Pressure
 from lowering.selection.pricing import Price, Pricer, Site
-from lowering.selection.resources import CTAS, SHARED, SPILLS, Rows, has_producer
+from lowering.selection.resources import CTAS, SPILLS, Rows, has_producer
 from lowering.selection.shape import Shape
 from lowering.selection.trips import Pace, Trips, trip_counts
 from lowering.targets import Feature, Target
 
 INFINITE = float("inf")
-EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
-OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
-UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
-ELSEWHERE = 0.4  # gap from which slices come before a tight relaxation: 0.2 to 0.7 s of CPU in TileGym's fmha, sm_100a
-NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
 STAGES = (2, 3, 4, 6)  # of a ring: each further one saves less time and takes as much memory, so not all are offered
 # One stage, where copies and readers wait for each other, is offered to tensor copies of an agent: readers of their own
 # ring would need no ring for it.
 
 
-def select(
-    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
-    budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
-    cost: CostFunction | None = None, known: dict[Hashable, Selector] | None = None, aside: bool = False,
-    shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
-) -> Selection:  # fmt: skip
-    """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
-    `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
-    (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
-
-    `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
-    `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
-    to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
-    for again, without, goes on from there. `sliced`: it may be put aside while it costs much more than the bound too,
-    since the kernel in slices is tried next. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
-
-    Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
-    """
-    known = {} if known is None else known
-    key = (target, forbid, apart)
-    if key not in known:
-        known[key] = Selector(saturated, oracle, target, forbid, apart)
-    return known[key].run(method, budget, below, unspilled, cost, aside, shape, sliced)
+def saturated_early(saturated: Saturated, what: str, place: Location) -> UnsupportedError:
+    """A limit ended saturation before there was any program."""
+    ended = saturated.report.ended
+    return UnsupportedError(f"{what}: saturation ended early, {ended}", place, "--saturate-budget N allows more")
 
 
 class Selector:
-    """The extraction problem of a program: built once, searched as often as is asked for."""
+    """The extraction problem of a program, and what its answers say."""
 
     def __init__(
         self, saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool
@@ -131,7 +97,6 @@ class Selector:
         self.shape = Shape(self)
         self.staged: dict[int, int] = {}  # node of a copy -> stages of its ring
         self.kept = Kept(self)
-        self.search: Pursuit | None = None
         self.buildable = buildable(self.frozen, self.loops.stands)
         self.products = [node for node in self.frozen.nodes if isinstance(node, Product)]
         able = filter(self.on_tensor_cores, self.products)
@@ -150,69 +115,10 @@ class Selector:
         self.pressure.finish()
         return self.builder.build(sorted(set(roots)), n_classes=len(self.names), class_name=self.names)
 
-    def run(
-        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
-        aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
-    ) -> Selection:  # fmt: skip
-        """Solve the problem, as `select` says."""
-        try:
-            tables = self.graph
-            graph = tables if cost is None else recosted(tables, cost)
-            if unspilled:
-                graph = graph.forbid([node for node, (_, registers) in self.pressure.spilled.items() if registers])
-            if method == "auto" and below == INFINITE and not (unspilled or budget or cost or any(shape.values())):
-                return self.pursued(graph, aside, sliced)
-            graph = self.shaped(graph, shape)
-            effort = self.effort(budget, below, unspilled=unspilled, branches=not shape["warps"])
-            answer = extract(graph, cast(Any, method), **effort)
-        except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
-            raise self.infeasible(error) from error
-        except ExtractionError as error:
-            raise TileError(str(error), self.program.entry.location) from error
-        return self.selection(graph, tables, answer)
-
-    def shaped(self, graph: Graph, shape: Mapping[str, int]) -> Graph:
-        """The problem with numbers of `warps` and `ctas` fixed, where there is a choice and one is asked for. Raises
-        TileError where it is not offered.
-        """
-        for name, offered in self.offered(graph).items():
-            if count := shape[name]:
-                if count not in offered:
-                    known = " or ".join(map(str, offered))
-                    raise TileError(f"expected {known} {name}, got {count}", self.program.entry.location)
-                graph = graph.only(self.groups[name,], count)
-        return graph
-
     def offered(self, graph: Graph) -> dict[str, tuple[int, ...]]:
         """The numbers of warps and of CTAs an SM that there is a choice of."""
-        known = {name: self.groups.get((name,)) for name in NO_SHAPE}
+        known = {name: self.groups.get((name,)) for name in ("warps", "ctas")}
         return {name: tuple(graph.groups[group]) for name, group in known.items() if group is not None}
-
-    def effort(self, budget: float | None, below: float, *, unspilled: bool, branches: bool = True) -> dict[str, Any]:
-        """What the search may do, and whether numbers of warps are searched one by one."""
-        effort = EFFORT if below == INFINITE else OTHERS
-        if budget is not None or unspilled:
-            budget, effort = budget or UNSPILLED, INFINITE
-        limit = {} if budget is None else {"budget": budget}
-        branch = self.groups.get(("warps",)) if branches else None
-        return {**limit, "branch": branch, "below": below, "effort": effort}
-
-    def pursued(self, graph: Graph, aside: bool, sliced: bool) -> Selection:
-        """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
-        goes on when it is asked for again.
-        """
-        if self.search is None:
-            effort = self.effort(None, INFINITE, unspilled=False)
-            self.search = Pursuit(graph, Budget(), **effort, elsewhere=ELSEWHERE if sliced else INFINITE)
-        ended = self.search.ended
-        while True:
-            if not ended:
-                self.search.go_on()
-                check(graph, self.search.answer)
-            found, ended = self.selection(graph, graph, self.search.answer), self.search.ended
-            found.aside = not ended and aside and any(found.spilled.values())
-            if ended or found.aside:
-                return found
 
     def selection(self, graph: Graph, tables: Graph, answer: Answer) -> Selection:
         """The answer in the terms of the program."""
@@ -245,30 +151,10 @@ class Selector:
         found.again = self.kept.read_again(found)
         return found
 
-    def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
-        """Say it in the user's terms: shared memory, or an operation that nothing lowers."""
-        text = str(error)
-        if SHARED in text:
-            return TileError(
-                f"the kernel needs more than the {int(self.target.smem_bytes)} bytes of shared memory of {self.target}",
-                self.program.entry.location, "use smaller tiles",
-            )  # fmt: skip
-        if self.saturated.report.ended:
-            return self.unfinished(f"no lowering for {self.target.name}", self.program.entry.location)
-        return UnsupportedError(
-            f"no lowering for {self.target.name}: {text}", self.program.entry.location,
-            "see what is supported in docs/, or allow the forbidden atoms",
-        )  # fmt: skip
-
     def on_tensor_cores(self, node: Product) -> bool:
         """Can this product be chosen, and do tensor cores compute it?"""
         choice = self.oracle.choice(node.choice)
         return choice.atom.threads > 1 and self.pricer.allowed(choice) and self.buildable.issuperset(node.children)
-
-    def unfinished(self, what: str, place: Location) -> UnsupportedError:
-        """A limit ended saturation before there was any program."""
-        ended = self.saturated.report.ended
-        return UnsupportedError(f"{what}: saturation ended early, {ended}", place, "--saturate-budget N allows more")
 
     def require_products(self) -> None:
         """Every matrix product needs an atom that is legal here: say which product has none, and where."""
@@ -280,7 +166,7 @@ class Selector:
         for number, op in self.program.source.items():
             if isinstance(op, ct.MmaF | ct.MmaI) and not legal.get(self.frozen.class_of(number), False):
                 if self.saturated.report.ended:
-                    raise self.unfinished(f"'{op.name}': no matrix instruction was found", op.location)
+                    raise saturated_early(self.saturated, f"'{op.name}': no matrix instruction was found", op.location)
                 counts = " or ".join(map(str, self.oracle.warps))
                 raise UnsupportedError(
                     f"'{op.name}': no matrix instruction of {self.target.name} fits "

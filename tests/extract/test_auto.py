@@ -71,6 +71,60 @@ def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | No
 
 
 @pytest.mark.parametrize("branch", [None, 0])
+def test_a_glance_gives_a_bound_and_goes_on_to_the_same_answer(branch: int | None) -> None:
+    graph = tangle(60, branch=NO_GROUP if branch is None else branch)
+    whole = auto(graph, budget=800, branch=branch)
+    pursuit = Pursuit(graph, Budget(800), branch=branch, glance=True)
+    pursuit.go_on()
+    assert 0 < pursuit.bound <= whole.bound
+    assert not pursuit.ended
+    pursuit.go_on()  # to where it may be put aside with an answer
+    assert pursuit.bound <= whole.cost <= pursuit.answer.cost
+    pursuit.go_on()
+    assert pursuit.ended
+    assert (pursuit.answer.cost, pursuit.answer.bound, pursuit.answer.chosen) == (whole.cost, whole.bound, whole.chosen)
+
+
+@pytest.mark.parametrize("branch", [None, 0])
+@pytest.mark.parametrize("glance", [True, False])
+def test_a_search_that_was_put_aside_keeps_to_a_lower_limit(branch: int | None, glance: bool) -> None:
+    """Whether or not it has an answer that costs as much; what was found elsewhere shows where to look."""
+    graph = tangle(60, branch=NO_GROUP if branch is None else branch)
+    whole = auto(graph, budget=800, branch=branch)
+
+    def below(limit: float, near: Answer | None = None) -> Answer:
+        pursuit = Pursuit(graph, Budget(800), branch=branch, glance=glance)
+        pursuit.go_on()
+        pursuit.stay_below(limit, math.inf, near)
+        while not pursuit.ended:
+            pursuit.go_on()
+        return pursuit.answer
+
+    found = below(whole.cost + 0.5)
+    check(graph, found)
+    assert found.cost <= whole.cost
+    near = below(whole.cost + 0.5, whole)
+    assert near.cost <= whole.cost
+    with pytest.raises(ExtractionError, match=r"costs less than 1"):
+        below(1.0, whole)
+
+
+def test_what_costs_too_much_guides_the_search_for_what_does_not() -> None:
+    """A lower limit on the cost is no reason to look less: the gap is that of the best so far, whatever it costs."""
+    graph = tangle(60)
+    free = Session(graph, Budget(800))
+    run_greedy(free)
+    limited = Session(graph, Budget(800), below=free.cost)
+    run_greedy(limited)
+    assert limited.chosen is None
+    assert limited.nodes() == free.nodes()
+    free.bound = limited.bound = free.cost / 2
+    assert limited.gap == free.gap == 0.5
+    with pytest.raises(ExtractionError, match="costs less than"):
+        limited.answer("greedy")
+
+
+@pytest.mark.parametrize("branch", [None, 0])
 def test_a_search_with_a_wide_gap_is_put_aside_a_step_later(
     branch: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

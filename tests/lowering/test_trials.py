@@ -30,9 +30,9 @@ def trial(cost: float, spills: int, bound: float, *, aside: bool = False, entry:
 
 
 def tried(
-    monkeypatch: pytest.MonkeyPatch, whole: Trial, found: dict[tuple[str, bool], Trial]
+    monkeypatch: pytest.MonkeyPatch, whole: Trial, found: dict[tuple[str, bool], Trial], first_bound: float = 0.0
 ) -> tuple[Trial, list[Tried]]:
-    """The best, and what was tried; what is not in `found` has no program."""
+    """The best, and what was tried; what is not in `found` has no program. `first_bound`: that of the slices."""
     asked: list[Tried] = []
 
     def attempt(entry: str, context: object, steps: Sequence[Step]) -> Trial:
@@ -43,7 +43,12 @@ def tried(
             raise TileError("no answer costs less")
         return found[entry, extract["unspilled"]]
 
+    def least_cost(entry: object, context: object, steps: Sequence[Step]) -> float:
+        assert {step.work.name: step.options for step in steps}["extract"]["below"] == whole.most
+        return first_bound
+
     monkeypatch.setattr(candidates, "attempt", attempt)
+    monkeypatch.setattr(candidates, "least_cost", least_cost)
     context = SimpleNamespace(trying=str)
     return cheapest_of_slices([whole], cast(Any, ["slices"]), STEPS, cast(Any, context)), asked
 
@@ -85,6 +90,21 @@ def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest
     best, asked = tried(monkeypatch, trial(103.0, 16, 97.5, aside=True), {("slices", False): slices})
     assert best is slices
     assert [(entry, unspilled) for entry, unspilled, _, _ in asked] == [("slices", False)]
+
+
+@pytest.mark.parametrize(("first_bound", "order"), [
+    (75.0, [("slices", False, 103.0 * UNSPILLED), ("whole", True, 90.0)]),
+    (76.0, [("whole", True, 103.0 * UNSPILLED), ("slices", False, 80.0)]),
+    (109.0, [("whole", True, 103.0 * UNSPILLED)]),
+])  # fmt: skip
+def test_slices_come_first_where_their_bound_is_the_lower_one(
+    first_bound: float, order: list[tuple[str, bool, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes first limits what the other may cost; what must cost too much is not tried."""
+    found = {("slices", False): trial(90.0, 0, 76.0, entry="slices"), ("whole", True): trial(80.0, 0, 75.0)}
+    best, asked = tried(monkeypatch, trial(103.0, 16, 75.0), found, first_bound)
+    assert best.found.answer.cost == 80.0
+    assert [(entry, unspilled, below) for entry, unspilled, below, _ in asked] == order
 
 
 @pytest.mark.parametrize("spills", [0, 8])

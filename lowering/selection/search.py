@@ -1,0 +1,196 @@
+"""The searches of an extraction problem: the cheapest program, that which spills nothing, that of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any, cast
+
+from egraph.saturate import Saturated
+from extract import (
+    Answer,
+    Budget,
+    CostFunction,
+    ExtractionError,
+    Extractor,
+    Graph,
+    GraphError,
+    InfeasibleError,
+    Pursuit,
+    check,
+    extract,
+    recosted,
+)
+from ir.core import TileError, UnsupportedError
+from lowering.placement import LayoutOracle
+from lowering.selection.choices import Selection
+from lowering.selection.graph import Selector, saturated_early
+from lowering.selection.resources import SHARED
+from lowering.targets import Target
+
+INFINITE = float("inf")
+EFFORT = 0.4  # 4 % of the budget for a gap of 1 %, 13 % for 10 %: docs/benchmarks.md, compile time
+OTHERS = 0.06  # less for a program that is compared with one there is already: relaxations found the best of ten slices
+UNSPILLED = 1200.0  # units for the same program with all tiles in registers: attention of 128 x 128 finds it in 840
+ELSEWHERE = 0.4  # gap from which slices come before a tight relaxation: 0.2 to 0.7 s of CPU in TileGym's fmha, sm_100a
+NO_SHAPE = {"warps": 0, "ctas": 0}  # of CTAs: any
+
+
+def select(
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], method: str | Extractor,
+    budget: float | None = None, apart: bool = False, below: float = INFINITE, unspilled: bool = False,
+    cost: CostFunction | None = None, known: dict[Hashable, Search] | None = None, aside: bool = False,
+    shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
+) -> Selection:  # fmt: skip
+    """Extract the cheapest program for `target`; atoms whose name starts with one of `forbid` may not be chosen.
+    `method`: a name in `extract.METHODS`, or a function of the user's; `budget`: units of work that the search may do
+    (`extract.budget`); `cost`: what nodes cost instead of what the target's tables say.
+
+    `apart`: no two loops share the memory of a ring. `below`: programs that do not cost less are passed over.
+    `unspilled`: tiles take no more registers than there are. `known`: problems of this e-graph that were built before,
+    to which this one is added. `aside`: where the best program so far spills registers, it is enough; the same asked
+    for again, without, goes on from there. `sliced`: it may be put aside while it costs much more than the bound too,
+    since the kernel in slices is tried next. `shape`: numbers of `warps` and `ctas` that CTAs must have, 0 for any.
+
+    Raises UnsupportedError or TileError, located, where no program exists or shared memory does not suffice.
+    """
+    known = {} if known is None else known
+    return search(saturated, oracle, target, forbid, apart, known).run(
+        method, budget, below, unspilled, cost, aside, shape, sliced
+    )
+
+
+def first_bound(
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool, below: float,
+    known: dict[Hashable, Search],
+) -> float:  # fmt: skip
+    """What no program that `select` finds by its usual method costs less than, by its first steps alone, which are put
+    aside: it goes on from there. INFINITE where none costs less than `below`. Raises as `select` does.
+    """
+    return search(saturated, oracle, target, forbid, apart, known).glance(below)
+
+
+def search(
+    saturated: Saturated, oracle: LayoutOracle, target: Target, forbid: frozenset[str], apart: bool,
+    known: dict[Hashable, Search],
+) -> Search:  # fmt: skip
+    """That of this extraction problem, which is built once."""
+    key = (target, forbid, apart)
+    if key not in known:
+        known[key] = Search(Selector(saturated, oracle, target, forbid, apart))
+    return known[key]
+
+
+class Search:
+    """The extraction problem of a program: built once, searched as often as is asked for."""
+
+    def __init__(self, selector: Selector) -> None:
+        self.selector = selector
+        self.pursuit: Pursuit | None = None
+        """The search by the usual method, which goes on where it was put aside."""
+        self.cheapest: Answer | None = None
+        """The best that other methods and narrower problems have found."""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The problem under the costs of the target's tables. Raises GraphError where an effect has no program."""
+        return self.selector.graph
+
+    def run(
+        self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
+        aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
+    ) -> Selection:  # fmt: skip
+        """Solve the problem, as `select` says."""
+        try:
+            tables = self.graph
+            graph = tables if cost is None else recosted(tables, cost)
+            if unspilled:
+                spilled = self.selector.pressure.spilled
+                graph = graph.forbid([node for node, (_, registers) in spilled.items() if registers])
+            if method == "auto" and not (unspilled or budget or cost or any(shape.values())):
+                return self.pursued(graph, aside, sliced, below)
+            graph = self.shaped(graph, shape)
+            effort = self.effort(budget, below, unspilled=unspilled, branches=not shape["warps"])
+            answer = extract(graph, cast(Any, method), **effort)
+            if cost is None and (self.cheapest is None or answer.cost < self.cheapest.cost):
+                self.cheapest = answer
+        except (InfeasibleError, GraphError) as error:  # GraphError: an effect that no layout can be made for
+            raise self.infeasible(error) from error
+        except ExtractionError as error:
+            raise TileError(str(error), self.selector.program.entry.location) from error
+        return self.selector.selection(graph, tables, answer)
+
+    def shaped(self, graph: Graph, shape: Mapping[str, int]) -> Graph:
+        """The problem with numbers of `warps` and `ctas` fixed, where there is a choice and one is asked for. Raises
+        TileError where it is not offered.
+        """
+        for name, offered in self.selector.offered(graph).items():
+            if count := shape[name]:
+                if count not in offered:
+                    known = " or ".join(map(str, offered))
+                    raise TileError(f"expected {known} {name}, got {count}", self.selector.program.entry.location)
+                graph = graph.only(self.selector.groups[name,], count)
+        return graph
+
+    def effort(self, budget: float | None, below: float, *, unspilled: bool, branches: bool = True) -> dict[str, Any]:
+        """What the search may do, and whether numbers of warps are searched one by one."""
+        effort = EFFORT if below == INFINITE else OTHERS
+        if budget is not None or unspilled:
+            budget, effort = budget or UNSPILLED, INFINITE
+        limit = {} if budget is None else {"budget": budget}
+        branch = self.selector.groups.get(("warps",)) if branches else None
+        return {**limit, "branch": branch, "below": below, "effort": effort}
+
+    def pursued(self, graph: Graph, aside: bool, sliced: bool, below: float) -> Selection:
+        """The cheapest program; or the best so far, where that spills registers and the search may be put `aside`. It
+        goes on when it is asked for again. Raises InfeasibleError where none costs less than `below`.
+        """
+        search = self.begun(graph, sliced, below)
+        while True:
+            if not search.ended:
+                search.go_on()
+            answer = search.answer
+            if answer.cost >= below:
+                raise InfeasibleError(f"no program costs less than {below:g}")
+            check(graph, answer)
+            found = self.selector.selection(graph, graph, answer)
+            found.aside = not search.ended and aside and any(found.spilled.values())
+            if search.ended or found.aside:
+                return found
+
+    def begun(self, graph: Graph, sliced: bool, below: float, glance: bool = False) -> Pursuit:
+        """The search by the usual method: anew, or as it was put aside."""
+        effort = self.effort(None, below, unspilled=False)
+        if self.pursuit is None:
+            elsewhere = ELSEWHERE if sliced else INFINITE
+            self.pursuit = Pursuit(graph, Budget(), **effort, elsewhere=elsewhere, glance=glance)
+        elif below < INFINITE:
+            self.pursuit.stay_below(below, effort["effort"], self.cheapest)
+        return self.pursuit
+
+    def glance(self, below: float) -> float:
+        """What no program costs less than, as `first_bound` says."""
+        try:
+            search = self.begun(self.graph, False, below, glance=True)
+            search.go_on()
+        except InfeasibleError:
+            return INFINITE
+        except GraphError as error:
+            raise self.infeasible(error) from error
+        return search.bound
+
+    def infeasible(self, error: InfeasibleError | GraphError) -> TileError:
+        """Say it in the user's terms: shared memory, or an operation that nothing lowers."""
+        text, target, saturated = str(error), self.selector.target, self.selector.saturated
+        place = self.selector.program.entry.location
+        if SHARED in text:
+            return TileError(
+                f"the kernel needs more than the {int(target.smem_bytes)} bytes of shared memory of {target}", place,
+                "use smaller tiles",
+            )  # fmt: skip
+        if saturated.report.ended:
+            return saturated_early(saturated, f"no lowering for {target.name}", place)
+        return UnsupportedError(
+            f"no lowering for {target.name}: {text}", place,
+            "see what is supported in docs/, or allow the forbidden atoms",
+        )  # fmt: skip
