@@ -61,6 +61,20 @@ class Cost:
         return self.tensor + self.alu + self.memory + self.latency
 
 
+ASYNCHRONOUS = ("global", "shared", "tensor")
+"""Units whose time is not that of instructions, which are counted beside."""
+
+
+def units_of(cost: Cost, target: Target) -> dict[str, float]:
+    """Cycles by unit; instructions take slots of the schedulers beside their pipe."""
+    uses, rates = cost.uses(), target.throughput
+    issue = uses.pop(ISSUE, 0.0)
+    for unit, cycles in uses.items():
+        rate = getattr(rates, unit, None)
+        issue += cycles * rate / WARP / rates.issue if isinstance(rate, float) and unit not in ASYNCHRONOUS else 0.0
+    return {unit: cycles for unit, cycles in (*uses.items(), (ISSUE, issue)) if cycles}
+
+
 FREE = Cost()
 _FREE = frozenset((
     "make_tensor_view", "make_partition_view", "make_token", "join_tokens", "get_tensor_shape", "get_tile_block_id",

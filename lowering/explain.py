@@ -36,6 +36,7 @@ from lowering.modulo.predict import predicted
 from lowering.schedule.explain import agents
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.resources import SPILLS
+from lowering.selection.units import least_time
 from lowering.targets import Feature, target
 from lowering.targets.occupancy import occupancy
 
@@ -138,6 +139,14 @@ class Explanation:
             f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
             + ("overlap; costs, and so the bound, add them up")
         )
+        least = least_time(self.selection)
+        if least.time.loops:
+            limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
+            yield (
+                f"units: {least.time.cycles:.0f} cycles where those of a loop overlap ({limits} the busiest), no "
+                + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
+                + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
+            )
         yield from (
             f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
             for each in self.selection.ranked

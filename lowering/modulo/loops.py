@@ -14,14 +14,13 @@ from functools import cached_property
 from egraph import leaves, placed
 from egraph.skeleton import For, If, Store
 from egraph.term import Node, Term
-from lowering.cost import Cost
+from lowering.cost import Cost, units_of
 from lowering.decode.needs import Needs
 from lowering.loops import paths
 from lowering.modulo.graph import Dependence, Graph, Operation
 from lowering.selection import Selection, StoreChoice
 from lowering.selection.pricing import WHOLE, Price, Pricer, Site
 from lowering.selection.trips import Trips, trip_counts
-from lowering.targets.target import WARP
 
 COPIES = (placed.Copy, placed.GatherCopy)
 LOADS = (placed.LoadView, placed.LoadPointer)
@@ -108,12 +107,7 @@ class _Body:
 
     def add(self, name: str, cost: Cost, registers: float, waits: bool, late: bool) -> int:
         """An operation; instructions take slots of the schedulers beside their pipe."""
-        uses = cost.uses()
-        rates, issue = self.selection.target.throughput, uses.pop("issue", 0.0)
-        for unit, cycles in uses.items():
-            rate = getattr(rates, unit, None)
-            issue += cycles * rate / WARP / rates.issue if isinstance(rate, float) and unit not in MEMORY else 0.0
-        uses = {unit: use / self.turns for unit, use in (*uses.items(), ("issue", issue)) if use}
+        uses = {unit: use / self.turns for unit, use in units_of(cost, self.selection.target).items()}
         self.operations.append(Operation(name, uses, registers))
         self.costs.append(cost)
         self.whole.append((waits, late))
@@ -243,7 +237,3 @@ class _Body:
             if isinstance(choice, StoreChoice):
                 found[choice.item] = float(selection.graph.cost[node]) / trips
         return found
-
-
-MEMORY = ("global", "shared", "tensor")
-"""Units whose time is not that of instructions, which are counted beside."""

@@ -94,6 +94,7 @@ class Kept:
         for node, below, price in priced:
             made = s.builder.add(node.op, found, below, trips * price.cost.scalar())
             s.priced[made] = trips, price.cost
+            s.within[made] = loop
             self.made[made] = (loop, placed, node)
         return found
 

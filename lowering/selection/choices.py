@@ -149,6 +149,8 @@ class Selection:
     branch: int | None = None  # the choice group of `warps`, which divides the graph
     priced: dict[int, tuple[float, Cost]] = field(default_factory=dict[int, tuple[float, Cost]])
     """node of `graph` -> how often, and what one execution costs; those of other costs are not in it"""
+    within: dict[int, int] = field(default_factory=dict[int, int])
+    """node of `graph` -> the innermost loop that it is computed in, -1: outside of loops; those of values alone"""
     early: frozenset[int] = frozenset()  # loops whose first product begins an iteration early, once it is decoded
     ctas: int = 1  # that share an SM
     aside: bool = False  # the search was put aside: there may be a cheaper program

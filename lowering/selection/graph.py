@@ -92,6 +92,7 @@ class Selector:
         self.layout_names: dict[int, str] = {}
         self.enodes: dict[int, Node] = {}
         self.priced: dict[int, tuple[float, Cost]] = {}
+        self.within: dict[int, int] = {}  # node of a value -> its innermost loop
         self.choices: dict[int, StoreChoice | CarryChoice] = {}
         self.groups: dict[Hashable, int] = {}
         self.shape = Shape(self)
@@ -130,7 +131,7 @@ class Selector:
         found = Selection(
             self.saturated, self.oracle, self.target, graph, answer, warps, {}, shape, {}, self.owner, {}, {},
             self.pricer.folds, enodes=self.enodes, choices=self.choices, forbid=self.forbid,
-            branch=self.groups.get(("warps",)), priced=self.priced, tables=tables, ctas=ctas,
+            branch=self.groups.get(("warps",)), priced=self.priced, within=self.within, tables=tables, ctas=ctas,
             offered=self.offered(graph),
         )  # fmt: skip
         for cls, node in answer.chosen.items():
@@ -440,6 +441,7 @@ class Selector:
             self.enodes[made] = node
             if price is not None:
                 self.priced[made] = trips, price.cost
+                self.within[made] = loop
             if ring:
                 self.staged[made] = stages
 

@@ -1,0 +1,159 @@
+"""What a program takes where the units of an SM overlap in its innermost loops, and the least of it.
+
+A loop takes as long as its busiest unit, and what waits for no unit (`Cost.latency`) beside, but extraction minimises
+sums. Weights on the units of each loop that add up to 1 make a sum that is never more than that maximum: extraction
+finds the least of the sum and proves it, which bounds what any program takes (Lagrangian relaxation: M. L. Fisher, "The
+Lagrangian Relaxation Method for Solving Integer Programming Problems", Management Science 27, 1981). The weights begin
+on the unit that limits the chosen program; where the program that takes the least of it is limited by another one, that
+shares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from egraph.skeleton import For
+from extract import Answer, auto, make_answer
+from extract.graph import Graph
+from lowering.cost import units_of
+from lowering.loops import paths
+from lowering.selection.choices import Selection
+
+ROUNDS = 2  # of weights, where the first leaves more than `CLOSE` between bound and program
+CLOSE = 0.01
+SPREAD = 0.01  # of the weights is on all units alike, since what takes the least of one takes anything of the others
+BUDGET = 1000.0  # units of work of a round: a GEMM takes 20 to 60, attention 120 to 560
+EFFORT = 0.4  # of a search for a program of its own (`lowering.selection.search`)
+
+Weights = dict[int, dict[str, float]]
+"""Of the units of each loop; those of a loop add up to 1."""
+
+
+@dataclass(frozen=True)
+class UnitTime:
+    """Cycles of a CTA for all iterations of each innermost loop, by unit; the cost of all else, and of what waits."""
+
+    loops: Mapping[int, Mapping[str, float]]
+    rest: float
+
+    @property
+    def cycles(self) -> float:
+        """Where the units of a loop overlap."""
+        return self.rest + sum(max(taken.values()) for taken in self.loops.values())
+
+    def busiest(self) -> dict[int, str]:
+        """The unit that limits each loop."""
+        return {loop: max(taken, key=lambda unit: taken[unit]) for loop, taken in self.loops.items()}
+
+
+@dataclass(frozen=True)
+class Least:
+    """The time of the chosen program, what no program takes fewer cycles than, and the best that was met on the way."""
+
+    time: UnitTime
+    bound: float
+    best: UnitTime
+    answer: Answer
+
+    @property
+    def gap(self) -> float:
+        """Part of the chosen program's time by which the bound falls short of it."""
+        return (self.time.cycles - self.bound) / self.time.cycles if self.time.cycles else 0.0
+
+
+class Units:
+    """An extraction problem by what its nodes take of each unit."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection, self.graph = selection, selection.by_tables
+        around = paths(selection.saturated.program.skeleton)
+        inner = {path[-2] for path in around.values() if len(path) > 1}
+        loops = [item.loop for item in selection.saturated.program.skeleton.walk() if isinstance(item, For)]
+        self.loops = {loop: place for place, loop in enumerate(loop for loop in loops if loop not in inner)}
+        self.units: dict[str, int] = {}
+        nodes, places, units, cycles = list[int](), list[int](), list[int](), list[float]()
+        for node, loop in selection.within.items():
+            if loop in self.loops:
+                trips, cost = selection.priced[node]
+                for unit, taken in units_of(cost, selection.target).items():
+                    nodes.append(node)
+                    places.append(self.loops[loop])
+                    units.append(self.units.setdefault(unit, len(self.units)))
+                    cycles.append(trips * taken)
+        self.nodes, self.places, self.of_unit = np.array(nodes, int), np.array(places, int), np.array(units, int)
+        self.cycles = np.array(cycles, float)
+        self.rest = self.graph.cost.copy()
+        for node, loop in selection.within.items():
+            if loop in self.loops and self.rest[node] < np.inf:
+                trips, cost = selection.priced[node]
+                self.rest[node] = trips * cost.latency
+
+    def time(self, nodes: Iterable[int]) -> UnitTime:
+        """Of a choice of nodes."""
+        chosen = np.zeros(self.graph.n_nodes, bool)
+        chosen[list(nodes)] = True
+        table = self.table(self.cycles * chosen[self.nodes])
+        loops = {
+            loop: {unit: float(table[place, number]) for unit, number in self.units.items() if table[place, number]}
+            for loop, place in self.loops.items() if table[place].any()
+        }  # fmt: skip
+        return UnitTime(loops, float(self.rest[chosen].sum()))
+
+    def table(self, cycles: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[loops, units] sums."""
+        found = np.zeros((len(self.loops), len(self.units)))
+        np.add.at(found, (self.places, self.of_unit), cycles)
+        return found
+
+    def weighted(self, weights: Weights) -> Graph:
+        """The problem whose costs are the weighted cycles of the units."""
+        table = np.full((len(self.loops), len(self.units)), SPREAD / max(1, len(self.units)))
+        for loop, of_units in weights.items():
+            for unit, weight in of_units.items():
+                table[self.loops[loop], self.units[unit]] += (1 - SPREAD) * weight
+        cost = self.rest.copy()
+        np.add.at(cost, self.nodes, table[self.places, self.of_unit] * self.cycles)
+        return self.graph.with_cost(cost)
+
+
+def on_busiest(time: UnitTime) -> Weights:
+    """All of the weight of each loop on the unit that limits it."""
+    return {loop: {unit: 1.0} for loop, unit in time.busiest().items()}
+
+
+def shared(weights: Weights, time: UnitTime, round: int) -> Weights:
+    """The weights where the units that limit another program have their part, the `round`th after the first."""
+    found = {loop: dict(of_units) for loop, of_units in weights.items()}
+    for loop, unit in time.busiest().items():
+        of_units = found.setdefault(loop, {unit: 1.0})
+        for each in of_units:
+            of_units[each] *= round / (round + 1)
+        of_units[unit] = of_units.get(unit, 0.0) + 1 / (round + 1)
+    return found
+
+
+def least_time(selection: Selection, rounds: int = ROUNDS, close: float = CLOSE, effort: float = EFFORT) -> Least:
+    """The time of a choice, and what no program of its problem takes fewer cycles than; at most so many `rounds` of
+    weights, until bound and program are as `close` as asked.
+    """
+    units, best = Units(selection), selection.answer
+    time = least = units.time(best.chosen.values())
+    if not time.loops:
+        return Least(time, best.bound, time, best)
+    weights, bound = on_busiest(time), 0.0
+    for round in range(1, rounds + 1):
+        graph = units.weighted(weights)
+        found = auto(graph, start=selection.answer, branch=selection.branch, budget=BUDGET, effort=effort)
+        bound, other = max(bound, found.bound), units.time(found.chosen.values())
+        if other.cycles < least.cycles:
+            best, least = found, other
+        if least.cycles - bound <= close * least.cycles:
+            break
+        weights = shared(weights, other, round)
+    if best is not selection.answer:  # its cost by the tables
+        best = make_answer(units.graph, best.chosen, selection.answer.bound, best.method, best.seconds)
+    return Least(time, min(bound, least.cycles), least, best)
