@@ -139,6 +139,10 @@ class Explanation:
             f"predicted: {time.cycles:.0f} cycles of a CTA, {looped:.0f} of them in innermost loops, whose operations "
             + ("overlap; costs, and so the bound, add them up")
         )
+        yield from (
+            f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
+            for each in self.selection.ranked
+        )
         least = least_time(self.selection)
         if least.time.loops:
             limits = ", ".join(dict.fromkeys(least.time.busiest().values()))
@@ -147,10 +151,6 @@ class Explanation:
                 + f"program takes fewer than {least.bound:.0f} (gap {100 * least.gap:.1f} %)"
                 + (f"; one of {least.best.cycles:.0f} costs more" if least.best.cycles < least.time.cycles else "")
             )
-        yield from (
-            f"    {each.shape}: {each.cycles:.0f} cycles predicted, cost {each.cost:g}"
-            for each in self.selection.ranked
-        )
         for name, limit in zip(self.graph.resource_names, self.graph.limit.tolist(), strict=True):
             spilled = self.selection.spilled.get(name)
             if spilled is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 
@@ -22,12 +22,14 @@ class Operation:
     """An operation of a loop's body.
 
     uses: for how long it would keep each unit busy, in the time of the graph; spread evenly over the `span` slots that
-    it is under way. registers: of a thread, that its result holds.
+    it is under way. registers: of a thread, that its result holds. ahead: a ring has its result iterations ahead, so
+    that nothing waits for it.
     """
 
     name: str
     uses: Mapping[str, float] = field(default_factory=dict[str, float])
     registers: float = 0.0
+    ahead: bool = False
 
     @property
     def busy(self) -> float:
@@ -95,8 +97,7 @@ class Graph:
     def in_slots(self, slot: float) -> Graph:
         """The graph with `slot` as the unit of time; delays are whole numbers of slots, rounded up."""
         operations = [
-            Operation(each.name, {unit: use / slot for unit, use in each.uses.items()}, each.registers)
-            for each in self.operations
+            replace(each, uses={unit: use / slot for unit, use in each.uses.items()}) for each in self.operations
         ]
         delays = [
             Dependence(each.source, each.target, ceil(each.delay / slot - EPSILON), each.distance, each.value)

@@ -35,7 +35,7 @@ def early(graph: Graph) -> frozenset[int]:
         needed, waiting = {product}, [product]
         while waiting:
             before = graph.before[waiting.pop()]
-            if any(each.distance or not graph.operations[each.source].uses.get("global") for each in before):
+            if any(each.distance or not graph.operations[each.source].ahead for each in before):
                 break
             waiting += [each.source for each in before if each.source not in needed]
             needed.update(each.source for each in before)
@@ -54,7 +54,7 @@ def alone(graph: Graph) -> bool:
     if len(found) != 1:
         return False
     (product,) = found
-    copied = all(each.distance or graph.operations[each.source].uses.get("global") for each in graph.before[product])
+    copied = all(each.distance or graph.operations[each.source].ahead for each in graph.before[product])
     adds = graph.operations[product].uses.keys() <= {"tensor", "issue"}  # promoted sums are added behind it
     return copied and adds and all(each.target == product for each in graph.after[product])
 
@@ -64,7 +64,7 @@ def interval(graph: Graph, latency: float, ahead: Set[int] = frozenset(), joined
     are made an iteration early, and then products are waited for where they are read, not at the end; nor is one that
     is `alone`, nor are those of single warps, which are not `joined`.
     """
-    brought = {number for number, each in enumerate(graph.operations) if each.uses.get("global")}
+    brought = {number for number, each in enumerate(graph.operations) if each.ahead}
     dependences = [
         replace(each, distance=each.distance + (each.source in ahead) - (each.target in ahead))
         for each in graph.dependences if each.source not in brought

@@ -89,8 +89,10 @@ class _Body:
         for cls, node in self.nodes.items():
             price = self.price(cls, node)
             if price is not None and (price.cost.parts or price.cost.tensor):
-                self.numbers[cls] = self.add(self.name(cls, node), price.cost, self.needs.size(cls),
-                                             self.waits(node), self.late(node))  # fmt: skip
+                ahead = self.selection.stages.get(cls, 1) > 1
+                self.numbers[cls] = self.add(
+                    self.name(cls, node), price.cost, self.needs.size(cls), self.waits(node), self.late(node), ahead
+                )
         effects = self.effects()
         for cls, number in self.numbers.items():
             node = self.nodes[cls]
@@ -105,10 +107,10 @@ class _Body:
                     self.reads(number, child)
         return Graph(tuple(self.operations), tuple(dict.fromkeys(self.dependences)))
 
-    def add(self, name: str, cost: Cost, registers: float, waits: bool, late: bool) -> int:
+    def add(self, name: str, cost: Cost, registers: float, waits: bool, late: bool, ahead: bool = False) -> int:
         """An operation; instructions take slots of the schedulers beside their pipe."""
         uses = {unit: use / self.turns for unit, use in units_of(cost, self.selection.target).items()}
-        self.operations.append(Operation(name, uses, registers))
+        self.operations.append(Operation(name, uses, registers, ahead))
         self.costs.append(cost)
         self.whole.append((waits, late))
         return len(self.operations) - 1

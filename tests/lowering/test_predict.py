@@ -9,6 +9,9 @@ import pytest
 
 import tilesat
 from lowering.modulo.predict import predicted
+from lowering.targets import target
+from runtime.ptxas import assemble, disassemble
+from tilesat.mca.report import figures
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -43,3 +46,15 @@ def test_the_report_says_what_the_bound_is_of() -> None:
     kernel = tilesat.compile(EXAMPLES / "softmax.mlir")
     said = r"^predicted: \d+ cycles of a CTA, 0 of them in innermost loops.*; costs, and so the bound, add them up$"
     assert re.search(said, kernel.report, re.M)
+
+
+def test_loads_that_no_ring_brings_are_waited_for_as_the_code_does() -> None:
+    """gemm_negated loads a scale in each iteration; the loop that ptxas makes takes what is predicted, within 10 %."""
+    kernel = tilesat.compile(EXAMPLES / "gemm_negated.mlir", "sm_90a")
+    selection = kernel.compiled.selection
+    (loop,) = predicted(selection).loops
+    (function,) = figures(
+        disassemble(assemble(kernel.ptx, "sm_90a"), encodings=True), target("sm_90a"), selection.warps // 4
+    )
+    assert loop.waiting > 1.5 * loop.busy
+    assert loop.waiting == pytest.approx(max(each.predicted for each in function.loops), rel=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -193,8 +194,10 @@ def test_products_that_wait_for_each_other_take_two_warps_a_scheduler() -> None:
 
 
 def graph(*chain: tuple[str, float]) -> Graph:
-    """Operations one after the other, each on its unit for so long; the last one's result is read by the last again."""
-    operations = tuple(Operation(f"{unit} {i}", {unit: use}, 1.0) for i, (unit, use) in enumerate(chain))
+    """Operations one after the other, each on its unit for so long, a ring bringing those from global memory; the last
+    one's result is read by the last again.
+    """
+    operations = tuple(Operation(f"{u} {i}", {u: use}, 1.0, ahead=u == "global") for i, (u, use) in enumerate(chain))
     steps = [Dependence(i, i + 1, use) for i, (_, use) in enumerate(chain[:-1])]
     return Graph(operations, (*steps, Dependence(len(chain) - 1, len(chain) - 1, chain[-1][1], 1)))
 
@@ -204,6 +207,14 @@ def test_an_early_product_leaves_the_longest_path() -> None:
     assert early(made) == {0, 1}
     assert interval(made, 20.0) == pytest.approx(270, abs=1)
     assert interval(made, 20.0, early(made)) == pytest.approx(200, abs=1)  # the tensor cores are busy all the time
+
+
+def test_what_no_ring_brings_is_waited_for() -> None:
+    """A load straight into registers, in each iteration: nothing that needs it begins before it has come."""
+    made = graph(("global", 10.0), ("issue", 50.0))
+    loaded = Graph((replace(made.operations[0], ahead=False), made.operations[1]), made.dependences)
+    assert interval(made, 20.0) == pytest.approx(50, abs=1)
+    assert interval(loaded, 20.0) == pytest.approx(60, abs=1)
 
 
 def test_a_product_that_needs_the_iteration_before_is_not_early() -> None:
