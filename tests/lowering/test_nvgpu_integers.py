@@ -223,6 +223,20 @@ def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:
             check(kind, {str(d): small(cls, d, most + 3) for d in divisors}, x, x)
 
 
+@pytest.mark.parametrize("kind", [I32, I64], ids=str)
+def test_rounding_a_quotient_by_a_power_of_two_up_takes_a_sum_and_a_shift(kind) -> None:
+    """Up to the largest number without a sign: what it is raised by may take the place of the sign."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at, top = k.index(), (1 << kind.width - 1) - 1
+    x = k.value(arith.AndI, k.load(k.element(k.params[0], at, kind), kind), k.const(top, kind))
+    k.store(k.value(arith.CeilDivSI, x, k.const(8, kind)), k.element(k.params[1], at, kind))
+    text = k.ptx()
+    assert (text.count("shr."), text.count("setp."), text.count("selp.")) == (1, 0, 0)
+    x = np.array([0, 1, 7, 8, 9, top - 8, top - 7, top - 1, top, -1, -8] * 3, DTYPES[kind])[:32]
+    _, got = run(text, 1, 32, [x, np.zeros(32, DTYPES[kind])], k.smem)
+    np.testing.assert_array_equal(got, [-(-(int(each) & top) // 8) for each in x])
+
+
 @pytest.mark.parametrize("kind", [I8, I16, I32], ids=str)
 def test_division_by_a_register_that_is_positive(kind) -> None:
     """What is left of bytes and of 16 bits is computed in 32, where no product and no difference wraps."""
@@ -304,6 +318,29 @@ def test_bounds_between_the_numbers_that_bits_allow_are_one_comparison() -> None
     assert text.count("setp") == 2
     (got,) = run(text, 1, 64, [np.zeros(64, np.int32), 1], k.smem)
     np.testing.assert_array_equal(got, np.where(np.arange(64) < 32, 7, 0))
+
+
+def test_bounds_of_what_is_added_without_a_carry_are_one_comparison() -> None:
+    """32 y + 8 < 40, 32 y + 16 < 48 and 32 y + 24 < 40 without a sign are 32 y < 32, also where 32 y has the sign's bit
+    or wraps.
+    """
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=64)
+    at = k.index()
+    x = k.value(arith.MulI, k.load(k.element(k.params[0], at, I32), I32), k.const(32))
+    total = k.const(0)
+    for more, bound in ((8, 40), (16, 48), (24, 40)):
+        number = k.value(arith.AddI, x, k.const(more))
+        below = k.value(arith.CmpI, number, k.const(bound), types=[I1], predicate="ult")
+        total = k.value(arith.AddI, total, k.value(arith.ExtUI, below, types=[I32]))
+    k.store(total, k.element(k.params[1], at, I32))
+    text = k.ptx()
+    assert text.count("setp") == 1
+    y = np.array([0, 1, 2, -1, 1 << 26, (1 << 26) - 1, 1 << 27, (1 << 27) - 1] * 8, np.int32)
+    _, got = run(text, 1, 64, [y, np.zeros(64, np.int32)], k.smem)
+    x = y.astype(np.uint32) * np.uint32(32)
+    np.testing.assert_array_equal(
+        got, sum((x + np.uint32(m) < b).astype(np.int32) for m, b in ((8, 40), (16, 48), (24, 40)))
+    )
 
 
 def test_what_is_known_of_quotients_of_negative_numbers() -> None:

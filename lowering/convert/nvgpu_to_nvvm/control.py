@@ -6,9 +6,9 @@ from typing import Protocol
 
 from ir.core import Block, Op, Value
 from ir.dialects import llvm, nvgpu, nvvm, scf
-from ir.types import IntType
+from ir.types import I32, IntType
+from lowering.convert.nvgpu_to_nvvm import comparisons, memory
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm import memory
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.once import at_most_once
 
@@ -72,7 +72,7 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     else:
         fits = _fits(e, op, upper, step)
         bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
-        again = _below(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
+        again = _goes_on(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
         e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
                  successors=(body, left))  # fmt: skip
     e.leave()
@@ -132,6 +132,15 @@ def _left(e: Emitter, op: scf.For, counter: Value, upper: Value, step: Value) ->
     """Is there another iteration, where the next counter may wrap? What is left, from 1 on, fits without a sign."""
     left, step = (ints.widened(e, x, False) for x in (ints.sub(e, upper, counter), step))
     return ints.icmp(e, "ult", step, left)
+
+
+def _goes_on(e: Emitter, op: scf.For, bump: Value, upper: Value) -> Value:
+    """Is there another iteration from the next counter on, which is needed as it is? Compared with the old one, both
+    would be held at a time: ptxas 13.5 makes a move of that.
+    """
+    if bump.type == I32 and e.integer(bump) is None and comparisons.decided(e, "slt", bump, upper) is None:
+        return comparisons.compared(e, "ult" if op.unsigned else "slt", bump, upper)
+    return _below(e, op, bump, upper)
 
 
 def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:

@@ -214,6 +214,11 @@ def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
         return truncate(e, ceil_divide(e, extend(e, x, I32, signed), extend(e, y, I32, signed), signed), x.type)
     if divisor is not None and divisor > 0 and e.facts.range(x)[0] >= 0 and e.facts.adds(x, plus=divisor - 1):
         return divide(e, llvm.UDiv, add(e, x, e.constant(x.type, divisor - 1), True), y)
+    if divisor is not None and divisor > 0 and divisor & divisor - 1 == 0 and e.facts.range(x)[0] >= 0:
+        raised = add(e, x, e.constant(x.type, divisor - 1))  # as a number without a sign it does not wrap
+        quotient = _shifted(e, llvm.LShr, raised, divisor.bit_length() - 1)
+        e.facts.assume(quotient, (0, -(-e.facts.range(x)[1] // divisor)))
+        return quotient
     quotient, rest, y = _with_rest(e, llvm.SDiv if signed else llvm.UDiv, x, y)
     zero = e.constant(y.type, 0)
     if not signed:

@@ -424,6 +424,9 @@ def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> V
     if constant is None or wrap(number - constant, width_of(base)) != number - constant:
         return None
     rest = number - constant
+    apart = constant > 0 and not constant & ~e.facts.zeros(base)  # without a carry: exact as unsigned numbers too
+    if predicate[0] == "u" and rest > 0 and number > 0 and apart:
+        return icmp(e, predicate, base, e.constant(base.type, rest))
     if predicate[0] == "u" and (rest <= 0 or number < 0 or min(e.facts.range(v)[0] for v in (x.results[0], base)) < 0):
         return None
     if predicate[0] != "u" and predicate not in ("eq", "ne") and e.facts.range(base)[0] >= 0 and rest > 0:
