@@ -510,6 +510,21 @@ def test_what_a_mask_leaves_is_extended_without_a_sign() -> None:
     np.testing.assert_array_equal(got, [(x & 15).astype(np.int64) ^ 1, (x & -2).astype(np.int64) ^ 1])
 
 
+def test_sums_with_what_a_mask_leaves_of_64_bits_are_of_32() -> None:
+    """(x & 15) + 1 is 32 bits, whose upper half is known to be zero: by it y is divided, and multiplied."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at = k.index()
+    x = k.load(k.element(k.params[0], at, I64), I64)
+    divisor = k.value(arith.AddI, k.value(arith.AndI, x, k.const(15, I64)), k.const(1, I64))
+    k.store(k.value(arith.RemSI, x, divisor), k.element(k.params[1], at, I64))
+    text = k.ptx()
+    assert len(re.findall(r"add\.s32 %r\d+, %r\d+, 1;", text)) == len(re.findall(r"and\.b32", text)) == 1
+    assert "and.b64" not in text
+    x = np.array([0, 14, 15, -1, -(2**63), 2**63 - 1, 2**40 + 7, -(2**33)] * 4, np.int64)
+    _, got = run(text, 1, 32, [x, np.zeros(32, np.int64)], k.smem)
+    np.testing.assert_array_equal(got, np.fmod(x, (x & 15) + 1))
+
+
 @pytest.mark.parametrize("predicate", ["sgt", "ugt", "slt", "ne"])
 def test_a_choice_whose_ranges_decide_a_comparison_is_its_condition(predicate: str) -> None:
     """Is (t < 32 ? 32 - 16 * (t & 1) : 0) beyond 3, 7, ..., 23: what its ranges decide is the condition, and 16 is

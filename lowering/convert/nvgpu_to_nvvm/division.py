@@ -92,10 +92,10 @@ def _unsigned(e: Emitter, x: Value, divisor: int, most: int) -> Value:
         return e.constant(x.type, (known & (1 << width) - 1) // divisor)
     if most < divisor:
         return e.constant(x.type, 0)
-    if divisor & divisor - 1 == 0:
-        return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
     if width > 32 and most < 1 << 32:
         return extend(e, _unsigned(e, truncate(e, x, I32), divisor, most), x.type, False)
+    if divisor & divisor - 1 == 0:
+        return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
     quotient = _scaled(e, x, divisor, most)
     e.facts.assume(quotient, (0, most // divisor))
     return quotient

@@ -31,6 +31,7 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, width_of_type, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import trailing
 from lowering.convert.nvgpu_to_nvvm.fields import in_place
+from lowering.convert.nvgpu_to_nvvm.shared import flipped_sum, shared_sum
 
 
 def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
@@ -56,7 +57,9 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return add(e, inner.operands[0], e.constant(kind, total), keeps)
     else:
-        if kind == I64 and not nsw and (shared := _shared_sum(e, x, y) or _shared_sum(e, y, x)) is not None:
+        if (flipped := flipped_sum(e, x, y) or flipped_sum(e, y, x)) is not None:
+            return xor(e, *flipped)
+        if kind == I64 and not nsw and (shared := shared_sum(e, x, y) or shared_sum(e, y, x)) is not None:
             return shared
         moved = _outward(e, x, y, nsw) or _outward(e, y, x, nsw)
         if moved is None and not nsw:
@@ -66,21 +69,6 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     if kind == I32 and type(y.owner) is llvm.Select and e.facts.zeros(x) | e.facts.zeros(y) == (1 << 32) - 1:
         return bit_or(e, x, y)  # of two numbers, with the bits of others: ptxas 13.5 joins three by one LOP3
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
-
-
-def _shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
-    """(p + q) + y -> (p + y) + q where p + y is there: of two running sums one stays a sum away from the other (of i64,
-    where a sum is two instructions; of i32 three terms are one). y is a term or nothing, by a condition, as in a scan:
-    scan-add-i64 grew by two instructions where the sum itself was to be chosen.
-    """
-    inner = x.op
-    if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known or not isinstance(y.op, llvm.Select):
-        return None
-    for p, q in (inner.operands, inner.operands[::-1]):
-        there = e.found(llvm.Add, I64, p, y) or e.found(llvm.Add, I64, y, p)
-        if there is not None and e.level[q] <= e.level[there]:
-            return e.symmetric(llvm.Add, there, q)
-    return None
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
@@ -128,6 +116,8 @@ def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     a = e.integer(x)
     if a is not None and isinstance(inner, llvm.Add) and (term := e.integer(inner.operands[1])) is not None:
         return sub(e, e.constant(x.type, a - term), inner.operands[0])
+    if a is not None and (seen := unsigned(~e.facts.zeros(y), width_of(y))) & ~unsigned(a, width_of(x)) == 0:
+        return add(e, xor(e, y, e.constant(x.type, seen)), e.constant(x.type, a - seen))  # nothing is borrowed
     number = e.integer(inner.operands[1]) if isinstance(inner, llvm.Mul) else None
     quotient = inner.operands[0].op if isinstance(inner, llvm.Mul) else None
     if number and isinstance(quotient, (llvm.LShr, llvm.AShr)) and quotient.operands[0] is x:
@@ -256,6 +246,8 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
     width = width_of(x)
     if not unsigned(~mask, width) & ~e.facts.zeros(x):
         return x
+    if x.type == I64 and 0 <= mask < 1 << 31:  # the upper half is zero, and so it is of sums with it
+        return extend(e, bit_and(e, truncate(e, x, I32), e.i32(mask)), I64, False)
     rest, constant = _apart(e, x)
     if constant:
         return add(e, bit_and(e, rest, y), e.constant(x.type, constant & mask))
