@@ -205,7 +205,7 @@ def branch(c: Conversion, op: scf.If) -> None:
         for result, value in zip(op.results, side.block.terminator.operands, strict=True):
             c.define(result, c.registers(value))
         return
-    sides = [_side(c, region.block) for region in (op.then, op.otherwise)]
+    sides = [_side(c, region.block, condition, region is op.then) for region in (op.then, op.otherwise)]
     if sides[0][0] is None and sides[1][0] is None:
         chosen = [ints.select(e, condition, *pair) for pair in zip(sides[0][2], sides[1][2], strict=True)]
         _bind(c, list(op.results), chosen)
@@ -226,16 +226,22 @@ def branch(c: Conversion, op: scf.If) -> None:
     _bind(c, op.results, merge.args)
 
 
-def _side(c: Conversion, source: Block) -> tuple[Block | None, Block | None, list[Value]]:
-    """Convert one side: first and last block (None for a side that computes nothing) and the yielded registers."""
+Side = tuple[Block | None, Block | None, list[Value]]
+"""First and last block of a branch's side, none where it computes nothing, and the yielded registers."""
+
+
+def _side(c: Conversion, source: Block, condition: Value, holds: bool) -> Side:
+    """Convert one side, on which a condition holds or does not."""
     e, yields = c.e, source.terminator.operands
     if len(source.ops) == 1:
         return None, None, [r for v in yields for r in c.registers(v)]
     first = Block()
     e.enter(first, False)
+    e.facts.enter(condition, holds)
     c.ops(source.ops)
     last = e.scopes[-1].block
     values = [r for v in yields for r in c.registers(v)]
+    e.facts.leave()
     e.leave()
     if last is first and not first.ops:
         e.blocks.pop()
