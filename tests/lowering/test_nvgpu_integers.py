@@ -279,6 +279,23 @@ def test_narrow_products_are_products_of_words(kind) -> None:
     np.testing.assert_array_equal(got, x * x * x)
 
 
+@pytest.mark.parametrize("extension", [arith.ExtSI, arith.ExtUI])
+def test_sums_of_a_product_and_a_byte_in_16_bits_are_of_words(extension) -> None:
+    """A byte's sign is extended to 16 bits by two instructions."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=256)
+    at = k.index()
+    x = k.load(k.element(k.params[0], at, I8), I8)
+    product = k.value(arith.MulI, k.value(arith.ExtUI, x, types=[I16]), k.const(300, I16))
+    k.store(k.value(arith.AddI, k.value(extension, x, types=[I16]), product), k.element(k.params[1], at, I16))
+    text = k.ptx()
+    assert (text.count("mad.lo.s32"), text.count("add.s16"), text.count("cvt.s16.s8")) == (1, 0, 0)
+    x = np.arange(256).astype(np.int8)
+    _, got = run(text, 1, 256, [x, np.zeros(256, np.int16)], k.smem)
+    byte = x.view(np.uint8).astype(np.int64)
+    wanted = byte * 300 + (x if extension is arith.ExtSI else byte)
+    np.testing.assert_array_equal(got, wanted.astype(np.int16))
+
+
 BITS = (0x27, 0x1E, 0x60, 0x40000007)
 
 

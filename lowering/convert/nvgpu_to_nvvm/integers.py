@@ -30,7 +30,7 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
 )
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, width_of_type, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import trailing
-from lowering.convert.nvgpu_to_nvvm.fields import in_place
+from lowering.convert.nvgpu_to_nvvm.fields import apart, in_place
 from lowering.convert.nvgpu_to_nvvm.shared import flipped_sum, shared_sum
 
 
@@ -48,6 +48,8 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         return chosen
     if (narrow := _narrow(e, x, y)) is not None and e.facts.adds(*narrow):
         return extend(e, add(e, *narrow, True), kind, True)
+    if kind == I16 and {type(x.owner), type(y.owner)} in ({llvm.Trunc, llvm.SExt}, {llvm.Trunc, llvm.ZExt}):
+        return truncate(e, add(e, _word(e, x), _word(e, y)), kind)
     if b is not None:
         if b == 0:
             return x
@@ -69,6 +71,14 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     if kind == I32 and type(y.owner) is llvm.Select and e.facts.zeros(x) | e.facts.zeros(y) == (1 << 32) - 1:
         return bit_or(e, x, y)  # of two numbers, with the bits of others: ptxas 13.5 joins three by one LOP3
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
+
+
+def _word(e: Emitter, x: Value) -> Value:
+    """An i16 in 32 bits: what it was cut from, or is the extension of."""
+    inner = x.owner
+    if type(inner) is llvm.Trunc and inner.operands[0].type == I32:
+        return inner.operands[0]
+    return extend(e, x, I32, type(inner) is llvm.SExt)
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
@@ -248,7 +258,7 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
         return x
     if x.type == I64 and 0 <= mask < 1 << 31:  # the upper half is zero, and so it is of sums with it
         return extend(e, bit_and(e, truncate(e, x, I32), e.i32(mask)), I64, False)
-    rest, constant = _apart(e, x)
+    rest, constant = apart(e, x)
     if constant:
         return add(e, bit_and(e, rest, y), e.constant(x.type, constant & mask))
     inner = x.owner
@@ -258,15 +268,6 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
         if seen != constant:
             return bit_and(e, add(e, inner.operands[0], e.constant(x.type, seen)), y)
     return e.symmetric(llvm.And, x, y)
-
-
-def _apart(e: Emitter, x: Value) -> tuple[Value, int]:
-    """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
-    is done bit by bit is done to each of them, so that an address keeps its displacement.
-    """
-    rest, constant = constant_part(e, x)
-    apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0
-    return (rest, constant) if apart else (x, 0)
 
 
 def _one_comparison(e: Emitter, x: Value, y: Value, both: bool) -> Value | None:
@@ -306,7 +307,7 @@ def bit_or(e: Emitter, x: Value, y: Value) -> Value:
             return x
         if b == -1 or (x.type == I1 and b == 1):
             return y
-        rest, constant = _apart(e, x)
+        rest, constant = apart(e, x)
         if constant and not constant & b:
             return add(e, bit_or(e, rest, y), e.constant(x.type, constant))
     if x.type == I1:
@@ -333,7 +334,7 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
             return xor(e, inner.operands[0], e.constant(x.type, b ^ int(e.known[inner.operands[1]])))
         if x.type == I1 and type(inner) is llvm.ICmp:
             return icmp(e, INVERSE[inner.predicate], *inner.operands)
-        rest, constant = _apart(e, x)
+        rest, constant = apart(e, x)
         if constant and not constant & b:
             return add(e, xor(e, rest, y), e.constant(x.type, constant))
     return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
