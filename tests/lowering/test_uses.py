@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from ir.core import Value
 from ir.dialects import arith, gpu, llvm
@@ -230,6 +231,29 @@ def test_differences_of_i64_are_one() -> None:
             return np.where(t < 40, a - b + c - d - (e - f), b - c + a)
 
     assert checked(make, numbers, np.int64).count("sub.s64") == 2
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_known_late_is_added_behind_the_difference(twice: bool) -> None:
+    """(a - b) + late, and late twice: a - b first, since what is taken away is known before."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        a, b = (k.value(arith.ExtSI, bits(k, arith.XOrI, x, i), types=[I64]) for i in (3, 9))
+        a, b = (k.value(arith.MulI, each, each) for each in (a, b))
+        c = k.value(arith.MulI, a, b)
+        late = k.value(arith.MulI, c, c)
+        other = late if twice else k.value(arith.MulI, late, c)
+        return k.value(arith.AddI, k.value(arith.AddI, k.value(arith.SubI, a, b), late), k.value(arith.SubI, other, c))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            a, b = ((x ^ i).astype(np.int64) ** 2 for i in (3, 9))
+            c = a * b
+            return a - b + c * c + (c * c if twice else c * c * c) - c
+
+    text = checked(make, numbers, np.int64)
+    (difference,) = re.findall(r"sub\.s64 (%rd\d+)", text)
+    assert re.search(rf"add\.s64 %rd\d+, {difference}, ", text)
 
 
 def test_the_lowest_bit_as_a_number_is_a_mask() -> None:
