@@ -256,6 +256,42 @@ def test_what_is_known_late_is_added_behind_the_difference(twice: bool) -> None:
     assert re.search(rf"add\.s64 %rd\d+, {difference}, ", text)
 
 
+@pytest.mark.parametrize(
+    ("cls", "known", "choices"),
+    [
+        (arith.AddF, (0.0, 0.0), 1), (arith.AddF, (-np.inf, -np.inf), 1), (arith.AddF, (np.inf, -np.inf), 2),
+        (arith.AddF, (-0.0, 0.0), 1), (arith.SubF, (0.0, 0.0), 1), (arith.SubF, (-0.0, 0.0), 1),
+        (arith.SubF, (0.0, -0.0), 1), (arith.SubF, (-np.inf, np.inf), 1), (arith.MulF, (0.0, -0.0), 1),
+        (arith.MulF, (0.0, np.inf), 2), (arith.MulF, (-np.inf, -np.inf), 2), (arith.AddF, (1.0, 1.0), 2),
+    ],
+)  # fmt: skip
+def test_results_of_two_choices_by_one_condition_are_one(cls, known: tuple[float, float], choices: int) -> None:
+    """Where what both have in common is one of their numbers, with its sign."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        below = k.value(arith.CmpI, t, k.const(40), types=[I1], predicate="slt")
+        number = k.value(arith.SIToFP, x, types=[F32])
+        others = [number, k.value(arith.MulF, number, number)]
+        chosen = [
+            k.value(arith.Select, below, k.const(n, F32), other, types=[F32])
+            for n, other in zip(known, others, strict=True)
+        ]
+        return k.value(cls, *chosen)
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        f = x.astype(np.float32)
+        a, b = (np.where(t < 40, np.float32(n), other) for n, other in zip(known, (f, f * f), strict=True))
+        with np.errstate(all="ignore"):
+            return {arith.AddF: a + b, arith.SubF: a - b, arith.MulF: a * b}[cls]
+
+    def bits_of(k: Kernel, t: Value, x: Value) -> Value:
+        return k.value(arith.Bitcast, make(k, t, x), types=[I32])
+
+    assert checked(make, numbers, np.float32).count("selp.f32") == choices
+    if np.isfinite(known).all():
+        checked(bits_of, lambda t, x: numbers(t, x).view(np.int32))  # the signs of zeros too
+
+
 def test_the_lowest_bit_as_a_number_is_a_mask() -> None:
     def make(k: Kernel, t: Value, x: Value) -> Value:
         bit = k.value(arith.TruncI, x, types=[I1])

@@ -23,7 +23,13 @@ from lowering.convert.nvgpu_to_nvvm.bits import (
 )
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
 from lowering.convert.nvgpu_to_nvvm.chains import Shared, shared_terms, together
-from lowering.convert.nvgpu_to_nvvm.choices import chosen_constant, chosen_load, chosen_operand, chosen_twice
+from lowering.convert.nvgpu_to_nvvm.choices import (
+    chosen_constant,
+    chosen_load,
+    chosen_operand,
+    chosen_result,
+    chosen_twice,
+)
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
@@ -349,6 +355,9 @@ RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.And: (zeros_together, between, shared_conjunction, shared_terms, chained),
     llvm.Or: (zeros_together, between, shared_terms, chained),
     llvm.ICmp: (byte_compared, parity_compared, bits_compared, next_compared),
+    llvm.FAdd: (chosen_result,),
+    llvm.FSub: (chosen_result,),
+    llvm.FMul: (chosen_result,),
     llvm.UIToFP: (masked_number,),
     llvm.SIToFP: (masked_number,),
     llvm.GetElementPtr: (scaled_index, shared_address),
