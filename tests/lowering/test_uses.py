@@ -233,6 +233,25 @@ def test_differences_of_i64_are_one() -> None:
     assert checked(make, numbers, np.int64).count("sub.s64") == 2
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_product_that_is_known_late_is_added_last(early: bool) -> None:
+    """(x + y 7) + z is (x + z) + y 7 where z is known before y, and stays where it is not."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        z = k.value(arith.DivUI, x, bits(k, arith.OrI, t, 2)) if early else None
+        y = k.value(arith.DivSI, x, bits(k, arith.OrI, t, 1))
+        total = k.value(arith.AddI, x, bits(k, arith.MulI, y, 7))
+        return k.value(arith.AddI, total, z or k.value(arith.DivUI, x, bits(k, arith.OrI, t, 2)))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        y = np.trunc(x / (t | 1)).astype(np.int64)
+        return x + 7 * y + x.view(np.uint32) // (t | 2)
+
+    text = checked(make, numbers)
+    (product,) = re.findall(r"mad\.lo\.s32 (%r\d+)", text)
+    assert bool(re.search(rf"st\.global\.b32 \[%rd\d+\], {product};", text)) == early
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_what_is_known_late_is_added_behind_the_difference(twice: bool) -> None:
     """(a - b) + late, and late twice: a - b first, since what is taken away is known before."""

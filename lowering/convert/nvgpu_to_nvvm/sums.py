@@ -132,6 +132,28 @@ def _terms(u: Uses, op: Op, added: list[Value], taken: list[Value]) -> int:
     return count
 
 
+def late_product(u: Uses, op: llvm.Add) -> bool:
+    """(x + y n) + z, where nothing else reads the inner sum and y n is known last, as (x + z) + y n: the sum is made
+    while y is computed, and the multiply-add is the last of all.
+    """
+    if op.results[0].type != I32 or op.attributes.get("nsw") or op.parent is None:
+        return False
+    for value, z in (op.operands, op.operands[::-1]):
+        inner = u.only(value, op, llvm.Add)
+        if inner is None or inner.attributes.get("nsw") or number(z) is not None:
+            continue
+        for x, product in (inner.operands, inner.operands[::-1]):
+            made = u.only(product, inner, llvm.Mul)
+            factor = number(made.operands[1]) if made is not None else None
+            if made is None or factor is None or not factor & factor - 1 or number(x) is not None:
+                continue
+            places = {each: at for at, each in enumerate(op.parent.ops)}
+            if z.op is None or places.get(z.op, -1) < places[made]:
+                u.replace(op, u.computed(llvm.Add, op, u.computed(llvm.Add, op, x, z), product))
+                return True
+    return False
+
+
 def negated_term(u: Uses, op: Op) -> bool:
     """x + (0 - y) and x - (0 - y): x - y and x + y."""
     other = llvm.Sub if isinstance(op, llvm.Add) else llvm.Add

@@ -33,7 +33,16 @@ from lowering.convert.nvgpu_to_nvvm.choices import (
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
-from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, negated_term, one_difference, pairs, ranks, shared_pair
+from lowering.convert.nvgpu_to_nvvm.sums import (
+    Pair,
+    chained,
+    late_product,
+    negated_term,
+    one_difference,
+    pairs,
+    ranks,
+    shared_pair,
+)
 from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
@@ -341,7 +350,7 @@ def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
 
 
 INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.Add: (negated_term, joined_bits, shared_pair, one_difference, chained),
+    llvm.Add: (negated_term, joined_bits, shared_pair, one_difference, chained, late_product),
     llvm.Sub: (negated_term, one_difference),
     llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.ZExt: (widened_back,),
