@@ -233,6 +233,30 @@ def test_differences_of_i64_are_one() -> None:
     assert checked(make, numbers, np.int64).count("sub.s64") == 2
 
 
+def test_masks_of_an_exclusive_or_are_one() -> None:
+    """(2 x & 48) ^ (8 x & 48), and the same of other masks where neither number has the bits of the other one's."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        y, z = (bits(k, arith.AndI, bits(k, arith.MulI, x, n), 48) for n in (2, 8))
+        low, high = bits(k, arith.AndI, x, 7), bits(k, arith.AndI, bits(k, arith.MulI, t, 8), 0x178)
+        return k.value(arith.AddI, k.value(arith.XOrI, y, z), k.value(arith.XOrI, low, high))
+
+    text = checked(make, lambda t, x: ((2 * x ^ 8 * x) & 48) + ((x & 7) ^ (8 * t & 0x178)))
+    assert len(re.findall(r"and\.b32 %r\d+, %r\d+, 48;", text)) == text.count("and.b32") - 2 == 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_masked_and_scaled_is_a_mask_of_what_is_scaled_already(there: bool) -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        whole = bits(k, arith.MulI, x, 4 if there else 16)
+        scaled = bits(k, arith.MulI, bits(k, arith.AndI, x, 31), 4)
+        return k.value(arith.AddI, k.value(arith.MulI, whole, t), scaled)
+
+    text = checked(make, lambda t, x: x * (4 if there else 16) * t + (x & 31) * 4)
+    assert text.count("shl.b32") == (1 if there else 2)
+    assert (", 124;" in text) == there
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_product_that_is_known_late_is_added_last(early: bool) -> None:
     """(x + y 7) + z is (x + z) + y 7 where z is known before y, and stays where it is not."""

@@ -55,7 +55,9 @@ def _assuming(u: Uses, op: Op, x: Value, y: Value, bits: bool) -> Value:
 
 
 def merged_masks(u: Uses, op: Op) -> bool:
-    """(x & m) | (y & n), where x has no bit of n beyond m, nor y of m beyond n: (x | y) & (m | n), one LOP3."""
+    """(x & m) | (y & n), where x has no bit of n beyond m, nor y of m beyond n: (x | y) & (m | n), one LOP3, and so of
+    exclusive ors.
+    """
     first, second = (u.only(value, op, llvm.And) for value in op.operands)
     if first is None or second is None or first is second:
         return False
@@ -64,7 +66,7 @@ def merged_masks(u: Uses, op: Op) -> bool:
         return False
     if n & ~m & ~u.facts.zeros(x) or m & ~n & ~u.facts.zeros(y):
         return False
-    both = u.computed(llvm.Or, op, x, y)
+    both = u.computed(type(op), op, x, y)
     u.replace(op, u.computed(llvm.And, op, both, u.constant(both.type, m | n)))
     return True
 

@@ -263,7 +263,10 @@ def masked_product(u: Uses, op: llvm.Mul) -> bool:
         if masked is None and u.only(moved.results[0], op) is None:
             return False
         source = moved.operands[0]
-    elif masked is not None and all(isinstance(user, llvm.Or | llvm.Xor) for user in u.users[result]):
+    elif masked is not None and (
+        all(isinstance(user, llvm.Or | llvm.Xor) for user in u.users[result])
+        or (masked.operands[0], factor) in u.products
+    ):
         x = masked.operands[0]
         source = u.products.get((x, factor))
         if source is None or source.op is None or source.op.parent not in (block, u.blocks[0]):
@@ -355,7 +358,7 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.ZExt: (widened_back,),
     llvm.And: (masked_sum, absorbed, extracted_byte),
-    llvm.Xor: (chained,),
+    llvm.Xor: (merged_masks, chained),
     llvm.Trunc: (high_half,),
     llvm.Or: (absorbed, joined_bytes, merged_masks),
 }
