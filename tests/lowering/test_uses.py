@@ -257,6 +257,30 @@ def test_what_is_masked_and_scaled_is_a_mask_of_what_is_scaled_already(there: bo
     assert (", 124;" in text) == there
 
 
+@pytest.mark.parametrize("read", [29, 30])
+def test_a_sum_of_64_bits_whose_highest_bits_nobody_reads_is_one_of_32(read: int) -> None:
+    """The low half of (x + 7) >> 3, of which 29 bits are read: the carry of the sum is the 30th."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        wide = bits64(k, arith.AddI, k.value(arith.ExtUI, x, types=[I64]), 7)
+        low = k.value(arith.TruncI, bits64(k, arith.ShRUI, wide, 3), types=[I32])
+        return bits(k, arith.MulI, low, 1 << 32 - read)
+
+    def bits64(k: Kernel, cls: type, x: Value, number: int) -> Value:
+        return k.value(cls, x, k.const(number, I64))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return (x.view(np.uint32).astype(np.int64) + 7 >> 3) << 32 - read
+
+    text = checked(make, numbers)
+    wide = len(re.findall(r"add\.s64 %rd\d+, %rd\d+, 7;", text))
+    assert (wide, text.count("add.s32")) == ((0, 1) if read < 30 else (1, 0))
+    x = np.resize(np.array([-1, -7, -8, 0, 8], np.int32), THREADS)  # the first two carry
+    np.testing.assert_array_equal(
+        run(text, 1, THREADS, [x, np.zeros(THREADS, np.int32)])[1], numbers(x, x).astype(np.int32)
+    )
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_product_that_is_known_late_is_added_last(early: bool) -> None:
     """(x + y 7) + z is (x + z) + y 7 where z is known before y, and stays where it is not."""

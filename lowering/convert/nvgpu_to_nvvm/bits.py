@@ -93,6 +93,33 @@ def shifted_back(u: Uses, op: llvm.Mul) -> bool:
     return True
 
 
+def narrowed_shift(u: Uses, op: llvm.Trunc) -> bool:
+    """The low half of (x + y) >> k, of 64 bits, of which nobody reads the highest k bits: a sum of 32 bits, shifted."""
+    result = op.results[0]
+    moved = u.only(op.operands[0], op, llvm.LShr)
+    total = u.only(moved.operands[0], op, llvm.Add) if moved is not None else None
+    place = number(moved.operands[1]) if moved is not None else None
+    if result.type != I32 or moved is None or total is None or total.results[0].type != I64 or place is None:
+        return False
+    if not 0 < place < 32 or u.bits.get(result, 0) >> 32 - place:
+        return False
+    low = u.computed(llvm.Add, op, *(_low_half(u, op, value) for value in total.operands), type=I32)
+    shifted = u.computed(llvm.LShr, op, low, u.constant(I32, place))
+    u.replace(op, shifted)
+    u.loose.add(shifted)
+    return True
+
+
+def _low_half(u: Uses, op: Op, value: Value) -> Value:
+    """The i32 that an i64 is the extension of, or is cut to."""
+    made, known = value.op, number(value)
+    if known is not None:
+        return u.constant(I32, known)
+    if isinstance(made, llvm.SExt | llvm.ZExt) and made.operands[0].type == I32:
+        return made.operands[0]
+    return u.computed(llvm.Trunc, op, value, type=I32)
+
+
 def raised_sum(u: Uses, op: llvm.Mul) -> bool:
     """(x + c) << k, of which nothing else reads the sum: (x << k) + (c << k), one LEA in ptxas 13.5."""
     result, factor = op.results[0], number(op.operands[1])

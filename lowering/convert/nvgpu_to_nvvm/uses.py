@@ -17,6 +17,7 @@ from lowering.convert.nvgpu_to_nvvm.bits import (
     masked_number,
     masked_sum,
     merged_masks,
+    narrowed_shift,
     raised_sum,
     shifted_back,
     widened_back,
@@ -359,7 +360,7 @@ INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.ZExt: (widened_back,),
     llvm.And: (masked_sum, absorbed, extracted_byte),
     llvm.Xor: (merged_masks, chained),
-    llvm.Trunc: (high_half,),
+    llvm.Trunc: (high_half, narrowed_shift),
     llvm.Or: (absorbed, joined_bytes, merged_masks),
 }
 """What is tried on an operation that makes an integer, in order."""
