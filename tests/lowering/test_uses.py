@@ -233,6 +233,26 @@ def test_differences_of_i64_are_one() -> None:
     assert checked(make, numbers, np.int64).count("sub.s64") == 2
 
 
+@pytest.mark.parametrize("places", [True, False])
+def test_a_place_is_joined_of_its_tile_and_a_mask_with_another_use(places: bool) -> None:
+    """16 x + (t & 15), as an address and in a comparison, where t & 15 is read once more; not where it is a number."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        low = bits(k, arith.AndI, t, 15)
+        tile = bits(k, arith.MulI, bits(k, arith.AndI, x, 7), 16)
+        place = k.value(arith.AddI, tile, low)
+        found = k.load(k.element(k.params[0], place, I32), I32)
+        inside = k.value(arith.CmpI, place, bits(k, arith.AddI, tile, 9), types=[I1], predicate="ult")
+        total = k.value(arith.Select, inside, found, low, types=[I32])
+        return total if places else k.value(arith.SubI, total, place)
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        place = 16 * (x & 7) + (t & 15)
+        return np.where((t & 15) < 9, x[place], t & 15) - (0 if places else place)
+
+    assert ("or.b32" in checked(make, numbers)) == places
+
+
 def test_masks_of_an_exclusive_or_are_one() -> None:
     """(2 x & 48) ^ (8 x & 48), and the same of other masks where neither number has the bits of the other one's."""
 

@@ -282,8 +282,9 @@ def masked_product(u: Uses, op: llvm.Mul) -> bool:
 
 
 def joined_bits(u: Uses, op: llvm.Add) -> bool:
-    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use. Not
-    of x * n, which is one instruction with the sum, nor where more is added, which ptxas adds in another order.
+    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use, or of
+    one where only addresses and comparisons read the sum. Not of x * n, which is one instruction with the sum, nor
+    where more is added, which ptxas adds in another order.
     """
     result, block = op.results[0], op.parent
     zeros = [u.facts.zeros(each) for each in op.operands]
@@ -291,8 +292,11 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
         return False
     if result.type == I64 and HIGH not in (zeros[0] & HIGH, zeros[1] & HIGH):
         return False
-    masks = [u.only(each, op, llvm.And) for each in op.operands]
-    if result.type == I32 and not any(mask is not None and number(mask.operands[1]) is not None for mask in masks):
+    place = all(isinstance(user, llvm.GetElementPtr | llvm.ICmp) for user in u.users[result])
+    masks = [each.op for each in op.operands if len(u.users[each]) <= 1 + place and isinstance(each.op, llvm.And)]
+    if result.type == I32 and not any(
+        number(mask.operands[1]) is not None and (place or mask.parent is op.parent) for mask in masks
+    ):
         return False
     if any(number(each) is not None or u.only(each, op, llvm.Mul) for each in op.operands):
         return False
