@@ -1,4 +1,5 @@
-"""Loops of few trips, written out before a program is encoded: counted loops of one trip, and small ones of a few.
+"""Loops of few trips, written out before a program is encoded: counted loops of one trip, and small ones of a few; of
+more trips those that compute with constants alone, which so run in the compiler.
 
 Their loads are then terms like all others: what two loops load is loaded once. Nothing is carried, so no layout has to
 suit all trips, and no store waits for one of a trip that there was not.
@@ -6,7 +7,7 @@ suit all trips, and no store waits for one of a trip that there was not.
 
 from __future__ import annotations
 
-from ir.core import Builder, Op, Region, Value
+from ir.core import PURE, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import TileType
 from lowering.rewriting import Rewriter, constant, without_promises
@@ -57,7 +58,9 @@ class _Plan:
             loaded = sum(
                 registers_of(op.results[0], THREADS) for op in loop.walk() if isinstance(op, ct.LoadView | ct.LoadPtr)
             )
-            if trips > MOST_TRIPS or length is None or trips * length > MOST_OPERATIONS:
+            if length is None or trips * length > MOST_OPERATIONS:
+                return None
+            if trips > MOST_TRIPS and not of_constants(loop):
                 return None
             if trips * loaded > MOST_REGISTERS:
                 return None
@@ -111,6 +114,15 @@ def trips_of(loop: ct.For) -> int | None:
     if lower is None or upper is None or step is None or step <= 0 or (loop.unsigned_cmp and min(lower, upper) < 0):
         return None
     return max(0, -(-(upper - lower) // step))
+
+
+def of_constants(loop: ct.For) -> bool:
+    """Does it compute with constants and its counter alone, and nothing but values? So do its trips, written out."""
+    ops = list(loop.walk())
+    own = {arg for op in ops for region in op.regions for block in region.blocks for arg in block.args}
+    own.update(result for op in ops for result in op.results)
+    pure = all(op.effect is PURE or isinstance(op, (ct.For, ct.If, ct.Yield, ct.Continue)) for op in ops)
+    return pure and all(value in own or constant_of(value) is not None for op in ops for value in op.operands)
 
 
 def continues_early(loop: ct.For) -> bool:

@@ -15,7 +15,9 @@ from ir.instruction import Instruction
 from ir.types import I1, I8, TENSOR_MAP
 from lowering.ptx.instructions import print_instruction
 from lowering.ptx.machine import Copy, Edge, MachineBlock, MachineInstruction, immediate, register_bits, takes_immediate
+from lowering.ptx.mixed import extensions
 from lowering.symbols import symbol
+from lowering.targets import Feature, target
 
 CASTS = (llvm.Bitcast, llvm.Trunc, llvm.PtrToInt, llvm.IntToPtr)
 DISPLACEMENT = range(-(1 << 31), 1 << 31)  # PTX ISA, operands: [reg+imm] has a 32-bit signed offset
@@ -35,6 +37,8 @@ class Selector:
         self.code: list[MachineInstruction] = []
         self.origin: Op | None = None
         self.labels = 0
+        has_mixed = target(func.target).has(Feature.MIXED)
+        self.extensions: frozenset[Value] = extensions(self.blocks) if has_mixed else frozenset()
         self.alive = self._live_values()
 
     # What templates use

@@ -14,6 +14,7 @@ from ir.instruction import ptx_type
 from ir.types import F32, F64, I1, I32, I64, IntType
 from lowering.ptx.instructions import constant_of
 from lowering.ptx.machine import immediate, move_type, register_bits
+from lowering.ptx.mixed import narrowed, sources
 
 if TYPE_CHECKING:
     from lowering.ptx.select import Selector
@@ -374,14 +375,36 @@ EXTREMA: dict[type[Op], str] = {llvm.MaxNum: "max", llvm.MinNum: "min", llvm.Max
 @template(llvm.FAdd, llvm.FSub, llvm.FMul, llvm.FDiv)
 def float_binary(s: Selector, op: Op) -> None:
     """The rounding is always spelled: without it ptxas may contract a product and a sum (PTX ISA, fma contraction)."""
+    if mixed(s, op):
+        return
     simple(s, op, f"{FLOAT_BINARY[type(op)]}{flags(op, 'rounding')}.{ptx_type(op.results[0].type)}")
 
 
 @template(llvm.Fma)
 def fused(s: Selector, op: llvm.Fma) -> None:
     """fma."""
+    if mixed(s, op):
+        return
     saturate = ".sat" if op.saturate else ""
     simple(s, op, f"fma{flags(op, 'rounding')}{saturate}.{ptx_type(op.results[0].type)}")
+
+
+def mixed(s: Selector, op: Op) -> bool:
+    """Emit an operation on extended floats as one with sources of 16 bits, where that saves an extension. A product is
+    fma with -0.0, which leaves each product as it is.
+    """
+    narrow = sources(op)
+    if not any(op.operands[at] in s.extensions for at in narrow):
+        return False
+    uses: list[Value] = []
+    shorts = [narrowed(op.operands[at]) for at in narrow]
+    operands = [s.register(value, uses) for value in shorts]
+    operands += [s.use(value, uses) for at, value in enumerate(op.operands) if at not in narrow]
+    product = isinstance(op, llvm.FMul)
+    opcode = "fma" if product or isinstance(op, llvm.Fma) else FLOAT_BINARY[type(op)]
+    text = ", ".join([*operands, immediate(F32, -0.0)] if product else operands)
+    s.emit(f"{opcode}{flags(op, 'rounding')}.f32.{shorts[0].type} %s, {text};", [op.results[0]], uses)
+    return True
 
 
 @template(llvm.MaxNum, llvm.MinNum, llvm.Maximum, llvm.Minimum)

@@ -39,6 +39,7 @@ class Feature(enum.Enum):
     REDUX = "redux.sync on integers"
     REDUX_F32 = "redux.sync on f32"
     F32X2 = "packed f32x2 arithmetic"
+    MIXED = "add, sub and fma of f32 with 16-bit sources"
     WIDE_GLOBAL = "256-bit global ld and st"
     MINMAX3 = "three-input min and max"
     MULTIMEM = "multimem on multicast objects"
@@ -76,6 +77,7 @@ FLOORS: Mapping[Feature, Needs] = {
     Feature.REDUX: nvvm.Redux.floor,
     Feature.REDUX_F32: nvvm.FloatRedux.floor,
     Feature.F32X2: nvvm.FmaF32x2.floor,
+    Feature.MIXED: Needs(100, (8, 6)),  # PTX ISA 8.8, Mixed Precision Floating Point Instructions
     Feature.WIDE_GLOBAL: nvvm.WIDE,
     Feature.MINMAX3: nvvm.Max3.floor,
     Feature.MULTIMEM: nvvm.MultimemSt.floor,

@@ -39,6 +39,11 @@ def near_multiples(rng: Any, n: int) -> np.ndarray:
     return values * (1 + rng.integers(-2, 3, n) * 2.0**-52)
 
 
+def near_roots(rng: Any, n: int) -> np.ndarray:
+    """sqrt(1/2) 2^k, where a mantissa begins, and up to 2^-19 beside it: what one upper word cannot tell apart."""
+    return np.ldexp(np.sqrt(0.5) * (1 + rng.uniform(-1, 1, n) * 2.0**-19), rng.integers(-3, 4, n))
+
+
 WORST = (
     6381956970095103 * 2.0**797
 )  # nearest to a multiple of pi/2; Muller, Elementary Functions, 3rd edition, table 11.1
@@ -49,8 +54,16 @@ FUNCTIONS: dict[Any, tuple[str, float, list[Any]]] = {
     # op: mpmath's name, units of the last place allowed, samples
     math.Exp: ("exp", 1.0, [between(-708, 709.7), between(-746, -708), spread(-60, 3), spread(-1074, -1000)]),
     math.Exp2: ("exp2", 1.0, [between(-1022, 1024), between(-1076, -1022), spread(-60, 3), spread(-1074, -1000)]),
-    math.Log: ("log", 1.0, [positive(-1022, 1024), positive(-1074, -1022), between(0.5, 2), between(0.999, 1.001)]),
-    math.Log2: ("log2", 2.0, [positive(-1022, 1024), positive(-1074, -1022), between(0.5, 2), between(0.999, 1.001)]),
+    math.Log: (
+        "log",
+        1.0,
+        [positive(-1022, 1024), positive(-1074, -1022), between(0.5, 2), between(0.999, 1.001), near_roots],
+    ),
+    math.Log2: (
+        "log2",
+        2.0,
+        [positive(-1022, 1024), positive(-1074, -1022), between(0.5, 2), between(0.999, 1.001), near_roots],
+    ),
     math.Sinh: ("sinh", 2.5, [between(-710.4, 710.4), between(-3, 3), spread(-60, 0), spread(-1074, -1000)]),
     math.Cosh: ("cosh", 1.5, [between(-710.4, 710.4), between(-3, 3), spread(-60, 0), between(709, 710.4)]),
     math.Tanh: ("tanh", 2.5, [between(-22, 22), between(-1, 1), spread(-60, 0), spread(-1074, -1000), spread(4, 900)]),

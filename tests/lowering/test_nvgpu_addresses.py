@@ -125,7 +125,9 @@ def test_constants_reach_the_displacement() -> None:
 
 
 def test_constants_of_differences_reach_the_displacement() -> None:
-    """255 - thread, 127 - thread: one address and two displacements. What may wrap stays as it is."""
+    """255 - thread, 127 - thread, of 32 threads: 224 and 96 above the flipped thread, which is one address. What may
+    wrap stays as it is.
+    """
     k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=THREADS)
     thread = k.value(gpu.ThreadId, types=[I32], dimension="x")
     parts = [k.load(k.element(k.params[0], k.value(arith.SubI, k.const(c), thread), F32), F32) for c in (255, 127)]
@@ -134,10 +136,30 @@ def test_constants_of_differences_reach_the_displacement() -> None:
     given = k.load(spot, I32)
     k.store(k.load(k.element(k.params[0], k.value(arith.SubI, k.const(-(1 << 31)), given), F32), F32), spot)
     text = k.ptx()
-    assert text.count("neg.s32") == 1
-    assert re.search(r"\+1020\]", text)
-    assert re.search(r"\+508\]", text)
+    assert text.count("xor.b32") == 1
+    assert re.search(r"\+896\]", text)
+    assert re.search(r"\+384\]", text)
     assert len(re.findall(r"sub\.s32", text)) == 1
+
+
+def test_elements_in_reverse_are_those_of_the_sum_flipped() -> None:
+    """128 block + t and 128 block + (127 - t): one sum, whose low bits are flipped; in a place of any multiple of 64
+    what is flipped may be carried, and both are sums.
+    """
+    for unit, sums in ((128, 1), (64, 2)):
+        k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=128)
+        thread, block = (k.value(cls, types=[I32], dimension="x") for cls in (gpu.ThreadId, gpu.BlockId))
+        start = k.value(arith.MulI, block, k.const(unit))
+        there = k.value(arith.AddI, start, thread)
+        back = k.value(arith.AddI, start, k.value(arith.SubI, k.const(127), thread))
+        value = k.load(k.element(k.params[0], there, F32), F32)
+        k.store(value, k.element(k.params[1], back, F32))
+        text = k.ptx()
+        assert len(re.findall(r"add\.s32", text)) == sums
+        x = np.arange(unit + 128, dtype=np.float32)
+        _, got = run(text, 2, 128, [x, np.zeros(unit + 128, np.float32)], k.smem)
+        np.testing.assert_array_equal(got[:64], x[127:63:-1])  # where tiles overlap, either's element
+        np.testing.assert_array_equal(got[-64:], x[-128:-64][::-1])
 
 
 def test_sums_that_may_wrap_stay_sums() -> None:

@@ -1,5 +1,7 @@
 """Loops and branches: PTX on the simulator against Python, hand-made cases and random programs."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,20 @@ def test_loop_of_known_length_has_no_guard() -> None:
         return [a, b]
 
     assert check(build, expected).count("bra") == 1
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+def test_the_next_counter_is_compared_so_that_the_old_one_ends(unsigned: bool) -> None:
+    """x + 1 < 9 as x < 8 would hold x and x + 1 at a time, and move one to the other."""
+
+    def build(k, x, y):
+        return k.loop(k.const(3), k.const(9), k.const(1), [x], lambda iv, c: [add(k, c[0], iv)], unsigned=unsigned)
+
+    text = check(build, lambda a, b: [a + sum(range(3, 9))])
+    (loop,) = re.findall(r"\$L\d+:\n(.*?)bra ", text, re.S)
+    assert "mov" not in loop
+    (counter,) = re.findall(r"setp\.lt\.[su]32 %p\d+, (%r\d+), 9;", loop)
+    assert f"add.s32 {counter}, {counter}, 1;" in loop
 
 
 @pytest.mark.parametrize("trips", [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from ir.core import Block, Op, Value
 from ir.dialects import arith, gpu, llvm, nvvm
-from ir.types import I32, I64
+from ir.types import I1, I32, I64
+from lowering.convert.nvgpu_to_nvvm.comparisons import holds as holding
 from lowering.convert.nvgpu_to_nvvm.facts import Facts, limits
+from lowering.convert.nvgpu_to_nvvm.implied import implied_ranges
 from tests.lowering.nvgpu_harness import GLOBAL_PTR, Kernel, run
 
 BINARY = (
@@ -179,3 +182,71 @@ def test_a_constant_stays_in_a_sum_whose_rest_may_wrap() -> None:
     for x, y in ((2**31 - 1, 1), (5, -7), (-(2**31), 1)):
         (got,) = run(k.ptx(), 1, 32, [np.zeros(32, np.int64), x, y])
         assert (got == 4 * (x + y - 1)).all()
+
+
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
+@pytest.mark.parametrize("holds", [True, False])
+def test_what_a_test_says_of_its_numbers_includes_all_of_them(predicate: str, holds: bool) -> None:
+    """All pairs of some ranges, near the ends of the type too."""
+    low, high = limits(32)
+    ranges = [(-3, 2), (0, 3), (1, 1), (-1, -1), (1, 4), (-4, -1), (low, low + 2), (high - 2, high)]
+    block = Block([I32, I32])
+    x, y = block.args
+    condition = llvm.ICmp([x, y], [I1], {"predicate": predicate}).results[0]
+    narrower = 0
+    for first, second in itertools.product(ranges, ranges):
+        given = {x: first, y: second}
+        found = implied_ranges(condition, holds, given.__getitem__)
+        narrower += len(found)
+        for a, b in itertools.product(range(first[0], first[1] + 1), range(second[0], second[1] + 1)):
+            if holding(predicate, a, b, 32) == holds:
+                for value, number in ((x, a), (y, b)):
+                    least, most = found.get(value, given[value])
+                    assert least <= number <= most, (first, second, a, b)
+    assert narrower > 3
+
+
+def test_of_tests_that_all_hold_each_says_something() -> None:
+    """x < 9 and not (y <= 3), and the other side of x >= 9 or y <= 3; of either side of one that may hold, nothing."""
+    x, y = Block([I32, I32]).args
+    nine, three = (llvm.Constant((), [I32], {"value": n}).results[0] for n in (9, 3))
+    one = llvm.Constant((), [I1], {"value": 1}).results[0]
+    below = llvm.ICmp([x, nine], [I1], {"predicate": "slt"}).results[0]
+    small = llvm.ICmp([y, three], [I1], {"predicate": "sle"}).results[0]
+    large = llvm.Xor([small, one], [I1], {}).results[0]
+    both = llvm.And([below, large], [I1], {}).results[0]
+    beyond = llvm.ICmp([x, nine], [I1], {"predicate": "sge"}).results[0]
+    either = llvm.Or([beyond, small], [I1], {}).results[0]
+    low, high = limits(32)
+
+    def known(value: Value) -> tuple[int, int]:
+        return (value.op.value, value.op.value) if isinstance(value.op, llvm.Constant) else (low, high)
+
+    for condition, holds in ((both, True), (either, False)):
+        assert implied_ranges(condition, holds, known) == {x: (low, 8), y: (4, high)}
+        assert implied_ranges(condition, not holds, known) == {}
+
+
+def test_the_sides_of_a_branch_know_what_was_tested() -> None:
+    """n <= 2 and n >= 0 on one side, where a counter below n is no 2; behind the branch a comparison with 2 stays."""
+    k = Kernel(GLOBAL_PTR, I32, threads=32)
+    n, at = k.params[1], k.index()
+
+    def twos() -> list[Value]:
+        """How many i from 0 to n are 2, and the last one."""
+
+        def body(i: Value, carried: list[Value]) -> list[Value]:
+            found = k.value(arith.CmpI, i, k.const(2), types=[I1], predicate="eq")
+            return [k.value(arith.AddI, carried[0], k.value(arith.ExtUI, found, types=[I32]))]
+
+        return list(k.loop(k.const(0), n, k.const(1), [k.const(0)], body))
+
+    small = k.value(arith.CmpI, n, k.const(2), types=[I1], predicate="sle")
+    (count,) = k.branch(small, [I32], twos, twos)
+    again = twos()[0]
+    k.store(k.value(arith.AddI, k.value(arith.MulI, count, k.const(100)), again), k.element(k.params[0], at, I32))
+    text = k.ptx()
+    assert len(re.findall(r"setp\.eq\.s32 %p\d+, %r\d+, 2;", text)) == 2
+    for count in (-1, 0, 1, 2, 3, 9):
+        (got,) = run(text, 1, 32, [np.zeros(32, np.int32), count], k.smem)
+        np.testing.assert_array_equal(got, 101 * (count > 2))

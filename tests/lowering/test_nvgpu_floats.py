@@ -1,5 +1,7 @@
 """Float arith and math ops, scalar and packed: PTX on the simulator against NumPy."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -424,3 +426,25 @@ def test_float_parameters_and_constants() -> None:
     single, double = run(k.ptx(), 1, 32, [3.0, 2e100, np.ones(32, np.float32), np.ones(32)])
     assert (single == np.float32(3) * np.float32(-0.1)).all()
     assert (double == 2e100 + 1e100).all()
+
+
+@pytest.mark.parametrize("predicate", ["ogt", "ult", "oeq", "une"])
+def test_extended_halves_are_compared_with_a_half_as_such(predicate: str) -> None:
+    """Two by one HSETP2, and no extension; with what is no f16 as f32."""
+    numbers = [0.0, 1.5, 6e-8, 65504.0, 0.1, 65520.0]
+    k = Kernel(*[GLOBAL_PTR] * 2, threads=64)
+    at = k.index()
+    x = k.value(arith.ExtF, k.load(k.element(k.params[0], at, F16), F16), types=[F32])
+    for place, number in enumerate(numbers):
+        found = k.value(arith.CmpF, x, k.const(number, F32), types=[I1], predicate=predicate)
+        spot = k.value(arith.AddI, at, k.const(64 * place), nsw=True)
+        k.store(k.value(arith.ExtUI, found, types=[I32]), k.element(k.params[1], spot, I32))
+    text = k.ptx()
+    assert text.count("setp.") == len(numbers)
+    assert len(re.findall(r"setp\.\w+\.f32", text)) == 3  # 6e-8, 0.1, 65520
+    given = np.resize(np.array([0, -0.0, 1.5, 1.501, np.inf, -np.inf, np.nan, 6e-8, 65504, 0.1, -2], np.float16), 64)
+    _, got = run(text, 1, 64, [given, np.zeros((len(numbers), 64), np.int32)], k.smem)
+    wide, bounds = given.astype(np.float32), np.array(numbers, np.float32)[:, None]
+    with np.errstate(invalid="ignore"):
+        wanted = {"ogt": wide > bounds, "ult": ~(wide >= bounds), "oeq": wide == bounds, "une": wide != bounds}
+    np.testing.assert_array_equal(got, wanted[predicate])

@@ -223,6 +223,20 @@ def test_division_of_what_is_known_to_be_small(kind, bits: int) -> None:
             check(kind, {str(d): small(cls, d, most + 3) for d in divisors}, x, x)
 
 
+@pytest.mark.parametrize("kind", [I32, I64], ids=str)
+def test_rounding_a_quotient_by_a_power_of_two_up_takes_a_sum_and_a_shift(kind) -> None:
+    """Up to the largest number without a sign: what it is raised by may take the place of the sign."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at, top = k.index(), (1 << kind.width - 1) - 1
+    x = k.value(arith.AndI, k.load(k.element(k.params[0], at, kind), kind), k.const(top, kind))
+    k.store(k.value(arith.CeilDivSI, x, k.const(8, kind)), k.element(k.params[1], at, kind))
+    text = k.ptx()
+    assert (text.count("shr."), text.count("setp."), text.count("selp.")) == (1, 0, 0)
+    x = np.array([0, 1, 7, 8, 9, top - 8, top - 7, top - 1, top, -1, -8] * 3, DTYPES[kind])[:32]
+    _, got = run(text, 1, 32, [x, np.zeros(32, DTYPES[kind])], k.smem)
+    np.testing.assert_array_equal(got, [-(-(int(each) & top) // 8) for each in x])
+
+
 @pytest.mark.parametrize("kind", [I8, I16, I32], ids=str)
 def test_division_by_a_register_that_is_positive(kind) -> None:
     """What is left of bytes and of 16 bits is computed in 32, where no product and no difference wraps."""
@@ -265,6 +279,23 @@ def test_narrow_products_are_products_of_words(kind) -> None:
     np.testing.assert_array_equal(got, x * x * x)
 
 
+@pytest.mark.parametrize("extension", [arith.ExtSI, arith.ExtUI])
+def test_sums_of_a_product_and_a_byte_in_16_bits_are_of_words(extension) -> None:
+    """A byte's sign is extended to 16 bits by two instructions."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=256)
+    at = k.index()
+    x = k.load(k.element(k.params[0], at, I8), I8)
+    product = k.value(arith.MulI, k.value(arith.ExtUI, x, types=[I16]), k.const(300, I16))
+    k.store(k.value(arith.AddI, k.value(extension, x, types=[I16]), product), k.element(k.params[1], at, I16))
+    text = k.ptx()
+    assert (text.count("mad.lo.s32"), text.count("add.s16"), text.count("cvt.s16.s8")) == (1, 0, 0)
+    x = np.arange(256).astype(np.int8)
+    _, got = run(text, 1, 256, [x, np.zeros(256, np.int16)], k.smem)
+    byte = x.view(np.uint8).astype(np.int64)
+    wanted = byte * 300 + (x if extension is arith.ExtSI else byte)
+    np.testing.assert_array_equal(got, wanted.astype(np.int16))
+
+
 BITS = (0x27, 0x1E, 0x60, 0x40000007)
 
 
@@ -304,6 +335,29 @@ def test_bounds_between_the_numbers_that_bits_allow_are_one_comparison() -> None
     assert text.count("setp") == 2
     (got,) = run(text, 1, 64, [np.zeros(64, np.int32), 1], k.smem)
     np.testing.assert_array_equal(got, np.where(np.arange(64) < 32, 7, 0))
+
+
+def test_bounds_of_what_is_added_without_a_carry_are_one_comparison() -> None:
+    """32 y + 8 < 40, 32 y + 16 < 48 and 32 y + 24 < 40 without a sign are 32 y < 32, also where 32 y has the sign's bit
+    or wraps.
+    """
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=64)
+    at = k.index()
+    x = k.value(arith.MulI, k.load(k.element(k.params[0], at, I32), I32), k.const(32))
+    total = k.const(0)
+    for more, bound in ((8, 40), (16, 48), (24, 40)):
+        number = k.value(arith.AddI, x, k.const(more))
+        below = k.value(arith.CmpI, number, k.const(bound), types=[I1], predicate="ult")
+        total = k.value(arith.AddI, total, k.value(arith.ExtUI, below, types=[I32]))
+    k.store(total, k.element(k.params[1], at, I32))
+    text = k.ptx()
+    assert text.count("setp") == 1
+    y = np.array([0, 1, 2, -1, 1 << 26, (1 << 26) - 1, 1 << 27, (1 << 27) - 1] * 8, np.int32)
+    _, got = run(text, 1, 64, [y, np.zeros(64, np.int32)], k.smem)
+    x = y.astype(np.uint32) * np.uint32(32)
+    np.testing.assert_array_equal(
+        got, sum((x + np.uint32(m) < b).astype(np.int32) for m, b in ((8, 40), (16, 48), (24, 40)))
+    )
 
 
 def test_what_is_known_of_quotients_of_negative_numbers() -> None:
@@ -471,6 +525,21 @@ def test_what_a_mask_leaves_is_extended_without_a_sign() -> None:
     x = np.array([0, 5, -1, -7] * 8, np.int32)
     _, got = run(text, 1, 32, [x, np.zeros((2, 32), np.int64)], k.smem)
     np.testing.assert_array_equal(got, [(x & 15).astype(np.int64) ^ 1, (x & -2).astype(np.int64) ^ 1])
+
+
+def test_sums_with_what_a_mask_leaves_of_64_bits_are_of_32() -> None:
+    """(x & 15) + 1 is 32 bits, whose upper half is known to be zero: by it y is divided, and multiplied."""
+    k = Kernel(GLOBAL_PTR, GLOBAL_PTR, threads=32)
+    at = k.index()
+    x = k.load(k.element(k.params[0], at, I64), I64)
+    divisor = k.value(arith.AddI, k.value(arith.AndI, x, k.const(15, I64)), k.const(1, I64))
+    k.store(k.value(arith.RemSI, x, divisor), k.element(k.params[1], at, I64))
+    text = k.ptx()
+    assert len(re.findall(r"add\.s32 %r\d+, %r\d+, 1;", text)) == len(re.findall(r"and\.b32", text)) == 1
+    assert "and.b64" not in text
+    x = np.array([0, 14, 15, -1, -(2**63), 2**63 - 1, 2**40 + 7, -(2**33)] * 4, np.int64)
+    _, got = run(text, 1, 32, [x, np.zeros(32, np.int64)], k.smem)
+    np.testing.assert_array_equal(got, np.fmod(x, (x & 15) + 1))
 
 
 @pytest.mark.parametrize("predicate", ["sgt", "ugt", "slt", "ne"])

@@ -57,6 +57,7 @@ def test_features_follow_the_acceptance_table():
     assert having[Feature.MMA_FP8] == everywhere - {"sm_80", "sm_86"}
     assert having[Feature.STMATRIX] == having[Feature.TMA] == having[Feature.MBARRIER] == hopper
     assert having[Feature.ATOMIC_BF16] == having[Feature.TMA]
+    assert having[Feature.MIXED] == having[Feature.F32X2]
     assert having[Feature.SETMAXNREG] == set(OWN)
     assert having[Feature.WGMMA] == {"sm_90a"}
     assert having[Feature.TCGEN05] == {"sm_100a", "sm_103a", "sm_110a"}

@@ -13,7 +13,7 @@ from ir.core import verify
 from ir.dialects import cuda_tile as ct
 from ir.interpreter import run
 from ir.load import load
-from lowering.unrolling import MOST_REGISTERS, MOST_TRIPS, unrolled
+from lowering.unrolling import MOST_OPERATIONS, MOST_REGISTERS, MOST_TRIPS, unrolled
 from tests.programs.program import random
 from tilesat.execution import largest_error
 from tilesat.fuzz.writer import Loop, Tile, Writer
@@ -171,3 +171,37 @@ def test_two_loops_of_one_trip_load_a_tile_once() -> None:
     ptx = tilesat.compile(w.text()).ptx
     assert ptx.count("ld.global") == 2
     assert "bra" not in ptx
+
+
+def numbers(w: Writer, factor: Tile, trips: int) -> str:
+    """y = what a loop makes of 1, which it adds the counter to, and multiplies in every other iteration."""
+    with w.loop(0, trips, carried=[w.const(1, "i32")]) as loop:
+        odd = loop.counter.rem(2) > 0
+        total = loop.values[0] + loop.counter
+        loop.values = w.branch(odd, lambda: [total * factor], lambda: [total])
+    lane = w.iota(SIZE)
+    w.scatter(w.y[lane], loop.values[0].to("f32").splat(SIZE))
+    return w.text()
+
+
+def test_loops_of_constants_run_in_the_compiler() -> None:
+    trips = 3 * MOST_TRIPS
+    w = Writer("constants", x="ptr<f32>", y="ptr<f32>", n="i32")
+    text = numbers(w, w.const(3, "i32"), trips)
+    left, module = loops(text)
+    assert left == 0
+    same(text, module)
+    ptx = tilesat.compile(text).ptx
+    value = 1
+    for counter in range(trips):
+        value = (value + counter) * (3 if counter % 2 else 1)
+    assert "bra" not in ptx
+    assert f"0f{np.float32(value).view(np.uint32):08X}" in ptx
+
+
+@pytest.mark.parametrize("case", ["a number of the kernel", "too many operations"])
+def test_other_loops_of_numbers_stay(case: str) -> None:
+    w = Writer("numbers", x="ptr<f32>", y="ptr<f32>", n="i32")
+    given = case == "a number of the kernel"
+    text = numbers(w, w.n, 3 * MOST_TRIPS) if given else numbers(w, w.const(3, "i32"), MOST_OPERATIONS)
+    assert loops(text)[0] == 1

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from ir.core import Value
 from ir.dialects import arith, gpu, llvm
@@ -230,6 +231,152 @@ def test_differences_of_i64_are_one() -> None:
             return np.where(t < 40, a - b + c - d - (e - f), b - c + a)
 
     assert checked(make, numbers, np.int64).count("sub.s64") == 2
+
+
+@pytest.mark.parametrize("places", [True, False])
+def test_a_place_is_joined_of_its_tile_and_a_mask_with_another_use(places: bool) -> None:
+    """16 x + (t & 15), as an address and in a comparison, where t & 15 is read once more; not where it is a number."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        low = bits(k, arith.AndI, t, 15)
+        tile = bits(k, arith.MulI, bits(k, arith.AndI, x, 7), 16)
+        place = k.value(arith.AddI, tile, low)
+        found = k.load(k.element(k.params[0], place, I32), I32)
+        inside = k.value(arith.CmpI, place, bits(k, arith.AddI, tile, 9), types=[I1], predicate="ult")
+        total = k.value(arith.Select, inside, found, low, types=[I32])
+        return total if places else k.value(arith.SubI, total, place)
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        place = 16 * (x & 7) + (t & 15)
+        return np.where((t & 15) < 9, x[place], t & 15) - (0 if places else place)
+
+    assert ("or.b32" in checked(make, numbers)) == places
+
+
+def test_masks_of_an_exclusive_or_are_one() -> None:
+    """(2 x & 48) ^ (8 x & 48), and the same of other masks where neither number has the bits of the other one's."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        y, z = (bits(k, arith.AndI, bits(k, arith.MulI, x, n), 48) for n in (2, 8))
+        low, high = bits(k, arith.AndI, x, 7), bits(k, arith.AndI, bits(k, arith.MulI, t, 8), 0x178)
+        return k.value(arith.AddI, k.value(arith.XOrI, y, z), k.value(arith.XOrI, low, high))
+
+    text = checked(make, lambda t, x: ((2 * x ^ 8 * x) & 48) + ((x & 7) ^ (8 * t & 0x178)))
+    assert len(re.findall(r"and\.b32 %r\d+, %r\d+, 48;", text)) == text.count("and.b32") - 2 == 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_masked_and_scaled_is_a_mask_of_what_is_scaled_already(there: bool) -> None:
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        whole = bits(k, arith.MulI, x, 4 if there else 16)
+        scaled = bits(k, arith.MulI, bits(k, arith.AndI, x, 31), 4)
+        return k.value(arith.AddI, k.value(arith.MulI, whole, t), scaled)
+
+    text = checked(make, lambda t, x: x * (4 if there else 16) * t + (x & 31) * 4)
+    assert text.count("shl.b32") == (1 if there else 2)
+    assert (", 124;" in text) == there
+
+
+@pytest.mark.parametrize("read", [29, 30])
+def test_a_sum_of_64_bits_whose_highest_bits_nobody_reads_is_one_of_32(read: int) -> None:
+    """The low half of (x + 7) >> 3, of which 29 bits are read: the carry of the sum is the 30th."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        wide = bits64(k, arith.AddI, k.value(arith.ExtUI, x, types=[I64]), 7)
+        low = k.value(arith.TruncI, bits64(k, arith.ShRUI, wide, 3), types=[I32])
+        return bits(k, arith.MulI, low, 1 << 32 - read)
+
+    def bits64(k: Kernel, cls: type, x: Value, number: int) -> Value:
+        return k.value(cls, x, k.const(number, I64))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return (x.view(np.uint32).astype(np.int64) + 7 >> 3) << 32 - read
+
+    text = checked(make, numbers)
+    wide = len(re.findall(r"add\.s64 %rd\d+, %rd\d+, 7;", text))
+    assert (wide, text.count("add.s32")) == ((0, 1) if read < 30 else (1, 0))
+    x = np.resize(np.array([-1, -7, -8, 0, 8], np.int32), THREADS)  # the first two carry
+    np.testing.assert_array_equal(
+        run(text, 1, THREADS, [x, np.zeros(THREADS, np.int32)])[1], numbers(x, x).astype(np.int32)
+    )
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_product_that_is_known_late_is_added_last(early: bool) -> None:
+    """(x + y 7) + z is (x + z) + y 7 where z is known before y, and stays where it is not."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        z = k.value(arith.DivUI, x, bits(k, arith.OrI, t, 2)) if early else None
+        y = k.value(arith.DivSI, x, bits(k, arith.OrI, t, 1))
+        total = k.value(arith.AddI, x, bits(k, arith.MulI, y, 7))
+        return k.value(arith.AddI, total, z or k.value(arith.DivUI, x, bits(k, arith.OrI, t, 2)))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        y = np.trunc(x / (t | 1)).astype(np.int64)
+        return x + 7 * y + x.view(np.uint32) // (t | 2)
+
+    text = checked(make, numbers)
+    (product,) = re.findall(r"mad\.lo\.s32 (%r\d+)", text)
+    assert bool(re.search(rf"st\.global\.b32 \[%rd\d+\], {product};", text)) == early
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_known_late_is_added_behind_the_difference(twice: bool) -> None:
+    """(a - b) + late, and late twice: a - b first, since what is taken away is known before."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        a, b = (k.value(arith.ExtSI, bits(k, arith.XOrI, x, i), types=[I64]) for i in (3, 9))
+        a, b = (k.value(arith.MulI, each, each) for each in (a, b))
+        c = k.value(arith.MulI, a, b)
+        late = k.value(arith.MulI, c, c)
+        other = late if twice else k.value(arith.MulI, late, c)
+        return k.value(arith.AddI, k.value(arith.AddI, k.value(arith.SubI, a, b), late), k.value(arith.SubI, other, c))
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            a, b = ((x ^ i).astype(np.int64) ** 2 for i in (3, 9))
+            c = a * b
+            return a - b + c * c + (c * c if twice else c * c * c) - c
+
+    text = checked(make, numbers, np.int64)
+    (difference,) = re.findall(r"sub\.s64 (%rd\d+)", text)
+    assert re.search(rf"add\.s64 %rd\d+, {difference}, ", text)
+
+
+@pytest.mark.parametrize(
+    ("cls", "known", "choices"),
+    [
+        (arith.AddF, (0.0, 0.0), 1), (arith.AddF, (-np.inf, -np.inf), 1), (arith.AddF, (np.inf, -np.inf), 2),
+        (arith.AddF, (-0.0, 0.0), 1), (arith.SubF, (0.0, 0.0), 1), (arith.SubF, (-0.0, 0.0), 1),
+        (arith.SubF, (0.0, -0.0), 1), (arith.SubF, (-np.inf, np.inf), 1), (arith.MulF, (0.0, -0.0), 1),
+        (arith.MulF, (0.0, np.inf), 2), (arith.MulF, (-np.inf, -np.inf), 2), (arith.AddF, (1.0, 1.0), 2),
+    ],
+)  # fmt: skip
+def test_results_of_two_choices_by_one_condition_are_one(cls, known: tuple[float, float], choices: int) -> None:
+    """Where what both have in common is one of their numbers, with its sign."""
+
+    def make(k: Kernel, t: Value, x: Value) -> Value:
+        below = k.value(arith.CmpI, t, k.const(40), types=[I1], predicate="slt")
+        number = k.value(arith.SIToFP, x, types=[F32])
+        others = [number, k.value(arith.MulF, number, number)]
+        chosen = [
+            k.value(arith.Select, below, k.const(n, F32), other, types=[F32])
+            for n, other in zip(known, others, strict=True)
+        ]
+        return k.value(cls, *chosen)
+
+    def numbers(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        f = x.astype(np.float32)
+        a, b = (np.where(t < 40, np.float32(n), other) for n, other in zip(known, (f, f * f), strict=True))
+        with np.errstate(all="ignore"):
+            return {arith.AddF: a + b, arith.SubF: a - b, arith.MulF: a * b}[cls]
+
+    def bits_of(k: Kernel, t: Value, x: Value) -> Value:
+        return k.value(arith.Bitcast, make(k, t, x), types=[I32])
+
+    assert checked(make, numbers, np.float32).count("selp.f32") == choices
+    if np.isfinite(known).all():
+        checked(bits_of, lambda t, x: numbers(t, x).view(np.int32))  # the signs of zeros too
 
 
 def test_the_lowest_bit_as_a_number_is_a_mask() -> None:

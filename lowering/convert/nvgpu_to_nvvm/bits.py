@@ -55,7 +55,9 @@ def _assuming(u: Uses, op: Op, x: Value, y: Value, bits: bool) -> Value:
 
 
 def merged_masks(u: Uses, op: Op) -> bool:
-    """(x & m) | (y & n), where x has no bit of n beyond m, nor y of m beyond n: (x | y) & (m | n), one LOP3."""
+    """(x & m) | (y & n), where x has no bit of n beyond m, nor y of m beyond n: (x | y) & (m | n), one LOP3, and so of
+    exclusive ors.
+    """
     first, second = (u.only(value, op, llvm.And) for value in op.operands)
     if first is None or second is None or first is second:
         return False
@@ -64,7 +66,7 @@ def merged_masks(u: Uses, op: Op) -> bool:
         return False
     if n & ~m & ~u.facts.zeros(x) or m & ~n & ~u.facts.zeros(y):
         return False
-    both = u.computed(llvm.Or, op, x, y)
+    both = u.computed(type(op), op, x, y)
     u.replace(op, u.computed(llvm.And, op, both, u.constant(both.type, m | n)))
     return True
 
@@ -89,6 +91,33 @@ def shifted_back(u: Uses, op: llvm.Mul) -> bool:
         x = u.computed(llvm.LShr, op, x, u.constant(x.type, down - up))
     u.replace(op, x if mask is None else u.computed(llvm.And, op, x, u.constant(x.type, mask << up)))
     return True
+
+
+def narrowed_shift(u: Uses, op: llvm.Trunc) -> bool:
+    """The low half of (x + y) >> k, of 64 bits, of which nobody reads the highest k bits: a sum of 32 bits, shifted."""
+    result = op.results[0]
+    moved = u.only(op.operands[0], op, llvm.LShr)
+    total = u.only(moved.operands[0], op, llvm.Add) if moved is not None else None
+    place = number(moved.operands[1]) if moved is not None else None
+    if result.type != I32 or moved is None or total is None or total.results[0].type != I64 or place is None:
+        return False
+    if not 0 < place < 32 or u.bits.get(result, 0) >> 32 - place:
+        return False
+    low = u.computed(llvm.Add, op, *(_low_half(u, op, value) for value in total.operands), type=I32)
+    shifted = u.computed(llvm.LShr, op, low, u.constant(I32, place))
+    u.replace(op, shifted)
+    u.loose.add(shifted)
+    return True
+
+
+def _low_half(u: Uses, op: Op, value: Value) -> Value:
+    """The i32 that an i64 is the extension of, or is cut to."""
+    made, known = value.op, number(value)
+    if known is not None:
+        return u.constant(I32, known)
+    if isinstance(made, llvm.SExt | llvm.ZExt) and made.operands[0].type == I32:
+        return made.operands[0]
+    return u.computed(llvm.Trunc, op, value, type=I32)
 
 
 def raised_sum(u: Uses, op: llvm.Mul) -> bool:

@@ -6,6 +6,8 @@ that kernels have.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import copysign, inf
 from typing import TYPE_CHECKING
 
 from ir.core import PURE, Block, Op, Value
@@ -95,6 +97,41 @@ def chosen_twice(u: Uses, op: llvm.Select) -> bool:
             u.replace(op, u.computed(llvm.Select, op, both, *arms, type=op.results[0].type))
             return True
     return False
+
+
+def chosen_result(u: Uses, op: llvm.FAdd | llvm.FSub | llvm.FMul) -> bool:
+    """f(c ? k : x, c ? l : y), choices that nothing else reads, as c ? f(k, l) : f(x, y) where f(k, l) is k or l, as of
+    zeros and of infinities: one choice in place of two.
+    """
+    first, second = (u.only(value, op, llvm.Select) for value in op.operands)
+    if first is None or second is None or first is second or first.operands[0] is not second.operands[0]:
+        return False
+    if op.attributes.get("ftz") or op.attributes.get("rounding", "rn") != "rn":
+        return False
+    for at in (1, 2):
+        known = [each.operands[at] for each in (first, second)]
+        numbers = [v.op.attributes["value"] for v in known if isinstance(v.op, llvm.Constant)]
+        if len(numbers) < 2 or not all(abs(n) in (0.0, inf) for n in numbers):
+            continue
+        result = FOLDED[type(op)](*numbers)
+        same = next((v for v, n in zip(known, numbers, strict=True) if _signed(n) == result), None)
+        if same is not None:
+            rest = u.computed(type(op), op, first.operands[3 - at], second.operands[3 - at], **op.attributes)
+            arms = (same, rest) if at == 1 else (rest, same)
+            u.replace(op, u.computed(llvm.Select, op, first.operands[0], *arms, type=op.results[0].type))
+            return True
+    return False
+
+
+def _signed(number: float) -> tuple[float, float]:
+    return number, copysign(1, number)
+
+
+FOLDED: dict[type[Op], Callable[[float, float], tuple[float, float]]] = {
+    llvm.FAdd: lambda a, b: _signed(a + b), llvm.FSub: lambda a, b: _signed(a - b),
+    llvm.FMul: lambda a, b: _signed(a * b),
+}  # fmt: skip
+"""Of zeros and infinities, which all types have: the number and its sign."""
 
 
 def _flags(op: Op) -> dict[str, object]:

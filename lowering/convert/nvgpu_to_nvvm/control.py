@@ -6,9 +6,9 @@ from typing import Protocol
 
 from ir.core import Block, Op, Value
 from ir.dialects import llvm, nvgpu, nvvm, scf
-from ir.types import IntType
+from ir.types import I32, IntType
+from lowering.convert.nvgpu_to_nvvm import comparisons, memory
 from lowering.convert.nvgpu_to_nvvm import integers as ints
-from lowering.convert.nvgpu_to_nvvm import memory
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of
 from lowering.convert.nvgpu_to_nvvm.once import at_most_once
 
@@ -72,7 +72,7 @@ def _close(c: Conversion, op: scf.For, body: Block, carried: list[int], start: l
     else:
         fits = _fits(e, op, upper, step)
         bump = ints.add(e, body.args[0], step, fits and not op.unsigned)
-        again = _below(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
+        again = _goes_on(e, op, bump, upper) if fits else _left(e, op, body.args[0], upper, step)
         e.effect(llvm.CondBr, [again, bump, *following, *out], [], (1, 1 + len(following), len(out)),
                  successors=(body, left))  # fmt: skip
     e.leave()
@@ -132,6 +132,15 @@ def _left(e: Emitter, op: scf.For, counter: Value, upper: Value, step: Value) ->
     """Is there another iteration, where the next counter may wrap? What is left, from 1 on, fits without a sign."""
     left, step = (ints.widened(e, x, False) for x in (ints.sub(e, upper, counter), step))
     return ints.icmp(e, "ult", step, left)
+
+
+def _goes_on(e: Emitter, op: scf.For, bump: Value, upper: Value) -> Value:
+    """Is there another iteration from the next counter on, which is needed as it is? Compared with the old one, both
+    would be held at a time: ptxas 13.5 makes a move of that.
+    """
+    if bump.type == I32 and e.integer(bump) is None and comparisons.decided(e, "slt", bump, upper) is None:
+        return comparisons.compared(e, "ult" if op.unsigned else "slt", bump, upper)
+    return _below(e, op, bump, upper)
 
 
 def _below(e: Emitter, op: scf.For, counter: Value, upper: Value) -> Value:
@@ -196,7 +205,7 @@ def branch(c: Conversion, op: scf.If) -> None:
         for result, value in zip(op.results, side.block.terminator.operands, strict=True):
             c.define(result, c.registers(value))
         return
-    sides = [_side(c, region.block) for region in (op.then, op.otherwise)]
+    sides = [_side(c, region.block, condition, region is op.then) for region in (op.then, op.otherwise)]
     if sides[0][0] is None and sides[1][0] is None:
         chosen = [ints.select(e, condition, *pair) for pair in zip(sides[0][2], sides[1][2], strict=True)]
         _bind(c, list(op.results), chosen)
@@ -217,16 +226,22 @@ def branch(c: Conversion, op: scf.If) -> None:
     _bind(c, op.results, merge.args)
 
 
-def _side(c: Conversion, source: Block) -> tuple[Block | None, Block | None, list[Value]]:
-    """Convert one side: first and last block (None for a side that computes nothing) and the yielded registers."""
+Side = tuple[Block | None, Block | None, list[Value]]
+"""First and last block of a branch's side, none where it computes nothing, and the yielded registers."""
+
+
+def _side(c: Conversion, source: Block, condition: Value, holds: bool) -> Side:
+    """Convert one side, on which a condition holds or does not."""
     e, yields = c.e, source.terminator.operands
     if len(source.ops) == 1:
         return None, None, [r for v in yields for r in c.registers(v)]
     first = Block()
     e.enter(first, False)
+    e.facts.enter(condition, holds)
     c.ops(source.ops)
     last = e.scopes[-1].block
     values = [r for v in yields for r in c.registers(v)]
+    e.facts.leave()
     e.leave()
     if last is first and not first.ops:
         e.blocks.pop()

@@ -92,10 +92,10 @@ def _unsigned(e: Emitter, x: Value, divisor: int, most: int) -> Value:
         return e.constant(x.type, (known & (1 << width) - 1) // divisor)
     if most < divisor:
         return e.constant(x.type, 0)
-    if divisor & divisor - 1 == 0:
-        return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
     if width > 32 and most < 1 << 32:
         return extend(e, _unsigned(e, truncate(e, x, I32), divisor, most), x.type, False)
+    if divisor & divisor - 1 == 0:
+        return _shifted(e, llvm.LShr, x, divisor.bit_length() - 1)
     quotient = _scaled(e, x, divisor, most)
     e.facts.assume(quotient, (0, most // divisor))
     return quotient
@@ -214,6 +214,11 @@ def ceil_divide(e: Emitter, x: Value, y: Value, signed: bool) -> Value:
         return truncate(e, ceil_divide(e, extend(e, x, I32, signed), extend(e, y, I32, signed), signed), x.type)
     if divisor is not None and divisor > 0 and e.facts.range(x)[0] >= 0 and e.facts.adds(x, plus=divisor - 1):
         return divide(e, llvm.UDiv, add(e, x, e.constant(x.type, divisor - 1), True), y)
+    if divisor is not None and divisor > 0 and divisor & divisor - 1 == 0 and e.facts.range(x)[0] >= 0:
+        raised = add(e, x, e.constant(x.type, divisor - 1))  # as a number without a sign it does not wrap
+        quotient = _shifted(e, llvm.LShr, raised, divisor.bit_length() - 1)
+        e.facts.assume(quotient, (0, -(-e.facts.range(x)[1] // divisor)))
+        return quotient
     quotient, rest, y = _with_rest(e, llvm.SDiv if signed else llvm.UDiv, x, y)
     zero = e.constant(y.type, 0)
     if not signed:

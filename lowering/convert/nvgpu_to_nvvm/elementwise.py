@@ -238,7 +238,7 @@ def exponent_of(e: Emitter, x: Value, rounding: str) -> Value:
         above = ints.icmp(e, "ugt", ints.bit_and(e, bits, e.i32((1 << 23) - 1)), least)
         code = ints.add(e, code, ints.extend(e, above, I32, False))
     code = extremum(e, llvm.UMin, code, e.i32(254))
-    none = e.value(llvm.FCmp, I1, x, e.constant(F32, 0.0), predicate="ult")
+    none = compare(e, "ult", x, e.constant(F32, 0.0))
     code = ints.select(e, none, e.i32(255), code)
     return bitcast(e, ints.truncate(e, code, I8), F8E8M0FNU)
 

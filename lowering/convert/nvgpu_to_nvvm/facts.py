@@ -1,9 +1,9 @@
 """What is known of an integer: a signed range, and bits that are zero in every thread.
 
-Facts follow from what an op computes, from its own promise (`nsw`) and from the ranges that every execution promises of
-parameters (gpu.func, `ranges`), never from how a result is used. They prove that a sum cannot wrap, so that a constant
-may leave it for the displacement of an address. Source: LLVM's known bits and constant ranges
-(llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
+Facts follow from what an op computes, from its own promise (`nsw`), from the ranges that every execution promises of
+parameters (gpu.func, `ranges`), and from the tests around a place, never from how a result is used. They prove that a
+sum cannot wrap, so that a constant may leave it for the displacement of an address. Source: LLVM's known bits and
+constant ranges (llvm/Support/KnownBits.h, llvm/IR/ConstantRange.h), of which this is a part.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from ir.core import Op, Value
 from ir.dialects import llvm, nvvm
 from ir.types import I32, IntType
+from lowering.convert.nvgpu_to_nvvm.implied import Range, implied_ranges
 
-Range = tuple[int, int]
 GRID = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}  # most blocks along a dimension; CUDA C++ Programming Guide, limits
 THREADS = {"x": 1024, "y": 1024, "z": 64}  # most threads of a block; same source
 DEPTH = 24  # operands of operands that are asked; deeper ones are taken as unknown
@@ -33,10 +33,24 @@ class Facts:
         self.block = dict(zip("xyz", block, strict=False))
         self._found: dict[Value, tuple[Range, int]] = {}
         self._assumed: dict[Value, tuple[Range, int]] = {}
+        self._outside: list[tuple[dict[Value, tuple[Range, int]], dict[Value, tuple[Range, int]]]] = []
 
     def assume(self, value: Value, range: Range, divisor: int = 1) -> None:
         """A range, and a power of two that divides it, that the value's maker knows: of a counter, of a parameter."""
         self._assumed[value] = range, divisor - 1
+
+    def enter(self, condition: Value, holds: bool) -> None:
+        """What is asked until `leave` is asked on the side of a branch where a condition holds, or does not."""
+        self._outside.append((self._found, self._assumed))
+        ranges = implied_ranges(condition, holds, self.range)
+        if ranges:
+            self._found, self._assumed = {}, dict(self._assumed)
+            for value, found in ranges.items():
+                self._assumed[value] = found, self._assumed.get(value, (found, 0))[1]
+
+    def leave(self) -> None:
+        """Back to where `enter` was."""
+        self._found, self._assumed = self._outside.pop()
 
     def range(self, value: Value) -> Range:
         """Least and greatest signed number."""

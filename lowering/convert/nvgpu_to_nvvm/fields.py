@@ -1,4 +1,6 @@
-"""Bits that are taken out of a register and put back where they were: the register, or a mask of it."""
+"""Bits that are taken out of a register and put back where they were: the register, or a mask of it. Bits of a sum
+that its constant alone has.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import NamedTuple
 from ir.core import Value
 from ir.dialects import llvm
 from ir.types import IntType
+from lowering.convert.nvgpu_to_nvvm.comparisons import constant_part
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 
 DEPTH = 6  # operations between a register and a piece of it: a shift, a truncation, an extension, a product
@@ -53,3 +56,12 @@ def in_place(e: Emitter, x: Value) -> tuple[Value, int]:
     if found.place != place or found.root.type != x.type:
         return x, _ones(x)
     return found.root, found.mask << place & _ones(x)
+
+
+def apart(e: Emitter, x: Value) -> tuple[Value, int]:
+    """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
+    is done bit by bit is done to each of them, so that an address keeps its displacement.
+    """
+    rest, constant = constant_part(e, x)
+    apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0
+    return (rest, constant) if apart else (x, 0)

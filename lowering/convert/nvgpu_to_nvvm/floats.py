@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from ir.core import Value
 from ir.dialects import llvm, nvvm
-from ir.types import F32, I1
+from ir.types import F16, F32, I1
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter
 
 
@@ -36,12 +37,23 @@ def compare(e: Emitter, predicate: str, x: Value, y: Value, ftz: bool = False) -
         x_, y_ = inner.operands[0], other.operands[0]
         if x_.type == y_.type == F32:  # a wider type orders them alike
             return compare(e, predicate, x_, y_)
+    if type(inner) is llvm.FPExt and inner.operands[0].type == F16 and number is not None and is_half(number):
+        return compare(e, predicate, inner.operands[0], e.constant(F16, number))  # two halves by one HSETP2
     if type(inner) is llvm.FAbs and number is not None:
         if (predicate == "olt" and number <= 0) or (predicate == "ole" and number < 0):
             return e.boolean(False)
         if number == 0 and predicate[1:] in ("eq", "ne"):
             x = inner.operands[0]
     return e.value(llvm.FCmp, I1, x, y, predicate=predicate, **flags)
+
+
+def is_half(number: float) -> bool:
+    """Is a number one of f16?"""
+    try:
+        (found,) = struct.unpack("<e", struct.pack("<e", number))
+    except OverflowError:  # beyond the largest one
+        return False
+    return found == number
 
 
 def quotient(e: Emitter, x: Value, y: Value) -> Value:

@@ -30,7 +30,8 @@ from lowering.convert.nvgpu_to_nvvm.comparisons import (
 )
 from lowering.convert.nvgpu_to_nvvm.emitter import Emitter, width_of, width_of_type, wrap
 from lowering.convert.nvgpu_to_nvvm.facts import trailing
-from lowering.convert.nvgpu_to_nvvm.fields import in_place
+from lowering.convert.nvgpu_to_nvvm.fields import apart, in_place
+from lowering.convert.nvgpu_to_nvvm.shared import flipped_sum, shared_sum
 
 
 def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
@@ -47,6 +48,8 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
         return chosen
     if (narrow := _narrow(e, x, y)) is not None and e.facts.adds(*narrow):
         return extend(e, add(e, *narrow, True), kind, True)
+    if kind == I16 and {type(x.owner), type(y.owner)} in ({llvm.Trunc, llvm.SExt}, {llvm.Trunc, llvm.ZExt}):
+        return truncate(e, add(e, _word(e, x), _word(e, y)), kind)
     if b is not None:
         if b == 0:
             return x
@@ -56,7 +59,9 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
             keeps = nsw and inner.nsw and wrap(total, width_of(x)) == total
             return add(e, inner.operands[0], e.constant(kind, total), keeps)
     else:
-        if kind == I64 and not nsw and (shared := _shared_sum(e, x, y) or _shared_sum(e, y, x)) is not None:
+        if (flipped := flipped_sum(e, x, y) or flipped_sum(e, y, x)) is not None:
+            return xor(e, *flipped)
+        if kind == I64 and not nsw and (shared := shared_sum(e, x, y) or shared_sum(e, y, x)) is not None:
             return shared
         moved = _outward(e, x, y, nsw) or _outward(e, y, x, nsw)
         if moved is None and not nsw:
@@ -68,19 +73,12 @@ def add(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     return e.symmetric(llvm.Add, x, y, nsw=True) if nsw else e.symmetric(llvm.Add, x, y)
 
 
-def _shared_sum(e: Emitter, x: Value, y: Value) -> Value | None:
-    """(p + q) + y -> (p + y) + q where p + y is there: of two running sums one stays a sum away from the other (of i64,
-    where a sum is two instructions; of i32 three terms are one). y is a term or nothing, by a condition, as in a scan:
-    scan-add-i64 grew by two instructions where the sum itself was to be chosen.
-    """
-    inner = x.op
-    if not isinstance(inner, llvm.Add) or inner.operands[1] in e.known or not isinstance(y.op, llvm.Select):
-        return None
-    for p, q in (inner.operands, inner.operands[::-1]):
-        there = e.found(llvm.Add, I64, p, y) or e.found(llvm.Add, I64, y, p)
-        if there is not None and e.level[q] <= e.level[there]:
-            return e.symmetric(llvm.Add, there, q)
-    return None
+def _word(e: Emitter, x: Value) -> Value:
+    """An i16 in 32 bits: what it was cut from, or is the extension of."""
+    inner = x.owner
+    if type(inner) is llvm.Trunc and inner.operands[0].type == I32:
+        return inner.operands[0]
+    return extend(e, x, I32, type(inner) is llvm.SExt)
 
 
 def _outward(e: Emitter, x: Value, y: Value, nsw: bool) -> Value | None:
@@ -128,6 +126,8 @@ def sub(e: Emitter, x: Value, y: Value, nsw: bool = False) -> Value:
     a = e.integer(x)
     if a is not None and isinstance(inner, llvm.Add) and (term := e.integer(inner.operands[1])) is not None:
         return sub(e, e.constant(x.type, a - term), inner.operands[0])
+    if a is not None and (seen := unsigned(~e.facts.zeros(y), width_of(y))) & ~unsigned(a, width_of(x)) == 0:
+        return add(e, xor(e, y, e.constant(x.type, seen)), e.constant(x.type, a - seen))  # nothing is borrowed
     number = e.integer(inner.operands[1]) if isinstance(inner, llvm.Mul) else None
     quotient = inner.operands[0].op if isinstance(inner, llvm.Mul) else None
     if number and isinstance(quotient, (llvm.LShr, llvm.AShr)) and quotient.operands[0] is x:
@@ -256,7 +256,9 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
     width = width_of(x)
     if not unsigned(~mask, width) & ~e.facts.zeros(x):
         return x
-    rest, constant = _apart(e, x)
+    if x.type == I64 and 0 <= mask < 1 << 31:  # the upper half is zero, and so it is of sums with it
+        return extend(e, bit_and(e, truncate(e, x, I32), e.i32(mask)), I64, False)
+    rest, constant = apart(e, x)
     if constant:
         return add(e, bit_and(e, rest, y), e.constant(x.type, constant & mask))
     inner = x.owner
@@ -266,15 +268,6 @@ def _masked(e: Emitter, x: Value, y: Value, mask: int) -> Value:
         if seen != constant:
             return bit_and(e, add(e, inner.operands[0], e.constant(x.type, seen)), y)
     return e.symmetric(llvm.And, x, y)
-
-
-def _apart(e: Emitter, x: Value) -> tuple[Value, int]:
-    """(rest, constant) with x = rest + constant, which have no bit in common; 0 where there is no such constant. What
-    is done bit by bit is done to each of them, so that an address keeps its displacement.
-    """
-    rest, constant = constant_part(e, x)
-    apart = constant > 0 and constant & ~e.facts.zeros(rest) == 0
-    return (rest, constant) if apart else (x, 0)
 
 
 def _one_comparison(e: Emitter, x: Value, y: Value, both: bool) -> Value | None:
@@ -314,7 +307,7 @@ def bit_or(e: Emitter, x: Value, y: Value) -> Value:
             return x
         if b == -1 or (x.type == I1 and b == 1):
             return y
-        rest, constant = _apart(e, x)
+        rest, constant = apart(e, x)
         if constant and not constant & b:
             return add(e, bit_or(e, rest, y), e.constant(x.type, constant))
     if x.type == I1:
@@ -341,7 +334,7 @@ def xor(e: Emitter, x: Value, y: Value) -> Value:
             return xor(e, inner.operands[0], e.constant(x.type, b ^ int(e.known[inner.operands[1]])))
         if x.type == I1 and type(inner) is llvm.ICmp:
             return icmp(e, INVERSE[inner.predicate], *inner.operands)
-        rest, constant = _apart(e, x)
+        rest, constant = apart(e, x)
         if constant and not constant & b:
             return add(e, xor(e, rest, y), e.constant(x.type, constant))
     return e.constant(x.type, 0) if x is y else e.symmetric(llvm.Xor, x, y)
@@ -424,6 +417,9 @@ def _without_constant(e: Emitter, predicate: str, x: llvm.Add, number: int) -> V
     if constant is None or wrap(number - constant, width_of(base)) != number - constant:
         return None
     rest = number - constant
+    apart = constant > 0 and not constant & ~e.facts.zeros(base)  # without a carry: exact as unsigned numbers too
+    if predicate[0] == "u" and rest > 0 and number > 0 and apart:
+        return icmp(e, predicate, base, e.constant(base.type, rest))
     if predicate[0] == "u" and (rest <= 0 or number < 0 or min(e.facts.range(v)[0] for v in (x.results[0], base)) < 0):
         return None
     if predicate[0] != "u" and predicate not in ("eq", "ne") and e.facts.range(base)[0] >= 0 and rest > 0:

@@ -98,7 +98,8 @@ def chained(u: Uses, op: Op) -> bool:
 
 def one_difference(u: Uses, op: Op) -> bool:
     """(a - b) + (c - d), i64 that nothing else reads in between, as (a + c) - (b + d): ptxas 13.5 adds three in two
-    instructions with carries, and moves around each difference.
+    instructions with carries, and moves around each difference. What is known later than all that is taken away is
+    added behind the difference.
     """
     readers = u.users[op.results[0]]
     if op.results[0].type != I64 or (len(readers) == 1 and isinstance(readers[0], llvm.Add | llvm.Sub)):
@@ -106,8 +107,15 @@ def one_difference(u: Uses, op: Op) -> bool:
     added, taken = list[Value](), list[Value]()
     if _terms(u, op, added, taken) < 2 or not added:
         return False
-    first, second = (reduce(lambda x, y: u.computed(llvm.Add, op, x, y), each) for each in (added, taken))
-    u.replace(op, u.computed(llvm.Sub, op, first, second))
+    block = op.parent
+    places = {each: at for at, each in enumerate(block.ops)} if block is not None else {}
+    place = {value: places.get(value.op, -1) if value.op is not None else -1 for value in (*added, *taken)}
+    last = max(place[value] for value in taken)
+    added.sort(key=lambda value: place[value] >= last)  # a stable order
+    count = max(1, sum(place[value] < last for value in added))
+    early, later = added[:count], added[count:]
+    first, second = (reduce(lambda x, y: u.computed(llvm.Add, op, x, y), each) for each in (early, taken))
+    u.replace(op, reduce(lambda x, y: u.computed(llvm.Add, op, x, y), later, u.computed(llvm.Sub, op, first, second)))
     return True
 
 
@@ -122,6 +130,28 @@ def _terms(u: Uses, op: Op, added: list[Value], taken: list[Value]) -> int:
         else:
             count += _terms(u, inner, *sides)
     return count
+
+
+def late_product(u: Uses, op: llvm.Add) -> bool:
+    """(x + y n) + z, where nothing else reads the inner sum and y n is known last, as (x + z) + y n: the sum is made
+    while y is computed, and the multiply-add is the last of all.
+    """
+    if op.results[0].type != I32 or op.attributes.get("nsw") or op.parent is None:
+        return False
+    for value, z in (op.operands, op.operands[::-1]):
+        inner = u.only(value, op, llvm.Add)
+        if inner is None or inner.attributes.get("nsw") or number(z) is not None:
+            continue
+        for x, product in (inner.operands, inner.operands[::-1]):
+            made = u.only(product, inner, llvm.Mul)
+            factor = number(made.operands[1]) if made is not None else None
+            if made is None or factor is None or not factor & factor - 1 or number(x) is not None:
+                continue
+            places = {each: at for at, each in enumerate(op.parent.ops)}
+            if z.op is None or places.get(z.op, -1) < places[made]:
+                u.replace(op, u.computed(llvm.Add, op, u.computed(llvm.Add, op, x, z), product))
+                return True
+    return False
 
 
 def negated_term(u: Uses, op: Op) -> bool:

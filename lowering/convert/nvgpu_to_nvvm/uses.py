@@ -17,17 +17,33 @@ from lowering.convert.nvgpu_to_nvvm.bits import (
     masked_number,
     masked_sum,
     merged_masks,
+    narrowed_shift,
     raised_sum,
     shifted_back,
     widened_back,
 )
 from lowering.convert.nvgpu_to_nvvm.bytes import extracted_byte, high_half, joined_bytes, stored_words
 from lowering.convert.nvgpu_to_nvvm.chains import Shared, shared_terms, together
-from lowering.convert.nvgpu_to_nvvm.choices import chosen_constant, chosen_load, chosen_operand, chosen_twice
+from lowering.convert.nvgpu_to_nvvm.choices import (
+    chosen_constant,
+    chosen_load,
+    chosen_operand,
+    chosen_result,
+    chosen_twice,
+)
 from lowering.convert.nvgpu_to_nvvm.demands import MODULAR, demanded, number, ones, unseen
 from lowering.convert.nvgpu_to_nvvm.emitter import wrap
 from lowering.convert.nvgpu_to_nvvm.facts import Facts
-from lowering.convert.nvgpu_to_nvvm.sums import Pair, chained, negated_term, one_difference, pairs, ranks, shared_pair
+from lowering.convert.nvgpu_to_nvvm.sums import (
+    Pair,
+    chained,
+    late_product,
+    negated_term,
+    one_difference,
+    pairs,
+    ranks,
+    shared_pair,
+)
 from lowering.convert.nvgpu_to_nvvm.zeros import byte_compared, parity_compared, shared_conjunction, zeros_together
 
 HIGH = (1 << 64) - (1 << 32)
@@ -248,7 +264,10 @@ def masked_product(u: Uses, op: llvm.Mul) -> bool:
         if masked is None and u.only(moved.results[0], op) is None:
             return False
         source = moved.operands[0]
-    elif masked is not None and all(isinstance(user, llvm.Or | llvm.Xor) for user in u.users[result]):
+    elif masked is not None and (
+        all(isinstance(user, llvm.Or | llvm.Xor) for user in u.users[result])
+        or (masked.operands[0], factor) in u.products
+    ):
         x = masked.operands[0]
         source = u.products.get((x, factor))
         if source is None or source.op is None or source.op.parent not in (block, u.blocks[0]):
@@ -263,8 +282,9 @@ def masked_product(u: Uses, op: llvm.Mul) -> bool:
 
 
 def joined_bits(u: Uses, op: llvm.Add) -> bool:
-    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use. Not
-    of x * n, which is one instruction with the sum, nor where more is added, which ptxas adds in another order.
+    """x + (y & m), which have no bit in common: x | y & m, one LOP3 in ptxas 13.5 if the mask is of no other use, or of
+    one where only addresses and comparisons read the sum. Not of x * n, which is one instruction with the sum, nor
+    where more is added, which ptxas adds in another order.
     """
     result, block = op.results[0], op.parent
     zeros = [u.facts.zeros(each) for each in op.operands]
@@ -272,8 +292,11 @@ def joined_bits(u: Uses, op: llvm.Add) -> bool:
         return False
     if result.type == I64 and HIGH not in (zeros[0] & HIGH, zeros[1] & HIGH):
         return False
-    masks = [u.only(each, op, llvm.And) for each in op.operands]
-    if result.type == I32 and not any(mask is not None and number(mask.operands[1]) is not None for mask in masks):
+    place = all(isinstance(user, llvm.GetElementPtr | llvm.ICmp) for user in u.users[result])
+    masks = [each.op for each in op.operands if len(u.users[each]) <= 1 + place and isinstance(each.op, llvm.And)]
+    if result.type == I32 and not any(
+        number(mask.operands[1]) is not None and (place or mask.parent is op.parent) for mask in masks
+    ):
         return False
     if any(number(each) is not None or u.only(each, op, llvm.Mul) for each in op.operands):
         return False
@@ -335,13 +358,13 @@ def _guards_no_load(u: Uses, user: Op, guarded: tuple[type[Op], ...]) -> bool:
 
 
 INTEGER_RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
-    llvm.Add: (negated_term, joined_bits, shared_pair, one_difference, chained),
+    llvm.Add: (negated_term, joined_bits, shared_pair, one_difference, chained, late_product),
     llvm.Sub: (negated_term, one_difference),
     llvm.Mul: (shifted_back, masked_product, raised_sum),
     llvm.ZExt: (widened_back,),
     llvm.And: (masked_sum, absorbed, extracted_byte),
-    llvm.Xor: (chained,),
-    llvm.Trunc: (high_half,),
+    llvm.Xor: (merged_masks, chained),
+    llvm.Trunc: (high_half, narrowed_shift),
     llvm.Or: (absorbed, joined_bytes, merged_masks),
 }
 """What is tried on an operation that makes an integer, in order."""
@@ -349,6 +372,9 @@ RULES: dict[type[Op], tuple[Callable[[Uses, Any], bool], ...]] = {
     llvm.And: (zeros_together, between, shared_conjunction, shared_terms, chained),
     llvm.Or: (zeros_together, between, shared_terms, chained),
     llvm.ICmp: (byte_compared, parity_compared, bits_compared, next_compared),
+    llvm.FAdd: (chosen_result,),
+    llvm.FSub: (chosen_result,),
+    llvm.FMul: (chosen_result,),
     llvm.UIToFP: (masked_number,),
     llvm.SIToFP: (masked_number,),
     llvm.GetElementPtr: (scaled_index, shared_address),
