@@ -42,3 +42,8 @@ COLUMNS = {
     "triton,reassoc,afn": ("triton", "reassoc", "afn"),
 }
 """Permissions by the title of their column."""
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "contract": ("float/contract",),
+}
+"""Prefixes of the names of rules, by the family that is taken away."""
