@@ -92,12 +92,16 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     return Figures(kernel.cost, inner or len(code), len(code), cubin.registers, matches, seconds)
 
 
-def rows(cases: Sequence[Case], targets: Sequence[str], columns: Sequence[str], families: Sequence[str]) -> Iterator[Row]:
+def rows(
+    cases: Sequence[Case], targets: Sequence[str], columns: Sequence[str], families: Sequence[str]
+) -> Iterator[Row]:
     """Every combination."""
     for target in targets:
         for column in columns:
             for family in families:
-                prefixes = FAMILIES[family] if family != ALL else tuple(sorted({p for f in FAMILIES.values() for p in f}))
+                prefixes = (
+                    FAMILIES[family] if family != ALL else tuple(sorted({p for f in FAMILIES.values() for p in f}))
+                )
                 for case in cases:
                     pair = [figures(case, target, COLUMNS[column], without) for without in (prefixes, ())]
                     yield Row(case.name, target, column, family, *pair)
@@ -108,7 +112,8 @@ def line(row: Row) -> str:
     old, new = row.without, row.ours
     pairs = (
         f"{old.cost:.6g} to {new.cost:.6g}", f"{old.hot} to {new.hot}", f"{old.sass} to {new.sass}",
-        f"{old.registers} to {new.registers}", f"{old.matches} to {new.matches}", f"{old.seconds:.2f} to {new.seconds:.2f}",
+        f"{old.registers} to {new.registers}", f"{old.matches} to {new.matches}",
+        f"{old.seconds:.2f} to {new.seconds:.2f}",
     )  # fmt: skip
     return f"| {row.kernel} | {row.target} | {row.column} | {row.family} | {' | '.join(pairs)} | {row.ratio:.3f} |"
 
@@ -140,7 +145,9 @@ def chosen(given: str | None, known: Sequence[str], what: str) -> list[str]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description="kernels without families of rules")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.ablation", description="kernels without families of rules"
+    )
     parser.add_argument("--kernel", metavar="NAME[,NAME]")
     parser.add_argument("--target", default=TARGETS, metavar="T[,T]")
     parser.add_argument("--family", default=ALL, metavar="NAME[,NAME]", help="default %(default)s")

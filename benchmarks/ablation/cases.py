@@ -44,6 +44,8 @@ COLUMNS = {
 """Permissions by the title of their column."""
 
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "contract": ("float/contract",),
+    "contract": ("contract",),
+    "exponential": ("exponential",),
+    "quotient": ("quotient",),
 }
 """Prefixes of the names of rules, by the family that is taken away."""
