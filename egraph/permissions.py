@@ -38,10 +38,16 @@ GRANTS: Mapping[str, frozenset[int]] = {
 """What each name allows."""
 
 
+def granted(names: Iterable[str]) -> frozenset[int]:
+    """What names allow together. Raises TileError for a permission that there is not."""
+    given = tuple(names)
+    check_permissions(given)
+    return frozenset[int]().union(*(GRANTS[name] for name in given))
+
+
 def allowed(names: Iterable[str]) -> list[tuple[int]]:
-    """The rows of `allow`. Raises TileError for a permission that there is not."""
-    check_permissions(names)
-    return [(code,) for code in sorted(frozenset[int]().union(*(GRANTS[name] for name in names)))]
+    """The same as rows of `allow`."""
+    return [(code,) for code in sorted(granted(names))]
 
 
 def check_permissions(names: Iterable[str]) -> None:

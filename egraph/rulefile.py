@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from egraph.permissions import allowed
+from egraph.permissions import granted
 from egraph.sexpr import List, read, spans
 from ir.core import Location, TileError
 
@@ -114,5 +114,5 @@ def select(commands: Iterable[Command], without: Iterable[str]) -> list[Command]
 
 def permitted(commands: Iterable[Command], fast: Iterable[str]) -> list[Command]:
     """The commands less the rules that need a permission that is not given: they cannot match."""
-    given = {code for (code,) in allowed(fast)}
+    given = granted(fast)
     return [c for c in commands if not c.is_rule or all(int(code) in given for code in _ALLOW.findall(c.text))]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import tilesat
-from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, Case
+from benchmarks.ablation.cases import CASES, COLUMNS, FAMILIES, LOOPS, Case
 from runtime.ptxas import assemble, disassemble
 from tilesat.mca.flow import loops, product_loop
 from tilesat.mca.listing import functions
@@ -69,10 +69,11 @@ def kernels() -> dict[str, Any]:
     return runpy.run_path(str(Path(__file__).with_name("kernels.py")))
 
 
-def compiled(case: Case, target: str, fast: Sequence[str], without: Sequence[str]) -> Any:
-    """The kernel of a case."""
+def compiled(case: Case, target: str, fast: Sequence[str], family: Sequence[str]) -> Any:
+    """The kernel of a case, less the rules and skeletons of a family."""
+    without, forbid = ([name for name in family if name.startswith(LOOPS) is loops] for loops in (False, True))
     source, more = (case.file, {}) if case.file else (kernels()[case.name], {"signature": case.signature})
-    return tilesat.compile(source, target, fast=fast, without=without, **more)
+    return tilesat.compile(source, target, fast=fast, without=without, forbid=forbid, **more)
 
 
 @cache

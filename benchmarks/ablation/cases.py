@@ -47,5 +47,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "contract": ("contract",),
     "exponential": ("exponential",),
     "quotient": ("quotient",),
+    "scaled products": ("loop.scale",),
+    "online sums": ("loop.online",),
 }
-"""Prefixes of the names of rules, by the family that is taken away."""
+"""Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
+LOOPS = "loop."
+"""Names of skeletons begin so (lowering/skeletons.py)."""

@@ -1,5 +1,5 @@
-"""Kernels under permissions: the simulator agrees with the interpreter of what the source wrote, within the tolerance of
-the program; what a permission does not allow is bit for bit as before.
+"""Kernels under permissions: the simulator agrees with the interpreter of the source, within the program's tolerance;
+what a permission does not allow is bit for bit as before.
 """
 
 from typing import Any
@@ -32,6 +32,7 @@ def test_kernel(name: str, target: str, fast: str) -> None:
 
 VIEW = "tensor_view<?xf32, strides=[1]>"
 LENGTH = 256
+T = f"tile<{LENGTH}xf32>"
 
 
 def elementwise(body: str, inputs: int = 2, carried: str = "") -> str:
@@ -45,7 +46,7 @@ def elementwise(body: str, inputs: int = 2, carried: str = "") -> str:
     )
     part = f"partition_view<tile=({LENGTH}), {VIEW}>"
     loads = "\n".join(
-        f"  %{n}, %{n}_k = load_view_tko weak %{n}_t[%x] token = %start : {part}, tile<i32> -> tile<{LENGTH}xf32>, token"
+        f"  %{n}, %{n}_k = load_view_tko weak %{n}_t[%x] token = %start : {part}, tile<i32> -> {T}, token"
         for n in names
     )
     return f"""entry @k({parameters}, %n: tile<i32>) {{
@@ -74,7 +75,6 @@ def numbers(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(LENGTH).astype(np.float32)
 
 
-T = f"tile<{LENGTH}xf32>"
 TWO_PRODUCT = f"""  %p = mulf %a, %b : {T}
   %m = negf %p : {T}
   %r = fma %a, %b, %m : {T}"""
