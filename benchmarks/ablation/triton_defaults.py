@@ -3,7 +3,7 @@
     PYTHON -m benchmarks.ablation.triton_defaults [--target 80]
 
 Imports nothing of ours: PYTHON may be another environment's (triton==3.9.0; no GPU, no PyTorch). Each operation is
-a kernel of its own; the arithmetic instructions of its PTX are printed, those behind a test only up to the third.
+of its own; the arithmetic instructions of its PTX are printed, up to the third.
 """
 
 from __future__ import annotations
