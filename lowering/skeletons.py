@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from egraph.permissions import AFN, REASSOC, granted
 from ir.dialects import cuda_tile as ct
 from lowering.atoms.forbidden import forbidden
-from lowering.atoms.names import ONLINE, SCALING
+from lowering.atoms.names import LANES, ONLINE, SCALING
+from lowering.by_lane import exact_by_lane, sums_by_lane
 from lowering.online_sums import sums_online
 from lowering.scaled_products import scales_behind
 
@@ -27,6 +28,8 @@ class Skeleton:
 SKELETONS = (
     Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
     Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(LANES, frozenset(), exact_by_lane),
+    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane),
 )
 """In the order in which they are tried, each on the cheapest kernel before it."""
 

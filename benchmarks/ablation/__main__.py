@@ -4,7 +4,8 @@
 
 Each kernel of benchmarks/ablation/cases.py is compiled under the permissions of a column, with all rules and without
 those of a family (of all families, where none is named). The hot loop is that with the most products; a kernel without
-products has all its innermost loops counted, one without loops all its code. Nothing is measured on a card.
+products has all its innermost loops counted, one without loops all its code. Of loops that ptxas would unroll one
+iteration is counted (.pragma "nounroll"); all else is of the code as it ships. Nothing is measured on a card.
 """
 
 from __future__ import annotations
@@ -85,12 +86,20 @@ def figures(case: Case, target: str, fast: tuple[str, ...], without: tuple[str, 
     seconds = time.process_time() - start
     cubin = assemble(kernel.ptx, target)
     (function,) = functions(disassemble(cubin))
-    found = loops(function)
-    hot = product_loop(found)
     code = [each for each in function.instructions if each.family != "NOP"]
+    (rolled,) = functions(disassemble(assemble(not_unrolled(kernel.ptx), target)))
+    found = loops(rolled)
+    hot = product_loop(found)
     inner = len(hot.path) if hot else sum(len(loop.path) for loop in found)
     matches = sum(sum(each.matches.values()) for each in kernel.compiled.saturated.report.iterations)
     return Figures(kernel.cost, inner or len(code), len(code), cubin.registers, matches, seconds)
+
+
+def not_unrolled(ptx: str) -> str:
+    """PTX whose loops ptxas keeps as they are: an iteration is then one of the source, in all columns."""
+    head, brace, body = ptx.partition("\n{\n")
+    assert brace, "expected an entry"
+    return f'{head}\n.pragma "nounroll";{brace}{body}'
 
 
 def rows(

@@ -49,6 +49,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "quotient": ("quotient",),
     "scaled products": ("loop.scale",),
     "online sums": ("loop.online",),
+    "folds by lane": ("loop.lanes",),
 }
 """Prefixes of the names of rules, and names of skeletons, by the family that is taken away."""
 LOOPS = "loop."

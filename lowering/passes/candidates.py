@@ -87,7 +87,7 @@ def cheapest_of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Conte
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
         before = best.entry
-        other = context.shared.once((skeleton.name, before), partial(skeleton.made, before))
+        other = context.shared.once((skeleton, before), partial(skeleton.made, before))
         if other is before:
             continue
         try:

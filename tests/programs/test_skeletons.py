@@ -9,6 +9,7 @@ import tilesat
 from egraph.permissions import AFN, REASSOC
 from ir.core import TileError
 from ir.dialects import cuda_tile as ct
+from lowering.by_lane import exact_by_lane, sums_by_lane
 from lowering.online_sums import sums_online
 from lowering.scaled_products import scales_behind
 from lowering.skeletons import SKELETONS, permitted
@@ -216,11 +217,97 @@ def test_passes_stay_apart(what: str) -> None:
 
 
 def test_skeletons_need_their_permissions() -> None:
-    assert [each.name for each in permitted(("reassoc",), ())] == ["loop.scale"]
-    assert [each.name for each in permitted(("reassoc", "afn"), ("loop.scale",))] == ["loop.online"]
-    assert list(permitted(("afn", "triton"), ())) == []
-    assert {each.name: each.needs for each in SKELETONS} == {
-        "loop.scale": frozenset({REASSOC}), "loop.online": frozenset({REASSOC, AFN}),
-    }  # fmt: skip
+    assert [each.made for each in permitted((), ())] == [exact_by_lane]
+    assert [each.made for each in permitted(("afn", "triton"), ())] == [exact_by_lane]
+    assert [each.made for each in permitted(("reassoc",), ())] == [scales_behind, exact_by_lane, sums_by_lane]
+    assert [each.made for each in permitted(("reassoc", "afn"), ("loop.scale", "loop.lanes"))] == [sums_online]
+    assert list(permitted((), ("loop",))) == []
+    assert [(each.made, each.needs) for each in SKELETONS if each.needs] == [
+        (scales_behind, {REASSOC}), (sums_online, {REASSOC, AFN}), (sums_by_lane, {REASSOC})
+    ]  # fmt: skip
     with pytest.raises(TileError, match=r"no atom has a name that starts with 'loop\.scaled'"):
         tilesat.compile(gemm(), forbid=("loop.scaled",))
+
+
+PIECES = 8
+"""More trips than are written out."""
+
+
+def fold_loop(
+    kind: str = "f32", fold: str = "max", start: float = 0.0, factor: bool = False, read: bool = False, other: str = ""
+) -> str:
+    """y[row] = the fold of a row of x, which a loop carries. start: of the sum; factor: what is carried is halved in
+    each iteration; read: it is added to what is folded; other: tiles are folded so, and their folds by `fold`.
+    """
+    w = Writer("folded", x=f"ptr<{kind}>", y=f"ptr<{kind}>")
+    w.promise(x=16, y=16)
+    row = w.ids[0]
+    view = w.view(w.x, [ROWS_OF, PIECES * TILE], [PIECES * TILE, 1], [1, TILE])
+    begin = w.const(start if kind.startswith("f") else int(start), kind, 1)
+    with w.loop(0, PIECES, carried=[begin]) as loop:
+        (carried,) = loop.values
+        piece = w.load(view, row, loop.counter)
+        piece = piece + carried.reshape(1, 1).broadcast(1, TILE) if read else piece
+        found = piece.reduce(1, other or fold)
+        carried = carried * 0.5 if factor else carried
+        loop.values = [carried + found if fold == "add" else getattr(carried, fold)(found)]
+    out = w.view(w.y, [ROWS_OF], [1], [1])
+    w.store(loop.values[0], out, row)
+    return w.text()
+
+
+def numbers(kind: str) -> list[Any]:
+    x = random((ROWS_OF, PIECES * TILE), kind, 5)
+    if kind == "f32":
+        x[1, 70], x[2], x[3, 3], x[4, :TILE] = np.nan, np.nan, np.inf, -np.inf
+    return [x, random((ROWS_OF,), kind, 6)]
+
+
+EXACT = {
+    "maxima": ("f32", "max", -np.inf), "minima": ("f32", "min", np.inf), "maxima below a start": ("f32", "max", 2.0),
+    "integer sums": ("i32", "add", 0), "integer maxima": ("i32", "max", -5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_100a"])
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_folds_are_carried_as_tiles_without_permission(name: str, target: str) -> None:
+    kind, fold, start = EXACT[name]
+    text = fold_loop(kind, fold, start)
+    kernel = check(Program(name, lambda: text, lambda: numbers(kind), (ROWS_OF,), None, 0.0), target)
+    assert kernel.cost < tilesat.compile(text, target, forbid=("loop.lanes",)).cost
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("factor", [False, True])
+def test_sums_are_carried_as_tiles_by_permission(factor: bool, target: str) -> None:
+    def numpy_says(x: Any, y: Any) -> dict[int, Any]:
+        weights = np.repeat(0.5 ** np.arange(PIECES - 1, -1, -1) if factor else np.ones(PIECES), TILE)
+        return {1: (x.astype(np.float64) * weights).sum(1)}
+
+    text = fold_loop("f32", "add", factor=factor)
+    arguments = [random((ROWS_OF, PIECES * TILE), "f32", 5), random((ROWS_OF,), "f32", 6)]
+    program = Program("sums", lambda: text, lambda: [x.copy() for x in arguments], (ROWS_OF,), numpy_says, 1e-4)
+    kernel = check(program, target, fast=("reassoc",))
+    as_written = tilesat.compile(text, target)
+    assert kernel.cost < as_written.cost
+    assert as_written.ptx == tilesat.compile(text, target, forbid=("loop.lanes",)).ptx
+
+
+FOLDED = {
+    "what is carried is read for more": {"fold": "max", "read": True},
+    "folds of one kind by another": {"fold": "max", "other": "min"},
+    "a sum that does not begin with zero": {"fold": "add", "start": 1.0},
+    "maxima of what is halved": {"fold": "max", "factor": True},
+}
+
+
+@pytest.mark.parametrize("what", FOLDED)
+def test_folds_stay_in_their_loops(what: str) -> None:
+    entry = entry_of(fold_loop(**FOLDED[what]))
+    assert exact_by_lane(entry) is entry
+    assert sums_by_lane(entry) is entry
+    maxima, sums = entry_of(fold_loop()), entry_of(fold_loop(fold="add"))
+    assert exact_by_lane(maxima) is not maxima
+    assert exact_by_lane(sums) is sums  # of floats, whose order permissions alone change
+    assert sums_by_lane(sums) is not sums
