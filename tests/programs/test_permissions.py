@@ -16,6 +16,7 @@ FAST = {
     "triton": ("triton",),
     "all": ("nsz", "contract", "reassoc", "arcp", "afn", "ftz", "nnan", "ninf"),
 }
+SLOW = pytest.mark.slow
 KERNELS = (
     ("cutile-swiglu", "sm_80"), ("cutile-swiglu", "sm_120a"), ("cutile-softmax_rows", "sm_90a"),
     ("cutile-softmax_online", "sm_100a"), ("cutile-cross_entropy", "sm_80"), ("cutile-cross_entropy", "sm_100a"),
@@ -24,7 +25,7 @@ KERNELS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("fast", FAST)
+@pytest.mark.parametrize("fast", ["all", pytest.param("contract", marks=SLOW), pytest.param("triton", marks=SLOW)])
 @pytest.mark.parametrize(("name", "target"), KERNELS)
 def test_kernel(name: str, target: str, fast: str) -> None:
     check(PROGRAMS[name], target, fast=FAST[fast])

@@ -89,7 +89,9 @@ MOVED = {
     "both": (ROWS, ROWS, "f16", "f16", "f16"), "i8": (PLAIN, ROWS, "f16", "i8", "f16"),
     "f32": (ROWS, PLAIN, "f32", "f32", "f32"),
 }  # fmt: skip
-TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+LATER = [pytest.param(target, marks=pytest.mark.slow) for target in ("sm_90a", "sm_120a")]
+TARGETS = ["sm_80", "sm_100a", *LATER]
+"""Of each family of products one in every run, all at night."""
 
 
 @pytest.mark.parametrize("target", TARGETS)
