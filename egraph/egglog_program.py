@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from egraph.saturate import FAST_MATH, Saturated
+from egraph.permissions import allowed
+from egraph.saturate import Saturated
 from egraph.terms import packed
 
 ALGEBRA = "(run-schedule (saturate (seq (saturate (run analysis)) (run canon) (run algebra))))"
@@ -43,7 +44,7 @@ def _lines(saturated: Saturated) -> Iterator[str]:
         if value is not None and value.name:
             yield f"; (N {number}) is %{value.name}"
     facts = packed(program.facts)
-    facts["allow"] = [(FAST_MATH[name],) for name in source.fast]
+    facts["allow"] = allowed(source.fast)
     for name, rows in facts.items():
         yield from (_fact(name, row) for row in rows)
     yield "\n(run load 1)"

@@ -556,7 +556,8 @@ class _Encoder:
 
     def finish(self) -> Program:
         """Add what rules may ask about types, attributes and combiners."""
-        for relation, rows in facts.about(self.interner, self.bodies.entries).items():
+        operations = {name.removeprefix("r.") for name in self.rows}
+        for relation, rows in facts.about(self.interner, self.bodies.entries, operations).items():
             self.rows[relation] += rows
         self.rows["r.deps"] += dependence(self.rows)
         self.program.facts = dict(self.rows)

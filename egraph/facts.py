@@ -13,6 +13,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     identity_permutation attr, composed first second both
     float_splat attr               a float literal of one value, whatever the shape of the constant
     float_is attr which            splat equal to 1 (1), -1 (-1), +0 (0), -0 (-2)
+    literal which element attr     literals that permitted rules make: log2 e (0) and 1 (1) in f32
     float_negated attr attr        splats of opposite sign
     float_reciprocal attr attr     splats c and 1/c of one format, both exact normal powers of two
     dense_range attr low high      integer literals that are no splat
@@ -31,7 +32,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -80,6 +81,7 @@ DECLARATIONS = """
 (relation composed (i64 i64 i64))
 (relation float_splat (i64))
 (relation float_is (i64 i64))
+(relation literal (i64 i64 i64))
 (relation float_negated (i64 i64))
 (relation float_reciprocal (i64 i64))
 (relation dense_range (i64 i64 i64))
@@ -131,10 +133,20 @@ def power_of_two_divisor(value: int) -> int:
     return min(value & -value, LARGEST_DIVISOR) if value else LARGEST_DIVISOR
 
 
-def about(interner: Interner, bodies: Sequence[Body]) -> Rows:
-    """All fact rows for the ids of one program; interns the types that rules may form from those it has."""
+LITERALS = {"exp": (0, 1.4426950408889634), "divf": (1, 1.0)}
+"""Literals of f32 that rules make of an operation: log2 e for e^x = 2^(x log2 e), 1 for x / y = x (1 / y)."""
+
+
+def about(interner: Interner, bodies: Sequence[Body], operations: Collection[str] = tuple(LITERALS)) -> Rows:
+    """All fact rows for the ids of one program that has these `operations`; interns the types that rules may form from
+    those it has, and the literals.
+    """
     rows: Rows = defaultdict(list)
     _types(interner, rows)
+    if (element := interner.types.find(F32)) is not None:
+        for which, number in (LITERALS[name] for name in LITERALS if name in operations):
+            literal = DenseElements(np.array([number], np.float32))
+            rows["literal"].append((which, element, interner.attributes.id(literal)))
     id_ = 0
     while id_ < len(interner.attributes):  # literals intern their negation and reciprocal, which are literals too
         value = interner.attributes[id_]

@@ -307,6 +307,15 @@ class Assume(Placed):
     source = Operand()
 
 
+@term("p.instead")
+class Instead(Placed):
+    """What a permission lets stand for a value; it is computed in the same layout (egraph/rules/permitted.egg)."""
+
+    __slots__ = ()
+    source = Operand()
+    value = Value("that it stands for: two values may have one replacement, and are not equal by that")
+
+
 @term("p.reshape")
 class Reshape(Placed):
     """The same elements under another shape, in the same layout."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from egraph.rulefile import Command
 from egraph.sexpr import Atom, List, Sexpr
@@ -36,10 +36,27 @@ class Rule:
         heads = ("<", "<=", ">", ">=", "!=", "allow", "exact_sum", "exact_product")
         return tuple([f for f in self.body if isinstance(f, List) and f.head in heads])
 
+    def replaced_by_themselves(self) -> Rule:
+        """The same rule where `(may x p)` holds because p is x: every other x has a value that some sample gives p."""
+        rule = self
+        for fact in self.body:
+            if isinstance(fact, List) and fact.head == "may":
+                left, right = fact.items[1:]
+                body = [_renamed(each, left, right) for each in rule.body if each is not fact]
+                rule = Rule(self.name, tuple(body), tuple([_renamed(each, left, right) for each in rule.actions]))
+        return rule
+
     def without(self, guards: Iterable[Sexpr]) -> Rule:
         """The same rule less some of its body facts."""
         dropped = list(guards)
         return Rule(self.name, tuple([f for f in self.body if f not in dropped]), self.actions)
+
+
+def _renamed(form: Sexpr, old: Sexpr, new: Sexpr) -> Sexpr:
+    """The form with one variable under another name."""
+    if isinstance(form, Atom):
+        return new if isinstance(old, Atom) and form.text == old.text else form
+    return replace(form, items=tuple([_renamed(item, old, new) for item in form.items]))
 
 
 def _items(form: Sexpr | None) -> tuple[Sexpr, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from egraph.permissions import granted
 from egraph.sexpr import List, read, spans
 from ir.core import Location, TileError
 
@@ -19,6 +20,7 @@ _RULES = ("rule", "rewrite", "birewrite")
 _HEAD = re.compile(r"\(\s*([^\s()]+)")
 _NAME = re.compile(r':name\s+"([^"]*)"')
 _RULESET = re.compile(r":ruleset\s+([^\s()]+)")
+_ALLOW = re.compile(r"\(allow (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +110,9 @@ def select(commands: Iterable[Command], without: Iterable[str]) -> list[Command]
             hint = "the names stand in egraph/rules; --explain lists the rules that matched"
             raise TileError(f"no rule has a name that starts with {prefix!r}", hint=hint)
     return [c for c in found if not (c.name and c.name.startswith(prefixes))]
+
+
+def permitted(commands: Iterable[Command], fast: Iterable[str]) -> list[Command]:
+    """The commands less the rules that need a permission that is not given: they cannot match."""
+    given = granted(fast)
+    return [c for c in commands if not c.is_rule or all(int(code) in given for code in _ALLOW.findall(c.text))]

@@ -18,8 +18,9 @@ from egraph import facts, vocabulary
 from egraph.encode import Program
 from egraph.engine import Engine
 from egraph.frozen import Frozen
+from egraph.permissions import allowed
 from egraph.report import Iteration, Report, StopReason
-from egraph.rulefile import Command, own_rules, read_commands, select
+from egraph.rulefile import Command, own_rules, permitted, read_commands, select
 from egraph.schedulers import TURNS, Rules, Turns, apart, scheduler
 from egraph.terms import declarations, packed
 from egraph.userrules import user_rules
@@ -37,16 +38,8 @@ ATTEMPTS = (("analysis", "canon", "algebra"), NEEDED, ("analysis",))
 """Rulesets of the first phase. Where rules grow so far that what follows does not end, the next are taken: a program
 without their terms is better than none."""
 
-FAST_MATH = {"nsz": 0, "contract": 1}
-"""Permissions for inexact rules, as rows of `allow`: no-signed-zeros, and contraction of a product and a sum."""
-
-
-def check_permissions(names: Iterable[str]) -> None:
-    """Raise TileError for a permission that there is not."""
-    for name in names:
-        if name not in FAST_MATH:
-            raise TileError(f"there is no permission {name!r}", hint=f"permissions are {', '.join(FAST_MATH)}")
-
+KEPT = frozenset({"instead"})
+"""Relations of ours that are kept beside the user's: which replacements are permitted."""
 
 ROWS_PER_MATCH = 2
 """Rows that a budget of matches allows: the kernels under tests/data/programs end with 0.9 to 2.7 rows a match."""
@@ -228,7 +221,7 @@ class _Run:
         with self.engine.program():
             started = time.perf_counter()
             self.engine.load(packed(program.facts))
-            self.engine.load({"allow": [(FAST_MATH[name],) for name in fast]})
+            self.engine.load({"allow": allowed(fast)})
             self.scheduler.step(self.engine, "load", "load", 0)
             self.report.loaded = self.measure() if self.counting else self.engine.rows
             loaded = time.perf_counter()
@@ -305,36 +298,43 @@ PLAIN, APART, TRACED = "plain", "apart", "traced"
 
 
 class _Engines(threading.local):
-    """The engines of one thread, by the user's rules, the rules left out, and whether rules run by themselves."""
+    """The engines of one thread, by the user's rules, the rules left out, the permissions, and whether rules run by
+    themselves.
+    """
 
     def __init__(self) -> None:
-        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...], str], _Loaded] = {}
+        self.loaded: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], _Loaded] = {}
 
 
 _ENGINES = _Engines()
 
 
 def engine_for(
-    rules: Sequence[Path | str] = (), without: Iterable[str] = (), operations: frozenset[str] | None = None
-) -> Engine:
-    """This thread's engine for our rules, the user's files `rules`, less those named by prefix in `without`.
+    rules: Sequence[Path | str] = (), without: Iterable[str] = (), operations: frozenset[str] | None = None,
+    fast: Iterable[str] = (),
+) -> Engine:  # fmt: skip
+    """This thread's engine for our rules, the user's files `rules`, less those named by prefix in `without` and those
+    that need a permission that `fast` does not give.
 
     Only rules that a program of `operations` can use are loaded (all where it is None or there are user rules); a
     program that needs more replaces the engine by one that serves it and all before it.
     Raises TileError, located, for a file that cannot be read, that holds what egraph/userrules.py does not allow, or
     that egglog refuses.
     """
-    return _loaded(rules, without, operations, PLAIN).engine
+    return _loaded(rules, without, operations, fast, PLAIN).engine
 
 
 def _loaded(
-    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, kind: str
-) -> _Loaded:
+    rules: Sequence[Path | str], without: Iterable[str], operations: frozenset[str] | None, fast: Iterable[str],
+    kind: str,
+) -> _Loaded:  # fmt: skip
     """The same with what it was made of. `kind`: PLAIN, APART (each rule is in a ruleset of its own), or TRACED."""
     extra = user_rules([Path(path) for path in rules])
-    declared = frozenset(c.text.split()[1] for c in extra if c.head == "relation")  # nobody reads ours
-    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), kind)
-    rules_left = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
+    declared = KEPT | {c.text.split()[1] for c in extra if c.head == "relation"}
+    given = tuple(sorted(set(fast)))
+    key = (tuple([f"{c.file}:{c.line}:{c.text}" for c in extra]), tuple(sorted(set(without))), given, kind)
+    every = select([*own_rules(), *extra], without)  # what loads a program is no rule that could be left out
+    rules_left = permitted(every, given)
     commands = [*declarations(), *read_commands(facts.DECLARATIONS, "<facts>"), *rules_left]
     if operations is None or extra:
         operations = vocabulary.everything()
@@ -372,9 +372,9 @@ def saturate(
 ) -> Saturated:
     """Saturate an encoded kernel.
 
-    `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the FAST_MATH permissions given,
-    `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration; `provenance`:
-    what each rule matches is noted, with the first of the schedulers only.
+    `rules` are more rule files, `without` name prefixes of rules to leave out, `fast` the permissions given
+    (egraph.permissions), `scheduling` one of `egraph.schedulers`; `counting`: rows are counted after every iteration;
+    `provenance`: what each rule matches is noted, with the first of the schedulers only.
     Raises TileError for bad rule files and for rules that contradict each other.
     """
     limits = limits or Limits()
@@ -382,7 +382,8 @@ def saturate(
     if provenance and scheduling != TURNS:
         raise TileError(f"provenance is noted with the scheduler {TURNS}, not with {scheduling}")
     kind = TRACED if provenance else PLAIN if scheduling == TURNS else APART
-    loaded = _loaded(rules, without, vocabulary.operations(program.facts), kind)
+    fast = tuple(fast)
+    loaded = _loaded(rules, without, vocabulary.operations(program.facts), fast, kind)
     ready = time.perf_counter()
     report = Report()
     early: list[str] = []
@@ -395,7 +396,7 @@ def saturate(
         early += [text for text in run.ended if text not in early]
         if frozen is not None:
             report.ended = ", then ".join(early)
-            source = Source(loaded.commands, tuple(run.answers), tuple(fast))
+            source = Source(loaded.commands, tuple(run.answers), fast)
             return Saturated(frozen, report, program, source, recorder)
     raise TileError(
         f"the facts about values do not come to an end: {', then '.join(early)}; most matches: {busiest(report)}",

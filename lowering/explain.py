@@ -196,11 +196,18 @@ class Explanation:
             place = self.selection.owner.get(made)
             if place is not None and place[0] == cls and not isinstance(node, placed.Own):
                 graph_node = self.chosen[made]
-                yield f"    {self.how(node)}, {self.cost(graph_node)}"
+                yield f"    {self.how(node)}, {self.cost(graph_node)}{self.permitted(node)}"
                 if not isinstance(node, placed.Convert) and self.graph.cost[graph_node] > 0:
                     yield f"        {self.runner_up(cls, graph_node).text}"
         reasons = {self.why_not(self.selection.enodes[n]) for n in self.candidates.get(cls, ()) if self.illegal(n)}
         yield from (f"    not legal: {reason}" for reason in sorted(reasons))
+
+    def permitted(self, node: Node) -> str:
+        """What a permission lets stand for the value, where that is chosen."""
+        kept = node
+        while isinstance(kept, placed.Instead):
+            kept = self.selection.node[kept.source]
+        return "" if kept is node else f": by permission {self.how(kept)}, {self.cost(self.chosen[kept.cls])}"
 
     def stores(self) -> Iterator[str]:
         """The layout and width of each store."""

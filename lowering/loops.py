@@ -10,9 +10,11 @@ from functools import cached_property
 
 from egraph.frozen import Frozen
 from egraph.leaves import Around, Carry, Induction, LoopLeaf, Promised
+from egraph.placed import Instead
 from egraph.saturate import Saturated
 from egraph.skeleton import For, If, Region
 from egraph.term import Node
+from lowering.steering import steering
 
 
 class Loops:
@@ -30,11 +32,18 @@ class Loops:
     def stands(self, node: Node) -> bool:
         """May a placed node stand for its value? Leaves of loops, and what is made of promises, are in question."""
         value = self.owner.get(node.cls, (-1, -1))[0]
+        if isinstance(node, Instead) and value in self.steering:
+            return False
         if self.promising and self.leaks(node, value):
             return False
         if not isinstance(node, LoopLeaf) or len(self.frozen.by_class.get(value, ())) == 1:
             return True
         return value not in self.without(node.loop)
+
+    @cached_property
+    def steering(self) -> set[int]:
+        """Value classes that control depends on."""
+        return steering(self.saturated)
 
     @cached_property
     def promising(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from egraph.saturate import Saturated, check_permissions
+from egraph.permissions import of_entry
+from egraph.saturate import Saturated
 from extract import CostFunction, Extractor
 from ir.core import Op
 from ir.dialects import cuda_tile as ct
@@ -30,7 +31,8 @@ from lowering.targets.changed import changed
 class Options:
     """What the caller may vary: more rule files, rules and atoms left out (by prefix), the extraction method (a name,
     or a function of the user's), and how much work extraction (units of `extract.budget`) and saturation (matches of
-    rules, rows, iterations of a phase) may do; None: the default. `fast`: permissions for inexact rules; `scheduler`:
+    rules, rows, iterations of a phase) may do; None: the default. `fast`: permissions, NAME or ENTRY=NAME
+    (`egraph.permissions`); `scheduler`:
     one of `egraph.schedulers`; `counting`: rows of the e-graph after every iteration;
     `provenance`: what each rule matches is noted; `costs`: a function of the user's
     that prices the nodes; `rates`: numbers of the target's tables that are others (`lowering.targets.changed`).
@@ -149,7 +151,7 @@ def compile_entry(
     """
     tiers = tuple(as_asked(entry, changed(target_named(target), options.rates)) for target in targets)
     check_forbidden(options.forbid)
-    check_permissions(options.fast)
+    options = replace(options, fast=of_entry(options.fast, entry.sym_name, (each.sym_name for each in module.entries)))
     parts, made = _of_one_program(tiers, options.persistent), dict[int, Outcome]()
     for part in parts:
         some, known = tuple(tiers[i] for i in part), shared if len(parts) == 1 else None

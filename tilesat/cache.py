@@ -34,8 +34,10 @@ OTHERS = ("egglog", "highspy", "cuda.tile")
 """Packages of others that do."""
 
 
-LISTED, LISTS = ("rules", "without", "forbid", "fast"), (list, tuple, set, frozenset)
+LISTED, LISTS = ("rules", "without", "forbid"), (list, tuple, set, frozenset)
 """Options that are lists of names or paths, and what a list may be."""
+PERMISSIONS = (*LISTS, dict)
+"""What permissions may be: a list of names, or one for each entry."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
     None where an option is a function, which nobody can compare, or of a kind that is refused, and for a rule file that
     cannot be read.
     """
-    if any(map(callable, options.values())) or any(not isinstance(options[what], LISTS) for what in LISTED):
+    listed = all(isinstance(options[what], LISTS) for what in LISTED) and isinstance(options["fast"], PERMISSIONS)
+    if any(map(callable, options.values())) or not listed:
         return None
     digest = blake2b(digest_size=20)
     try:
@@ -142,7 +145,9 @@ def key_of(source: bytes, name: str, target: str, options: Mapping[str, Any]) ->
 
 
 def _in_order(value: Any) -> Any:
-    """A set as a list that is always the same."""
+    """A set as a list that is always the same, and so the lists of a mapping."""
+    if isinstance(value, dict):
+        return {str(name): _in_order(each) for name, each in cast("dict[Any, Any]", value).items()}
     return sorted(map(str, cast("set[Any]", value))) if isinstance(value, set | frozenset) else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -35,7 +35,7 @@ def compile(
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
     lineinfo: bool = False,
-    fast: Iterable[str] = (),
+    fast: Iterable[str] | Mapping[str, Iterable[str]] = (),
     provenance: bool = False,
     persistent: str = "off",
     num_ctas: int = 0,
@@ -50,7 +50,8 @@ def compile(
     node for each class (`extract.own`); `extract_budget`: units of work of the search for the cheapest program (10,000;
     `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
     on any machine at any load. `lineinfo`: PTX with the source places of its instructions as .loc directives.
-    `fast`: permissions for inexact rewrites, nsz (the sign of zeros) and contract (a product and a sum become one fma).
+    `fast`: permissions for inexact replacements (`egraph.permissions`): nsz, contract, reassoc, arcp, afn, ftz, nnan,
+    ninf, and triton, which is what Triton does unasked; of all entries, or a list for each entry, {"softmax": ["afn"]}.
     `provenance`: note which rule made which e-node (`Kernel.provenance`). `persistent`: static or dynamic, as many CTAs
     as fit the device at once go through all tile blocks of the grid (`lowering.persistent`). `num_ctas`: CTAs of a
     cluster that divide the work of a tile block, whatever its hints say (`lowering.clusters`); 0: as they say.
@@ -151,7 +152,7 @@ def compile_for(
     extract_budget: float | None = None,
     saturate_budget: int | None = None,
     lineinfo: bool = False,
-    fast: Iterable[str] = (),
+    fast: Iterable[str] | Mapping[str, Iterable[str]] = (),
     provenance: bool = False,
     persistent: str = "off",
     num_ctas: int = 0,

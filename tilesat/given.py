@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -48,6 +48,14 @@ def names(what: str, given: object, paths: bool = False) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def permissions(given: object) -> frozenset[str]:
+    """Names of permissions for all entries, or a list of them for each entry. Raises TileError for anything else."""
+    if not isinstance(given, Mapping):
+        return frozenset(names("fast", given))
+    of = cast("Mapping[object, object]", given)
+    return frozenset(f"{name('fast', entry)}={each}" for entry in of for each in names(f"fast[{entry!r}]", of[entry]))
+
+
 def targets(given: object) -> tuple[str, ...]:
     """One or more names of targets."""
     found = names("targets", given)
@@ -71,7 +79,7 @@ def options(
     return Options(
         names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
-        positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=frozenset(names("fast", fast)),
+        positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
         provenance=bool(provenance), persistent=persistent, ctas=num_ctas, verify_each=bool(verify_each),
     )  # fmt: skip
 

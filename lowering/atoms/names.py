@@ -27,13 +27,19 @@ in place of quotients, warpgroup products that negate a factor.
 
 PEELING = "loop.peel"
 """Loops split at the iterations in which their masks let everything pass."""
+SCALING = "loop.scale"
+"""Scales of factors behind the loops that add up their products (lowering/skeletons.py)."""
+LANES = "loop.lanes"
+"""Folds of loops carried as tiles, and folded behind them (lowering/skeletons.py)."""
+ONLINE = "loop.online"
+"""Sums of exponentials in the pass that finds their maximum (lowering/skeletons.py)."""
 
 BELOW: Mapping[str, str] = {
     "tileas-peel-masks": PEELING, "convert-tileas-to-nvgpu": PREFETCH, "convert-nvgpu-to-nvvm": RCP,
 }  # fmt: skip
 """What passes below the e-graph choose, by the pass: they are told, as extraction is of all others."""
 
-OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING)
+OTHERS = (*MOVES, *ARITHMETIC, WIDE_LOAD.name, WIDE_STORE.name, EVICTION, PEELING, SCALING, ONLINE, LANES)
 
 
 def every_name() -> Iterator[str]:

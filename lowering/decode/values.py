@@ -109,9 +109,9 @@ def pointee_bytes(d: Decoder, cls: int) -> int:
 # --- leaves and shape operations
 
 
-@lowers(placed.Own, placed.Assume, leaves.Promised)
-def own(d: Decoder, b: Builder, node: placed.Own | placed.Assume | leaves.Promised, made: Made) -> Any:
-    """The value itself."""
+@lowers(placed.Own, placed.Assume, placed.Instead, leaves.Promised)
+def own(d: Decoder, b: Builder, node: placed.Own | placed.Assume | placed.Instead | leaves.Promised, made: Made) -> Any:
+    """The value itself, or what stands for it."""
     return made[node.source]
 
 

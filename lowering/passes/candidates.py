@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from egraph.skeleton import For
 from ir.core import TileError
@@ -23,6 +24,7 @@ from lowering.schedule import MemoryExceededError
 from lowering.schedule.tensor import TensorMemoryError
 from lowering.selection import Selection
 from lowering.selection.choices import Ranked
+from lowering.skeletons import permitted
 from lowering.slicing import in_slices
 
 UNSPILLED = 1.05  # an estimate: of attention's priced registers ptxas 13.5 stored 0 of 32, 134 of 32, 175 of 128
@@ -66,14 +68,42 @@ def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step])
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart.
     """
-    slices = context.shared.once(("slices", entry), lambda: in_slices(entry))
-    first = with_options(steps, "extract", aside=True, sliced=bool(slices))
-    trials = [attempt(entry, context.trying("whole"), first)]
-    best = cheapest_of_slices(trials, slices, steps, context)
+    trials = [cheapest_of_skeletons(entry, steps, context)]
+    best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
     best = soonest(best, trials, context)
     context.levels.update(best.context.levels)
     context.count(programs=len(trials))
     return best.made
+
+
+def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
+    """The kernel in slices, made once for all targets."""
+    return context.shared.once(("slices", entry), lambda: in_slices(entry))
+
+
+def cheapest_of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> Trial:
+    """The kernel as it is written or, where it costs less, with loops that permissions allow in place of its own."""
+    best = whole(entry, steps, context, "whole")
+    (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
+    (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
+    for skeleton in permitted(fast, forbid):
+        before = best.entry
+        other = context.shared.once((skeleton, before), partial(skeleton.made, before))
+        if other is before:
+            continue
+        try:
+            trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
+        except TileError:  # it costs more
+            continue
+        if trial.preferable(best):
+            best = trial
+    return best
+
+
+def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -> Trial:
+    """A kernel that is not cut; where it spills, its search is put aside until slices have been tried."""
+    first = with_options(steps, "extract", aside=True, sliced=bool(slices_of(entry, context)))
+    return attempt(entry, context.trying(name), first)
 
 
 def cheapest_of_slices(
@@ -84,12 +114,12 @@ def cheapest_of_slices(
     The search for the whole was put aside, and goes on where that is still the best; else a program that spills is
     looked for where one could still be preferable.
     """
-    (best,) = (whole,) = trials
-    if not whole.spills:
-        return whole
-    entry, least = whole.entry, whole.found.answer.bound  # of the whole kernel
-    same = whole.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
-    others = in_order(whole, slices, steps, context)
+    (best,) = (first,) = trials
+    if not first.spills:
+        return first
+    entry, least = first.entry, first.found.answer.bound  # of the whole kernel
+    same = first.found.warps  # what slices chose themselves wherever one was the cheapest of the corpus
+    others = in_order(first, slices, steps, context)
     for name, other, unspilled, warps in others:  # grows while it is walked
         if other is entry and best.most < WORTH * least:
             continue
@@ -98,7 +128,7 @@ def cheapest_of_slices(
             trial = attempt(other, context.trying(name), wanted)
         except TileError:  # where it does not fit or costs more, the best so far stays
             if unspilled and warps == same:
-                rest = whole.found.offered.get("warps", ())
+                rest = first.found.offered.get("warps", ())
                 others += [(f"{name}, {count} warps", other, True, count) for count in rest if count != same]
             continue
         trials.append(trial)
@@ -106,9 +136,9 @@ def cheapest_of_slices(
             others.append((f"{name} unspilled", other, True, warps))
         if trial.preferable(best):
             best = trial
-    if not whole.found.aside:
+    if not first.found.aside:
         return best
-    if best is whole:
+    if best is first:
         return attempt(entry, context.trying("whole"), steps)
     below = best.found.answer.cost / (1.0 if best.spills else UNSPILLED)  # without spills it has been searched
     if below < WORTH * least:
@@ -123,7 +153,7 @@ Candidate = tuple[str, ct.Entry, bool, int]
 """What is tried: its name, the kernel, may it spill no registers, its warps (0: any)."""
 
 
-def in_order(whole: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context) -> list[Candidate]:
+def in_order(first: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context) -> list[Candidate]:
     """Slices, and the whole kernel without spills: what may be cheaper comes first, and limits what the others must
     cost. A first look at slices gives bounds; those above the bound of the whole come after it. What costs too much by
     that bound is left out.
@@ -131,11 +161,11 @@ def in_order(whole: Trial, slices: Sequence[ct.Entry], steps: Sequence[Step], co
     near: list[Candidate] = []
     far: list[Candidate] = []
     for number, other in enumerate(slices, 1):
-        name, warps = f"slices {number}", whole.found.warps
-        bound = least_cost(other, context.trying(name), searching(steps, whole.most, warps))
-        if bound < whole.most:
-            (near if bound <= whole.found.answer.bound else far).append((name, other, False, warps))
-    return [*near, ("unspilled", whole.entry, True, 0), *far]
+        name, warps = f"slices {number}", first.found.warps
+        bound = least_cost(other, context.trying(name), searching(steps, first.most, warps))
+        if bound < first.most:
+            (near if bound <= first.found.answer.bound else far).append((name, other, False, warps))
+    return [*near, ("unspilled", first.entry, True, 0), *far]
 
 
 def searching(steps: Sequence[Step], below: float, warps: int, *, unspilled: bool = False) -> tuple[Step, ...]:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 from weakref import proxy
 
-from egraph.placed import Assume, LoadPointer, LoadView, Own, Permute, Product, Reshape
+from egraph.placed import Assume, Instead, LoadPointer, LoadView, Own, Permute, Product, Reshape
 from egraph.term import Node
 from lowering.layouts.elements import element_bytes
 from lowering.selection.pricing import Price, Site
@@ -82,7 +82,7 @@ class Pressure:
         into a register of its own where an access has less bytes than that.
         """
         pieces, s = self.pieces.get(placed, 0), self.selector
-        if pieces and isinstance(node, Own | Assume | Permute | Reshape):
+        if pieces and isinstance(node, Own | Assume | Instead | Permute | Reshape):
             for child in node.children:  # those of a class that was reached from a product follow it
                 self.pieces[child] = max(self.pieces.get(child, 0), pieces)
         if not pieces or not isinstance(node, LoadView | LoadPointer):

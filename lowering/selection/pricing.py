@@ -138,9 +138,9 @@ class Pricer:
         return Price(self.machines[site.warps].elementwise(Form(node.op, (), (str(I32),)), 1))
 
     @prices(
-        placed.Own, placed.Assume, placed.Reshape, placed.Broadcast, placed.Permute, placed.PermuteShared,
-        placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection, leaves.Missing,
-        leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
+        placed.Own, placed.Assume, placed.Instead, placed.Reshape, placed.Broadcast, placed.Permute,
+        placed.PermuteShared, placed.ReshapeShared, placed.Cat, placed.TileList, placed.PlacedSplat, leaves.Projection,
+        leaves.Missing, leaves.Nil, leaves.Cons, leaves.Argument, leaves.LoopLeaf, leaves.ItemResult, leaves.Promised,
     )  # fmt: skip
     def free(self, node: Term, site: Site) -> Price | None:
         """Nothing: registers under other names, and what is there already."""

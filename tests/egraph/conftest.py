@@ -21,6 +21,10 @@ class Kernel:
     def same(self, left, right):
         return self.cls(left) == self.cls(right)
 
+    def instead(self, left, right):
+        """May a permission let the second stand for the first?"""
+        return (self.cls(left), self.cls(right)) in self.result.frozen.relations.get("instead", [])
+
     def fact(self, analysis, name, *dimension):
         key = (self.cls(name), *dimension) if dimension else self.cls(name)
         return self.result.frozen.analysis[analysis].get(key)

@@ -11,6 +11,7 @@ import pytest
 
 import tilesat
 from benchmarks import cubin, gpu
+from benchmarks.ablation import __main__ as ablation
 from benchmarks.calibrate import __main__ as calibrate
 from benchmarks.calibrate import clocks, forms
 from benchmarks.calibrate import table as counted
@@ -258,3 +259,19 @@ def test_calibration_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     (row,) = (row for row in after["exp2.f32"] if "sm_80" in row["tiers"].split())
     assert {"sm_80", "sm_86", "sm_89"} <= {*row["tiers"].split()}
     assert (row["mufu"], row["fma_f32"], row["int_add"]) == (1, 2, 1)
+
+
+def test_ablation_says_what_a_family_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exponentials of a softmax, with what Triton does unasked and with nothing."""
+    given = ["--kernel", "softmax", "--target", "sm_80", "--family", "exponential", "--column"]
+    for column in ("IEEE", "triton"):
+        ablation.main([*given, column])
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| softmax |")]
+    counts = [[int(number) for number in line[5].split(" to ")] for line in lines]
+    assert counts[0][0] == counts[0][1]
+    assert counts[1][1] < counts[1][0]
+
+
+def test_ablation_refuses_names_that_there_are_not() -> None:
+    with pytest.raises(SystemExit, match=r"--kernel: expected one of gemm, .*, got 'hemm'"):
+        ablation.main(["--kernel", "hemm"])

@@ -78,7 +78,8 @@ def test_nothing_is_kept_unless_it_is_asked_for(folder: Path) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"without": ("sink-negf",)}, {"forbid": ["tma"]}, {"fast": {"nsz"}}, {"lineinfo": True}, {"extractor": "tree"},
+        {"without": ("sink-negf",)}, {"forbid": ["tma"]}, {"fast": {"nsz"}},
+        {"fast": {"vecadd": {"nsz"}}}, {"lineinfo": True}, {"extractor": "tree"},
         {"verify_each": True}, {"saturate_budget": 100000}, {"persistent": "static"}, {"num_ctas": 1},
         {"entry": "vecadd"},
     ],

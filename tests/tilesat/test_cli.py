@@ -18,6 +18,7 @@ from runtime.simulator.findings import Kind
 from tests.runtime.fake_driver import FakeDriver
 from tilesat import TileError
 from tilesat.cli import STAGES, main
+from tilesat.commands.options import permissions
 from tilesat.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -414,3 +415,8 @@ def test_a_named_pipe_is_compiled(tmp_path: Path) -> None:
     assert main(["compile", str(pipe), "-o", str(tmp_path / "k.ptx")]) == 0
     writer.join()
     assert ".entry vecadd" in (tmp_path / "k.ptx").read_text()
+
+
+def test_permissions_of_entries() -> None:
+    given = ["nsz,contract", "gemm=afn,ftz"]
+    assert permissions(given) == ["nsz", "contract", "gemm=afn", "gemm=ftz"]

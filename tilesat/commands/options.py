@@ -33,8 +33,9 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
 
 
 def permissions(given: list[str]) -> list[str]:
-    """What --fast names, with commas between."""
-    return [name for text in given for name in text.split(",") if name]
+    """What --fast names, with commas between, each with the entry that the list is for."""
+    parts = [text.rpartition("=") for text in given]
+    return [f"{entry}{equals}{name}" for entry, equals, names in parts for name in names.split(",") if name]
 
 
 def as_json(kernel: Kernel) -> str:

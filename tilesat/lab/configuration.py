@@ -23,7 +23,7 @@ class Configuration:
     """One way to compile. What is left out is the compiler's default.
 
     rules: files of rules to add; only: prefixes of names, of which a rewrite must have one to stay; without: prefixes
-    of names of rules to leave out; fast: permissions (nsz, contract); forbid: prefixes of atoms. matches, rows,
+    of names of rules to leave out; fast: permissions (egraph.permissions); forbid: prefixes of atoms. matches, rows,
     iterations: limits of saturation; scheduler: turns, alone or back-off; measure: "iterations" counts rows after each
     iteration, "none" does not, "rules" lets each rule run by itself and counts after it (the scheduler is then alone).
     extractor: a method's name, a function, or FILE.py:NAME; budget: its units of work; costs: a function, or

@@ -1,0 +1,1 @@
+"""What the families of rules change in kernels as their users write them."""

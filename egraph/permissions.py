@@ -1,0 +1,72 @@
+"""Permissions for inexact replacements: what `--fast` names, and what each allows.
+
+A permission is one-way. It lets a value be computed by another term than the source wrote (`(instead v w)` in
+egraph/rules/permitted.egg); it does not make the two equal, so that no fact, fold or comparison of one reaches the
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ir.core import TileError
+
+NSZ, CONTRACT, REASSOC, ARCP, AFN, FTZ, NNAN, NINF = range(8)
+"""What rules ask for as `(allow n)`: the flags of LLVM's fast-math (Language Reference, Fast-Math Flags) but for
+FTZ: subnormal operands and results of any operation may become zero, as by .ftz (PTX ISA, floating-point instructions).
+"""
+FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT = range(8, 12)
+"""Parts of AFN and FTZ that Triton takes: exp as ex2.approx(x log2 e); exp2, sqrt and rsqrt that flush subnormals;
+div.full; sqrt.approx."""
+
+TRITON = frozenset({CONTRACT, FAST_EXP, FTZ_FUNCTIONS, FULL_DIV, FAST_SQRT})
+"""What Triton 3.9.0 does to f32 without being asked, as `python -m benchmarks.ablation.triton_defaults` reads off its
+PTX: fma for a product and a sum, ex2.approx(x log2 e) for exp, ex2.approx.ftz, sqrt.approx.ftz, rsqrt.approx.ftz,
+div.full. It does not reassociate, and log, sin and erf are those of libdevice."""
+
+GRANTS: Mapping[str, frozenset[int]] = {
+    "nsz": frozenset({NSZ}),
+    "contract": frozenset({CONTRACT}),
+    "reassoc": frozenset({REASSOC}),
+    "arcp": frozenset({ARCP}),
+    "afn": frozenset({ARCP, AFN, FAST_EXP, FULL_DIV, FAST_SQRT}),
+    "ftz": frozenset({FTZ, FTZ_FUNCTIONS}),
+    "nnan": frozenset({NNAN}),
+    "ninf": frozenset({NINF}),
+    "triton": TRITON,
+}
+"""What each name allows."""
+
+
+def granted(names: Iterable[str]) -> frozenset[int]:
+    """What names allow together. Raises TileError for a permission that there is not."""
+    given = tuple(names)
+    check_permissions(given)
+    return frozenset[int]().union(*(GRANTS[name] for name in given))
+
+
+def allowed(names: Iterable[str]) -> list[tuple[int]]:
+    """The same as rows of `allow`."""
+    return [(code,) for code in sorted(granted(names))]
+
+
+def check_permissions(names: Iterable[str]) -> None:
+    """Raise TileError for a permission that there is not."""
+    for name in names:
+        if name not in GRANTS:
+            raise TileError(f"there is no permission {name!r}", hint=f"permissions are {', '.join(GRANTS)}")
+
+
+def of_entry(given: Iterable[str], entry: str, entries: Iterable[str]) -> frozenset[str]:
+    """The permissions of one entry: those given by name alone, and those given as ENTRY=NAME. Raises TileError for a
+    permission or an entry that there is not.
+    """
+    found, known = set[str](), tuple(entries)
+    for text in given:
+        of, separate, name = text.rpartition("=")
+        check_permissions([name])
+        if separate and of not in known:
+            raise TileError(f"permission {text!r}: there is no entry {of!r}", hint=f"entries are {', '.join(known)}")
+        if not separate or of == entry:
+            found.add(name)
+    return frozenset(found)

@@ -1,0 +1,40 @@
+"""Alternative skeletons: loops that do another way, under permissions, what the source wrote. Each is tried as a whole
+kernel, and cost decides (lowering/passes/candidates.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from egraph.permissions import AFN, REASSOC, granted
+from ir.dialects import cuda_tile as ct
+from lowering.atoms.forbidden import forbidden
+from lowering.atoms.names import LANES, ONLINE, SCALING
+from lowering.by_lane import exact_by_lane, sums_by_lane
+from lowering.online_sums import sums_online
+from lowering.scaled_products import scales_behind
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """`name`: what --forbid calls it; `needs`: permissions; `made`: gives an entry itself where it finds nothing."""
+
+    name: str
+    needs: frozenset[int]
+    made: Callable[[ct.Entry], ct.Entry]
+
+
+SKELETONS = (
+    Skeleton(SCALING, frozenset({REASSOC}), scales_behind),
+    Skeleton(ONLINE, frozenset({REASSOC, AFN}), sums_online),
+    Skeleton(LANES, frozenset(), exact_by_lane),
+    Skeleton(LANES, frozenset({REASSOC}), sums_by_lane),
+)
+"""In the order in which they are tried, each on the cheapest kernel before it."""
+
+
+def permitted(fast: Iterable[str], forbid: Iterable[str]) -> Iterator[Skeleton]:
+    """Those that permissions allow and that are not forbidden."""
+    given, names = granted(fast), tuple(forbid)
+    return (each for each in SKELETONS if each.needs <= given and not forbidden(each.name, names))
