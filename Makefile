@@ -12,7 +12,7 @@ GPU_READY := $(VENV)/.gpu-ready
 MLIR_READY := $(VENV)/.mlir-ready
 BROWSER_READY := $(VENV)/.browser-ready
 
-.PHONY: demo test test-all test-mlir test-browser test-gpu bench-gpu lint format bench clean
+.PHONY: demo test test-all mutation test-mlir test-browser test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -22,6 +22,10 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu and not mlir"
+
+# Every rewrite rule weakened in one place at a time: does the soundness check find it? Prints the score and the survivors.
+mutation: $(READY)
+	$(BIN)/python -m tests.egraph.mutations.sweep
 
 # Upstream MLIR parses and verifies every level that is printed; LLVM makes PTX of `--emit llvm` that computes the same.
 test-mlir: $(MLIR_READY)

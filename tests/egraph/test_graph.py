@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from egraph import meaning
-from egraph.draw import Draw
 from egraph.encode import encode
-from egraph.model import Datum, evaluate, undefined
 from egraph.saturate import saturate
+from egraph.soundness import meaning
+from egraph.soundness.draw import Draw
+from egraph.soundness.model import Datum, evaluate, undefined
 from egraph.terms import signatures
 from ir.core import OPS, Block, Builder, Region, TileError, Value, verify
 from ir.dialects import cuda_tile as ct

@@ -3,7 +3,7 @@
 import pytest
 
 from egraph.rulefile import Command, own_rules
-from egraph.soundness import CHECKED_RULESETS, Rule, check, check_rule
+from egraph.soundness import CHECKED_RULESETS, SAMPLES, SEED, Rule, check, check_rule
 
 RULES = {c.name: c for c in own_rules() if c.is_rule and c.ruleset in CHECKED_RULESETS}
 
@@ -16,7 +16,7 @@ ELSEWHERE = {name for name, command in RULES.items() if command.file == "loops.e
 
 @pytest.mark.parametrize("name", sorted(RULES.keys() - ELSEWHERE))
 def test_rule_is_sound(name):
-    verdict = check(RULES[name], seed=11, wanted=6)
+    verdict = check(RULES[name], SEED, SAMPLES)
     assert not verdict.reason, verdict.reason
     assert not verdict.failure, verdict.failure
     assert verdict.satisfied, f"no sample satisfies the guards in {verdict.tries} draws: the rule is untested"

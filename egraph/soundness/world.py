@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from egraph import facts, meaning, promises
-from egraph.draw import Draw
+from egraph import facts, promises
 from egraph.facts import largest
 from egraph.interner import Interner
-from egraph.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
 from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness import meaning
+from egraph.soundness.draw import Draw
+from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
 from egraph.terms import Signature, integer_of, is_hint, signatures
 from ir.core import OPS, Block, Op, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
