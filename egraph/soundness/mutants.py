@@ -1,8 +1,8 @@
 """Rules made wrong on purpose, to measure the checks: each mutant is a rule of ours weakened in one place.
 
 Operators are declared in OPERATORS. They work on the parsed rule, so new rules are mutated too. A change that leaves a
-variable unbound, which egglog refuses to load, is no mutant; nor is one that changes nothing, as swapping the operands
-of a commutative operation.
+variable unbound, which egglog refuses to load, is no mutant; nor is one that states nothing (x is x), or is the rule
+itself with two variables renamed and operands of commutative operations exchanged.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def mutants(command: Command) -> list[Mutant]:
     for rule in Rule.of(command):
         for operator, generate in OPERATORS.items():
             for change, changed in generate(rule):
-                if well_bound(changed) and changed != rule:
+                if well_bound(changed) and _states_another(changed, rule):
                     mutant = Mutant(changed, command.file, command.ruleset, operator, change)
                     found.setdefault(mutant.key, mutant)
     return list(found.values())
@@ -236,6 +236,47 @@ OPERATORS: dict[str, Callable[[Rule], Iterator[Change]]] = {
     "predicate": _attribute(frozenset(("predicate",)), _other_predicate),
 }
 """What is changed, by name."""
+
+
+# --- what is no mutant
+
+_SYMMETRIC = frozenset(("=", "!=", "+", "*", "&", "|", "^", "min", "max", "exact_sum", "exact_product"))
+
+
+def _states_another(changed: Rule, rule: Rule) -> bool:
+    """Does a changed rule state something, and something else than the rule?"""
+    terms = {text(f.items[1]): text(f.items[2]) for f in changed.body if isinstance(f, List) and f.head == "="}
+    unions = [a for a in changed.actions if isinstance(a, List) and a.head == "union"]
+    if unions and all(terms.get(text(u.items[1])) == text(u.items[2]) for u in unions):
+        return False
+    names = sorted(_variables(List((Atom("rule", 0), *changed.body, *changed.actions), 0, 0, 0)))
+    wanted = _normal(rule, {})
+    pairs = [(a, b) for at, a in enumerate(names) for b in names[at + 1 :]]
+    return all(_normal(changed, names) != wanted for names in ({}, *({a: b, b: a} for a, b in pairs)))
+
+
+def _normal(rule: Rule, names: dict[str, str]) -> tuple[str, ...]:
+    """The rule's parts, each under new names and with operands in one order where their order means nothing."""
+    return tuple(sorted(_ordered(form, names) for form in (*rule.body, *rule.actions)))
+
+
+def _ordered(form: Sexpr, names: dict[str, str]) -> str:
+    if isinstance(form, Atom):
+        return names.get(form.text, form.text)
+    parts = [_ordered(item, names) for item in form.items[1:]]
+    if form.head in ("min", "max"):  # of more than two as well
+        parts = [part for item in form.items[1:] for part in _flat(item, form.head, names)]
+    if form.head in _SYMMETRIC:
+        parts.sort()
+    elif form.head in COMMUTATIVE:
+        parts[:2] = sorted(parts[:2])
+    return f"({form.head} {' '.join(parts)})"
+
+
+def _flat(form: Sexpr, head: str, names: dict[str, str]) -> list[str]:
+    if isinstance(form, List) and form.head == head:
+        return [part for item in form.items[1:] for part in _flat(item, head, names)]
+    return [_ordered(form, names)]
 
 
 # --- what egglog would load
