@@ -14,7 +14,7 @@ from egraph import facts, promises
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
-from egraph.soundness.draw import Draw
+from egraph.soundness.draw import Array, Draw
 from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
 from egraph.terms import Signature, integer_of, is_hint, signatures
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
@@ -22,6 +22,8 @@ from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
 from ir.types import F16, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
+_SHOWN = 16
+"""Elements of a tile that a counterexample shows."""
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
 
@@ -280,7 +282,7 @@ class World:
             raise Unsound(f"{target.head} of dimension {d} of {type_}")
         group = contiguity or (self._known("contiguity", about, type_, d) if target.head == "alignment" else 1)
         if not meaning.true_claim(target.head, value, about.data, type_, d, group):
-            raise Unsound(f"{target.head} {value} is not true of {np.asarray(about.data).tolist()} along {d}")
+            raise Unsound(f"{target.head} {value} is not true of {_shown(np.asarray(about.data))} along {d}")
 
     def assertion(self, action: List) -> None:
         """Test a relation that the rule inserts."""
@@ -545,7 +547,7 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                shown: Any = np.asarray(value.data).tolist() if isinstance(value.type, TileType) else value.data
+                shown: Any = _shown(np.asarray(value.data)) if isinstance(value.type, TileType) else value.data
                 parts.append(f"{name} = {value.type} {shown}")
             else:
                 parts.append(f"{name} = {value}")
@@ -553,6 +555,12 @@ class World:
 
 
 _FACT_RELATIONS = facts.RELATIONS - {"allow", "combiner"}
+
+
+def _shown(data: Array) -> str:
+    """A tile's elements, of many the first."""
+    few = data.tolist() if data.size <= _SHOWN else [*data.reshape(-1)[:_SHOWN].tolist(), ...]
+    return str(few).replace("Ellipsis", "...")
 
 
 def _same_name(left: Sexpr, right: Sexpr) -> bool:
