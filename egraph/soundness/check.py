@@ -57,12 +57,14 @@ def check(command: Command, seed: int = 0, wanted: int = SAMPLES, tries: int = _
     return next((v for v in verdicts if not v.sound), verdicts[0])
 
 
-def check_rule(rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES) -> Verdict:
-    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws."""
+def check_rule(
+    rule: Rule, seed: int = 0, wanted: int = SAMPLES, tries: int = _TRIES, world_of: type[World] = World
+) -> Verdict:
+    """Check one rule until `wanted` samples satisfied its guards, at most `tries` draws; `world_of` makes a sample."""
     satisfied, hints = 0, _hints(rule)
     wanted *= GROUPED if hints.grouped > NO_HINTS.grouped else 1
     for attempt in range(tries):
-        world = World(np.random.default_rng((seed, attempt)), hints)
+        world = world_of(np.random.default_rng((seed, attempt)), hints)
         try:
             _match(rule.body, world)
         except Reject:

@@ -191,7 +191,9 @@ class Draw:
         if kind >= 8 and shape:
             return wrapped(self._groups(shape, element), element.width)
         size = prod(shape)
-        if kind == 0:
+        if self.chance(0.12):  # sums and products of them are next to the limits
+            values = np.asarray(self.rng.choice(np.array((low, low + 1, high - 1, high, 0, 1)), size))
+        elif kind == 0:
             values = np.full(size, self.number(element), np.int64)
         elif kind in (1, 2):
             start = int(self.pick((0, 0, 1, 4, 8, 64, 3, -4, -8, -64, high - 5, low)))
