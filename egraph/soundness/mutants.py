@@ -67,7 +67,7 @@ def mutants(command: Command) -> list[Mutant]:
     for rule in Rule.of(command):
         for operator, generate in OPERATORS.items():
             for change, changed in generate(rule):
-                if well_bound(changed) and _states_another(changed, rule):
+                if well_bound(changed) and _states_another(changed, rule, operator == "operands"):
                     mutant = Mutant(changed, command.file, command.ruleset, operator, change)
                     found.setdefault(mutant.key, mutant)
     return list(found.values())
@@ -243,15 +243,17 @@ OPERATORS: dict[str, Callable[[Rule], Iterator[Change]]] = {
 _SYMMETRIC = frozenset(("=", "!=", "+", "*", "&", "|", "^", "min", "max", "exact_sum", "exact_product"))
 
 
-def _states_another(changed: Rule, rule: Rule) -> bool:
-    """Does a changed rule state something, and something else than the rule?"""
+def _states_another(changed: Rule, rule: Rule, exchanged: bool) -> bool:
+    """Does a changed rule state something, and something else than the rule? Where operands were exchanged two variables
+    may be: then it is the rule itself.
+    """
     terms = {text(f.items[1]): text(f.items[2]) for f in changed.body if isinstance(f, List) and f.head == "="}
     unions = [a for a in changed.actions if isinstance(a, List) and a.head == "union"]
     if unions and all(terms.get(text(u.items[1])) == text(u.items[2]) for u in unions):
         return False
     names = sorted(_variables(List((Atom("rule", 0), *changed.body, *changed.actions), 0, 0, 0)))
     wanted = _normal(rule, {})
-    pairs = [(a, b) for at, a in enumerate(names) for b in names[at + 1 :]]
+    pairs = [(a, b) for at, a in enumerate(names) for b in names[at + 1 :]] if exchanged else []
     return all(_normal(changed, names) != wanted for names in ({}, *({a: b, b: a} for a, b in pairs)))
 
 
