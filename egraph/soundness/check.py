@@ -105,7 +105,11 @@ def _hints(rule: Rule) -> Hints:
             elif fact.head == "float_reciprocal":
                 found[name.text] = _RECIPROCALS
     spoken = " ".join(map(_text, (*rule.body, *rule.actions)))
-    return Hints(found, 0.7 if any(f"({fact} " in spoken for fact in meaning.BY_DIMENSION) else NO_HINTS.grouped)
+    grouped = 0.7 if any(f"({fact} " in spoken for fact in meaning.BY_DIMENSION) else NO_HINTS.grouped
+    compared = any(
+        isinstance(f, List) and f.head in ("<", "<=", ">", ">=", "exact_sum", "exact_product") for f in rule.body
+    )
+    return Hints(found, grouped, 0.45 if compared and grouped == NO_HINTS.grouped else NO_HINTS.edged)
 
 
 # --- the left side

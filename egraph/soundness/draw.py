@@ -66,18 +66,23 @@ _TO_INTEGERS = ("exti", "trunci", "ftoi")
 
 
 class Draw:
-    """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size."""
+    """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size,
+    `edged`: how often all are small and beside zero or a limit.
+    """
 
-    def __init__(self, rng: np.random.Generator, grouped: float = 0.1):
+    def __init__(self, rng: np.random.Generator, grouped: float = 0.1, edged: float = 0.1):
         self.rng = rng
         rank = int(rng.choice((0, 1, 1, 1, 2, 2, 2, 2, 2, 3)))
         self.shape = tuple(self.pick(SIZES) for _ in range(rank))
         if self.chance(0.04):
             self.shape = (self.pick(LONG),)
         self.integer_kind = int(rng.integers(_KINDS))
+        self.edged = self.chance(edged)  # few elements, all beside zero or a limit
+        if self.edged:
+            self.shape = self.pick(((), (), (1,), (2,)))
         self.tokens = 0
         self.group = 1
-        self.grouped = self.chance(grouped)  # all tiles in aligned groups of one size
+        self.grouped = not self.edged and self.chance(grouped)  # all tiles in aligned groups of one size
         self.along = int(rng.integers(6))
         self.integer: IntType = self.pick((I1, I8, I8, I16, I32, I32, I64))
         if self.grouped:
@@ -114,7 +119,9 @@ class Draw:
         """An integer that fits the element type."""
         low, high = limits(element.width)
         known = [array for other, array in self.drawn if other == element]
-        if known and self.chance(0.4):
+        if self.edged and self.chance(0.6):
+            number = self.pick(patterns.edges(element.width))
+        elif known and self.chance(0.4):
             number = self.beside(self.pick(known))
         elif self.chance(0.6 if self.grouped else 0.2):
             number = self.group * self.pick((0, 1, 1, 2, -1))
@@ -191,8 +198,8 @@ class Draw:
         if kind >= 8 and shape:
             return wrapped(self._groups(shape, element), element.width)
         size = prod(shape)
-        if self.chance(0.12):  # sums and products of them are next to the limits
-            values = np.asarray(self.rng.choice(np.array((low, low + 1, high - 1, high, 0, 1)), size))
+        if self.chance(0.7 if self.edged else 0.12):  # sums and products of them are next to the limits
+            values = np.asarray(self.rng.choice(np.array(patterns.edges(element.width)), size))
         elif kind == 0:
             values = np.full(size, self.number(element), np.int64)
         elif kind in (1, 2):

@@ -244,8 +244,8 @@ _SYMMETRIC = frozenset(("=", "!=", "+", "*", "&", "|", "^", "min", "max", "exact
 
 
 def _states_another(changed: Rule, rule: Rule, exchanged: bool) -> bool:
-    """Does a changed rule state something, and something else than the rule? Where operands were exchanged two variables
-    may be: then it is the rule itself.
+    """Does a changed rule state something, and something else than the rule, also after two variables are renamed where
+    operands were exchanged?
     """
     terms = {text(f.items[1]): text(f.items[2]) for f in changed.body if isinstance(f, List) and f.head == "="}
     unions = [a for a in changed.actions if isinstance(a, List) and a.head == "union"]

@@ -57,6 +57,15 @@ def singular(element: FloatType) -> Array:
 
 
 @cache
+def edges(bits: int) -> tuple[int, ...]:
+    """Signed numbers beside zero and beside the limits of this width and of narrower ones."""
+    low, high = limits(bits)
+    ends = [end for narrow in (8, 16, 32, 64) if narrow <= bits for end in limits(narrow)]
+    near = {0, 1, -1, 2, *(end + d for end in (*ends, low, high) for d in (-1, 0, 1))}
+    return tuple(sorted(x for x in near if low <= x <= high))
+
+
+@cache
 def integers(bits: int) -> tuple[int, ...]:
     """Signed numbers of so many bits around zero, the limits, and powers of two of either sign."""
     low, high = limits(bits)

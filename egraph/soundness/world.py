@@ -63,20 +63,21 @@ def _quotient(a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class Hints:
-    """What a rule's guards ask for: numbers by the variable of a float literal; how often groups."""
+    """What a rule's guards ask for: numbers by the variable of a float literal; how often groups, and limits."""
 
     literals: Mapping[str, tuple[float, ...]]
     grouped: float
+    edged: float
 
 
-NO_HINTS = Hints({}, 0.1)
+NO_HINTS = Hints({}, 0.1, 0.1)
 
 
 class World:
     """A sample under construction; `building` is False while the left side is drawn, True for the right side."""
 
     def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
-        self.random = Draw(rng, hints.grouped)
+        self.random = Draw(rng, hints.grouped, hints.edged)
         self.interner = Interner()
         self.env: dict[str, Bound] = {}
         self.building = False
