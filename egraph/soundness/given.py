@@ -12,7 +12,7 @@ from ir.core import Location, TileError
 
 SEEDS = 12
 """Draws from so many seeds are searched for the counterexample that is read soonest."""
-SAMPLES, TRIES = 24, 400
+SAMPLES, TRIES = 16, 200
 """Samples of each rule, and draws to find them in: see docs/benchmarks.md (2026-11-24) for what they take."""
 
 
