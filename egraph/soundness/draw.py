@@ -161,7 +161,8 @@ class Draw:
             return None
         array = self.pick(known)
         if array.shape == shape and self.chance(0.5):
-            return wrapped(array + self.pick((0, 0, 1, -1)), element.width)
+            with np.errstate(over="ignore"):  # of one element NumPy would say that it wraps
+                return wrapped(array + self.pick((0, 0, 1, -1)), element.width)
         return wrapped(np.full(shape, self.beside(array), np.int64), element.width)
 
     def _floats(self, shape: tuple[int, ...], element: FloatType) -> Array:

@@ -48,6 +48,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "with a divisor of 0 the quotient is undefined": [
         "integer/mul-of-exact-quotient: guard relaxed: (> c 0) to (>= c 0)",
         "integer/exact-quotient: guard relaxed: (> c 0) to (>= c 0)",
+        "integer/exact-quotient-to-shift: guard relaxed: (> c 0) to (>= c 0)",
         "integer/div-twice: guard relaxed: (> a 0) to (>= a 0)",
         "integer/div-twice: guard relaxed: (> b 0) to (>= b 0)",
         "integer/div-of-product: guard dropped: (!= c 0)",
