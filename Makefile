@@ -10,9 +10,10 @@ READY := $(VENV)/.ready
 LINT_READY := $(VENV)/.lint-ready
 GPU_READY := $(VENV)/.gpu-ready
 MLIR_READY := $(VENV)/.mlir-ready
+PROVE_READY := $(VENV)/.prove-ready
 BROWSER_READY := $(VENV)/.browser-ready
 
-.PHONY: demo test test-all test-mlir test-browser test-gpu bench-gpu lint format bench clean
+.PHONY: demo test test-all mutation test-mlir test-browser test-gpu bench-gpu lint format bench clean
 
 demo: $(READY)
 	$(BIN)/tilesat demo --output out/demo
@@ -20,8 +21,12 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
-test-all: $(READY)
+test-all: $(PROVE_READY)
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not gpu and not mlir"
+
+# Every rewrite rule weakened in one place at a time: does the soundness check find it? Prints the score and the survivors.
+mutation: $(READY)
+	$(BIN)/python -m tests.egraph.mutations.sweep
 
 # Upstream MLIR parses and verifies every level that is printed; LLVM makes PTX of `--emit llvm` that computes the same.
 test-mlir: $(MLIR_READY)
@@ -76,6 +81,10 @@ $(GPU_READY): pyproject.toml $(READY)
 $(MLIR_READY): pyproject.toml $(READY)
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["mlir"], sep="\n")' > $(VENV)/mlir.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(VENV)/mlir.txt
+	@touch $@
+
+$(PROVE_READY): pyproject.toml $(READY)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test,lab,prove]'
 	@touch $@
 
 $(BROWSER_READY): pyproject.toml $(READY)

@@ -23,7 +23,7 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     within attr low high d         both bounds (those of i64 where one is missing), and what divides those given
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
     widens element element         floats: every value of the first is one of the second
-    symmetric element               floats with a sign that have a NaN: conversions to them keep signs apart
+    symmetric element               floats that negf takes: they have a sign and a NaN
     view_rank ty r                 partition views: rank of the tile
 """
 
@@ -111,14 +111,14 @@ LARGEST_DIVISOR = 1 << 30
 """Divisors are powers of two up to this, so that the product of two stays inside an i64; 2^30 bytes is more alignment
 than any access asks for."""
 
-_FLOATS = {
+FLOATS = {
     F4E2M1FN: (2, 1), F8E4M3FN: (4, 3), F8E5M2: (5, 2), F16: (5, 10), BF16: (8, 7), TF32: (8, 10), F32: (8, 23),
     F64: (11, 52),
 }  # fmt: skip
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
 WIDENING = {
-    (a, b) for (a, x), (b, y) in itertools.permutations(_FLOATS.items(), 2)
+    (a, b) for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
     if x[0] <= y[0] and x[1] <= y[1] and a != F8E5M2
 }  # fmt: skip
 """Pairs where the second format holds every value of the first, and a conversion back gives it back. The infinities of
@@ -173,7 +173,7 @@ def _types(interner: Interner, rows: Rows) -> None:
         types.id(TileType(shape, element))
     for element in elements:
         types.id(element)
-    rows["symmetric"] += [(types.id(element),) for element in elements if element in _FLOATS and element != F4E2M1FN]
+    rows["symmetric"] += [(types.id(element),) for element in elements if element in (F16, BF16, F32, F64)]
     for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
         if (narrow, wide) in WIDENING:
             rows["widens"].append((types.id(narrow), types.id(wide)))

@@ -327,6 +327,7 @@ def _add_pipeline_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="F.egg", help="add rewrite rules to the e-graph"
     )
+    parser.add_argument("--unchecked", action="store_true", help="do not try the rules of --rules on samples first")
     parser.add_argument(
         "--without", action="append", default=[], metavar="PREFIX", help="leave out rules whose name starts so"
     )

@@ -29,6 +29,7 @@ def compile(
     signature: Any = None,
     entry: str | None = None,
     rules: Iterable[str | Path] = (),
+    unchecked: bool = False,
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str | Extractor = "auto",
@@ -45,7 +46,8 @@ def compile(
     """Compile a Tile IR program, given as a path, as text or as bytecode, or a cuTile kernel, for one target.
 
     `signature`, for a cuTile kernel only: a SPEC (`tilesat.cutile`), a list of cuTile's constraints, a KernelSignature;
-    `rules`: files of egglog rules added to the e-graph; `without`: prefixes of rule names to leave out; `forbid`: names
+    `rules`: files of egglog rules added to the e-graph, each tried on samples before it is used unless `unchecked`;
+    `without`: prefixes of rule names to leave out; `forbid`: names
     of atoms that may not be chosen; `extractor`: auto, tree, greedy, pruned or ilp, or a function from the graph to a
     node for each class (`extract.own`); `extract_budget`: units of work of the search for the cheapest program (10,000;
     `extract.budget`); `saturate_budget`: matches of rules (200,000). Both count work and no seconds: the same program
@@ -67,7 +69,7 @@ def compile(
     options |= {
         "extractor": extractor, "extract_budget": extract_budget, "saturate_budget": saturate_budget,
         "lineinfo": lineinfo, "provenance": provenance, "persistent": persistent, "num_ctas": num_ctas,
-        "verify_each": verify_each,
+        "verify_each": verify_each, "unchecked": unchecked,
     }  # fmt: skip
     seconds: dict[str, float] = {}
     calling: Calling | None = None
@@ -146,6 +148,7 @@ def compile_for(
     *,
     entry: str | None = None,
     rules: Iterable[str | Path] = (),
+    unchecked: bool = False,
     without: Iterable[str] = (),
     forbid: Iterable[str] = (),
     extractor: str | Extractor = "auto",
@@ -166,7 +169,7 @@ def compile_for(
     tiers = given.targets(targets)
     options = given.options(
         rules, without, forbid, extractor, extract_budget, saturate_budget, lineinfo, fast, provenance, persistent,
-        num_ctas, verify_each,
+        num_ctas, verify_each, unchecked,
     )  # fmt: skip
     found = find_entry(read(given.source(source), seconds), entry)
     kernels = compile_module(*found, tiers, options, seconds)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from extract import Extractor
 from extract.methods import METHODS
@@ -13,6 +14,9 @@ from ir.core import TileError
 from lowering.passes.table import PERSISTENT
 from lowering.pipeline import Options
 from tilesat.shown import shown
+
+if TYPE_CHECKING:  # only those who have rules of their own load the samples
+    from egraph.soundness.given import Checked
 
 Number = TypeVar("Number", int, float)
 
@@ -67,21 +71,35 @@ def targets(given: object) -> tuple[str, ...]:
 def options(
     rules: Any, without: Any, forbid: Any, extractor: Any, extract_budget: Any = None, saturate_budget: Any = None,
     lineinfo: Any = False, fast: Any = (), provenance: Any = False, persistent: Any = "off", num_ctas: Any = 0,
-    verify_each: Any = False,
+    verify_each: Any = False, unchecked: Any = False,
 ) -> Options:  # fmt: skip
-    """The options of `tilesat.compile`. Raises TileError for what is not of their kind."""
+    """The options of `tilesat.compile`; rules of the user's are tried on samples unless `unchecked`, with a warning for
+    each that cannot be. Raises TileError for what is not of their kind, and for a rule with a counterexample.
+    """
     if not callable(extractor) and extractor not in METHODS:
         raise TileError(f"extractor: expected one of {', '.join(METHODS)}, or a function, got {shown(extractor)}")
     if persistent not in PERSISTENT:
         raise TileError(f"persistent: expected one of {', '.join(PERSISTENT)}, got {shown(persistent)}")
     if type(num_ctas) is not int or num_ctas < 0:
         raise TileError(f"num_ctas: expected a number of CTAs, or 0, got {shown(num_ctas)}")
+    files = names("rules", rules, paths=True)
+    if files and not unchecked:
+        for each in tried_rules(files).untried:
+            warnings.warn(each, stacklevel=4)
     return Options(
-        names("rules", rules, paths=True), frozenset(names("without", without)), frozenset(names("forbid", forbid)),
+        files, frozenset(names("without", without)), frozenset(names("forbid", forbid)),
         cast("str | Extractor", extractor), positive("extract_budget", extract_budget),
         positive("saturate_budget", saturate_budget), lineinfo=bool(lineinfo), fast=permissions(fast),
         provenance=bool(provenance), persistent=persistent, ctas=num_ctas, verify_each=bool(verify_each),
     )  # fmt: skip
+
+
+def tried_rules(files: tuple[str, ...]) -> Checked:
+    """The check of rule files on samples. Raises TileError, located, for a rule with a counterexample."""
+    from egraph.soundness.given import checked
+    from egraph.userrules import user_rules
+
+    return checked(user_rules(map(Path, files)))
 
 
 def positive(what: str, budget: Number | None) -> Number | None:

@@ -169,6 +169,10 @@ class LayoutOracle:
                     rows.setdefault(relation, []).append(row)
         return rows or self._defaults(query)
 
+    def answers(self, question: str, row: Row) -> list[tuple[str, Row]]:
+        """The rows that answer one question, each with its relation."""
+        return list(self._answer[question](row))
+
     def _defaults(self, query: Query) -> dict[str, list[Row]]:
         """Coalesced layouts for carried values, branches and reduced tiles that nothing offers a layout for."""
         rows: dict[str, list[Row]] = {}

@@ -3,7 +3,7 @@
 import pytest
 
 from egraph.rulefile import Command, own_rules
-from egraph.soundness import CHECKED_RULESETS, Rule, check, check_rule
+from egraph.soundness import CHECKED_RULESETS, SAMPLES, SEED, Rule, check, check_rule
 
 RULES = {c.name: c for c in own_rules() if c.is_rule and c.ruleset in CHECKED_RULESETS}
 
@@ -19,7 +19,7 @@ ELSEWHERE = {name for name, command in RULES.items() if command.file == "loops.e
 
 @pytest.mark.parametrize("name", sorted(RULES.keys() - ELSEWHERE))
 def test_rule_is_sound(name):
-    verdict = check(RULES[name], seed=11, wanted=6)
+    verdict = check(RULES[name], SEED, SAMPLES)
     assert not verdict.reason, verdict.reason
     assert not verdict.failure, verdict.failure
     assert verdict.satisfied, f"no sample satisfies the guards in {verdict.tries} draws: the rule is untested"
@@ -76,13 +76,31 @@ WRONG = {
     "promise of a region is believed everywhere": "(rewrite (promised x p s) x :ruleset canon :name {})",
     "rounding keeps bounds": """(rule ((= v (promised x p s)) (= l (low x))) ((set (low v) l)) :ruleset analysis
         :name {})""",
+    "one times a subnormal that is flushed": """(rewrite (mulf x (constant a t) r f) x :when ((float_is a 1) (<= r 3))
+        :ruleset canon :name {})""",
+    "sum forgets to flush": "(rewrite (addf a b r 1) (addf a b r 0) :ruleset canon :name {})",
+    "square root forgets to flush": "(rewrite (sqrt_ a r 1) (sqrt_ a r 0) :ruleset canon :name {})",
+    "reciprocal root forgets to flush": "(rewrite (rsqrt a 1) (rsqrt a 0) :ruleset canon :name {})",
+    "maximum forgets to flush": "(rewrite (maxf a b n 1) (maxf a b n 0) :ruleset canon :name {})",
+    "minus zero less a subnormal that is flushed": """(rewrite (subf (constant a t) x r f) (negf x)
+        :when ((float_is a -2) (<= r 1)) :ruleset canon :name {})""",
+    "doubling does not overflow": """(rewrite (subf (addf x x 0 0) x 0 0) (addf x (subf x x 0 0) 0 0)
+        :ruleset canon :name {})""",
+    "contraction reassociates": """(rewrite (addf (addf a b 0 0) c 0 0) (addf a (addf b c 0 0) 0 0) :when ((allow 1))
+        :ruleset canon :name {})""",
+    "contraction rounds the product down": """(rewrite (addf (mulf a b 0 0) c 0 0) (addf (mulf a b 2 0) c 0 0)
+        :when ((allow 1)) :ruleset canon :name {})""",
+    "i4 is added": """(rule ((= v (addi (exti x 1 t) (exti y 1 t) o)) (= u (type x)) (= u (type y)) (integer u w lo hi)
+        (> w 1) (>= (low v) lo) (<= (high v) hi)) ((union v (exti (addi x y 1) 1 t))) :ruleset canon :name {})""",
+    "eight bits are negated": """(rule ((= v (negf (ftof x 0 t))) (tile t h e) (symmetric e))
+        ((union v (ftof (negf x) 0 t))) :ruleset canon :name {})""",
     "product is exact": "(rule ((= v (muli a b o))) ((exact_product a b)) :ruleset analysis :name {})",
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_rule_is_found_out(what):
-    verdict = check(Command.of(WRONG[what].format('"wrong/rule"'), "<test>"), seed=3, wanted=400)
+    verdict = check(Command.of(WRONG[what].format('"wrong/rule"'), "<test>"), SEED, SAMPLES)
     assert verdict.failure
     assert not verdict.sound
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from lowering.pipeline import Options
 from tilesat.failures import render
-from tilesat.given import options
+from tilesat.given import options, tried_rules
 from tilesat.kernel import Kernel
 from tilesat.reports import statistics_table, time_table
 
@@ -20,10 +20,16 @@ def pipeline_options(arguments: argparse.Namespace) -> Options:
         from tilesat.spec import SpecError  # types of arrays are for those who read some
 
         raise SpecError("--json says how --explain prints: give both")
+    files = tuple(map(str, arguments.rules))
+    if files and not arguments.unchecked:
+        found = tried_rules(files)
+        print(f"tilesat: {found}", file=sys.stderr)
+        for each in found.untried:
+            print(f"{each.replace(': rule', ': warning: rule', 1)}", file=sys.stderr)
     made = options(
         arguments.rules, arguments.without, arguments.forbid, arguments.extractor, arguments.extract_budget,
         arguments.saturate_budget, fast=permissions(arguments.fast), persistent=arguments.persistent,
-        num_ctas=arguments.num_ctas,
+        num_ctas=arguments.num_ctas, unchecked=True,
     )  # fmt: skip
     places = {each: getattr(arguments, each) for each in ("annotate", "lineinfo") if hasattr(arguments, each)}
     return replace(

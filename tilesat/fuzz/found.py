@@ -24,7 +24,7 @@ def write_test(folder: Path, program: Made, verdict: Verdict, rules: tuple[str, 
 
 def text(name: str, program: Made, verdict: Verdict, rules: tuple[str, ...]) -> str:
     """The test as Python."""
-    given = f", rules={[str(Path(each).resolve()) for each in rules]!r}" if rules else ""
+    given = f", rules={[str(Path(each).resolve()) for each in rules]!r}, unchecked=True" if rules else ""
     arguments = "".join(f"    {argument(each)},\n" for each in program.data)
     apart = re.search(r"where warps run (\S+)$", verdict.reason)
     schedule = f', schedule="{apart[1]}"' if apart else ""

@@ -84,7 +84,9 @@ class Configuration:
         """As the compiler takes them. Raises TileError for what it does not know."""
         extractor = function(self.extractor) if _names_function(self.extractor) else self.extractor
         costs = function(self.costs) if isinstance(self.costs, str) else self.costs
-        made = given.options(self.rules, self._without(), self.forbid, extractor, self.budget, self.matches)
+        made = given.options(
+            self.rules, self._without(), self.forbid, extractor, self.budget, self.matches, unchecked=True
+        )  # an experiment may be on a wrong rule: --check judges what it computes
         return replace(
             made, fast=frozenset(self.fast), rows=self.rows, iterations=self.iterations, costs=costs, rates=self.rates,
             scheduler="alone" if self.measure == "rules" and self.scheduler == "turns" else self.scheduler,

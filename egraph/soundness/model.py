@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from egraph import facts, meaning
+from egraph import facts
+from egraph.soundness import meaning
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, SameElements, TileOp, dtype_of
 from ir.types import TOKEN, IntType, PointerType, TileType

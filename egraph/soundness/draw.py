@@ -11,19 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from egraph.facts import limits, pointee_bytes
+from egraph.soundness import patterns
 from ir.core import Attr, OperandGroup, Type
-from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, SameElements, dtype_of
+from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, MmaF, Rounding, SameElements, dtype_of
 from ir.types import (
     BF16,
     F4E2M1FN,
+    F8E4M3FN,
+    F8E5M2,
+    F8E8M0FNU,
     F16,
     F32,
     F64,
     I1,
+    I4,
     I8,
     I16,
     I32,
     I64,
+    TF32,
     TOKEN,
     Element,
     FloatType,
@@ -35,29 +41,55 @@ from ir.types import (
 Array = npt.NDArray[Any]
 
 ELEMENTS: tuple[Element, ...] = (
-    *(I32, I32, I32, I64, I64, I1, I1, I8, I16),
-    *(F32, F32, F32, F16, F16, BF16, F64),
+    *(I32, I32, I32, I32, I64, I64, I1, I1, I1, I8, I8, I16, I4),
+    *(F32, F32, F32, F32, F32, F16, F16, BF16, F64),
+    *(TF32, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN),
     *(PointerType(F32), PointerType(F16), PointerType(I8)),
 )
 """Element types, the frequent ones of real kernels more often."""
 
 SIZES = (1, 2, 4, 8)
+LONG = (64, 128, 256)
+"""Sizes of a dimension along which i8 wraps, drawn now and then."""
 
-NUMBERS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 31, 32, 63, 64, 100, 127, 128, -2, -3, -8, -64, -128)
+NUMBERS = (0, 0, 1, 1, -1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 31, 32, 63, 64, 100, 127, 128, -2, -3, -8, -64, -128)
 """Integers that rules single out, and their neighbours."""
 
 REALS = (1.0, -1.0, 0.0, -0.0, 2.0, 0.5, 4.0, -0.25, 3.0, 0.1, 1024.0, np.inf, np.nan, 1e-3)
+ROUNDINGS = (0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5)
+"""Integers of roundings; the last two, approximate and full, are those of f32 alone."""
+
+_KINDS = 10
+"""Ways to draw a tile of integers."""
+
+_TO_INTEGERS = ("exti", "trunci", "ftoi")
 
 
 class Draw:
-    """A source of random parts around one preferred shape."""
+    """A source of random parts around one preferred shape; `grouped`: how often all tiles lie in groups of one size,
+    `edged`: how often all are small and beside zero or a limit.
+    """
 
-    def __init__(self, rng: np.random.Generator):
+    def __init__(self, rng: np.random.Generator, grouped: float = 0.1, edged: float = 0.1):
         self.rng = rng
         rank = int(rng.choice((0, 1, 1, 1, 2, 2, 2, 2, 2, 3)))
         self.shape = tuple(self.pick(SIZES) for _ in range(rank))
-        self.integer_kind = int(rng.integers(8))
+        if self.chance(0.04):
+            self.shape = (self.pick(LONG),)
+        self.integer_kind = int(rng.integers(_KINDS))
+        self.edged = self.chance(edged)  # few elements, all beside zero or a limit
+        if self.edged:
+            self.shape = self.pick(((), (), (1,), (2,)))
         self.tokens = 0
+        self.group = 1
+        self.grouped = not self.edged and self.chance(grouped)  # all tiles in aligned groups of one size
+        self.along = int(rng.integers(6))
+        self.integer: IntType = self.pick((I1, I8, I8, I16, I32, I32, I64))
+        if self.grouped:
+            self.shape = tuple(max(n, self.pick((4, 8))) for n in self.shape)
+            self.group, self.integer_kind = self.pick((2, 4, 4, 8)), 8
+        self.near: TileType | None = None
+        self.drawn: list[tuple[Element, Array]] = []
 
     def pick(self, options: Any) -> Any:
         """One of a sequence, uniformly."""
@@ -69,44 +101,107 @@ class Draw:
 
     def tile_type(self, group: OperandGroup | None = None) -> TileType:
         """A type that `group` accepts, mostly of the preferred shape."""
-        shape = self.shape if self.chance(0.75) else tuple(self.pick(SIZES) for _ in range(int(self.rng.integers(3))))
+        near = self.near
+        if near is not None and self.chance(0.85) and (group is None or group.check is None or group.check(near)):
+            return near
+        preferred = self.shape if near is None else near.shape
+        shape = preferred if self.chance(0.75) else tuple(self.pick(SIZES) for _ in range(int(self.rng.integers(3))))
         if group is not None and group.check is not None and not _accepted(group):
             shape = ()
         elements = ELEMENTS if group is None else _accepted(group) or _accepted_scalars(group)
+        if shape[-1:] > (32,) and I8 in elements and self.chance(0.6):
+            return TileType(shape, I8)
+        if self.grouped and self.integer in elements and self.chance(0.7):
+            return TileType(shape, self.integer)
         return TileType(shape, self.pick(elements or ELEMENTS))
 
     def number(self, element: Element) -> int:
         """An integer that fits the element type."""
         low, high = limits(element.width)
-        number = int(self.pick(NUMBERS)) if self.chance(0.8) else int(self.rng.integers(low, high, endpoint=True))
+        known = [array for other, array in self.drawn if other == element]
+        if self.edged and self.chance(0.6):
+            number = self.pick(patterns.edges(element.width))
+        elif known and self.chance(0.4):
+            number = self.beside(self.pick(known))
+        elif self.chance(0.6 if self.grouped else 0.2):
+            number = self.group * self.pick((0, 1, 1, 2, -1))
+        elif self.chance(0.7):
+            number = int(self.pick(NUMBERS))
+        elif self.chance(0.7):
+            number = self.pick(patterns.integers(element.width))
+        else:
+            number = int(self.rng.integers(low, high, endpoint=True))
         return number if low <= number <= high else int(self.rng.integers(0, min(high, 127), endpoint=True))
+
+    def beside(self, array: Array) -> int:
+        """One of a tile's elements, mostly the least or the greatest, or a number next to it."""
+        end = int(self.pick((array.min(), array.max(), self.pick(array.reshape(-1)))))
+        least, most = limits(64)
+        return min(max(end + self.pick((0, 0, 1, -1)), least), most)
 
     def tile(self, type_: TileType) -> Array:
         """Elements for a tile."""
         element = type_.element
         if isinstance(element, FloatType):
-            return self._floats(type_.shape, dtype_of(element))
+            return self._floats(type_.shape, element)
         if isinstance(element, PointerType):
             step = pointee_bytes(element)
             base: int = self.pick((16, 64, 3 * step)) * 1024
             return self._integers(type_.shape, I32) % 4096 * step + base
-        return self._integers(type_.shape, element).astype(dtype_of(element))
+        beside = self.chance(0.1 if self.grouped else 0.3)
+        values = self._beside_drawn(type_.shape, element) if beside else None
+        values = self._integers(type_.shape, element) if values is None else values
+        self.drawn.append((element, values))
+        return values.astype(dtype_of(element))
 
-    def _floats(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def _beside_drawn(self, shape: tuple[int, ...], element: IntType) -> npt.NDArray[np.int64] | None:
+        """A tile whose elements are those of one drawn before, or the number at an end of them, or next to it."""
+        known = [array for other, array in self.drawn if other == element]
+        if not known:
+            return None
+        array = self.pick(known)
+        if array.shape == shape and self.chance(0.5):
+            with np.errstate(over="ignore"):  # of one element NumPy would say that it wraps
+                return wrapped(array + self.pick((0, 0, 1, -1)), element.width)
+        return wrapped(np.full(shape, self.beside(array), np.int64), element.width)
+
+    def _floats(self, shape: tuple[int, ...], element: FloatType) -> Array:
+        """Ordinary numbers, sums that cancel, and numbers by their bits: singular ones, or any near one exponent."""
+        dtype = dtype_of(element)
+        if self.chance(0.4):
+            return self._bits(shape, element)
         values = np.asarray(self.rng.normal(size=shape)) * self.pick((1.0, 1.0, 100.0, 1e-6, 1e4))
         special = np.asarray(self.rng.random(size=shape)) < self.pick((0.0, 0.0, 0.3))
         chosen = np.asarray(self.rng.choice(REALS, size=shape))
         if self.chance(0.25):
             values = self.rng.integers(-2, 3, size=shape).astype(np.float64)  # sums that cancel to a signed zero
         with np.errstate(all="ignore"):
-            return np.where(special, chosen, values).astype(dtype)
+            found = np.where(special, chosen, values).astype(dtype)
+        return patterns.floats(element, found.view(np.uint32) >> np.uint32(13)) if element == TF32 else found
+
+    def _bits(self, shape: tuple[int, ...], element: FloatType) -> Array:
+        size, sign = prod(shape), 1 << (patterns.width(element) - 1)
+        mantissa, edges = patterns.mantissa_bits(element), patterns.singular(element)
+        kind = int(self.rng.integers(3))
+        if kind == 0:
+            found = np.asarray(self.rng.choice(edges, size=size)).astype(np.uint64)
+        else:  # any mantissa beside the exponent of an edge, or beside zero: sums and products round, cancel, underflow
+            start = int(self.pick(edges)) & (sign - 1) if kind == 1 else 0
+            near = start + np.asarray(self.rng.integers(-1 << mantissa, 3 << mantissa, size=size)).astype(np.int64)
+            signs = np.asarray(self.rng.integers(0, 2, size=size)).astype(np.uint64)
+            found = np.maximum(near, 0).astype(np.uint64) | signs * np.uint64(sign)
+        return patterns.floats(element, found).reshape(shape)
 
     def _integers(self, shape: tuple[int, ...], element: IntType) -> npt.NDArray[np.int64]:
-        """Equal, consecutive, small, multiples of a power of two, or anything, wrapped to the width."""
+        """Equal, consecutive, small, multiples of a power of two, in groups, or anything, wrapped to the width."""
         low, high = limits(element.width)
-        kind = self.integer_kind if self.chance(0.6) else int(self.rng.integers(8))
+        kind = self.integer_kind if self.chance(0.9 if self.grouped else 0.6) else int(self.rng.integers(_KINDS))
+        if kind >= 8 and shape:
+            return wrapped(self._groups(shape, element), element.width)
         size = prod(shape)
-        if kind == 0:
+        if self.chance(0.7 if self.edged else 0.12):  # sums and products of them are next to the limits
+            values = np.asarray(self.rng.choice(np.array(patterns.edges(element.width)), size))
+        elif kind == 0:
             values = np.full(size, self.number(element), np.int64)
         elif kind in (1, 2):
             start = int(self.pick((0, 0, 1, 4, 8, 64, 3, -4, -8, -64, high - 5, low)))
@@ -120,9 +215,33 @@ class Draw:
             values = self.rng.integers(-9, 9, size)
         elif kind == 6:
             values = self.rng.integers(-4, 12, size) * int(self.pick((2, 4, 8, 16, 64, 6)))
+        elif self.chance(0.5):
+            values = np.asarray(self.rng.choice(np.array(patterns.integers(element.width)), size))
         else:
             values = self.rng.integers(low, high, size, dtype=np.int64, endpoint=True)
         return wrapped(values.astype(np.int64), element.width).reshape(shape)
+
+    def dimension(self, rank: int) -> int:
+        """A dimension of so many: where all tiles lie in groups, mostly that along which they do."""
+        return self.along % rank if self.grouped and self.chance(0.8) else int(self.rng.integers(rank))
+
+    def _groups(self, shape: tuple[int, ...], element: IntType) -> npt.NDArray[np.int64]:
+        """Along one dimension, aligned groups of equal or consecutive elements, each from a multiple of some number."""
+        d = self.dimension(len(shape))
+        group = int(self.pick([n for n in (1, 2, 4, 8, 16, *LONG) if n <= shape[d]]))
+        if self.grouped and self.group <= shape[d] and self.chance(0.7):
+            group = self.group
+        starts = (*shape[:d], shape[d] // group, *shape[d + 1 :])
+        self.group = self.group if self.grouped else group
+        by = int(self.pick((1, group, group, group, 2 * group) if self.grouped else (1, 1, 2, 4, 8, group, 2 * group)))
+        first = np.asarray(self.rng.integers(self.pick((0, 0, -4)), 8, size=starts)).astype(np.int64) * by
+        if self.chance(0.3):  # groups that wrap, or end where they would
+            first = first + limits(element.width)[1] + 1 - group
+        values = np.repeat(first, group, axis=d)
+        if self.chance(0.6):
+            along = np.arange(shape[d], dtype=np.int64) % group
+            values = values + along.reshape([-1 if e == d else 1 for e in range(len(shape))])
+        return values
 
     def token(self) -> frozenset[int]:
         """A new token: tokens are sets of events."""
@@ -132,10 +251,12 @@ class Draw:
     def attribute(self, attribute: Attr[Any], mnemonic: str, operands: list[tuple[Type | None, Any]]) -> Any:
         """A value for an attribute that nothing fixes; promises of assume are true of its value."""
         kind: Any = attribute.kind
+        if kind is Rounding and attribute.default is not None:
+            return Rounding(int(self.pick(ROUNDINGS)))
         if isinstance(kind, type) and issubclass(kind, enum.IntEnum):
             return kind(self.pick(list(kind))) if attribute.default is not None else None
         if kind is bool:
-            return self.chance(0.3)
+            return self.chance(0.4)
         type_ = operands[0][0] if operands else None
         shape = type_.shape if isinstance(type_, TileType) else ()
         if attribute.name == "permutation":
@@ -161,12 +282,15 @@ class Draw:
         """A plausible result type; the op's verifier has the last word."""
         first = next((t for t in operands if isinstance(t, TileType)), None)
         if mnemonic == "iota":
-            return TileType((self.pick((2, 4, 8, 16)),), self.pick((I32, I32, I64, I8)))
+            long = self.chance(0.3)
+            return TileType((self.pick(LONG if long else (2, 4, 8, 16)),), I8 if long else self.pick((I32, I64, I8)))
         if mnemonic == "join_tokens":
             return TOKEN
         if first is None:
             return self.tile_type()
         if mnemonic == "broadcast":
+            if self.near is not None and len(self.near.shape) == len(first.shape) and self.chance(0.9):
+                return TileType(self.near.shape, first.element)
             return TileType(tuple(self.pick(SIZES) if n == 1 else n for n in first.shape), first.element)
         if mnemonic == "reshape":
             return TileType(self._reshaped(first.shape), first.element)
@@ -175,9 +299,10 @@ class Draw:
             return TileType(tuple(first.shape[d] for d in order), first.element)
         if mnemonic in ("cmpi", "cmpf"):
             return TileType(first.shape, I1)
-        if mnemonic == "ftof" and prod(first.shape) % 2 == 0 and self.chance(0.1):
-            return TileType(first.shape, F4E2M1FN)  # which has no NaN
-        return TileType(first.shape, self.pick(ELEMENTS))
+        if self.near is not None and self.chance(0.5):
+            return TileType(first.shape, self.near.element)
+        kind: Any = FloatType if mnemonic in ("ftof", "itof") else IntType if mnemonic in _TO_INTEGERS else Element
+        return TileType(first.shape, self.pick([e for e in ELEMENTS if isinstance(e, kind)]))
 
     def _reshaped(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The same size: a unit dimension more or less, or another split."""
@@ -190,6 +315,9 @@ class Draw:
         """A type for a free operand beside operands already known."""
         if mnemonic == "mmaf":
             return self._matrix(index, known)
+        if mnemonic == "broadcast" and self.near is not None:
+            shape = tuple(1 if self.chance(0.5) else n for n in self.near.shape)
+            return TileType(shape, self.near.element)
         if group.check is not None and group.check(TOKEN):
             return TOKEN
         other = next((t for t in known if isinstance(t, TileType)), None)
@@ -214,9 +342,11 @@ class Draw:
             return TileType((m, n), self.pick(MmaF.accumulators.get(factor, (F32,))))
         return TileType(((m, k), (k, n))[index], factor)
 
-    def literal(self, type_: TileType) -> DenseElements:
-        """A literal of a tile type: a special splat, or dense."""
+    def literal(self, type_: TileType, wanted: tuple[float, ...] = ()) -> DenseElements:
+        """A literal of a tile type: a splat of one of the numbers that are wanted, a special splat, or dense."""
         dtype = dtype_of(type_.element)
+        if isinstance(type_.element, FloatType) and wanted:
+            return DenseElements(np.asarray(self.pick(wanted)).astype(dtype))
         if isinstance(type_.element, FloatType) and self.chance(0.8):
             real = self.pick(REALS[:4] if self.chance(0.5) else REALS)  # the first four are those that rules single out
             return DenseElements(np.asarray(real).astype(dtype))

@@ -21,6 +21,8 @@ BY_DIMENSION = ("contiguity", "constancy", "alignment", "run")
 def integers(data: Array) -> npt.NDArray[np.int64]:
     """Elements as signed 64-bit integers, i1 as 0 and 1; floats by their bits, where only equality means anything."""
     values = np.ascontiguousarray(data)
+    if values.dtype.name == "int4":
+        return values.astype(np.int64).reshape(np.shape(data))
     if values.dtype.kind not in "biu":
         values = values.view(f"i{values.dtype.itemsize}")
     return values.astype(np.int64).reshape(np.shape(data))
@@ -163,6 +165,7 @@ def equal(a: Any, b: Any) -> bool:
         return False
     if left.dtype.kind in "biu":
         return bool(np.array_equal(left, right))
-    x, y = left.astype(np.float64), right.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # NaNs that signal
+        x, y = left.astype(np.float64), right.astype(np.float64)
     same = (x == y) & (np.signbit(x) == np.signbit(y))
     return bool(np.all(same | (np.isnan(x) & np.isnan(y))))

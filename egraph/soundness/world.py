@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from egraph import facts, meaning, promises
-from egraph.draw import Draw
-from egraph.facts import largest
+from egraph import facts, promises
 from egraph.interner import Interner
-from egraph.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
 from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness import meaning, permissions
+from egraph.soundness.draw import Array, Draw
+from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
 from egraph.terms import Signature, integer_of, is_hint, signatures
-from ir.core import OPS, Block, Op, OptionalOperand, TileError, Type, Value, verify
+from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
-from ir.types import F16, I32, I64, TOKEN, IntType, PointerType, TileType
+from ir.types import F16, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
+_SHOWN = 16
+"""Elements of a tile that a counterexample shows."""
 _TRIES = 30
 """Draws of types for the free operands of one term before the whole sample is drawn again."""
 
@@ -58,14 +61,28 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+@dataclass(frozen=True)
+class Hints:
+    """What a rule's guards ask for: numbers by the variable of a float literal; how often groups, and limits."""
+
+    literals: Mapping[str, tuple[float, ...]]
+    grouped: float
+    edged: float
+
+
+NO_HINTS = Hints({}, 0.1, 0.1)
+
+
 class World:
     """A sample under construction; `building` is False while the left side is drawn, True for the right side."""
 
-    def __init__(self, rng: np.random.Generator):
-        self.random = Draw(rng)
+    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
+        self.random = Draw(rng, hints.grouped, hints.edged)
         self.interner = Interner()
         self.env: dict[str, Bound] = {}
         self.building = False
+        self._literals = hints.literals
+        self._group: OperandGroup | None = None
         self._facts: dict[tuple[int, str, int], int] = {}
         self._kept: list[Datum] = []
         self._rows: tuple[tuple[int, int], dict[str, list[tuple[int, ...]]]] = ((-1, -1), {})
@@ -136,8 +153,10 @@ class World:
             raise NotCovered("a number stands where a value is needed")
         return value
 
-    def same(self, left: Bound, right: Bound, allowed: set[str] | frozenset[str] = frozenset()) -> bool:
-        """Equality of numbers, of tiles bit by bit; permission 0 ignores the sign of zero, 1 compares roughly."""
+    def same(self, left: Bound, right: Bound, zeros: bool = False, roughly: bool = False) -> bool:
+        """Equality of numbers, of tiles bit by bit; with `zeros` those of either sign are equal; `roughly`: floats may
+        be rounded otherwise.
+        """
         if not isinstance(left, Datum) or not isinstance(right, Datum):
             return left is right or left == right
         if left.type is None and right.type is None and left.data is not None and right.data is not None:
@@ -146,16 +165,10 @@ class World:
             return len(lefts) == len(rights) and all(map(self.same, lefts, rights))
         if left.type != right.type and left.type is not None and right.type is not None:
             return False
-        if not allowed or not isinstance(left.type, TileType):
-            return meaning.equal(left.data, right.data)
-        x, y = (np.asarray(v.data).astype(np.float64) for v in (left, right))
-        if allowed == {"0"}:
-            return bool(np.array_equal(x, y, equal_nan=True))
-        with np.errstate(all="ignore"):
-            most = 0.5 * largest(np.asarray(left.data).dtype)  # beyond it one rounding may overflow where two do not
-            compared = (np.abs(x) < most) & (np.abs(y) < most)
-            scale = float(np.max(np.abs(x[compared]), initial=1.0))
-            return bool(np.all(np.isclose(x, y, rtol=0.02, atol=0.02 * scale) | ~compared))
+        if (zeros or roughly) and isinstance(left.type, TileType) and isinstance(left.type.element, FloatType):
+            equal = permissions.roughly_equal if roughly else permissions.equal_but_zeros
+            return equal(np.asarray(left.data), np.asarray(right.data))
+        return meaning.equal(left.data, right.data)
 
     # --- facts
 
@@ -194,7 +207,7 @@ class World:
         at = form.items[2]
         if isinstance(at, Atom) and self.is_free(at):
             self.require(bool(type_.shape))
-            self.env[at.text] = int(self.random.rng.integers(len(type_.shape)))
+            self.env[at.text] = self.random.dimension(len(type_.shape))
         d = self.integer(at)
         self.require(d < len(type_.shape))
         return d
@@ -207,8 +220,8 @@ class World:
             self._rows = ((len(self.interner.types), len(self.interner.attributes)), found)
         return self._rows[1].get(relation, [])
 
-    def relation(self, head: str, arguments: Sequence[Sexpr]) -> None:
-        """Match a relation, binding its free columns."""
+    def relation(self, head: str, arguments: Sequence[Sexpr], anything: bool = False) -> None:
+        """Match a relation, binding its free columns; all of them only where `anything` will do."""
         if head == "allow":
             return
         if head in ("exact_sum", "exact_product"):
@@ -221,14 +234,27 @@ class World:
         if head not in _FACT_RELATIONS:
             raise NotCovered(f"relation '{head}' has no meaning on tiles")
         fixed = [None if isinstance(a, Atom) and self.is_free(a) else self.integer(a) for a in arguments]
+        if not anything and all(f is None for f in fixed):
+            raise Unbound(head)
         rows = [r for r in self.rows(head) if all(f is None or f == c for f, c in zip(fixed, r, strict=True))]
-        if not rows:
-            if any(f is None for f in fixed) and all(f is None for f in fixed):
-                raise Unbound(head)
-            raise Reject
+        self.require(bool(rows))
         for argument, column in zip(arguments, self.random.pick(rows), strict=True):
             if isinstance(argument, Atom) and self.is_free(argument):
                 self.env[argument.text] = column
+
+    @staticmethod
+    def is_relation(head: str) -> bool:
+        """True for a relation of facts about types and attributes."""
+        return head in _FACT_RELATIONS
+
+    def any_row(self, fact: List) -> bool:
+        """Bind the columns of a relation that nothing else of the rule binds; False where they are bound."""
+        if not any(isinstance(a, Atom) and self.is_free(a) for a in fact.items[1:]):
+            return False
+        for type_ in (TileType((), I32), TileType((4,), I1), TileType((4,), PointerType(F16)), self.random.tile_type()):
+            self.interner.types.id(type_)
+        self.relation(fact.head, fact.items[1:], anything=True)
+        return True
 
     def _exact(self, head: str, x: Datum, y: Datum) -> bool:
         element = self.tile_type(x).element
@@ -256,9 +282,11 @@ class World:
             raise NotCovered(f"analysis '{target.head}' has no meaning on tiles")
         type_ = self.tile_type(about)
         d = self.integer(target.items[2]) if len(target.items) > 2 else 0
+        if target.head in meaning.BY_DIMENSION and d >= len(type_.shape):
+            raise Unsound(f"{target.head} of dimension {d} of {type_}")
         group = contiguity or (self._known("contiguity", about, type_, d) if target.head == "alignment" else 1)
         if not meaning.true_claim(target.head, value, about.data, type_, d, group):
-            raise Unsound(f"{target.head} {value} is not true of {np.asarray(about.data).tolist()} along {d}")
+            raise Unsound(f"{target.head} {value} is not true of {_shown(np.asarray(about.data))} along {d}")
 
     def assertion(self, action: List) -> None:
         """Test a relation that the rule inserts."""
@@ -302,7 +330,7 @@ class World:
         if signature.mnemonic in ("none", "nil"):
             return Datum(None, None if signature.mnemonic == "none" else ())
         places = form.items[1:split]
-        operands = [None if isinstance(o, Atom) and self.is_free(o) else self.draw(o) for o in places]
+        operands = self._operands(signature, places)
         # a variable that stood free may have been bound by a term beside it
         operands = [self._now_bound(p) if o is None else o for p, o in zip(places, operands, strict=True)]
         if signature.mnemonic == "cons":
@@ -315,6 +343,23 @@ class World:
         if cls is None:
             raise NotCovered(f"({form.head} ...) has no value outside of a kernel")
         return self._operation(cls, signature, form, operands)
+
+    def _operands(self, signature: Signature, places: Sequence[Sexpr]) -> list[Datum | None]:
+        """The operands that are terms or bound; None where free. Each is drawn for its place beside those before it."""
+        cls = _classes().get(signature.mnemonic)
+        groups = cls.info.operands if cls is not None else (None,) * len(places)
+        near, group = self.random.near, self._group
+        found: list[Datum | None] = []
+        for index, (place, each) in enumerate(zip(places, groups, strict=True)):
+            if isinstance(place, Atom):
+                found.append(None if self.is_free(place) else self.datum(place))
+                continue
+            known = [None if o is None else o.type for o in found]
+            wanted = None if each is None else self.random.operand_type(signature.mnemonic, index, each, known)
+            self.random.near, self._group = (wanted if isinstance(wanted, TileType) else None), each
+            found.append(self.draw(place))
+            self.random.near, self._group = near, group
+        return found
 
     def _now_bound(self, form: Sexpr) -> Datum | None:
         found = self.env.get(form.text) if isinstance(form, Atom) else None
@@ -340,8 +385,9 @@ class World:
     def _splat(self, columns: Sequence[Sexpr]) -> Datum:
         number, at = columns
         if isinstance(at, Atom) and self.is_free(at):
-            fresh = self.any_integer_tile().type
-            self.env[at.text] = self.interner.types.id(fresh)
+            fresh = self.random.tile_type(self._group)
+            element = fresh.element if isinstance(fresh.element, IntType) else I32
+            self.env[at.text] = self.interner.types.id(TileType(fresh.shape, element))
         type_ = self.interner.types[self.integer(at)]
         self._expect(isinstance(type_, TileType) and isinstance(type_.element, IntType), f"a splat of {type_}")
         if isinstance(number, Atom) and self.is_free(number):
@@ -417,7 +463,8 @@ class World:
                 known: list[tuple[Type | None, Any]] = [(d.type, d.data) for d in data]
                 if attribute.kind is DenseElements:
                     type_ = self._literal_type(columns)
-                    value: Any = self.random.literal(type_)
+                    name = item.text if self.random.chance(0.85) else ""
+                    value: Any = self.random.literal(type_, self._literals.get(name, ()))
                 else:
                     value = self.random.attribute(attribute, signature.mnemonic, known)
                 integer = integer_of(value)
@@ -433,7 +480,7 @@ class World:
         """The type of a literal to draw: the bound type column, or a fresh one that is then bound."""
         at = columns[-1]
         if isinstance(at, Atom) and self.is_free(at):
-            self.env[at.text] = self.interner.types.id(self.random.tile_type())
+            self.env[at.text] = self.interner.types.id(self.random.tile_type(self._group))
         type_ = self.interner.types[self.integer(at)]
         self.require(isinstance(type_, TileType) and not isinstance(type_.element, PointerType))
         return type_
@@ -504,7 +551,7 @@ class World:
         parts: list[str] = []
         for name, value in self.env.items():
             if isinstance(value, Datum):
-                shown: Any = np.asarray(value.data).tolist() if isinstance(value.type, TileType) else value.data
+                shown: Any = _shown(np.asarray(value.data)) if isinstance(value.type, TileType) else value.data
                 parts.append(f"{name} = {value.type} {shown}")
             else:
                 parts.append(f"{name} = {value}")
@@ -512,6 +559,12 @@ class World:
 
 
 _FACT_RELATIONS = facts.RELATIONS - {"allow", "combiner"}
+
+
+def _shown(data: Array) -> str:
+    """A tile's elements, of many the first."""
+    few = data.tolist() if data.size <= _SHOWN else [*data.reshape(-1)[:_SHOWN].tolist(), ...]
+    return str(few).replace("Ellipsis", "...")
 
 
 def _same_name(left: Sexpr, right: Sexpr) -> bool:

@@ -1,0 +1,435 @@
+"""What placed terms mean, for checking the rules that make them: which thread and register holds which element.
+
+`(at v l)` and `(nat v l)` are v's elements where layout l puts them: an array of [threads, registers], or for a value
+that every thread holds whole the value itself. A placed operation is evaluated on such arrays: an elementwise one
+register by register, a conversion by the two maps that it names, and one that renames registers leaves them where they
+are. A rule that wants, offers or has a value in a layout must name a layout of that value's size. What loops carry and
+branches yield is any tile, the same on both sides; a reduction takes the greatest element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from egraph.rulefile import Command
+from egraph.sexpr import Atom, List, Sexpr
+from egraph.soundness import Rule, Verdict, check_rule, meaning
+from egraph.soundness.draw import Array
+from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound
+from egraph.soundness.world import NO_HINTS, Bound, Hints, World
+from egraph.terms import ELEMENTWISE, UNIFORM, Signature, signatures
+from ir.types import TileType
+from lowering.layouts.anchors import coalesced
+from lowering.layouts.elements import element_bytes
+from lowering.layouts.layout import LANE_BITS, Layout, LayoutError
+from lowering.layouts.shapes import permute, reduce_dim
+from lowering.placement.oracle import LayoutOracle
+
+PLACED_RULESETS = ("demand", "place", "isel")
+"""The rulesets about layouts."""
+
+WARPS = (1, 2, 4)
+_WANTS = ("want", "offer", "has")
+_YIELDS = ("loop_init", "loop_yield", "branch_yield")
+_LEAVES = ("carry", "res", "branch", "N")
+_ANSWERS: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "broadcast_layout": (("ask_broadcast", (0, 1, 2)),),
+    "reduce_layout": (("ask_reduce", (0, 1, 2)),),
+    "permute_layout": (("ask_permute_forward", (0, 1, 2)), ("ask_permute", (0, 1, 3))),
+    "part_layout": (("ask_whole", (0, 1, 2)), ("ask_part", (0, 1, 3))),
+    "scan_layout": (("ask_scan", (0, 1, 2)),),
+    "gather_layout": (("ask_gather", (0,)),),
+    "mma_choice": (("ask_mma", (0, 1, 2)),),
+}
+"""Relations of answers: the questions that make their rows, with the columns that the question has of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Datum):
+    """A value in a layout: `data` is [threads, registers], or the value itself where `layout` is None."""
+
+    layout: Layout | None = None
+
+
+class PlacedWorld(World):
+    """A sample with layouts: those of want, offer and has are drawn, answers are those of the oracle."""
+
+    def __init__(self, rng: np.random.Generator, hints: Hints = NO_HINTS):
+        super().__init__(rng, hints)
+        self.warps = int(self.random.pick(WARPS))
+        program: Any = SimpleNamespace(interner=self.interner, source={})
+        self.oracle = LayoutOracle(program, (self.warps,))
+        self.leaves: dict[tuple[str, tuple[int, ...]], Datum] = {}
+        self.kinds: dict[tuple[int, ...], TileType] = {}
+
+    # --- layouts
+
+    def layout(self, value: Datum) -> int:
+        """Any layout of the value."""
+        type_ = value.type
+        if not isinstance(type_, TileType) or type_.size == 1:
+            return 0
+        if self.random.chance(0.3):
+            dim = int(self.random.rng.integers(len(type_.shape)))
+            return self.oracle.layout_id(coalesced(type_.shape, dim, element_bytes(type_.element), self.warps))
+        bits = type_.size.bit_length() - 1
+        bases = [1 << int(k) for k in self.random.rng.permutation(bits)]
+        for k in range(1, len(bases)):  # still one to one: each base keeps a bit of its own
+            if self.random.chance(0.3):
+                bases[k] ^= bases[int(self.random.rng.integers(k))]
+        lanes = [bases.pop() if bases and self.random.chance(0.8) else 0 for _ in range(LANE_BITS)]
+        warps = [bases.pop() if bases and self.random.chance(0.8) else 0 for _ in range(self.warps.bit_length() - 1)]
+        return self.oracle.layout_id(Layout(tuple(bases), tuple(lanes), tuple(warps), bits))
+
+    def fits(self, value: Datum, id_: int) -> bool:
+        """Is it a layout of as many elements as the value has?"""
+        if id_ == 0:
+            return not isinstance(value.type, TileType) or value.type.size == 1
+        found = self.oracle.layouts[id_]
+        return isinstance(value.type, TileType) and 1 << found.bits == value.type.size
+
+    def held(self, value: Datum, id_: int) -> Held:
+        """The value in a layout."""
+        if not self.fits(value, id_):
+            raise Unsound(f"layout {id_} is not one of {value.type}")
+        found = self.oracle.layouts[id_]
+        if id_ == 0 or not isinstance(found, Layout):
+            return Held(value.type, value.data)
+        return Held(value.type, np.asarray(value.data).reshape(-1)[found.element_map()], found)
+
+    def gathered(self, held: Held, layout: Layout) -> Array:
+        """The elements in order, from where a layout says that they lie; its replicas must agree."""
+        places = layout.element_map()
+        if held.layout is None or held.data.shape != places.shape:
+            raise Unsound("a tile is read in a layout of another size")
+        found = np.empty(layout.size, held.data.dtype)
+        found[places] = held.data
+        if not meaning.equal(found[places], held.data):
+            raise Unsound("threads that hold the same element hold different values")
+        return found
+
+    # --- matching and stating
+
+    def relation(self, head: str, arguments: Sequence[Sexpr], anything: bool = False) -> None:
+        """Layouts are drawn; answers are the oracle's."""
+        if head in _WANTS:
+            value = self.datum(arguments[0])
+            at = arguments[1]
+            if isinstance(at, Atom) and self.is_free(at):
+                self.env[at.text] = self.layout(value)
+            self.require(self.fits(value, self.integer(at)))
+        elif head in _ANSWERS:
+            self.answer(head, arguments)
+        elif head in _YIELDS or head == "elementwise_operand":
+            self.linked(head, arguments)
+        elif head in ("r.want", "r.offer"):
+            value = self.leaf("N", arguments[:1])
+            self._bind(arguments[1], self.layout(value))
+            self.require(self.fits(value, self.integer(arguments[1])))
+        else:
+            super().relation(head, arguments, anything)
+
+    def answer(self, head: str, arguments: Sequence[Sexpr]) -> None:
+        """A row of answers to a question whose columns are bound."""
+        free = [isinstance(a, Atom) and self.is_free(a) for a in arguments]
+        bound = [(name, columns) for name, columns in _ANSWERS[head] if not any(free[c] for c in columns)]
+        if not bound:
+            raise Unbound(head)
+        question, columns = bound[0]
+        try:
+            found = self.oracle.answers(question, tuple([self.integer(arguments[c]) for c in columns]))
+            answers = [row for name, row in found if name == head]
+        except (LayoutError, TypeError):
+            raise Reject from None  # no such layout of these types: the oracle is asked of types that do not arise
+        known = [None if f else self.integer(a) for a, f in zip(arguments, free, strict=True)]
+        rows = [r for r in answers if all(k is None or k == c for k, c in zip(known, r, strict=True))]
+        self.require(bool(rows))
+        for argument, column in zip(arguments, self.random.pick(rows), strict=True):
+            if isinstance(argument, Atom) and self.is_free(argument):
+                self.env[argument.text] = column
+
+    def any_row(self, fact: List) -> bool:
+        """A value that only want, offer or has speak of is any tile."""
+        about = fact.items[1]
+        if fact.head in _WANTS and isinstance(about, Atom) and self.is_free(about):
+            self.env[about.text] = self.any_tile()
+            return True
+        return fact.head not in _WANTS and fact.head not in _ANSWERS and super().any_row(fact)
+
+    @staticmethod
+    def is_relation(head: str) -> bool:
+        """Layout relations count too."""
+        return head in _WANTS or World.is_relation(head)
+
+    def assertion(self, action: List) -> None:
+        """A layout that is wanted, offered or had must be one of the value's size; a question claims nothing."""
+        if action.head in _WANTS:
+            if not self.fits(self.datum(action.items[1]), self.integer(action.items[2])):
+                raise Unsound(f"({action.head} ...) names a layout of another size")
+        elif action.head.startswith("ask_"):
+            for item in action.items[1:]:
+                self.evaluate(item)
+        else:
+            super().assertion(action)
+
+    # --- terms that samples of the source do not have
+
+    def draw(self, form: Sexpr) -> Datum:
+        """Leaves of loops and branches, numbered values and reductions beside the others."""
+        if isinstance(form, List) and form.head in _LEAVES:
+            return self.leaf(form.head, form.items[1:])
+        if isinstance(form, List) and form.head == "reduce":
+            return self.reduction(*form.items[1:])
+        return super().draw(form)
+
+    def is_term(self, form: List) -> bool:
+        """The value of a number is a term too."""
+        return form.head == "N" or super().is_term(form)
+
+    def leaf(self, head: str, columns: Sequence[Sexpr]) -> Datum:
+        """Any tile; what a loop carries, yields and leaves has one type."""
+        size = 1 if head == "N" else 2
+        for column in columns[:size]:
+            if isinstance(column, Atom) and self.is_free(column):
+                self.env[column.text] = int(self.random.rng.integers(3))
+        key = tuple([self.integer(column) for column in columns[:size]])
+        if key not in self.kinds:
+            free = not columns[2:] or (isinstance(columns[2], Atom) and self.is_free(columns[2]))
+            self.kinds[key] = self.random.tile_type() if free else self.type_at(columns[2])
+        type_ = self.kinds[key]
+        if columns[2:]:
+            self._bind(columns[2], self.interner.types.id(type_))
+        if (head, key) not in self.leaves:
+            self.leaves[head, key] = Datum(type_, self.random.tile(type_))
+        return self.leaves[head, key]
+
+    def reduction(self, operands: Sexpr, dim: Sexpr, body: Sexpr, identities: Sexpr, ty: Sexpr) -> Datum:
+        """The greatest element along a dimension, which stands for any combiner."""
+        if not isinstance(operands, List) or operands.head != "cons":
+            raise NotCovered("a reduction of a list")
+        first = operands.items[1]
+        if isinstance(first, Atom) and self.is_free(first):
+            self.env[first.text] = self.any_tile()
+        source = self.datum(first)
+        type_ = self.tile_type(source)
+        self.require(bool(type_.shape))
+        for column in (operands.items[2], body, identities):
+            if isinstance(column, Atom) and self.is_free(column):
+                self.env[column.text] = 0
+        self._bind(dim, self.random.dimension(len(type_.shape)))
+        d = self.integer(dim)
+        result = TileType((*type_.shape[:d], *type_.shape[d + 1 :]), type_.element)
+        self._bind(ty, self.interner.types.id(result))
+        return Datum(result, _greatest(np.asarray(source.data), d))
+
+    def linked(self, head: str, arguments: Sequence[Sexpr]) -> None:
+        """What a loop begins with or yields: of the type that it carries; values in one layout: of one shape."""
+        carried = head in _YIELDS
+        about = arguments[2] if carried else arguments[0]
+        other = self.leaf("carry", arguments[:2]) if carried else self.datum(arguments[1])
+        shape = self.tile_type(other).shape
+        if isinstance(about, Atom) and self.is_free(about):
+            element = self.tile_type(other).element if carried else self.random.tile_type().element
+            type_ = TileType(shape, element)
+            self.env[about.text] = Datum(type_, self.random.tile(type_))
+        found = self.tile_type(self.datum(about))
+        self.require(found == other.type if carried else found.shape == shape)
+
+    # --- placed terms
+
+    def evaluate(self, form: Sexpr) -> Bound:
+        """Placed terms beside the others."""
+        if isinstance(form, List):
+            if form.head in ("at", "nat"):
+                return self.held(self.datum(form.items[1]), self.integer(form.items[2]))
+            if form.head in _OPERATIONS:
+                return _OPERATIONS[form.head](self, form.items[1:])
+            placed = _elementwise().get(form.head)
+            if placed is not None:
+                return self.elementwise(placed, form)
+        return super().evaluate(form)
+
+    def placed(self, form: Sexpr) -> Held:
+        """An operand that is placed."""
+        found = self.evaluate(form)
+        if not isinstance(found, Held):
+            raise NotCovered("an operand that is no placed value")
+        return found
+
+    def elementwise(self, signature: Signature, form: List) -> Held:
+        """The operation register by register."""
+        operands = [self.placed(item) for item in form.items[1 : 1 + len(signature.operands)]]
+        tiles = [o for o in operands if o.layout is not None]
+        columns = list(form.items[1 + len(operands) :])
+        names = tuple(Atom(f"operand{k}", 0) for k in range(len(operands)))
+        logical = List((Atom(signature.name, 0), *names, *columns), 0, 0, 0)
+        if not tiles:
+            for k, each in enumerate(operands):
+                self.env[f"operand{k}"] = Datum(each.type, each.data)
+            found = self.draw(logical)
+            return Held(found.type, found.data)
+        if len({o.data.shape for o in tiles}) != 1 or len(tiles) != len([o for o in operands if o.data is not None]):
+            raise Unsound("operands in layouts of different sizes")
+        shape = tiles[0].data.shape
+        for k, each in enumerate(operands):
+            self.env[f"operand{k}"] = Datum(self.registers(each.type, shape), each.data)
+        if signature.like == -1:
+            type_ = self.interner.types[self.integer(columns[-1])]
+            columns[-1] = Atom(str(self.interner.types.id(self.registers(type_, shape))), 0)
+            logical = List((*logical.items[:-1], columns[-1]), 0, 0, 0)
+        else:
+            type_ = operands[signature.like].type
+        found = self.draw(logical)
+        return Held(type_, found.data, tiles[0].layout)
+
+    @staticmethod
+    def registers(type_: Any, shape: tuple[int, ...]) -> Any:
+        """The type of as many elements as the threads hold."""
+        return TileType(shape, type_.element) if isinstance(type_, TileType) else type_
+
+    def type_at(self, form: Sexpr) -> TileType:
+        """The tile type that a type column names."""
+        found = self.interner.types[self.integer(form)]
+        if not isinstance(found, TileType):
+            raise Unsound(f"{found} is no tile type")
+        return found
+
+
+def _renamed(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """The same registers: own, assume."""
+    return world.placed(items[0])
+
+
+def _reshaped(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    source, type_ = world.placed(items[0]), world.type_at(items[1])
+    if source.layout is None:
+        return Held(type_, np.asarray(source.data).reshape(type_.shape))
+    return Held(type_, source.data, source.layout)
+
+
+def _converted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """From one map to another; the term names both."""
+    source, type_ = world.placed(items[0]), world.type_at(items[1])
+    before, after = (world.oracle.layout(world.integer(item)) for item in items[2:])
+    if source.layout is None:
+        return world.held(Datum(type_, source.data), world.integer(items[3]))
+    elements = world.gathered(source, before)
+    return Held(type_, elements[after.element_map()], after)
+
+
+def _literal(name: str) -> Callable[[PlacedWorld, Sequence[Sexpr]], Held]:
+    """A value made from nothing, in the layout that the term names."""
+
+    def made(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+        return world.held(world.draw(List((Atom(name, 0), *items[:-1]), 0, 0, 0)), world.integer(items[-1]))
+
+    return made
+
+
+def _permuted(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """Dimensions exchanged: the registers stay, the layout's dimensions change."""
+    source, type_ = world.placed(items[0]), world.type_at(items[2])
+    order: tuple[int, ...] = world.interner.attributes[world.integer(items[1])]
+    if source.layout is None:
+        return Held(type_, np.transpose(source.data, order))
+    return Held(type_, source.data, permute(cast(TileType, source.type).shape, order, source.layout))
+
+
+def _broadcast(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """Each thread repeats what it holds: the source's element must be among its registers."""
+    source, type_ = world.placed(items[0]), world.type_at(items[1])
+    after = world.oracle.layout(world.integer(items[2]))
+    small = cast(TileType, source.type)
+    if type_.size == 1:
+        return Held(type_, np.reshape(source.data, type_.shape))
+    if prod(small.shape) == 1:
+        return Held(type_, np.broadcast_to(np.reshape(source.data, -1)[0], after.element_map().shape).copy(), after)
+    if source.layout is None:
+        raise Unsound("a tile is read as if every thread held it whole")
+    wanted = np.arange(small.size).reshape(small.shape)
+    wanted = np.broadcast_to(wanted, type_.shape).reshape(-1)[after.element_map()]
+    places = source.layout.element_map()
+    found = np.empty(wanted.shape, source.data.dtype)
+    for thread in range(len(wanted)):
+        at = {int(e): r for r, e in enumerate(places[thread])}
+        if not at.keys() >= set(wanted[thread].tolist()):
+            raise Unsound("a thread does not hold what it would repeat")
+        found[thread] = source.data[thread, [at[int(e)] for e in wanted[thread]]]
+    return Held(type_, found, after)
+
+
+def _multiplied(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """A product by an atom: each operand is read where the atom's choice says that it lies."""
+    a, b, c = (world.placed(item) for item in items[:3])
+    types = [world.interner.types.id(operand.type) for operand in (a, b, c)]
+    choice = world.integer(items[3])
+    found = world.oracle.answers("ask_mma", tuple(types))
+    rows = [row for name, row in found if name == "mma_choice" and row[3] == choice]
+    if not rows:
+        raise Unsound("an atom that does not multiply these types")
+    layouts = [world.oracle.layout(id_) for id_ in rows[0][4:]]
+    for k, (operand, layout) in enumerate(zip((a, b, c), layouts, strict=True)):
+        tile = cast(TileType, operand.type)
+        world.env[f"operand{k}"] = Datum(tile, world.gathered(operand, layout).reshape(tile.shape))
+    names = tuple(Atom(f"operand{k}", 0) for k in range(3))
+    product = world.draw(List((Atom("mmaf", 0), *names, items[4]), 0, 0, 0))
+    return Held(product.type, np.asarray(product.data).reshape(-1)[layouts[2].element_map()], layouts[2])
+
+
+def _reduced(world: PlacedWorld, items: Sequence[Sexpr]) -> Held:
+    """One dimension folded, of the tile that the term's layout says is held; what is left stays where it was."""
+    source, layout = world.placed(items[0]), world.oracle.layout(world.integer(items[5]))
+    tile, dim = cast(TileType, source.type), world.integer(items[1])
+    whole = source.data if source.layout is None else world.gathered(source, layout).reshape(tile.shape)
+    found = Datum(world.type_at(items[4]), _greatest(np.asarray(whole), dim))
+    if source.layout is None:
+        return Held(found.type, found.data)
+    return world.held(found, world.oracle.layout_id(reduce_dim(tile.shape, dim, layout).layout))
+
+
+def _leaf(world: PlacedWorld, head: str, items: Sequence[Sexpr]) -> Held:
+    """What a loop carries or a branch yields, in the layout that the term names."""
+    return world.held(world.leaf(head, items[:-1]), world.integer(items[-1]))
+
+
+def _greatest(data: Array, dim: int) -> Array:
+    at = np.expand_dims(meaning.integers(data).argmax(dim), dim)
+    return np.take_along_axis(data, at, dim).squeeze(dim)
+
+
+_OPERATIONS: dict[str, Callable[[PlacedWorld, Sequence[Sexpr]], Held]] = {
+    "own": _renamed,
+    "cvt": _converted,
+    "p.assume": _renamed,
+    "p.reshape": _reshaped,
+    "p.broadcast": _broadcast,
+    "p.permute": _permuted,
+    "p.constant": _literal("constant"),
+    "p.splat": _literal("splat"),
+    "p.iota": _literal("iota"),
+    "p.mmaf": _multiplied,
+    "p.reduce": _reduced,
+    "p.carry": lambda world, items: _leaf(world, "carry", items),
+    "p.res": lambda world, items: _leaf(world, "res", items),
+    "p.branch": lambda world, items: _leaf(world, "branch", items),
+}
+"""What placed operations give, by constructor."""
+
+
+@cache
+def _elementwise() -> dict[str, Signature]:
+    placements = (ELEMENTWISE, UNIFORM)
+    return {f"p.{s.name}": s for s in signatures().values() if s.placement in placements and s.results == 1}
+
+
+def check_placed(command: Command, seed: int, wanted: int, tries: int = 2000) -> Verdict:
+    """Check one rule about layouts on random tiles in random layouts."""
+    verdicts = [check_rule(rule, seed, wanted, tries, PlacedWorld) for rule in Rule.of(command)]
+    return next((v for v in verdicts if not v.sound), verdicts[0])

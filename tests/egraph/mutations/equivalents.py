@@ -1,0 +1,85 @@
+"""Mutants of rules that state nothing wrong, each with the reason."""
+
+from pathlib import Path
+
+from egraph.soundness.mutants import Mutant
+
+PROVED = frozenset(Path(__file__).with_name("proved.txt").read_text().splitlines())
+"""By key: mutants that z3 proves as it proves rules (egraph/soundness/prove.py), or whose left side it finds
+impossible, at each of the widths 1, 8 and 16; `test_proved_mutants.py` does it again.
+"""
+
+_LIFTS = (
+    *("addi", "subi", "muli", "divi", "remi", "mini", "maxi", "andi", "addf", "subf", "mulf", "divf", "maxf", "minf"),
+    *("cmpi", "offset"),
+)
+_PRODUCTS = ("float/mul-one", "float/one-mul", "float/mul-minus-one", "float/minus-one-mul")
+_CONTRACTIONS = ("float/contract-lhs", "float/contract-rhs", "float/contract-difference")
+_QUOTIENTS = ("integer/div-signedness", "integer/div-as-unsigned", "integer/rem-signedness", "integer/rem-as-unsigned")
+_COMPARISONS = ("less-than", "greater-or-equal", "greater-than", "less-or-equal")
+_AT_MOST_3 = ("guard dropped: (<= r 3)", "guard relaxed: (<= r 3) to (<= r (+ 3 1))")
+_AT_MOST_1 = ("guard dropped: (<= r 1)", "guard relaxed: (<= r 1) to (<= r (+ 1 1))")
+
+ARGUMENTS: dict[str, list[str]] = {
+    "the guard keeps a term from being lifted against itself without end; the equality holds without it": [
+        f"lift/{each}: guard dropped: (!= w t)" for each in _LIFTS
+    ],
+    "x is x": ["lift/same-source: guard dropped: (!= x y)", "integer/exact-quotient: guard dropped: (!= r 1)"],
+    "the guard keeps a term from being subsumed that is its own operand; the equality holds without it": [
+        f"shape/{each}-twice: guard dropped: (!= t (type x))" for each in ("reshape", "broadcast")
+    ],
+    "addf and mulf have the roundings 0 to 3 alone (their verifier), so the guard leaves nothing out": [
+        f"{each}: {change}" for each in (*_PRODUCTS, *_CONTRACTIONS) for change in _AT_MOST_3
+    ],
+    "an approximate or full division may give any number within 2 ulp of the quotient, and x is the quotient": [
+        f"float/div-one: {change}" for change in _AT_MOST_3
+    ],
+    "without signed zeros x + 0 is x in every rounding": [f"float/add-zero: {change}" for change in _AT_MOST_1],
+    "the product with 1 is exact, so one real sum is rounded, in every rounding": [
+        f"{each}: {change}" for each in ("float/fma-one", "float/one-fma") for change in _AT_MOST_1
+    ],
+    "a division by zero is undefined, so a divisor that is not negative is positive": [
+        f"{each}: guard relaxed: (>= (low y) 1) to (>= (+ (low y) 1) 1)"
+        for each in (*_QUOTIENTS, "contiguity/remi", "constancy/divi-group")
+    ],
+    "with a bound of 0 what is computed divides by zero, which is no match": [
+        f"{each}: guard relaxed: (>= lb 1) to (>= (+ lb 1) 1)" for each in ("range/divi", "range/divi-up")
+    ],
+    "with a divisor of 0 the quotient is undefined": [
+        "integer/mul-of-exact-quotient: guard relaxed: (> c 0) to (>= c 0)",
+        "integer/exact-quotient: guard relaxed: (> c 0) to (>= c 0)",
+        "integer/exact-quotient-to-shift: guard relaxed: (> c 0) to (>= c 0)",
+        "integer/div-twice: guard relaxed: (> a 0) to (>= a 0)",
+        "integer/div-twice: guard relaxed: (> b 0) to (>= b 0)",
+        "integer/div-of-product: guard dropped: (!= c 0)",
+        "divisor/divi: guard relaxed: (> c 0) to (>= c 0)",
+    ],
+    "1 divides everything and leaves nothing": [
+        "integer/rem-of-multiple-power: guard relaxed: (> c 1) to (>= c 1)",
+        "integer/rem-of-multiple: guard relaxed: (> c 1) to (>= c 1)",
+        "multiple/muli: guard relaxed: (> c 1) to (>= c 1)",
+        "facts/pointer: guard dropped: (pointer t b)",
+    ],
+    "of powers of two none is hi + 2, which the relaxed guard lets pass: hi + 1 is one, and passes already": [
+        *(f"constancy/{each}: guard relaxed: (<= (- k 1) hi) to (<= (- k 1) (+ hi 1))" for each in _COMPARISONS),
+        "contiguity/exti-unsigned: guard relaxed: (<= (- c 1) hi) to (<= (- c 1) (+ hi 1))",
+        "run/aligned: guard relaxed: (<= (- m 1) hi) to (<= (- m 1) (+ hi 1))",
+        "range/iota: guard relaxed: (<= h hi) to (<= h (+ hi 1))",
+    ],
+    "the bound that is claimed is weaker than that of the rule": [
+        "range/divi-up: extremum: (min (high a) (+ 1 (/ (high a) lb))) on the left",
+        "promised/within: extremum: (max l n) on the right",
+        "promised/within: extremum: (min h m) on the right",
+    ],
+    "a power of two that divides x is at most 2^(w - 1), or x is 0, so it divides both readings of x": [
+        "divisor/exti: guard dropped: (= u (type x))",
+    ],
+}
+"""Arguments in words, each with the keys of the mutants that it is about."""
+
+WRITTEN = {key: argument for argument, keys in ARGUMENTS.items() for key in keys}
+
+
+def equivalent(mutant: Mutant) -> str | None:
+    """Why a mutant is as right as its rule; None where nobody has shown that it is."""
+    return "z3" if mutant.key in PROVED else WRITTEN.get(mutant.key)
