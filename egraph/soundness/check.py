@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from egraph.permissions import CONTRACT, NSZ
+from egraph.permissions import CONTRACT, FTZ, FTZ_FUNCTIONS, NSZ
 from egraph.rule import Rule
 from egraph.rule import text as _text
 from egraph.rulefile import Command
@@ -29,6 +29,9 @@ SAMPLES, SEED = 100, 11
 """Samples a rule that `make test` draws, and from which seed."""
 GROUPED = 4
 """Times as many of a rule about groups along a dimension: in one of ten all groups are longer than one element."""
+
+FLUSHING = {FTZ, FTZ_FUNCTIONS}
+"""Permissions under which subnormal operands and results may be zero."""
 
 EQUAL = ("union", "instead", "may")
 """Actions that say of two terms that they are equal, or may stand for one another by a permission."""
@@ -243,11 +246,12 @@ def _union(rule: Rule, action: List, world: World, allowed: set[int]) -> None:
     if world.same(left, right, zeros):
         return
     if CONTRACT in allowed:
-        named = [found for fact in rule.body if (found := _defined_term(fact, world))]
-        terms = [term for name, term in named if name == _text(action.items[1])]
-        fused = (form for term in terms for form in permissions.contractions(term))
+        named = dict(found for fact in rule.body if (found := _defined_term(fact, world)))
+        fused = permissions.contractions(permissions.written_out(action.items[1], named))
         if any(world.same(world.evaluate(form), right, zeros) for form in fused):
             return
+    if FLUSHING & allowed and any(map(world.has_subnormals, world.env.values())):
+        raise Reject  # what was flushed may be anything's operand
     if allowed - {NSZ, CONTRACT} and world.same(left, right, roughly=True):
         return
     raise Unsound(f"{_text(action.items[1])} is not {_text(action.items[2])}")

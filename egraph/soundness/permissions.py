@@ -7,7 +7,7 @@ sides are close, beside the largest number of the tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -39,6 +39,13 @@ def equal_but_zeros(left: Array, right: Array) -> bool:
     """Equality of float tiles, NaNs and both zeros equal."""
     with np.errstate(invalid="ignore"):  # NaNs that signal
         return bool(np.array_equal(left.astype(np.float64), right.astype(np.float64), equal_nan=True))
+
+
+def written_out(form: Sexpr, named: Mapping[str, List]) -> Sexpr:
+    """The form with each variable as the term that it names, if it names one."""
+    if isinstance(form, List):
+        return List(tuple([written_out(item, named) for item in form.items]), form.line, form.start, form.end)
+    return written_out(named[form.text], named) if form.text in named else form
 
 
 def contractions(form: Sexpr) -> Iterator[Sexpr]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from egraph import facts, promises
+from egraph.facts import smallest_normal
 from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
@@ -169,6 +170,16 @@ class World:
             equal = permissions.roughly_equal if roughly else permissions.equal_but_zeros
             return equal(np.asarray(left.data), np.asarray(right.data))
         return meaning.equal(left.data, right.data)
+
+    def has_subnormals(self, value: Bound) -> bool:
+        """Does a tile of floats hold numbers below the least normal one?"""
+        if not isinstance(value, Datum) or not isinstance(value.type, TileType):
+            return False
+        if not isinstance(value.type.element, FloatType):
+            return False
+        with np.errstate(invalid="ignore"):  # NaNs that signal
+            data = np.abs(np.asarray(value.data).astype(np.float64))
+        return bool(np.any((data > 0) & (data < smallest_normal(np.asarray(value.data).dtype))))
 
     # --- facts
 
