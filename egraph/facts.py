@@ -23,7 +23,8 @@ Relations (all columns i64; `ty`, `shape`, `element`, `attr` are interned ids; e
     within attr low high d         both bounds (those of i64 where one is missing), and what divides those given
     combiner body which            reductions by one operation (egraph.combiners.Combiner)
     widens element element         floats: every value of the first is one of the second
-    symmetric element               floats that negf takes: they have a sign and a NaN
+    symmetric element               floats with a sign that have a NaN: conversions to them keep signs apart
+    computed element                floats that have arithmetic (CUDA Tile IR 13.4, element types)
     view_rank ty r                 partition views: rank of the tile
 """
 
@@ -94,6 +95,7 @@ DECLARATIONS = """
 (relation combiner (i64 i64))
 (relation widens (i64 i64))
 (relation symmetric (i64))
+(relation computed (i64))
 (relation view_rank (i64 i64))
 (relation allow (i64))
 (rule ((r.loop_bounds l a b c)) ((loop_bounds l (N a) (N b) (N c))) :ruleset load :name "load/loop-bounds")
@@ -116,6 +118,8 @@ FLOATS = {
     F64: (11, 52),
 }  # fmt: skip
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
+
+COMPUTED = (F16, BF16, F32, F64)
 
 WIDENING = {
     (a, b) for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
@@ -173,7 +177,8 @@ def _types(interner: Interner, rows: Rows) -> None:
         types.id(TileType(shape, element))
     for element in elements:
         types.id(element)
-    rows["symmetric"] += [(types.id(element),) for element in elements if element in (F16, BF16, F32, F64)]
+    rows["symmetric"] += [(types.id(element),) for element in elements if element in FLOATS and element != F4E2M1FN]
+    rows["computed"] += [(types.id(element),) for element in elements if element in COMPUTED]
     for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
         if (narrow, wide) in WIDENING:
             rows["widens"].append((types.id(narrow), types.id(wide)))

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from runtime import ptxas
-from runtime.header import header as c_header
-from runtime.manifest import parse
 from tilesat.output import with_target
 
 if TYPE_CHECKING:
+    from runtime.ptxas import Cubin
     from tilesat.calling import Calling, Parameter
     from tilesat.kernel import Kernel
     from tilesat.levels import LoweredKernel
@@ -22,13 +20,17 @@ CUBIN, FATBIN = ".cubin", ".fatbin"
 """What names of files end with."""
 
 
-def cubin(kernel: Compiled) -> ptxas.Cubin:
+def cubin(kernel: Compiled) -> Cubin:
     """The kernel's PTX assembled, with source lines where the PTX has them. Raises PtxasError, PtxasNotFoundError."""
+    from runtime import ptxas  # what makes PTX alone does without
+
     return ptxas.assemble(kernel.ptx, kernel.target, ["-lineinfo"] if "\n.file " in kernel.ptx else [])
 
 
 def fatbin(kernels: Sequence[Compiled]) -> bytes:
     """One image with the cubin and the PTX of each kernel. Raises PtxasError, PtxasNotFoundError."""
+    from runtime import ptxas
+
     return ptxas.fatbinary([(cubin(kernel), kernel.ptx) for kernel in kernels])
 
 
@@ -38,6 +40,9 @@ def header(kernels: Sequence[Compiled], calling: Calling | None = None) -> str:
     `calling`: of a cuTile kernel, where the kernels do not say so themselves. Raises ManifestError where the targets
     need a header each.
     """
+    from runtime.header import header as c_header
+    from runtime.manifest import parse
+
     first = kernels[0]
     names = argument_names(first, calling or getattr(first, "calling", None))
     return c_header([parse(kernel.manifest) for kernel in kernels], str(first.manifest["name"]), names)

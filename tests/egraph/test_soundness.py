@@ -92,7 +92,7 @@ WRONG = {
         :when ((allow 1)) :ruleset canon :name {})""",
     "i4 is added": """(rule ((= v (addi (exti x 1 t) (exti y 1 t) o)) (= u (type x)) (= u (type y)) (integer u w lo hi)
         (> w 1) (>= (low v) lo) (<= (high v) hi)) ((union v (exti (addi x y 1) 1 t))) :ruleset canon :name {})""",
-    "eight bits are negated": """(rule ((= v (negf (ftof x 0 t))) (tile t h e) (symmetric e))
+    "four bits are negated": """(rule ((= v (negf (ftof x 0 t))) (tile t h e) (symmetric e))
         ((union v (ftof (negf x) 0 t))) :ruleset canon :name {})""",
     "product is exact": "(rule ((= v (muli a b o))) ((exact_product a b)) :ruleset analysis :name {})",
 }

@@ -20,6 +20,7 @@ OUTSIDE = {
         "mma/wgmma", "mma/tcgen05"),
     "several results: folds and scans": ("demand/fold", "demand/scan", "place/fold", "place/scan", "place/tiles",
         "place/list"),
+    "permissions, whose two sides differ": ("permitted/",),
     "parts of tiles": ("place/extract", "place/cat", "place/insert"),
     "terms of a kernel alone": ("place/get_tile_block_id", "place/get_num_tile_blocks", "place/arg", "place/iv",
         "place/effect", "place/ftoi"),

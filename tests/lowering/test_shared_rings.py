@@ -38,7 +38,7 @@ def test_causal_attention_in_two_loops(target: str) -> None:
 def test_persistent_causal_attention(target: str) -> None:
     """Stage and parity go through both loops and around the outer one."""
     kernel = check(causal_attention(64, 64, 32, 3, persistent=True), target)
-    assert "mbarrier.try_wait" in kernel.ptx
+    assert ("mbarrier.try_wait" in kernel.ptx) == (target == "sm_90a")  # two CTAs an SM have no room for a producer
 
 
 @pytest.mark.parametrize("target", TIERS)

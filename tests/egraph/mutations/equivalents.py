@@ -14,7 +14,9 @@ _LIFTS = (
     *("cmpi", "offset"),
 )
 _PRODUCTS = ("float/mul-one", "float/one-mul", "float/mul-minus-one", "float/minus-one-mul")
-_CONTRACTIONS = ("float/contract-lhs", "float/contract-rhs", "float/contract-difference")
+_CONTRACTIONS = (
+    "contract/product", "contract/sum-lhs", "contract/sum-rhs", "contract/difference-lhs", "contract/difference-rhs",
+)  # fmt: skip
 _QUOTIENTS = ("integer/div-signedness", "integer/div-as-unsigned", "integer/rem-signedness", "integer/rem-as-unsigned")
 _COMPARISONS = ("less-than", "greater-or-equal", "greater-than", "less-or-equal")
 _AT_MOST_3 = ("guard dropped: (<= r 3)", "guard relaxed: (<= r 3) to (<= r (+ 3 1))")
