@@ -58,8 +58,8 @@ def tangle(classes: int, seed: int = 5, branch: int = NO_GROUP) -> Graph:
 def test_a_search_that_was_put_aside_goes_on_to_the_same_answer(branch: int | None) -> None:
     """Behind heuristics and the relaxation it has an answer and a bound; its end is that of a search in one go."""
     graph = tangle(120, branch=NO_GROUP if branch is None else branch)
-    whole = auto(graph, budget=4000, branch=branch)
-    pursuit = Pursuit(graph, Budget(4000), branch=branch)
+    whole = auto(graph, budget=1000, branch=branch)
+    pursuit = Pursuit(graph, Budget(1000), branch=branch)
     pursuit.go_on()
     aside = pursuit.answer
     check(graph, aside)
