@@ -16,13 +16,12 @@ from egraph.interner import Interner
 from egraph.sexpr import Atom, List, Sexpr
 from egraph.soundness import meaning, permissions
 from egraph.soundness.draw import Array, Draw
-from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, undefined
+from egraph.soundness.model import Datum, NotCovered, Reject, Unbound, Unsound, evaluate, flips_signs, undefined
 from egraph.terms import Signature, integer_of, is_hint, signatures
 from ir.core import OPS, Block, Op, OperandGroup, OptionalOperand, TileError, Type, Value, verify
 from ir.core import Operand as OneOperand
-from ir.dialects import cuda_tile as ct
 from ir.dialects.cuda_tile import DenseElements, TileOp, dtype_of
-from ir.types import F4E2M1FN, F16, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
+from ir.types import F16, I1, I32, I64, TOKEN, FloatType, IntType, PointerType, TileType
 
 _SHOWN = 16
 """Elements of a tile that a counterexample shows."""
@@ -441,7 +440,7 @@ class World:
         for _ in range(1 if self.building else _TRIES):
             try:
                 op, data, chosen = self._instance(cls, signature, form, operands)
-                if not (self.building and _flips_signs(op)):
+                if not (self.building and flips_signs(op)):
                     verify(op)
             except (TileError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
                 if self.building:
@@ -595,9 +594,3 @@ def _several(mnemonic: str, types: list[Type | None]) -> list[Type]:
     if mnemonic in ("get_tile_block_id", "get_num_tile_blocks"):
         return [TileType((), I32)] * 3
     raise NotCovered(f"'{mnemonic}' has no value outside of a kernel")
-
-
-def _flips_signs(op: Op) -> bool:
-    """Is it the negation of a tile that has no arithmetic? Rules make it of factors of products, which flip signs."""
-    kind = op.operands[0].type if isinstance(op, ct.NegF) else None
-    return isinstance(kind, TileType) and kind.element in facts.FLOATS and kind.element != F4E2M1FN
