@@ -41,6 +41,7 @@ import numpy as np
 from egraph.combiners import Body
 from egraph.interner import Interner
 from ir.dialects.cuda_tile import Bounded, DenseElements, DivBy, SameElements
+from ir.dialects.cuda_tile.constraints import ARITHMETIC_FLOATS
 from ir.types import (
     BF16,
     F4E2M1FN,
@@ -119,7 +120,8 @@ FLOATS = {
 }  # fmt: skip
 """Exponent and mantissa bits (OCP 8-bit floating point; IEEE 754; PTX ISA, alternate floating-point formats)."""
 
-COMPUTED = (F16, BF16, F32, F64)
+SYMMETRIC = tuple([element for element in FLOATS if element != F4E2M1FN])
+"""Those with a sign that have a NaN."""
 
 WIDENING = {
     (a, b) for (a, x), (b, y) in itertools.permutations(FLOATS.items(), 2)
@@ -177,8 +179,8 @@ def _types(interner: Interner, rows: Rows) -> None:
         types.id(TileType(shape, element))
     for element in elements:
         types.id(element)
-    rows["symmetric"] += [(types.id(element),) for element in elements if element in FLOATS and element != F4E2M1FN]
-    rows["computed"] += [(types.id(element),) for element in elements if element in COMPUTED]
+    rows["symmetric"] += [(types.id(element),) for element in elements if element in SYMMETRIC]
+    rows["computed"] += [(types.id(element),) for element in elements if element in ARITHMETIC_FLOATS]
     for narrow, wide in itertools.permutations([e for e in elements if isinstance(e, FloatType)], 2):
         if (narrow, wide) in WIDENING:
             rows["widens"].append((types.id(narrow), types.id(wide)))

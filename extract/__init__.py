@@ -5,7 +5,7 @@ Knows nothing of GPUs, tiles or egglog; imports no other package of this project
 
 from __future__ import annotations
 
-from extract.answer import Answer, Moment, Report, check, make_answer
+from extract.answer import Answer, Moment, Report, check
 from extract.auto import Pursuit, auto
 from extract.budget import Budget
 from extract.errors import CheckError, ExtractionError, GraphError, GraphWarning, InfeasibleError
@@ -44,7 +44,6 @@ __all__ = [
     "extract_many",
     "greedy",
     "ilp",
-    "make_answer",
     "pruned",
     "recosted",
     "top",

@@ -115,7 +115,7 @@ class Session:
         """Part of the best cost by which the bound falls short of it; without an answer, of the guide's: a lower limit
         on the cost is no reason to look less for what costs less.
         """
-        cost = self.cost if self.chosen is not None or self.guide is None else self.guided
+        cost = self.cost if self.reach == INFINITY else self.reach
         if cost == INFINITY or not math.isfinite(self.bound):
             return INFINITY
         return (cost - self.bound) / abs(cost) if cost else INFINITY

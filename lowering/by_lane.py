@@ -14,8 +14,7 @@ from typing import cast
 
 from ir.core import Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
-from ir.types import FloatType, TileType
-from lowering.online_sums import literal
+from ir.types import TileType
 from lowering.rewriting import Rewriter, constant
 from lowering.scaled_products import Uses, zero
 from lowering.unrolling import continues_early
@@ -170,7 +169,7 @@ class _Writer(Rewriter):
         """What the loop begins with."""
         if isinstance(each.op, IDEMPOTENT):
             return self.spread(init, each, b)
-        return literal(b, 0.0, each.tile) if isinstance(each.tile.element, FloatType) else constant(b, 0, each.tile)
+        return constant(b, 0, each.tile)
 
     def behind(self, result: Value, each: ByLane, b: Builder) -> None:
         """The fold of what the loop leaves."""

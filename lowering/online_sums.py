@@ -19,7 +19,7 @@ import numpy as np
 from ir.core import PURE, READ, Block, Builder, Op, Region, Value
 from ir.dialects import cuda_tile as ct
 from ir.types import I1, TileType
-from lowering.rewriting import Rewriter
+from lowering.rewriting import Rewriter, constant
 from lowering.scaled_products import Uses, zero
 from lowering.unrolling import constant_of, continues_early
 
@@ -207,10 +207,10 @@ class _Writer(Rewriter):
         kind = highest.type
         assert isinstance(kind, TileType)
         nothing = b.value(
-            ct.CmpF, highest, literal(b, -np.inf, kind), types=[TileType(kind.shape, I1)],
+            ct.CmpF, highest, constant(b, -np.inf, kind), types=[TileType(kind.shape, I1)],
             predicate=ct.Predicate.EQUAL, ordering=ct.Ordering.ORDERED,
         )  # fmt: skip
-        return b.value(ct.Select, nothing, literal(b, 0.0, kind), highest, types=[kind])
+        return b.value(ct.Select, nothing, constant(b, 0.0, kind), highest, types=[kind])
 
     def rescaled(self, total: Value, before: Value, taken: Value, passes: Passes, b: Builder) -> Value:
         """The sum so far, below the new maximum."""
@@ -232,10 +232,5 @@ class _Writer(Rewriter):
             whole = TileType(kind.shape, I1)
             ran = ran if ones == whole else b.value(ct.Broadcast, ran, types=[whole])
         nothing = b.value(ct.SubF, highest, highest, types=[kind])
-        more = b.value(ct.Select, ran, nothing, literal(b, 0.0, kind), types=[kind])
+        more = b.value(ct.Select, ran, nothing, constant(b, 0.0, kind), types=[kind])
         return b.value(ct.AddF, total, more, types=[kind])
-
-
-def literal(b: Builder, number: float, kind: TileType) -> Value:
-    """A float in every element of a tile."""
-    return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.array([number], ct.dtype_of(kind.element))))

@@ -55,8 +55,8 @@ class Rewriter:
         return Region(blocks)
 
 
-def constant(b: Builder, number: int, kind: TileType) -> Value:
-    """An integer in every element of a tile."""
+def constant(b: Builder, number: float, kind: TileType) -> Value:
+    """A number in every element of a tile."""
     return b.value(ct.Constant, types=[kind], value=ct.DenseElements(np.asarray(number, ct.dtype_of(kind.element))))
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from egraph.facts import WIDENING
 from ir.core import Block, Builder, Op, Value
 from ir.dialects import cuda_tile as ct
+from ir.dialects.cuda_tile.constraints import element_type, shape_of
+from ir.dialects.nv_tileas_tokens import within
 from ir.types import BF16, F16, F32, FloatType, IntType, TileType, Type
 from lowering.rewriting import Rewriter
 
@@ -67,7 +69,7 @@ def scaled_products(loop: ct.For, uses: Uses) -> Iterator[Product]:
         if not isinstance(op, ct.MmaF) or op.acc is not carried or op.parent is not loop.body.block:
             continue
         alone = uses[carried] == [op] and uses[following] == [last]
-        if alone and element(carried) == F32 and rank(carried) == 2 and zero(init):
+        if alone and element_type(carried) == F32 and len(shape_of(carried)) == 2 and zero(init):
             operands = ((0, op.lhs, 1), (1, op.rhs, 0))
             scaled = {which: found for which, value, k in operands if (found := factor(value, k, loop)) is not None}
             if scaled:
@@ -80,9 +82,9 @@ def factor(value: Value, k: int, loop: ct.For) -> Scaled | None:
     if isinstance(product, ct.MulF):
         for plain, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
             small = narrowest(scale)
-            if inside(small, loop) or shape(small)[k] != 1 or element(small) not in SCALES:
+            if inside(small, loop) or shape_of(small)[k] != 1 or element_type(small) not in SCALES:
                 continue
-            kept = unconverted(plain, element(value))
+            kept = unconverted(plain, element_type(value))
             if kept is not None:
                 return Scaled(kept, small)
     return None
@@ -100,11 +102,12 @@ def unconverted(value: Value, wanted: Type) -> Value | None:
     whose rounding to `wanted` is exact and packs two; None where some number may be too large for `wanted`.
     """
     source = value.op.from_ if isinstance(value.op, ct.FToF | ct.IToF) else value
-    kind = element(source)
+    kind = element_type(source)
     if isinstance(kind, IntType):
         return value if 1 < kind.width <= EXACT_INTEGERS and wanted_holds(wanted) else None
     return next(
-        (each for each in (source, value) if element(each) == wanted or (element(each), wanted) in WIDENING), None
+        (each for each in (source, value) if element_type(each) == wanted or (element_type(each), wanted) in WIDENING),
+        None,
     )
 
 
@@ -115,36 +118,13 @@ def wanted_holds(kind: Type) -> bool:
 
 def inside(value: Value, loop: ct.For) -> bool:
     """Is a value made in a loop?"""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while block is not None:
-        around = block.parent_op
-        if around is loop:
-            return True
-        block = around.parent if around is not None else None
-    return False
+    return within(value.owner if isinstance(value.owner, Block) else value.owner.parent, loop.body.block)
 
 
 def zero(value: Value) -> bool:
     """Is a tile a literal of zeros?"""
     op = value.op
     return isinstance(op, ct.Constant) and op.value.splat and not op.value.item
-
-
-def shape(value: Value) -> tuple[int, ...]:
-    """Of a tile."""
-    assert isinstance(value.type, TileType)
-    return value.type.shape
-
-
-def rank(value: Value) -> int:
-    """Dimensions of a tile."""
-    return len(shape(value))
-
-
-def element(value: Value) -> Type:
-    """The element type of a tile."""
-    assert isinstance(value.type, TileType)
-    return value.type.element
 
 
 class _Writer(Rewriter):
@@ -179,7 +159,7 @@ class _Writer(Rewriter):
         """A sum times the scales of its factors."""
         kind, found = result.type, self.new[result]
         for scaled in product.factors.values():
-            small = TileType(shape(scaled.scale), F32)
+            small = TileType(shape_of(scaled.scale), F32)
             one = converted(self.new[scaled.scale], small, b)
             alike = one if small == kind else b.value(ct.Broadcast, one, types=[kind])
             found = b.value(ct.MulF, found, alike, types=[kind])

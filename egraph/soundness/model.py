@@ -11,7 +11,7 @@ from egraph import facts
 from egraph.soundness import meaning
 from ir.core import Op, Type
 from ir.dialects.cuda_tile import Bounded, DivBy, NegF, SameElements, TileOp, dtype_of
-from ir.types import F4E2M1FN, TOKEN, IntType, PointerType, TileType
+from ir.types import TOKEN, IntType, PointerType, TileType
 
 
 class Reject(Exception):
@@ -119,4 +119,4 @@ def _load(op: Op, data: list[Datum]) -> tuple[Datum, Datum]:
 def flips_signs(op: Op) -> bool:
     """Is it the negation of a tile that has no arithmetic? Rules make it of factors of products, which flip signs."""
     kind = op.operands[0].type if isinstance(op, NegF) else None
-    return isinstance(kind, TileType) and kind.element in facts.FLOATS and kind.element != F4E2M1FN
+    return isinstance(kind, TileType) and kind.element in facts.SYMMETRIC

@@ -7,9 +7,10 @@ which is predicted to take the least time is kept (`lowering/modulo/predict.py`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from egraph.skeleton import For
 from ir.core import TileError
@@ -109,12 +110,13 @@ def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -
 def cheapest_of_slices(
     trials: list[Trial], slices: Sequence[ct.Entry], steps: Sequence[Step], context: Context
 ) -> Trial:
-    """The cheapest of the kernel as a whole, which has been tried, and in slices, where it spills registers: these with
-    as many warps as the whole has, and what spills again with none to spill, with other numbers of warps if need be.
+    """The cheapest of the kernel as a whole, the first of the trials, and in slices, where it spills registers: these
+    with as many warps as the whole has, and what spills again with none to spill, with other numbers of warps if need
+    be.
     The search for the whole was put aside, and goes on where that is still the best; else a program that spills is
     looked for where one could still be preferable.
     """
-    (best,) = (first,) = trials
+    best = first = trials[0]
     if not first.spills:
         return first
     entry, least = first.entry, first.found.answer.bound  # of the whole kernel
@@ -179,7 +181,7 @@ def least_cost(entry: ct.Entry, context: Context, steps: Sequence[Step]) -> floa
     """
     extracting = [step.work.name for step in steps].index("extract")
     options = steps[extracting].options
-    if options["method"] != "auto" or options["budget"] or options["costs"] is not None:
+    if not usual(options) or options["budget"]:
         return 0.0
     try:
         return glance(context.through(steps[:extracting], entry), context, options)
@@ -193,8 +195,7 @@ def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
     further from the bound: there a search takes long (half a second of CPU in intra_chunk_prepare of TileGym).
     """
     (options,) = (step.options for step in best.steps if step.work.name == "extract")
-    usual = options["method"] == "auto" and options["costs"] is None
-    rivals = list(larger(best.found)) if usual and best.found.answer.gap <= 1 - SOONER else []
+    rivals = list(larger(best.found)) if usual(options) and best.found.answer.gap <= 1 - SOONER else []
     time = predicted(best.found) if rivals else None
     if time is None or time.exposed < (1 - SOONER) * time.cycles:
         return best
@@ -214,6 +215,11 @@ def soonest(best: Trial, trials: list[Trial], context: Context) -> Trial:
             best, cycles = trial, found
     best.found.ranked = tuple(ranked)
     return best
+
+
+def usual(options: Mapping[str, Any]) -> bool:
+    """Is the program looked for by the usual method, at the target's prices?"""
+    return options["method"] == "auto" and options["costs"] is None
 
 
 def larger(found: Selection) -> Iterator[tuple[str, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import cached_property
 from typing import Any, cast
 
 from egraph.saturate import Saturated
@@ -91,18 +90,13 @@ class Search:
         self.cheapest: Answer | None = None
         """The best that other methods and narrower problems have found."""
 
-    @cached_property
-    def graph(self) -> Graph:
-        """The problem under the costs of the target's tables. Raises GraphError where an effect has no program."""
-        return self.selector.graph
-
     def run(
         self, method: str | Extractor, budget: float | None, below: float, unspilled: bool, cost: CostFunction | None,
         aside: bool, shape: Mapping[str, int] = NO_SHAPE, sliced: bool = False,
     ) -> Selection:  # fmt: skip
         """Solve the problem, as `select` says."""
         try:
-            tables = self.graph
+            tables = self.selector.graph
             graph = tables if cost is None else recosted(tables, cost)
             if unspilled:
                 spilled = self.selector.pressure.spilled
@@ -171,7 +165,7 @@ class Search:
     def glance(self, below: float) -> float:
         """What no program costs less than, as `first_bound` says."""
         try:
-            search = self.begun(self.graph, False, below, glance=True)
+            search = self.begun(self.selector.graph, False, below, glance=True)
             search.go_on()
         except InfeasibleError:
             return INFINITE

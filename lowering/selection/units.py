@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from egraph.skeleton import For
-from extract import Answer, auto, make_answer
+from extract import auto
 from extract.graph import Graph
 from lowering.cost import units_of
 from lowering.loops import paths
@@ -57,7 +57,6 @@ class Least:
     time: UnitTime
     bound: float
     best: UnitTime
-    answer: Answer
 
     @property
     def gap(self) -> float:
@@ -76,9 +75,12 @@ class Units:
         self.loops = {loop: place for place, loop in enumerate(loop for loop in loops if loop not in inner)}
         self.units: dict[str, int] = {}
         nodes, places, units, cycles = list[int](), list[int](), list[int](), list[float]()
+        self.rest = self.graph.cost.copy()
         for node, loop in selection.within.items():
             if loop in self.loops:
                 trips, cost = selection.priced[node]
+                if self.rest[node] < np.inf:
+                    self.rest[node] = trips * cost.latency
                 for unit, taken in units_of(cost, selection.target).items():
                     nodes.append(node)
                     places.append(self.loops[loop])
@@ -86,11 +88,6 @@ class Units:
                     cycles.append(trips * taken)
         self.nodes, self.places, self.of_unit = np.array(nodes, int), np.array(places, int), np.array(units, int)
         self.cycles = np.array(cycles, float)
-        self.rest = self.graph.cost.copy()
-        for node, loop in selection.within.items():
-            if loop in self.loops and self.rest[node] < np.inf:
-                trips, cost = selection.priced[node]
-                self.rest[node] = trips * cost.latency
 
     def time(self, nodes: Iterable[int]) -> UnitTime:
         """Of a choice of nodes."""
@@ -136,24 +133,19 @@ def shared(weights: Weights, time: UnitTime, round: int) -> Weights:
     return found
 
 
-def least_time(selection: Selection, rounds: int = ROUNDS, close: float = CLOSE, effort: float = EFFORT) -> Least:
-    """The time of a choice, and what no program of its problem takes fewer cycles than; at most so many `rounds` of
-    weights, until bound and program are as `close` as asked.
-    """
-    units, best = Units(selection), selection.answer
-    time = least = units.time(best.chosen.values())
+def least_time(selection: Selection) -> Least:
+    """The time of a choice, and what no program of its problem takes fewer cycles than."""
+    units, chosen = Units(selection), selection.answer
+    time = best = units.time(chosen.chosen.values())
     if not time.loops:
-        return Least(time, best.bound, time, best)
+        return Least(time, chosen.bound, time)
     weights, bound = on_busiest(time), 0.0
-    for round in range(1, rounds + 1):
+    for round in range(1, ROUNDS + 1):
         graph = units.weighted(weights)
-        found = auto(graph, start=selection.answer, branch=selection.branch, budget=BUDGET, effort=effort)
+        found = auto(graph, start=chosen, branch=selection.branch, budget=BUDGET, effort=EFFORT)
         bound, other = max(bound, found.bound), units.time(found.chosen.values())
-        if other.cycles < least.cycles:
-            best, least = found, other
-        if least.cycles - bound <= close * least.cycles:
+        best = min(best, other, key=lambda each: each.cycles)
+        if best.cycles - bound <= CLOSE * best.cycles:
             break
         weights = shared(weights, other, round)
-    if best is not selection.answer:  # its cost by the tables
-        best = make_answer(units.graph, best.chosen, selection.answer.bound, best.method, best.seconds)
-    return Least(time, min(bound, least.cycles), least, best)
+    return Least(time, min(bound, best.cycles), best)
