@@ -92,7 +92,7 @@ class Pursuit:
 
     def go_on(self) -> None:
         """To where the search may be put aside, or to its end. Raises as `auto` does."""
-        limit, self._limit = (self._limit if self._aside else None), None
+        limit, self._limit = (self._limit, None) if self._aside else (None, self._limit)  # a search begins with none
         try:
             self._found = self._stages.send(limit)
             self._aside = True

@@ -69,7 +69,7 @@ def best_of_candidates(entry: ct.Entry, context: Context, steps: Sequence[Step])
     columns too, and keep the cheapest; of what costs little more with another number of warps or of CTAs an SM, keep
     what is predicted to take the least time. Rings that cannot share memory as they were to are tried apart.
     """
-    trials = [cheapest_of_skeletons(entry, steps, context)]
+    trials = of_skeletons(entry, steps, context)
     best = cheapest_of_slices(trials, slices_of(trials[0].entry, context), steps, context)
     best = soonest(best, trials, context)
     context.levels.update(best.context.levels)
@@ -82,9 +82,10 @@ def slices_of(entry: ct.Entry, context: Context) -> list[ct.Entry]:
     return context.shared.once(("slices", entry), lambda: in_slices(entry))
 
 
-def cheapest_of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> Trial:
-    """The kernel as it is written or, where it costs less, with loops that permissions allow in place of its own."""
+def of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Context) -> list[Trial]:
+    """The kernel as it is written, and with loops that permissions allow in place of its own: the best comes first."""
     best = whole(entry, steps, context, "whole")
+    trials = [best]
     (fast,) = (step.options["fast"] for step in steps if step.work.name == "saturate")
     (forbid,) = (step.options["forbid"] for step in steps if step.work.name == "extract")
     for skeleton in permitted(fast, forbid):
@@ -96,9 +97,10 @@ def cheapest_of_skeletons(entry: ct.Entry, steps: Sequence[Step], context: Conte
             trial = whole(other, with_options(steps, "extract", below=best.most), context, skeleton.name)
         except TileError:  # it costs more
             continue
-        if trial.preferable(best):
-            best = trial
-    return best
+        better = trial.preferable(best)
+        best = trial if better else best
+        trials.insert(0 if better else 1, trial)
+    return trials
 
 
 def whole(entry: ct.Entry, steps: Sequence[Step], context: Context, name: str) -> Trial:

@@ -109,6 +109,14 @@ def test_a_search_that_was_put_aside_keeps_to_a_lower_limit(branch: int | None, 
         below(1.0, whole)
 
 
+def test_a_limit_that_comes_before_a_search_begins_is_kept() -> None:
+    pursuit = Pursuit(tangle(60), Budget(800))
+    pursuit.stay_below(1.0, math.inf)
+    pursuit.go_on()
+    with pytest.raises(ExtractionError, match=r"costs less than 1"):
+        pursuit.go_on()
+
+
 def test_what_costs_too_much_guides_the_search_for_what_does_not() -> None:
     """A lower limit on the cost is no reason to look less: the gap is that of the best so far, whatever it costs."""
     graph = tangle(60)

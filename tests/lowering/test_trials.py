@@ -85,6 +85,29 @@ def test_a_whole_kernel_is_put_aside_far_from_its_bound_only_where_there_are_sli
     assert asked == [(True, bool(slices))]
 
 
+@pytest.mark.parametrize(("cost", "first"), [(90.0, "other"), (110.0, "whole")])
+def test_kernels_with_other_loops_are_counted_as_programs(
+    cost: float, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever is the cheaper one, which comes first and is what slices are compared with."""
+    found = {"whole": trial(103.0, 0, 97.0), "other": trial(cost, 0, 97.0, entry="other")}
+
+    def whole(entry: str, steps: Sequence[Step], context: object, name: str) -> Trial:
+        return found[entry]
+
+    def permitted(fast: object, forbid: object) -> list[object]:
+        return [SimpleNamespace(name="loop.other", made={"whole": "other"}.get)]
+
+    def once(key: object, make: Any) -> object:
+        return make()
+
+    monkeypatch.setattr(candidates, "whole", whole)
+    monkeypatch.setattr(candidates, "permitted", permitted)
+    context = cast(Any, SimpleNamespace(shared=SimpleNamespace(once=once)))
+    trials = candidates.of_skeletons(cast(Any, "whole"), STEPS, context)
+    assert [each.entry for each in trials] == sorted(found, key=lambda entry: entry != first)
+
+
 def test_a_whole_kernel_that_must_lose_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without spills there is none, and with spills it would have to cost 5 % less than its bound allows."""
     slices = trial(100.0, 0, 90.0, entry="slices")
